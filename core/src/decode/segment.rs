@@ -1,0 +1,139 @@
+//! # Segment
+//! What every later stage sees of a packet: addresses, the TCP header, its options, no payload.
+
+use std::net::IpAddr;
+
+/// One end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Endpoint {
+    /// IPv4 or IPv6 address, of the innermost IP header.
+    pub address: IpAddr,
+    /// TCP port.
+    pub port: u16,
+}
+
+/// TCP flag bits, byte 13 of the header (RFC 9293 section 3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: u8 = 0x01;
+    /// Synchronise sequence numbers.
+    pub const SYN: u8 = 0x02;
+    /// Reset the connection.
+    pub const RST: u8 = 0x04;
+    /// Push.
+    pub const PSH: u8 = 0x08;
+    /// The acknowledgment number is valid.
+    pub const ACK: u8 = 0x10;
+    /// The urgent pointer is valid.
+    pub const URG: u8 = 0x20;
+    /// ECN echo (RFC 3168).
+    pub const ECE: u8 = 0x40;
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: u8 = 0x80;
+
+    /// Are all bits of `mask` set?
+    #[must_use]
+    pub const fn has(self, mask: u8) -> bool {
+        self.0 & mask == mask
+    }
+}
+
+/// TCP options that matter here. A truncated or malformed option list keeps what stood before the fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Maximum segment size (RFC 9293 section 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale as sent, not clamped (RFC 7323 section 2.2). `Some(0)` is a value.
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 section 2).
+    pub sack_permitted: bool,
+    /// `(TSval, TSecr)` (RFC 7323 section 3).
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, left and right edge (RFC 2018 section 3); the first `sack_blocks` entries count.
+    pub sack: [(u32, u32); 4],
+    /// How many entries of `sack` are valid.
+    pub sack_blocks: u8,
+    /// A TCP Fast Open option, cookie or request (RFC 7413 section 4.1.1).
+    pub fast_open: bool,
+    /// A multipath TCP option (RFC 8684).
+    pub multipath: bool,
+    /// The list was cut by the snaplen or malformed.
+    pub incomplete: bool,
+}
+
+/// A header around the innermost IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// 802.1Q or 802.1ad tag: VLAN number.
+    Vlan(u16),
+    /// MPLS label.
+    Mpls(u32),
+    /// PPPoE session number.
+    Pppoe(u16),
+    /// An outer IP header: source, destination.
+    Ip(IpAddr, IpAddr),
+    /// GRE, with its key if it has one.
+    Gre(Option<u32>),
+    /// VXLAN network identifier.
+    Vxlan(u32),
+    /// Geneve network identifier.
+    Geneve(u32),
+}
+
+/// Headers around the innermost IP packet, outermost first; at most [`Path::DEPTH`] are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Path {
+    layers: [Option<Layer>; Path::DEPTH],
+}
+
+impl Path {
+    /// How many headers are kept; more are decoded but not recorded.
+    pub const DEPTH: usize = 6;
+
+    /// Appends an inner header.
+    pub fn push(&mut self, layer: Layer) {
+        if let Some(free) = self.layers.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(layer);
+        }
+    }
+
+    /// The headers, outermost first.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().flatten()
+    }
+}
+
+/// A decoded TCP segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it came from.
+    pub source: Endpoint,
+    /// Where it went.
+    pub destination: Endpoint,
+    /// Sequence number on the wire.
+    pub sequence: u32,
+    /// Acknowledgment number on the wire; meaningful with [`Flags::ACK`] only.
+    pub acknowledgment: u32,
+    /// Flag bits.
+    pub flags: Flags,
+    /// Window field on the wire, unscaled.
+    pub window: u16,
+    /// Payload carried on the wire (not what the capture kept), from the IP length, or from the wire length where
+    /// segmentation offload left the IP length 0.
+    pub payload_bytes: u32,
+    /// Options.
+    pub options: Options,
+    /// Time to live or hop limit of the innermost IP header.
+    pub ttl: u8,
+    /// IPv4 identification; `None` for IPv6.
+    pub identification: Option<u16>,
+    /// ECN field of the innermost IP header, 0 to 3 (RFC 3168 section 5).
+    pub ecn: u8,
+    /// TCP checksum field as captured; used to tell copies of one packet from retransmissions.
+    pub checksum: u16,
+    /// Outer headers.
+    pub path: Path,
+}

@@ -1,0 +1,2 @@
+//! # Filter
+//! A capture filter that libpcap compiled (classic BPF), executed.

@@ -1,0 +1,11 @@
+//! # bdpcap-core
+//! Counting: a capture in, TCP connections, rounds and events out, in one streaming pass.
+//!
+//! From the ground up, each room imports only what stands below it:
+//! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`decode`] a frame to a
+//! TCP segment · [`track`] segments to connections · `columns` and `python` hand the results over.
+//! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
+
+pub mod capture;
+pub mod decode;
+pub mod filter;
