@@ -4,6 +4,9 @@
 //! Where the draft leaves a choice we do as Wireshark 4.0: a block length that is no multiple of 4 is rounded up, and
 //! an option that runs over the end of its block is damage. The length of a section is not used: its blocks follow
 //! each other whether or not it is known.
+//!
+//! Only packets are frames, as capinfos counts them. tshark 4.0 also gives custom blocks a `frame.number`, so that its
+//! numbers run ahead of ours in the rare file that has them.
 
 use std::io::Read;
 use std::ops::Range;
