@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a header's word for how many bytes follow: less than there are where the link layer padded the frame,
-    /// more where the file's wire length is wrong.
+    /// more where a tool cut the frame and wrote the new length as that of the wire.
     pub(super) fn set_wire_len(&mut self, wire_len: usize) {
         self.data = self.data.get(..wire_len).unwrap_or(self.data);
         self.wire_len = wire_len;

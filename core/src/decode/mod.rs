@@ -1,8 +1,8 @@
 //! # Decode
 //! A frame to a TCP segment: link layer, tags and tunnels, IP, TCP.
 //!
-//! Every header is one function that takes its bytes off a [`cursor::Cursor`] and says what comes next; [`decode`]
-//! is the loop that calls them. The innermost TCP header ends it. Nothing recurses, allocates or panics.
+//! Every header is one function that takes its bytes off a `Cursor` and says what comes next; [`decode()`] is the
+//! loop that calls them. The innermost TCP header ends it. Nothing recurses, allocates or panics.
 
 mod cursor;
 mod ethernet;
