@@ -87,7 +87,9 @@ proptest! {
 
     #[test]
     fn hostile_bytes_never_panic_nor_invent_payload(
-        link_type in prop::sample::select(LINK_TYPES), bytes in prop::collection::vec(any::<u8>(), 0..200), wire_len: u32
+        link_type in prop::sample::select(LINK_TYPES),
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        wire_len: u32,
     ) {
         if let Ok(segment) = decode(link_type, &bytes, wire_len) {
             prop_assert!(segment.payload_bytes <= wire_len.max(0xffff));
