@@ -1,0 +1,159 @@
+"""What all figures share: axes, layout, and lines that are thinned without losing an extreme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bdpcap.plots import palette
+from bdpcap.plots.decimate import COLUMNS, keep
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from bdpcap.analysis import Flow
+
+CONFIG: Final[dict[str, Any]] = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+"""How a figure is to be shown: plotly's own default puts an upload button on it."""
+
+
+def floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Return a column as float64, missing values as NaN."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
+    """Return times in seconds since ``origin_ns``; the difference is taken in integers, where it is exact."""
+    return (column.to_numpy(dtype=np.int64) - origin_ns) / 1e9
+
+
+class Canvas:
+    """
+    A figure in the making.
+
+    Parameters
+    ----------
+    title
+        What the figure shows, in a few words.
+    y_title, y_unit
+        Name of the vertical axis, and the unit its prefixed ticks end in.
+    flow
+        The flow to be drawn; its life is the span of the time axis, the same in all its figures.
+    origin_ns
+        Zero of the time axis; the start of the flow where None.
+    """
+
+    def __init__(self, title: str, y_title: str, y_unit: str, flow: Flow, origin_ns: int | None) -> None:
+        start_ns, end_ns = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
+        self.origin_ns = start_ns if origin_ns is None else origin_ns
+        self.start, self.end = (start_ns - self.origin_ns) / 1e9, (end_ns - self.origin_ns) / 1e9
+        self.points = 0
+        self.drawn = 0
+        axis = {"gridcolor": palette.GRID, "zeroline": False}
+        since = "flow" if origin_ns is None else "capture"
+        self.figure = go.Figure(
+            layout={
+                "template": "none",
+                "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 15}},
+                "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
+                "height": 340,
+                "margin": {"l": 92, "r": 12, "t": 76, "b": 56},
+                "modebar": {"bgcolor": "rgba(0,0,0,0)"},
+                "hovermode": "closest",
+                "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
+                "xaxis": {
+                    **axis,
+                    "title": {"text": f"time since {since} start (s)"},
+                    "range": [self.start, max(self.end, self.start + 1e-6)],
+                },
+                "yaxis": {
+                    **axis,
+                    "title": {"text": y_title},
+                    "rangemode": "tozero",
+                    "tickformat": "~s",
+                    "ticksuffix": y_unit,
+                },
+            }
+        )
+
+    def line(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        *,
+        name: str,
+        hover: str,
+        custom: NDArray[Any] | None = None,
+        **style: Any,
+    ) -> None:
+        """
+        Add a line or points, thinned to the extremes of every time column.
+
+        Parameters
+        ----------
+        x, y
+            Shape (n,); points whose ``y`` is NaN are left out.
+        name
+            In the legend, and in the box that follows the pointer.
+        hover
+            What that box says: plotly's hover template.
+        custom
+            Shape (n,) or (n, k): values that ``hover`` names as ``customdata``.
+        style
+            Further properties of plotly's scatter trace.
+        """
+        known = np.flatnonzero(~np.isnan(y))
+        chosen = known[keep(x[known], y[known])]
+        self.points += len(known)
+        self.drawn += len(chosen)
+        if not len(chosen):
+            return
+        whole = y[chosen] == np.floor(y[chosen])
+        values = y[chosen].astype(np.int64) if whole.all() else y[chosen]
+        self.figure.add_trace(
+            go.Scatter(
+                x=x[chosen],
+                y=values,
+                customdata=None if custom is None else custom[chosen],
+                name=name,
+                hovertemplate=f"{hover}<extra>{name}</extra>",
+                **style,
+            )
+        )
+
+    def level(self, y: float, *, name: str, hover: str, colour: str) -> None:
+        """Add a dashed level over the flow's life."""
+        self.line(
+            np.linspace(self.start, self.end, 9),
+            np.full(9, float(y)),
+            name=name,
+            hover=hover,
+            mode="lines",
+            line={"color": colour, "width": 1.5, "dash": "dash"},
+        )
+
+    def ceiling(self, top: float, note: str = "") -> None:
+        """End the vertical axis at ``top``, and say what lies above it."""
+        self.figure.update_yaxes(range=[0, top])
+        if note:
+            self._note(note, y=1.01, yanchor="bottom", font={"size": 11, "color": palette.WINDOW})
+
+    def finish(self) -> go.Figure:
+        """Return the figure; where points were left out it says so."""
+        if self.drawn < self.points:
+            note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {COLUMNS} time columns"
+            self._note(note, y=0, yanchor="top", yshift=-38, font={"size": 10})
+        return self.figure
+
+    def _note(self, text: str, **place: Any) -> None:
+        """Write at the right edge, outside the plot."""
+        outside = {"xref": "paper", "yref": "paper", "x": 1, "xanchor": "right", "showarrow": False}
+        self.figure.add_annotation(text=text, **outside, **place)

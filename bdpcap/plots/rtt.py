@@ -1,0 +1,58 @@
+"""Round-trip times over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from bdpcap.plots import palette
+from bdpcap.plots.canvas import Canvas, floats, seconds
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from bdpcap.analysis import Flow
+
+
+def rtt_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
+    """
+    Draw every RTT sample, the RTT of each round and the least RTT of the flow.
+
+    Parameters
+    ----------
+    flow
+        The flow to draw.
+    origin_ns
+        Zero of the time axis, normally the capture's first frame; the flow's start where None.
+    """
+    summary, events, rtts = flow.summary, flow.events, flow.rtts
+    canvas = Canvas("Round-trip time", "RTT", "s", flow, origin_ns)
+    time = seconds(events["time_ns"], canvas.origin_ns)
+    canvas.line(
+        time,
+        floats(events["rtt_ns"]) / 1e9,
+        name="sample",
+        custom=events["frame"].to_numpy(),
+        hover="%{y:.4s}s<br>%{x:.6f} s, frame %{customdata}",
+        mode="markers",
+        marker={"color": palette.FLOW, "size": 3, "opacity": 0.55},
+    )
+    middle = (seconds(rtts["start_ns"], canvas.origin_ns) + seconds(rtts["end_ns"], canvas.origin_ns)) / 2
+    canvas.line(
+        middle,
+        floats(rtts["rtt_ns"]) / 1e9,
+        name="round",
+        custom=rtts["round"].to_numpy(),
+        hover="%{y:.4s}s<br>%{x:.6f} s, round %{customdata}",
+        mode="lines",
+        line={"color": palette.FLOW, "width": 1.5},
+    )
+    if pd.notna(summary["rtt_min_ns"]):
+        least = float(summary["rtt_min_ns"]) / 1e9
+        canvas.level(least, name="least RTT", hover="%{y:.4s}s", colour=palette.PATH)
+    samples = floats(events["rtt_ns"]) / 1e9
+    if not np.isnan(samples).all():
+        canvas.ceiling(1.08 * float(np.nanmax(samples)))
+    return canvas.finish()

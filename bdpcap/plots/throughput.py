@@ -1,0 +1,78 @@
+"""What each round delivered, and the ceilings over it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.plots import palette
+from bdpcap.plots.canvas import Canvas, floats, seconds
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from bdpcap.analysis import Flow
+
+
+def throughput_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
+    """
+    Draw the throughput of every round under its two ceilings: window over RTT, and the capacity of the path.
+
+    Parameters
+    ----------
+    flow
+        The flow to draw.
+    origin_ns
+        Zero of the time axis, normally the capture's first frame; the flow's start where None.
+    """
+    summary, rtts = flow.summary, flow.rtts
+    canvas = Canvas("Throughput of every round", "throughput", "bit/s", flow, origin_ns)
+    start, end = seconds(rtts["start_ns"], canvas.origin_ns), seconds(rtts["end_ns"], canvas.origin_ns)
+    round_ = rtts["round"].to_numpy()
+    delivered = floats(rtts["throughput_bps"])
+    allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
+    hover = "%{y:.4s}bit/s<br>%{x:.6f} s, round %{customdata}"
+    canvas.line(
+        *_steps(start, end, delivered),
+        name="throughput",
+        hover=hover,
+        custom=np.repeat(round_, 2),
+        mode="lines",
+        fill="tozeroy",
+        fillcolor=palette.FLOW_FILL,
+        line={"color": palette.FLOW, "width": 1.2},
+    )
+    canvas.line(
+        *_steps(start, end, allowed),
+        name="window / RTT",
+        hover=hover,
+        custom=np.repeat(round_, 2),
+        mode="lines",
+        line={"color": palette.WINDOW, "width": 1.8},
+    )
+    used = [float(np.nanmax(delivered))] if not np.isnan(delivered).all() else []
+    if pd.notna(summary["capacity_bps"]):
+        capacity = float(summary["capacity_bps"])
+        canvas.level(capacity, name="capacity", hover="%{y:.4s}bit/s", colour=palette.PATH)
+        used.append(capacity)
+    top = max(used, default=0.0)
+    if top and not np.isnan(allowed).all():
+        largest = float(np.nanmax(allowed))
+        beyond = largest > 2.5 * top
+        canvas.ceiling(
+            (2.5 * top if beyond else 1.08 * max(largest, top)),
+            f"window / RTT up to {units.rate(largest)}, beyond this axis" if beyond else "",
+        )
+    return canvas.finish()
+
+
+def _steps(
+    start: np.ndarray[tuple[int], np.dtype[np.float64]],
+    end: np.ndarray[tuple[int], np.dtype[np.float64]],
+    value: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Turn rounds into the corners of a staircase."""
+    return np.column_stack((start, end)).ravel(), np.repeat(value, 2)
