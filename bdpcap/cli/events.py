@@ -1,0 +1,72 @@
+"""``bdpcap events``: one row for each segment and flow it concerns."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Any
+
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.cli import options, output, source
+from bdpcap.cli.terminal import Column, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    stream: options.Streams = None,
+    format_: options.OutputFormat = None,
+    output_: options.Output = None,
+) -> int:
+    """List the segments, as each flow saw them.
+
+    A segment is a row of the flow that it sends data for, and one of the flow that it acknowledges.
+    """
+    capture = source.capture(captures, read, filter_)
+    events = source.of_streams(capture.events, stream, capture.info.streams)
+    origin = capture.info.first_ns or 0
+
+    def human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
+        lines = Lines(_columns(origin), file)
+        lines.head()
+        for frame in frames:
+            lines.rows(frame.assign(segment=_segments(frame)))
+
+    output.write("events", [events], output.chosen(format_, output_), output_, human)
+    return source.exit_code(capture.damage)
+
+
+def _columns(origin_ns: int) -> list[Column]:
+    def time(time_ns: int) -> str:
+        return f"{(time_ns - origin_ns) / 1e9:.6f}"
+
+    return [
+        Column("time (s)", 12, "time_ns", time),
+        Column("frame", 7, "frame", str),
+        Column("stream", 6, "stream", str),
+        Column("sender", -21, "sender", at=110),
+        Column("kind", -14, "kind"),
+        Column("segment", -16, "segment"),
+        Column("window", 7, "window_bytes", units.data_size),
+        Column("in flight", 9, "in_flight_bytes", units.data_size),
+        Column("RTT", 7, "rtt_ns", units.duration, at=86),
+    ]
+
+
+def _segments(frame: pd.DataFrame) -> list[str]:
+    """Return ``sequence+length`` of what was sent, ``ack number`` of what came back."""
+    return [
+        f"ack {_known(acknowledged)}" if pd.isna(sequence) else f"{sequence}+{_known(length)}"
+        for sequence, length, acknowledged in zip(
+            frame["sequence"], frame["length"], frame["acknowledged"], strict=True
+        )
+    ]
+
+
+def _known(value: Any) -> str:
+    return "?" if pd.isna(value) else str(value)

@@ -1,0 +1,71 @@
+"""From arguments to a capture that was read, and what to say of one that was damaged."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, BinaryIO
+
+import typer
+
+import bdpcap
+from bdpcap import units
+from bdpcap.cli import exits
+from bdpcap.cli.progress import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from bdpcap.analysis import Capture, Damage
+
+
+def sources(captures: Sequence[str] | None, read: Sequence[str] | None) -> list[str] | BinaryIO:
+    """Return the files that were named, positional ones first, or standard input for ``-``."""
+    named = [*(captures or ()), *(read or ())]
+    if not named:
+        raise typer.BadParameter("no capture given: name a file, or - for standard input")
+    if "-" not in named:
+        return named
+    if len(named) > 1:
+        raise typer.BadParameter("standard input (-) cannot be read along with files")
+    if sys.stdin.isatty():
+        raise typer.BadParameter("standard input is a terminal: pipe a capture into it")
+    return sys.stdin.buffer
+
+
+def capture(captures: Sequence[str] | None, read: Sequence[str] | None, filter_: str | None) -> Capture:
+    """Analyse what was named, with progress on a terminal."""
+    source = sources(captures, read)
+    with shown() as progress:
+        return bdpcap.analyze(source, filter=filter_, progress=progress)
+
+
+def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) -> pd.DataFrame:
+    """
+    Select streams.
+
+    Parameters
+    ----------
+    table
+        Any table with a column ``stream``.
+    streams
+        Those wanted; all where empty or None.
+    number
+        How many streams the capture has.
+    """
+    if not streams:
+        return table
+    beyond = [stream for stream in streams if stream >= number]
+    if beyond:
+        has = f"streams 0 to {number - 1}" if number else "no TCP stream"
+        raise typer.BadParameter(f"no stream {beyond[0]}: the capture has {has}")
+    return table[table["stream"].isin(streams)].reset_index(drop=True)
+
+
+def exit_code(damage: Damage | None) -> int:
+    """Warn of a damaged capture in one line, and return the exit code it means."""
+    if damage is None:
+        return exits.DONE
+    sys.stderr.write(f"bdpcap: warning: {units.printable(damage)}; everything before it is reported\n")
+    return exits.DAMAGED
