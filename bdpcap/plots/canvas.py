@@ -35,6 +35,11 @@ def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
     return (column.to_numpy(dtype=np.int64) - origin_ns) / 1e9
 
 
+def largest(*values: NDArray[np.float64] | float) -> float:
+    """Return the largest known value, 0 where none is known."""
+    return float(np.fmax.reduce(np.hstack((0.0, *values))))
+
+
 class Canvas:
     """
     A figure in the making.
@@ -62,10 +67,17 @@ class Canvas:
         self.figure = go.Figure(
             layout={
                 "template": "none",
-                "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 15}},
+                "title": {
+                    "text": title,
+                    "x": 0,
+                    "xref": "paper",
+                    "y": 0.97,
+                    "yanchor": "top",
+                    "font": {"size": 15},
+                },
                 "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
-                "height": 340,
-                "margin": {"l": 92, "r": 12, "t": 76, "b": 56},
+                "height": 360,
+                "margin": {"l": 92, "r": 12, "t": 92, "b": 64},
                 "modebar": {"bgcolor": "rgba(0,0,0,0)"},
                 "hovermode": "closest",
                 "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
@@ -140,20 +152,22 @@ class Canvas:
             line={"color": colour, "width": 1.5, "dash": "dash"},
         )
 
-    def ceiling(self, top: float, note: str = "") -> None:
-        """End the vertical axis at ``top``, and say what lies above it."""
-        self.figure.update_yaxes(range=[0, top])
-        if note:
-            self._note(note, y=1.01, yanchor="bottom", font={"size": 11, "color": palette.WINDOW})
+    def fit(self, used: float, allowed: float = 0.0) -> bool:
+        """
+        End the vertical axis above what was used and what was allowed.
+
+        Returns
+        -------
+        Whether what was allowed lies beyond the axis: it would press all else to the ground.
+        """
+        beyond = 0 < 2.5 * used < allowed
+        self.figure.update_yaxes(range=[0, 2 * used if beyond else 1.08 * max(used, allowed) or 1])
+        return beyond
 
     def finish(self) -> go.Figure:
-        """Return the figure; where points were left out it says so."""
+        """Return the figure; where points were left out, its time axis says so."""
         if self.drawn < self.points:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {COLUMNS} time columns"
-            self._note(note, y=0, yanchor="top", yshift=-38, font={"size": 10})
+            title = self.figure.layout.xaxis.title
+            title.text = f'{title.text}<br><span style="font-size: 10px">{note}</span>'
         return self.figure
-
-    def _note(self, text: str, **place: Any) -> None:
-        """Write at the right edge, outside the plot."""
-        outside = {"xref": "paper", "yref": "paper", "x": 1, "xanchor": "right", "showarrow": False}
-        self.figure.add_annotation(text=text, **outside, **place)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from bdpcap.plots import palette
-from bdpcap.plots.canvas import Canvas, floats, seconds
+from bdpcap.plots.canvas import Canvas, floats, largest, seconds
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,9 +29,11 @@ def rtt_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     summary, events, rtts = flow.summary, flow.events, flow.rtts
     canvas = Canvas("Round-trip time", "RTT", "s", flow, origin_ns)
     time = seconds(events["time_ns"], canvas.origin_ns)
+    samples, rounds = floats(events["rtt_ns"]) / 1e9, floats(rtts["rtt_ns"]) / 1e9
+    canvas.fit(largest(samples, rounds))
     canvas.line(
         time,
-        floats(events["rtt_ns"]) / 1e9,
+        samples,
         name="sample",
         custom=events["frame"].to_numpy(),
         hover="%{y:.4s}s<br>%{x:.6f} s, frame %{customdata}",
@@ -42,7 +43,7 @@ def rtt_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     middle = (seconds(rtts["start_ns"], canvas.origin_ns) + seconds(rtts["end_ns"], canvas.origin_ns)) / 2
     canvas.line(
         middle,
-        floats(rtts["rtt_ns"]) / 1e9,
+        rounds,
         name="round",
         custom=rtts["round"].to_numpy(),
         hover="%{y:.4s}s<br>%{x:.6f} s, round %{customdata}",
@@ -52,7 +53,4 @@ def rtt_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     if pd.notna(summary["rtt_min_ns"]):
         least = float(summary["rtt_min_ns"]) / 1e9
         canvas.level(least, name="least RTT", hover="%{y:.4s}s", colour=palette.PATH)
-    samples = floats(events["rtt_ns"]) / 1e9
-    if not np.isnan(samples).all():
-        canvas.ceiling(1.08 * float(np.nanmax(samples)))
     return canvas.finish()

@@ -9,10 +9,11 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.plots import palette
-from bdpcap.plots.canvas import Canvas, floats, seconds
+from bdpcap.plots.canvas import Canvas, floats, largest, seconds
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
     from bdpcap.analysis import Flow
 
@@ -34,6 +35,9 @@ def throughput_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     round_ = rtts["round"].to_numpy()
     delivered = floats(rtts["throughput_bps"])
     allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
+    capacity = summary["capacity_bps"]
+    ceiling = largest(allowed)
+    beyond = canvas.fit(largest(delivered, float(capacity) if pd.notna(capacity) else 0.0), ceiling)
     hover = "%{y:.4s}bit/s<br>%{x:.6f} s, round %{customdata}"
     canvas.line(
         *_steps(start, end, delivered),
@@ -47,32 +51,19 @@ def throughput_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     )
     canvas.line(
         *_steps(start, end, allowed),
-        name="window / RTT",
+        name=f"window / RTT (up to {units.rate(ceiling)}, off the axis)" if beyond else "window / RTT",
         hover=hover,
         custom=np.repeat(round_, 2),
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8},
     )
-    used = [float(np.nanmax(delivered))] if not np.isnan(delivered).all() else []
-    if pd.notna(summary["capacity_bps"]):
-        capacity = float(summary["capacity_bps"])
-        canvas.level(capacity, name="capacity", hover="%{y:.4s}bit/s", colour=palette.PATH)
-        used.append(capacity)
-    top = max(used, default=0.0)
-    if top and not np.isnan(allowed).all():
-        largest = float(np.nanmax(allowed))
-        beyond = largest > 2.5 * top
-        canvas.ceiling(
-            (2.5 * top if beyond else 1.08 * max(largest, top)),
-            f"window / RTT up to {units.rate(largest)}, beyond this axis" if beyond else "",
-        )
+    if pd.notna(capacity):
+        canvas.level(float(capacity), name="capacity", hover="%{y:.4s}bit/s", colour=palette.PATH)
     return canvas.finish()
 
 
 def _steps(
-    start: np.ndarray[tuple[int], np.dtype[np.float64]],
-    end: np.ndarray[tuple[int], np.dtype[np.float64]],
-    value: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    start: NDArray[np.float64], end: NDArray[np.float64], value: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Turn rounds into the corners of a staircase."""
     return np.column_stack((start, end)).ravel(), np.repeat(value, 2)

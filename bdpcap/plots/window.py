@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from bdpcap import units
 from bdpcap.plots import palette, ribbon
-from bdpcap.plots.canvas import Canvas, floats, seconds
+from bdpcap.plots.canvas import Canvas, floats, largest, seconds
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -34,6 +33,9 @@ def window_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     frame = events["frame"].to_numpy()
     in_flight, window = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
     hover = "%{y:,d} bytes<br>%{x:.6f} s, frame %{customdata}"
+    bdp = summary["bdp_bytes"]
+    used, allowed = largest(in_flight, float(bdp) if pd.notna(bdp) else 0.0), largest(window)
+    beyond = canvas.fit(used, allowed)
     canvas.line(
         time,
         in_flight,
@@ -48,28 +50,13 @@ def window_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     canvas.line(
         time,
         window,
-        name="window",
+        name=f"window (up to {units.data_size(allowed)}, off the axis)" if beyond else "window",
         hover=hover,
         custom=frame,
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
-    highest = [0.0] if np.isnan(in_flight).all() else [float(np.nanmax(in_flight))]
-    if pd.notna(summary["bdp_bytes"]):
-        bdp = float(summary["bdp_bytes"])
-        canvas.level(bdp, name="bandwidth-delay product", hover="%{y:,d} bytes", colour=palette.PATH)
-        highest.append(bdp)
-    _fit(canvas, max(highest), window)
+    if pd.notna(bdp):
+        canvas.level(float(bdp), name="BDP", hover="%{y:,d} bytes", colour=palette.PATH)
     ribbon.draw(canvas, flow.rtts)
     return canvas.finish()
-
-
-def _fit(canvas: Canvas, used: float, window: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    """Keep a window far above what was used from pressing everything else to the ground."""
-    if np.isnan(window).all() or not used:
-        return
-    largest = float(np.nanmax(window))
-    if largest <= 2.5 * used:
-        canvas.ceiling(1.08 * max(largest, used))
-    else:
-        canvas.ceiling(2 * used, f"window up to {units.data_size(largest)}, beyond this axis")

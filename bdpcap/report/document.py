@@ -18,6 +18,9 @@ SCHEMA_VERSION: Final = 1
 """Raised when a key changes its meaning or goes away; new keys may come without."""
 
 
+_FLOW: Final = ["stream", "sender", "receiver"]
+
+
 def capture_document(capture: Capture) -> dict[str, Any]:
     """Return what was captured: every count, the damage if any, and the caveats in words."""
     damage = dataclasses.asdict(capture.damage) if capture.damage is not None else None
@@ -32,6 +35,7 @@ def document(capture: Capture) -> dict[str, Any]:
     -------
     Values fit for strict JSON: keys are the tables' columns, integers are exact, missing values None.
     """
+    rounds = {key: rows.drop(columns=_FLOW) for key, rows in capture.rtts.groupby(_FLOW, sort=False)}
     flows = []
     for summary in records(verdict.ranked(capture)):
         flow = capture.flow(summary["stream"], summary["sender"])
@@ -40,7 +44,7 @@ def document(capture: Capture) -> dict[str, Any]:
                 **summary,
                 "verdict": verdict.sentence(flow.summary),
                 "findings": [dataclasses.asdict(finding) for finding in flow.findings],
-                "rounds": records(flow.rtts.drop(columns=["stream", "sender", "receiver"])),
+                "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
             }
         )
     return {
