@@ -20,6 +20,7 @@ CONFIG: Final[dict[str, Any]] = {
     "showSendToCloud": False,
     "displaylogo": False,
     "responsive": True,
+    "doubleClick": "reset",
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
 """How a figure is to be shown: plotly's own default puts an upload button on it."""
