@@ -259,8 +259,8 @@ def test_more_rounds_than_stripes_still_tile(flow):
 
 
 @pytest.mark.parametrize("kind", plots.FIGURES)
-def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow, capture):
-    figure = plots.figure(flow, kind, capture.info.first_ns)
+def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
+    figure = plots.figure(flow, kind)
     assert {trace.type for trace in figure.data} == {"scatter"}
     assert figure.layout.xaxis.title.text == "time since capture start (s)"
     assert figure.layout.yaxis.ticksuffix in ("B", "s", "bit/s")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import IO, TYPE_CHECKING, Any
 
 import pandas as pd
@@ -26,19 +27,22 @@ def command(
     """List the segments, as each flow saw them.
 
     A segment is a row of the flow that it sends data for, and one of the flow that it acknowledges.
+    In the table, times count from its first row.
     """
-    capture = source.capture(captures, read, filter_)
-    events = source.of_streams(capture.events, stream, capture.info.streams)
-    origin = capture.info.first_ns or 0
+    # Rows and progress on the same terminal would write over each other.
+    apart = output_ is not None or not sys.stdout.isatty()
+    pieces = source.Pieces(captures, read, filter_, stream, progress=apart)
+    output.write("events", pieces, output.chosen(format_, output_), output_, _human)
+    return pieces.exit_code()
 
-    def human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
-        lines = Lines(_columns(origin), file)
-        lines.head()
-        for frame in frames:
-            lines.rows(frame.assign(segment=_segments(frame)))
 
-    output.write("events", [events], output.chosen(format_, output_), output_, human)
-    return source.exit_code(capture.damage)
+def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
+    lines: Lines | None = None
+    for frame in frames:
+        if lines is None:
+            lines = Lines(_columns(int(frame["time_ns"].iloc[0]) if len(frame) else 0), file)
+            lines.head()
+        lines.rows(frame.assign(segment=_segments(frame)))
 
 
 def _columns(origin_ns: int) -> list[Column]:

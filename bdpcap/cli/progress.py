@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def shown() -> Iterator[Callable[[Read], None] | None]:
-    """Yield what ``analyze`` may call as it reads: None unless stderr is a terminal."""
-    if not sys.stderr.isatty():
+def shown(*, wanted: bool = True) -> Iterator[Callable[[Read], None] | None]:
+    """Yield what ``analyze`` may call as it reads: None unless wanted and stderr is a terminal."""
+    if not wanted or not sys.stderr.isatty():
         yield None
         return
     bar = Progress(

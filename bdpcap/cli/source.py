@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, BinaryIO
 import typer
 
 import bdpcap
-from bdpcap import units
+from bdpcap import tables, units
 from bdpcap.cli import exits
 from bdpcap.cli.progress import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
@@ -41,6 +41,51 @@ def capture(captures: Sequence[str] | None, read: Sequence[str] | None, filter_:
         return bdpcap.analyze(source, filter=filter_, progress=progress)
 
 
+class Pieces:
+    """
+    The events of what was named, piece by piece; at least one piece, which may be empty.
+
+    A capture that breaks in the middle ends the pieces, and `exit_code` speaks of it.
+    """
+
+    def __init__(
+        self,
+        captures: Sequence[str] | None,
+        read: Sequence[str] | None,
+        filter_: str | None,
+        streams: Sequence[int] | None,
+        *,
+        progress: bool,
+    ) -> None:
+        self._progress = progress
+        self._source = sources(captures, read)
+        self._filter = filter_
+        self._streams = streams
+        self._damage: bdpcap.CaptureError | None = None
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Read; what cannot be read at all raises."""
+        found = False
+        with shown(wanted=self._progress) as progress:
+            pieces = bdpcap.stream_events(
+                self._source, filter=self._filter, streams=self._streams or None, progress=progress
+            )
+            try:
+                for piece in pieces:
+                    found = True
+                    yield piece
+            except bdpcap.CaptureError as error:
+                if not found:
+                    raise
+                self._damage = error
+        if not found:
+            yield tables.frame(tables.EVENTS, dict.fromkeys(tables.EVENTS, ()))
+
+    def exit_code(self) -> int:
+        """Warn if the capture broke, and return the exit code that this means."""
+        return exit_code(self._damage)
+
+
 def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) -> pd.DataFrame:
     """
     Select streams.
@@ -63,7 +108,7 @@ def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) 
     return table[table["stream"].isin(streams)].reset_index(drop=True)
 
 
-def exit_code(damage: Damage | None) -> int:
+def exit_code(damage: Damage | bdpcap.CaptureError | None) -> int:
     """Warn of a damaged capture in one line, and return the exit code it means."""
     if damage is None:
         return exits.DONE

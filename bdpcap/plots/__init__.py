@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bdpcap.analysis import Flow
 
-FIGURES: Final[dict[str, Callable[[Flow, int | None], go.Figure]]] = {
+FIGURES: Final[dict[str, Callable[[Flow], go.Figure]]] = {
     "window": window_figure,
     "throughput": throughput_figure,
     "rtt": rtt_figure,
@@ -25,7 +25,7 @@ FIGURES: Final[dict[str, Callable[[Flow, int | None], go.Figure]]] = {
 }
 
 
-def figure(flow: Flow, kind: str = "window", origin_ns: int | None = None) -> go.Figure:
+def figure(flow: Flow, kind: str = "window") -> go.Figure:
     """
     Draw a flow.
 
@@ -35,8 +35,6 @@ def figure(flow: Flow, kind: str = "window", origin_ns: int | None = None) -> go
         The flow to draw.
     kind
         ``window``, ``throughput``, ``rtt`` or ``sequence``.
-    origin_ns
-        Zero of the time axis, normally the capture's first frame; the flow's start where None.
 
     Raises
     ------
@@ -45,7 +43,7 @@ def figure(flow: Flow, kind: str = "window", origin_ns: int | None = None) -> go
     """
     if kind not in FIGURES:
         raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
-    return FIGURES[kind](flow, origin_ns)
+    return FIGURES[kind](flow)
 
 
 __all__ = [

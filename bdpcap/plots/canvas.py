@@ -52,19 +52,18 @@ class Canvas:
     y_title, y_unit
         Name of the vertical axis, and the unit its prefixed ticks end in.
     flow
-        The flow to be drawn; its life is the span of the time axis, the same in all its figures.
-    origin_ns
-        Zero of the time axis; the start of the flow where None.
+        The flow to be drawn; its life is the span of the time axis, the same in all its figures. Zero is the
+        capture's first frame.
     """
 
-    def __init__(self, title: str, y_title: str, y_unit: str, flow: Flow, origin_ns: int | None) -> None:
+    def __init__(self, title: str, y_title: str, y_unit: str, flow: Flow) -> None:
         start_ns, end_ns = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
-        self.origin_ns = start_ns if origin_ns is None else origin_ns
+        first_ns = flow.capture.info.first_ns
+        self.origin_ns = start_ns if first_ns is None else first_ns
         self.start, self.end = (start_ns - self.origin_ns) / 1e9, (end_ns - self.origin_ns) / 1e9
         self.points = 0
         self.drawn = 0
         axis = {"gridcolor": palette.GRID, "zeroline": False}
-        since = "flow" if origin_ns is None else "capture"
         self.figure = go.Figure(
             layout={
                 "template": "none",
@@ -84,7 +83,7 @@ class Canvas:
                 "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
                 "xaxis": {
                     **axis,
-                    "title": {"text": f"time since {since} start (s)"},
+                    "title": {"text": "time since capture start (s)"},
                     "range": [self.start, max(self.end, self.start + 1e-6)],
                 },
                 "yaxis": {

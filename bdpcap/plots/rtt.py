@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def rtt_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
+def rtt_figure(flow: Flow) -> go.Figure:
     """
     Draw every RTT sample, the RTT of each round and the least RTT of the flow.
 
@@ -23,11 +23,9 @@ def rtt_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     ----------
     flow
         The flow to draw.
-    origin_ns
-        Zero of the time axis, normally the capture's first frame; the flow's start where None.
     """
     summary, events, rtts = flow.summary, flow.events, flow.rtts
-    canvas = Canvas("Round-trip time", "RTT", "s", flow, origin_ns)
+    canvas = Canvas("Round-trip time", "RTT", "s", flow)
     time = seconds(events["time_ns"], canvas.origin_ns)
     samples, rounds = floats(events["rtt_ns"]) / 1e9, floats(rtts["rtt_ns"]) / 1e9
     canvas.fit(largest(samples, rounds))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def sequence_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
+def sequence_figure(flow: Flow) -> go.Figure:
     """
     Draw the time-sequence graph: segments as sent, the acknowledgements, and the window's right edge.
 
@@ -26,11 +26,9 @@ def sequence_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     ----------
     flow
         The flow to draw.
-    origin_ns
-        Zero of the time axis, normally the capture's first frame; the flow's start where None.
     """
     events = flow.events
-    canvas = Canvas("Time and sequence", "sequence (bytes)", "B", flow, origin_ns)
+    canvas = Canvas("Time and sequence", "sequence (bytes)", "B", flow)
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     kind = events["kind"].astype(str).to_numpy()

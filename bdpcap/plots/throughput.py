@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def throughput_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
+def throughput_figure(flow: Flow) -> go.Figure:
     """
     Draw the throughput of every round under its two ceilings: window over RTT, and the capacity of the path.
 
@@ -26,11 +26,9 @@ def throughput_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     ----------
     flow
         The flow to draw.
-    origin_ns
-        Zero of the time axis, normally the capture's first frame; the flow's start where None.
     """
     summary, rtts = flow.summary, flow.rtts
-    canvas = Canvas("Throughput of every round", "throughput", "bit/s", flow, origin_ns)
+    canvas = Canvas("Throughput of every round", "throughput", "bit/s", flow)
     start, end = seconds(rtts["start_ns"], canvas.origin_ns), seconds(rtts["end_ns"], canvas.origin_ns)
     round_ = rtts["round"].to_numpy()
     delivered = floats(rtts["throughput_bps"])

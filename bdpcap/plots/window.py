@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def window_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
+def window_figure(flow: Flow) -> go.Figure:
     """
     Draw the advertised window, the bytes in flight and the BDP, with the limit of every round above.
 
@@ -24,11 +24,9 @@ def window_figure(flow: Flow, origin_ns: int | None = None) -> go.Figure:
     ----------
     flow
         The flow to draw.
-    origin_ns
-        Zero of the time axis, normally the capture's first frame; the flow's start where None.
     """
     summary, events = flow.summary, flow.events
-    canvas = Canvas("Window and bytes in flight", "bytes", "B", flow, origin_ns)
+    canvas = Canvas("Window and bytes in flight", "bytes", "B", flow)
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     in_flight, window = floats(events["in_flight_bytes"]), floats(events["window_bytes"])

@@ -84,7 +84,7 @@ def html(capture: Capture) -> str:
         style=Markup(_asset("page.css")),  # noqa: S704  ours
         scripts=[Markup(script) for script in scripts],  # noqa: S704  ours
         script_hashes=[_hash(script) for script in scripts],
-        figures=_figures(flows, capture),
+        figures=_figures(flows),
     )
 
 
@@ -118,14 +118,10 @@ def _flow(number: int, flow: Flow, capture: Capture) -> dict[str, Any]:
     }
 
 
-def _figures(flows: list[Flow], capture: Capture) -> Markup:
+def _figures(flows: list[Flow]) -> Markup:
     """Return the figures as JSON that cannot end the element it stands in."""
     drawn = [
-        {
-            kind: json.loads(plots.figure(flow, kind, capture.info.first_ns).to_json())
-            for kind in plots.FIGURES
-        }
-        for flow in flows
+        {kind: json.loads(plots.figure(flow, kind).to_json()) for kind in plots.FIGURES} for flow in flows
     ]
     text = json.dumps({"config": plots.CONFIG, "flows": drawn}, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704  no markup is left in it

@@ -48,6 +48,7 @@ def that_matter(capture: Capture) -> list[Flow]:
     """Return the flows worth a page: of the most bytes, and at least a hundredth of the largest one's."""
     flows = ranked(capture).head(DETAILED_FLOWS)
     flows = flows[flows["payload_bytes"] * 100 >= flows["payload_bytes"].max()]
+    capture.load_events(flows["stream"].tolist())
     return [capture.flow(int(row.stream), str(row.sender)) for row in flows.itertuples()]
 
 
