@@ -1,6 +1,7 @@
 "use strict";
 // Draws the figures that the page carries, one after another, and zooms those of a flow together.
 (() => {
+  document.documentElement.classList.add("drawing");
   const { config, flows } = JSON.parse(document.getElementById("figures").textContent);
   const plots = [...document.querySelectorAll(".plot")];
   const drawn = [];
@@ -41,6 +42,7 @@
     }
     const figure = flows[plot.dataset.flow][plot.dataset.kind];
     Plotly.newPlot(plot, figure.data, figure.layout, config).then(() => {
+  document.documentElement.classList.add("drawing");
       drawn.push(plot);
       Plotly.relayout(plot, theme());
       zoomTogether(plot);
