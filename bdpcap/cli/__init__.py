@@ -67,7 +67,9 @@ def main(arguments: list[str] | None = None) -> int:
         code = exits.DONE
     except KeyboardInterrupt:
         code = exits.INTERRUPTED
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic of the core is no Exception
         if os.environ.get("BDPCAP_DEBUG"):
             raise
         code, message = _explained(error)
@@ -75,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
-def _explained(error: Exception) -> tuple[int, str]:
+def _explained(error: BaseException) -> tuple[int, str]:
     """Return the exit code that a failure means, and what to say of it."""
     match error:
         case typer.TyperException():

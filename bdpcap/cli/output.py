@@ -94,7 +94,8 @@ def _rows(frame: pd.DataFrame) -> str:
     """Return one JSON object a line; integers are exact, missing values null."""
     if frame.empty:
         return ""
-    return frame.to_json(orient="records", lines=True, double_precision=15).rstrip("\n") + "\n"
+    rows = frame.to_json(orient="records", lines=True, double_precision=15)
+    return rows.rstrip("\n").replace("\\/", "/") + "\n"  # pandas escapes every slash, needlessly
 
 
 def _json(name: str, frames: Frames, file: IO[str]) -> None:

@@ -34,8 +34,11 @@ def throughput_figure(flow: Flow) -> go.Figure:
     delivered = floats(rtts["throughput_bps"])
     allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
     capacity = summary["capacity_bps"]
+    # What trickles in within a sliver of a round trip is no throughput; such rounds do not set the scale.
+    whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
+    used = largest(delivered[whole], float(capacity) if pd.notna(capacity) else 0.0)
     ceiling = largest(allowed)
-    beyond = canvas.fit(largest(delivered, float(capacity) if pd.notna(capacity) else 0.0), ceiling)
+    beyond = canvas.fit(used, ceiling)
     hover = "%{y:.4s}bit/s<br>%{x:.6f} s, round %{customdata}"
     canvas.line(
         *_steps(start, end, delivered),

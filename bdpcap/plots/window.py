@@ -25,14 +25,16 @@ def window_figure(flow: Flow) -> go.Figure:
     flow
         The flow to draw.
     """
-    summary, events = flow.summary, flow.events
+    summary, events, rtts = flow.summary, flow.events, flow.rtts
     canvas = Canvas("Window and bytes in flight", "bytes", "B", flow)
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     in_flight, window = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
     hover = "%{y:,d} bytes<br>%{x:.6f} s, frame %{customdata}"
     bdp = summary["bdp_bytes"]
-    used, allowed = largest(in_flight, float(bdp) if pd.notna(bdp) else 0.0), largest(window)
+    # Not the largest window of all: that of a SYN is no limit to a round.
+    allowed = largest(floats(rtts["window_max_bytes"]))
+    used = largest(in_flight, float(bdp) if pd.notna(bdp) else 0.0)
     beyond = canvas.fit(used, allowed)
     canvas.line(
         time,
@@ -56,5 +58,5 @@ def window_figure(flow: Flow) -> go.Figure:
     )
     if pd.notna(bdp):
         canvas.level(float(bdp), name="BDP", hover="%{y:,d} bytes", colour=palette.PATH)
-    ribbon.draw(canvas, flow.rtts)
+    ribbon.draw(canvas, rtts)
     return canvas.finish()
