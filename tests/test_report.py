@@ -23,6 +23,7 @@ from bdpcap import plots, report, units
 from bdpcap.cli import main
 from bdpcap.limits import LIMITS
 from bdpcap.plots import decimate, palette, ribbon
+from bdpcap.plots.canvas import Canvas, floats
 
 ASSETS = resources.files("bdpcap.report") / "assets"
 HOSTILE = "<img src=x onerror=alert(1)>{{ 7*7 }}</script>"
@@ -274,13 +275,21 @@ def test_an_unknown_figure_is_named(flow):
 
 
 def test_the_window_is_drawn_at_its_size_and_time(flow):
-    traces = {trace.name: trace for trace in plots.window_figure(flow).data}
+    traces = {trace.name.partition(" (")[0]: trace for trace in plots.window_figure(flow).data}
     assert max(traces["window"].y) == flow.events["window_bytes"].max()
     assert max(traces["in flight"].y) == flow.events["in_flight_bytes"].max()
-    assert traces["in flight"].x[0] == 0
-    assert traces["in flight"].x[-1] == pytest.approx(
-        (flow.summary["end_ns"] - flow.summary["start_ns"]) / 1e9
-    )
+    known = flow.events.dropna(subset="in_flight_bytes")["time_ns"] - flow.summary["start_ns"]
+    assert traces["in flight"].x[0] == pytest.approx(known.iloc[0] / 1e9)
+    assert traces["in flight"].x[-1] == pytest.approx(known.iloc[-1] / 1e9)
+
+
+def test_a_round_without_a_value_leaves_a_gap(flow):
+    drawn = flow.rtts.assign(rtt_ns=flow.rtts["rtt_ns"].where(flow.rtts["round"] != 3))
+    canvas = Canvas("", "", "s", flow)
+    canvas.staircase(drawn, floats(drawn["rtt_ns"]), name="round", unit="s")
+    steps = canvas.figure.data[0]
+    assert np.isnan(steps.y[6])
+    assert not np.isnan(steps.y[[5, 7]]).any()
 
 
 @given(

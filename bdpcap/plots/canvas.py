@@ -11,6 +11,8 @@ from bdpcap.plots import palette
 from bdpcap.plots.decimate import COLUMNS, keep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
     from numpy.typing import NDArray
 
@@ -61,6 +63,7 @@ class Canvas:
         first_ns = flow.capture.info.first_ns
         self.origin_ns = start_ns if first_ns is None else first_ns
         self.start, self.end = (start_ns - self.origin_ns) / 1e9, (end_ns - self.origin_ns) / 1e9
+        self.top = np.inf
         self.points = 0
         self.drawn = 0
         axis = {"gridcolor": palette.GRID, "zeroline": False}
@@ -104,6 +107,7 @@ class Canvas:
         name: str,
         hover: str,
         custom: NDArray[Any] | None = None,
+        broken: bool = False,
         **style: Any,
     ) -> None:
         """
@@ -119,15 +123,20 @@ class Canvas:
             What that box says: plotly's hover template.
         custom
             Shape (n,) or (n, k): values that ``hover`` names as ``customdata``.
+        broken
+            Break the line where points were left out.
         style
             Further properties of plotly's scatter trace.
         """
-        known = np.flatnonzero(~np.isnan(y))
+        missing = np.isnan(y)
+        known = np.flatnonzero(~missing)
         chosen = known[keep(x[known], y[known])]
         self.points += len(known)
         self.drawn += len(chosen)
         if not len(chosen):
             return
+        if broken:
+            chosen = np.union1d(chosen, np.flatnonzero(missing[1:] & ~missing[:-1]) + 1)
         whole = y[chosen] == np.floor(y[chosen])
         values = y[chosen].astype(np.int64) if whole.all() else y[chosen]
         self.figure.add_trace(
@@ -141,6 +150,35 @@ class Canvas:
             )
         )
 
+    def staircase(
+        self, rtts: pd.DataFrame, y: NDArray[np.float64], *, name: str, unit: str, **style: Any
+    ) -> None:
+        """
+        Add one step for each round; where a value is missing the line is broken.
+
+        Parameters
+        ----------
+        rtts
+            The rounds.
+        y
+            Their values, shape (rounds,).
+        name, unit
+            In the legend, and after the value in the box that follows the pointer.
+        style
+            Further properties of plotly's scatter trace.
+        """
+        start, end = seconds(rtts["start_ns"], self.origin_ns), seconds(rtts["end_ns"], self.origin_ns)
+        self.line(
+            np.column_stack((start, end)).ravel(),
+            np.repeat(y, 2),
+            name=name,
+            hover="%{y:.4s}" + unit + "<br>%{x:.6f} s, round %{customdata}",
+            custom=np.repeat(rtts["round"].to_numpy(), 2),
+            mode="lines",
+            broken=True,
+            **style,
+        )
+
     def level(self, y: float, *, name: str, hover: str, colour: str) -> None:
         """Add a dashed level over the flow's life."""
         self.line(
@@ -152,17 +190,14 @@ class Canvas:
             line={"color": colour, "width": 1.5, "dash": "dash"},
         )
 
-    def fit(self, used: float, allowed: float = 0.0) -> bool:
-        """
-        End the vertical axis above what was used and what was allowed.
+    def fit(self, used: float, *ceilings: float) -> None:
+        """End the vertical axis above what was used and the ceilings that do not press it to the ground."""
+        self.top = 1.08 * max(used, *(ceiling for ceiling in ceilings if ceiling <= 2.5 * used), 0.0) or 1.0
+        self.figure.update_yaxes(range=[0, self.top])
 
-        Returns
-        -------
-        Whether what was allowed lies beyond the axis: it would press all else to the ground.
-        """
-        beyond = 0 < 2.5 * used < allowed
-        self.figure.update_yaxes(range=[0, 2 * used if beyond else 1.08 * max(used, allowed) or 1])
-        return beyond
+    def named(self, name: str, highest: float, show: Callable[[float], str]) -> str:
+        """Return a name for the legend, which says so if what it names goes beyond the vertical axis."""
+        return name if highest <= self.top else f"{name} (up to {show(highest)}, off the axis)"
 
     def finish(self) -> go.Figure:
         """Return the figure; where points were left out, its time axis says so."""

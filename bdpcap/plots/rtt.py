@@ -38,16 +38,7 @@ def rtt_figure(flow: Flow) -> go.Figure:
         mode="markers",
         marker={"color": palette.FLOW, "size": 3, "opacity": 0.55},
     )
-    middle = (seconds(rtts["start_ns"], canvas.origin_ns) + seconds(rtts["end_ns"], canvas.origin_ns)) / 2
-    canvas.line(
-        middle,
-        rounds,
-        name="round",
-        custom=rtts["round"].to_numpy(),
-        hover="%{y:.4s}s<br>%{x:.6f} s, round %{customdata}",
-        mode="lines",
-        line={"color": palette.FLOW, "width": 1.5},
-    )
+    canvas.staircase(rtts, rounds, name="round", unit="s", line={"color": palette.FLOW, "width": 1.5})
     if pd.notna(summary["rtt_min_ns"]):
         least = float(summary["rtt_min_ns"]) / 1e9
         canvas.level(least, name="least RTT", hover="%{y:.4s}s", colour=palette.PATH)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from bdpcap import units
 from bdpcap.plots import palette
-from bdpcap.plots.canvas import Canvas, floats, largest, seconds
+from bdpcap.plots.canvas import Canvas, floats, largest
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-    from numpy.typing import NDArray
 
     from bdpcap.analysis import Flow
 
@@ -29,42 +27,29 @@ def throughput_figure(flow: Flow) -> go.Figure:
     """
     summary, rtts = flow.summary, flow.rtts
     canvas = Canvas("Throughput of every round", "throughput", "bit/s", flow)
-    start, end = seconds(rtts["start_ns"], canvas.origin_ns), seconds(rtts["end_ns"], canvas.origin_ns)
-    round_ = rtts["round"].to_numpy()
     delivered = floats(rtts["throughput_bps"])
     allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
-    capacity = summary["capacity_bps"]
+    capacity = float(summary["capacity_bps"]) if pd.notna(summary["capacity_bps"]) else 0.0
     # What trickles in within a sliver of a round trip is no throughput; such rounds do not set the scale.
     whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
-    used = largest(delivered[whole], float(capacity) if pd.notna(capacity) else 0.0)
-    ceiling = largest(allowed)
-    beyond = canvas.fit(used, ceiling)
-    hover = "%{y:.4s}bit/s<br>%{x:.6f} s, round %{customdata}"
-    canvas.line(
-        *_steps(start, end, delivered),
-        name="throughput",
-        hover=hover,
-        custom=np.repeat(round_, 2),
-        mode="lines",
+    canvas.fit(largest(delivered[whole]), largest(allowed), capacity)
+    canvas.staircase(
+        rtts,
+        delivered,
+        name=canvas.named("throughput", largest(delivered), units.rate),
+        unit="bit/s",
         fill="tozeroy",
         fillcolor=palette.FLOW_FILL,
         line={"color": palette.FLOW, "width": 1.2},
     )
-    canvas.line(
-        *_steps(start, end, allowed),
-        name=f"window / RTT (up to {units.rate(ceiling)}, off the axis)" if beyond else "window / RTT",
-        hover=hover,
-        custom=np.repeat(round_, 2),
-        mode="lines",
+    canvas.staircase(
+        rtts,
+        allowed,
+        name=canvas.named("window / RTT", largest(allowed), units.rate),
+        unit="bit/s",
         line={"color": palette.WINDOW, "width": 1.8},
     )
-    if pd.notna(capacity):
-        canvas.level(float(capacity), name="capacity", hover="%{y:.4s}bit/s", colour=palette.PATH)
+    if capacity:
+        name = canvas.named("capacity", capacity, units.rate)
+        canvas.level(capacity, name=name, hover="%{y:.4s}bit/s", colour=palette.PATH)
     return canvas.finish()
-
-
-def _steps(
-    start: NDArray[np.float64], end: NDArray[np.float64], value: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Turn rounds into the corners of a staircase."""
-    return np.column_stack((start, end)).ravel(), np.repeat(value, 2)

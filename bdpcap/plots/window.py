@@ -31,11 +31,10 @@ def window_figure(flow: Flow) -> go.Figure:
     frame = events["frame"].to_numpy()
     in_flight, window = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
     hover = "%{y:,d} bytes<br>%{x:.6f} s, frame %{customdata}"
-    bdp = summary["bdp_bytes"]
+    bdp = float(summary["bdp_bytes"]) if pd.notna(summary["bdp_bytes"]) else 0.0
     # Not the largest window of all: that of a SYN is no limit to a round.
     allowed = largest(floats(rtts["window_max_bytes"]))
-    used = largest(in_flight, float(bdp) if pd.notna(bdp) else 0.0)
-    beyond = canvas.fit(used, allowed)
+    canvas.fit(largest(in_flight), allowed, bdp)
     canvas.line(
         time,
         in_flight,
@@ -50,13 +49,15 @@ def window_figure(flow: Flow) -> go.Figure:
     canvas.line(
         time,
         window,
-        name=f"window (up to {units.data_size(allowed)}, off the axis)" if beyond else "window",
+        name=canvas.named("window", allowed, units.data_size),
         hover=hover,
         custom=frame,
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
-    if pd.notna(bdp):
-        canvas.level(float(bdp), name="BDP", hover="%{y:,d} bytes", colour=palette.PATH)
+    if bdp:
+        canvas.level(
+            bdp, name=canvas.named("BDP", bdp, units.data_size), hover="%{y:,d} bytes", colour=palette.PATH
+        )
     ribbon.draw(canvas, rtts)
     return canvas.finish()
