@@ -29,8 +29,9 @@ CONFIG: Final[dict[str, Any]] = {
 
 
 def floats(column: pd.Series[Any]) -> NDArray[np.float64]:
-    """Return a column as float64, missing values as NaN."""
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    """Return a column as float64; what is missing, or infinite, as NaN."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isfinite(values), values, np.nan)
 
 
 def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
