@@ -1,7 +1,7 @@
 """The link: was the bottleneck busy all the round?
 
-A standing queue says so: every segment waited, and the waits join without a gap. The rate confirms it. A flow that
-shares the link reaches only part of its rate, so the rate alone does not decide.
+A standing queue says so: every segment waited, and the waits join without a gap. The rate must agree: at the
+capacity, or, where others share the link, at a fair part of it behind a queue that this flow's window does not explain.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
 from bdpcap.limits.evidence import Evidence
-from bdpcap.limits.rwnd import tightness
 
 __all__ = ["claim"]
 
@@ -18,12 +17,14 @@ __all__ = ["claim"]
 def claim(evidence: Evidence) -> Claim:
     """Claim rounds with a queue nearly all the time, at the capacity or at a fair part of it."""
     busy = evidence.share("busy_ns")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        packet_ns = evidence.mss / evidence.capacity * 1e9
-        fullness = evidence.smooth_rate / evidence.capacity
-    standing = evidence.queue_low_ns >= packet_ns
-    tight = tightness(evidence)
-    shared = (tight < 0.05) & (fullness >= 0.15)
-    at_rate = (fullness >= 0.8) | shared
-    strength = grade(busy, 0.86, 1.0) * (standing & at_rate)
-    return Claim.build(evidence, strength, [])
+    full = evidence.fullness
+    tight = evidence.tightness > 0.3
+    queue = evidence.queue_packets
+    # A flow alone on the link, whatever window it fills: at the rate of the link, with a few packets always waiting.
+    alone = grade(full, 0.9, 0.98) * grade(busy, 0.75, 0.95) * (queue >= 1.5)
+    # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
+    deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * ~tight
+    # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
+    blind = ~evidence.direct & ~evidence.stamped
+    arrivals = np.where(blind, grade(full, 0.9, 1.0), 0.0)
+    return Claim.build(evidence, np.maximum.reduce([alone, deep, arrivals]), [])

@@ -197,7 +197,6 @@ pub struct Rounds {
     unanswered: VecDeque<i64>,
     burst_unprompted: bool,
     floor_ns: Option<i64>,
-    delivered: i64,
     run: Option<Delivery>,
     capacity: i64,
     busy_until_ns: i64,
@@ -248,7 +247,6 @@ impl Rounds {
             unanswered: VecDeque::new(),
             burst_unprompted: false,
             floor_ns: None,
-            delivered: 0,
             run: None,
             capacity: 0,
             busy_until_ns: i64::MIN,
@@ -305,7 +303,9 @@ impl Rounds {
         if closed {
             row.zero_window_ns += passed_ns;
         }
-        if flight == 0 {
+        if flight == 0 && !self.started {
+            // The handshake; a wait after it becomes a round of its own.
+        } else if flight == 0 {
             row.empty_ns += passed_ns;
             if closed {
                 self.empty_zero_ns += passed_ns;
@@ -454,7 +454,6 @@ impl Rounds {
             }
             self.unanswered.push_back(now_ns);
             self.last_ack_ns = now_ns;
-            self.delivered += progress.delivered;
         }
         if sender.in_flight() == 0 {
             self.empty_since_ns.get_or_insert(now_ns);
@@ -471,15 +470,15 @@ impl Rounds {
         }
     }
 
-    /// A measurement, of the whole round trip.
-    pub fn measured(&mut self, sample: Sample, now_ns: i64) {
+    /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
+    pub fn measured(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
         if !sample.maybe_delayed {
             self.floor_ns = Some(
                 self.floor_ns
                     .map_or(sample.rtt_ns, |floor| floor.min(sample.rtt_ns)),
             );
         }
-        self.delivery(sample, now_ns);
+        self.delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
             return;
         }
@@ -496,11 +495,11 @@ impl Rounds {
     }
 
     /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
-    fn delivery(&mut self, sample: Sample, now_ns: i64) {
+    fn delivery(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
         let point = Delivery {
             time_ns: now_ns,
             sent_ns: sample.sent_ns,
-            bytes: self.delivered,
+            bytes: delivered,
         };
         let first = *self.run.get_or_insert(point);
         let bytes = point.bytes - first.bytes;

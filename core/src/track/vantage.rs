@@ -21,9 +21,8 @@ struct Travelling {
 pub struct Return {
     handshake_ns: Option<i64>,
     receiver_ns: Option<i64>,
-    /// Least echo delay in the bucket being filled and in the one before.
-    buckets: [Option<i64>; 2],
-    bucket_end_ns: i64,
+    /// The last echo delays, one a round trip or so.
+    recent: VecDeque<i64>,
     least_ns: Option<i64>,
     /// First acknowledgment with a TSval, whose echo is awaited.
     probe: Option<(u32, i64)>,
@@ -33,8 +32,9 @@ pub struct Return {
 }
 
 impl Return {
-    /// Minima are kept over one to two of these: a few round trips of most paths.
-    const BUCKET_NS: i64 = 100_000_000;
+    /// Echo delays whose least is the delay now: a sender answers some acknowledgments late, and the clock that
+    /// timestamps them ticks in milliseconds; more of them would lag behind a growing queue.
+    const RECENT: usize = 5;
     /// Nearer than this share of the round trip the tap is taken to be at the sender.
     const NEAR: f64 = 0.15;
     /// Round trips below this are too short to tell near from far.
@@ -98,10 +98,7 @@ impl Return {
         if self.direct() {
             return 0;
         }
-        let recent = match self.buckets {
-            [Some(a), Some(b)] => Some(a.min(b)),
-            [a, b] => a.or(b),
-        };
+        let recent = self.recent.iter().min().copied();
         recent.or(self.handshake_ns).unwrap_or_default()
     }
 
@@ -132,19 +129,18 @@ impl Return {
             return;
         };
         if echo == value {
-            self.measured((time_ns - passed_ns).max(0), time_ns);
+            self.measured((time_ns - passed_ns).max(0));
         }
         if echo.wrapping_sub(value) < 1 << 31 {
             self.probe = None;
         }
     }
 
-    fn measured(&mut self, delay_ns: i64, time_ns: i64) {
-        if time_ns >= self.bucket_end_ns {
-            self.buckets = [None, self.buckets[0]];
-            self.bucket_end_ns = time_ns + Self::BUCKET_NS;
+    fn measured(&mut self, delay_ns: i64) {
+        if self.recent.len() == Self::RECENT {
+            self.recent.pop_front();
         }
-        self.buckets[0] = Some(self.buckets[0].map_or(delay_ns, |least| least.min(delay_ns)));
+        self.recent.push_back(delay_ns);
         self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
         if self.handshake_ns.is_none() {
             self.decide();
