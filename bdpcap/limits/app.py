@@ -22,6 +22,9 @@ def claim(evidence: Evidence) -> Claim:
     empty = evidence.share("empty_ns")
     quiet = ~evidence.near(evidence.lossy, 2, 0)
     queued = (evidence.share("busy_ns") > 0.95) & (evidence.queue_packets >= 3)
+    # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
+    eager = evidence.response > 0.7
+    paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0) * ~queued
     # Sends from an empty pipe, round after round: nothing was waiting to be sent.
     drained = grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0)
     # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
@@ -36,7 +39,7 @@ def claim(evidence: Evidence) -> Claim:
     strength = np.maximum.reduce(
         [
             grade(empty, 0.1, 0.5),
-            grade(unprompted, 0.2, 0.8) * quiet * ~queued,
+            grade(unprompted, 0.2, 0.8) * quiet * paced,
             drained * quiet,
             lazy * np.maximum(unasked, level) * quiet * ~evidence.doubling,
             tiny * quiet * ~queued,

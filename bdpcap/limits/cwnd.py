@@ -9,6 +9,7 @@ import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
 from bdpcap.limits.evidence import Evidence
+from bdpcap.limits.sndbuf import flat
 
 __all__ = ["claim"]
 
@@ -21,6 +22,8 @@ def claim(evidence: Evidence) -> Claim:
     moved = (evidence.sent_bytes + evidence.resent_bytes + evidence.acked_bytes) > 0
     strength = np.maximum.reduce([0.95 * lossy, 0.9 * evidence.doubling, 0.8 * after_loss, 0.5 + 0.4 * eager])
     recovery = evidence.resent_bytes > 0
+    # A steady stream at the flow's own highest rate, with no queue to make it steady.
+    paced = (evidence.fullness > 0.85) & (evidence.queue_packets < 3) & ~after_loss & flat(evidence)
     slow_start = evidence.doubling & ~lossy
     return Claim.build(
         evidence,
@@ -28,6 +31,7 @@ def claim(evidence: Evidence) -> Claim:
         [
             ("recovery", recovery),
             ("slow start", slow_start),
+            ("pacing", paced),
             ("avoidance", np.ones(evidence.size, dtype=bool)),
         ],
     )

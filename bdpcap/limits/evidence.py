@@ -140,9 +140,11 @@ class Evidence:
         not the largest: rates jump after a recovery.
         """
         moving = np.where(~self.idle & (self.delivered_bytes > 0), self.duration, 0.0)
-        whole = self.percentile(self.smooth_rate, moving, 0.95)
-        runs = self.percentile(self.run_rate, moving, 0.75)
-        return np.fmax(whole, runs)
+        # Away from the sender round boundaries, and so rates, are less exact: average longer, reach lower.
+        near = self.percentile(self.smooth_rate, moving, 0.95), self.percentile(self.run_rate, moving, 0.75)
+        long_rate = self.around(self.delivered_bytes, 3) / self.around(self.duration, 3) * 1e9
+        far = self.percentile(long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
+        return np.where(self.direct, np.fmax(*near), np.fmax(*far))
 
     @cached_property
     def fullness(self) -> Floats:
@@ -152,12 +154,8 @@ class Evidence:
 
     @cached_property
     def queue_packets(self) -> Floats:
-        """Packets that stood in the queue for four fifths of the round; 0 where unknown.
-
-        Away from the sender the RTT is known to a tick of the timestamp clock only, a millisecond.
-        """
-        sure_ns = np.maximum(self.queue_low_ns - np.where(self.direct, 0.0, 1e6), 0.0)
-        return np.nan_to_num(sure_ns * self.capacity / self.mss / 1e9)
+        """Packets that stood in the queue for four fifths of the round; 0 where unknown."""
+        return np.nan_to_num(self.queue_low_ns * self.capacity / self.mss / 1e9)
 
     @cached_property
     def doubling(self) -> Bools:

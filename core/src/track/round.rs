@@ -201,6 +201,7 @@ pub struct Rounds {
     capacity: i64,
     busy_until_ns: i64,
     shift_ns: i64,
+    slack_ns: i64,
     end_ns: i64,
 }
 
@@ -209,6 +210,8 @@ impl Rounds {
     const ANSWER_NS: i64 = 1_000_000;
     /// A blocked writer that an acknowledgment wakes sends within this.
     const PROMPT_NS: i64 = 300_000;
+    /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
+    const SLACK_NS: i64 = 2_000_000;
     /// Host and timer noise in an RTT that is no queue.
     const NOISE_NS: i64 = 150_000;
     /// Packets in a run over which the delivery rate is taken.
@@ -251,6 +254,7 @@ impl Rounds {
             capacity: 0,
             busy_until_ns: i64::MIN,
             shift_ns: 0,
+            slack_ns: 0,
             end_ns: start_ns,
         };
         rounds.current.row = rounds.blank(0, start_ns, frame);
@@ -286,6 +290,7 @@ impl Rounds {
     /// Half the round trip from the tap to the sender: boundaries are handed out on the sender's clock.
     pub fn set_shift(&mut self, shift_ns: i64) {
         self.shift_ns = shift_ns;
+        self.slack_ns = if shift_ns > 0 { Self::SLACK_NS } else { 0 };
     }
 
     /// Lets time pass to `now_ns` with the sender's state as it stands.
@@ -372,6 +377,7 @@ impl Rounds {
         let gap_ns = self
             .floor_ns
             .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
+        let gap_ns = gap_ns + self.slack_ns;
         let after_send_ns = now_ns - self.last_send_ns;
         let after_ack_ns = now_ns - self.last_ack_ns;
         let resent = payload - fresh;
