@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 LARGEST_SCALE = 14  # RFC 7323 section 2.3
+COPY_NS = 1_000_000  # two captures of one packet lie this close together
+REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
 
 
 @dataclass(frozen=True)
@@ -123,11 +125,13 @@ class Row:
 
 @dataclass
 class Sent:
-    """One transmission: a range of sequence numbers and when it left."""
+    """One transmission that occupied sequence space, and what has become of it."""
 
     first: int
     end: int
     time_ns: int
+    clock: int | None  # TSval
+    sacked: bool = False
 
 
 @dataclass
@@ -136,36 +140,34 @@ class Flow:
 
     sender: str
     receiver: str
-    origin: int | None = None  # the wire's number of relative 0
+    origin: int | None = None  # the number on the wire that is relative 0
     nxt: int | None = None  # SND.NXT, relative
     una: int | None = None  # SND.UNA, relative
     syn: Segment | None = None
     window: int | None = None  # SND.WND, scaled
-    window_sequence: int | None = None  # SND.WL1, in the receiver's space
-    window_acknowledgment: int | None = None  # SND.WL2
+    window_field: int | None = None  # as on the wire, in the last acknowledgment
     sent: list[Sent] = field(default_factory=list)
-    recent: list[Segment] = field(default_factory=list)
+    frontier: Segment | None = None  # the segment that last moved SND.NXT
+    captured: list[Segment] = field(default_factory=list)
     carried_payload: bool = False
-    last_acknowledgment: Segment | None = None
-    keep_alive_unanswered: bool = False
+    probed: bool = False  # the last thing sent was a keep-alive
+    rtt_min_ns: int | None = None
 
     def relative(self, number: int) -> int:
         """Unwrap: of all relative numbers that the 32 bits could mean, the one nearest to the furthest seen."""
+        if self.origin is None:
+            return 0
         near = self.nxt or 0
         distance = (number - self.origin - near) % 2**32
         return near + (distance if distance < 2**31 else distance - 2**32)
 
-    def ever_sent(self, first: int, end: int) -> bool:
-        """Was every number of the range sent before?"""
-        missing = first
-        for part in sorted(self.sent, key=lambda part: part.first):
-            if part.first <= missing < part.end:
-                missing = part.end
-        return missing >= end
+    def unseen(self, first: int, end: int) -> bool:
+        """Did none of these numbers pass the tap before?"""
+        return not any(part.first < end and first < part.end for part in self.sent)
 
     @property
     def in_flight(self) -> int:
-        return 0 if self.nxt is None else self.nxt - self.una
+        return 0 if self.nxt is None or self.una is None else self.nxt - self.una
 
 
 @dataclass
@@ -219,32 +221,184 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     own, peer = stream.flows if stream.flows[0].sender == segment.source else stream.flows[::-1]
     if own.origin is None:
         own.origin = segment.sequence - (not segment.has(SYN))
-    if segment.has(ACK) and peer.origin is None:
+    if peer.origin is None and segment.has(ACK):
         peer.origin = segment.acknowledgment - 1
-    if segment.has(SYN):
-        own.syn = own.syn or segment
+    if segment.has(SYN) and own.syn is None:
+        own.syn = segment
     sequence = own.relative(segment.sequence)
     acknowledgment = peer.relative(segment.acknowledgment) if segment.has(ACK) else None
-    advertised = advertised_window(stream, own, segment)
+    advertised = segment.window
+    if not segment.has(SYN):  # RFC 7323 section 2.2: the window of a SYN is never scaled
+        scale = stream.scale(own)
+        advertised = None if scale is None else segment.window << scale
+    header = {"advertised_bytes": advertised, "own_acknowledgment": acknowledgment}
 
-    own_kind = sent_kind(own, segment, sequence)
-    shared = {"advertised_bytes": advertised, "own_acknowledgment": acknowledgment}
-    if segment.has(ACK) and (own_kind is None or peer.carried_payload):
-        kind = acknowledgment_kind(own, peer, segment, acknowledgment)
-        rtt_ns = acknowledge(peer, segment, sequence, acknowledgment, advertised)
-        yield row(stream, peer, segment, kind, rtt_ns=rtt_ns, acknowledged=acknowledgment, window_bytes=advertised, **shared)
-    elif segment.has(ACK):
-        acknowledge(peer, segment, sequence, acknowledgment, advertised)
-    if own_kind is not None:
-        send(own, segment, sequence)
-        yield row(
-            stream,
-            own,
-            segment,
-            own_kind,
+    copied = is_copy(own, segment)
+    own.captured.append(segment)
+    kind = "duplicate" if copied else sent_kind(own, segment, sequence)
+    if acknowledgment is not None:
+        ack_kind = acknowledgment_kind(own, peer, segment, acknowledgment)
+        rtt_ns = None if copied else acknowledge(own, peer, segment, acknowledgment, advertised)
+        if kind is None or peer.carried_payload:
+            yield Row(
+                stream.number,
+                peer.sender,
+                peer.receiver,
+                segment.time_ns,
+                segment.frame,
+                ack_kind,
+                sequence=None,
+                length=None,
+                acknowledged=acknowledgment,
+                window_bytes=advertised,
+                in_flight_bytes=peer.in_flight,
+                rtt_ns=rtt_ns,
+                **header,
+            )
+    if kind is not None:
+        send(own, segment, sequence, kind)
+        yield Row(
+            stream.number,
+            own.sender,
+            own.receiver,
+            segment.time_ns,
+            segment.frame,
+            kind,
             sequence=sequence,
             length=segment.length,
             acknowledged=own.una,
             window_bytes=own.window,
-            **shared,
+            in_flight_bytes=own.in_flight,
+            rtt_ns=None,
+            **header,
         )
+
+
+def is_copy(flow: Flow, segment: Segment) -> bool:
+    """Did the capture see this very packet a moment ago?
+
+    Equal headers within a millisecond; without an IP identification, pure acknowledgments may be equal and yet two.
+    """
+    return bool(segment.identification or segment.length) and any(
+        segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
+        for earlier in flow.captured[-4:]
+    )
+
+
+def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
+    """Name a segment for the flow that it belongs to; None if it sends nothing."""
+    end = sequence + segment.occupies
+    idle = flow.una is not None and flow.una >= flow.nxt
+    probe = segment.length <= 1 and not segment.flags & (SYN | FIN | RST)
+    if segment.has(RST):
+        return "rst"
+    if idle and probe and sequence == flow.nxt - 1:
+        # RFC 9293 section 3.8.4: SEG.SEQ = SND.NXT-1, with or without one garbage octet.
+        return "zero-window probe" if flow.window == 0 else "keep-alive"
+    if idle and probe and segment.length == 1 and sequence == flow.nxt and flow.window == 0:
+        return "zero-window probe"  # RFC 9293 section 3.8.6.1
+    if not segment.occupies:
+        return None
+    if segment.has(SYN):
+        return "syn-ack" if segment.has(ACK) else "syn"
+    if flow.nxt is None or sequence >= flow.nxt:
+        return "data" if segment.length else "fin"
+    if end <= flow.nxt and sequence >= flow.una and flow.unseen(sequence, end) and overtaken(flow, segment, end):
+        return "reordered"
+    return "retransmission"
+
+
+def overtaken(flow: Flow, segment: Segment, end: int) -> bool:
+    """Was a segment that fills a hole sent before those that the tap saw first?"""
+    newest = flow.frontier
+    if newest is not None and newest.identification and segment.identification:
+        ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15
+        if 1 <= abs(ahead) <= 1000:
+            return ahead < 0  # hosts count it up
+    if newest is not None and newest.timestamps and segment.timestamps and newest.timestamps[0] != segment.timestamps[0]:
+        return (segment.timestamps[0] - newest.timestamps[0]) % 2**32 >= 2**31  # RFC 7323 section 5.2: clocks go up
+    above = [part for part in flow.sent if part.first >= end]
+    patience = REORDER_NS if flow.rtt_min_ns is None else flow.rtt_min_ns / 2
+    return bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
+
+
+def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
+    """SND.NXT moves with what is new; a probe's octet counts only once it is acknowledged."""
+    flow.carried_payload |= segment.length > 0
+    flow.probed = kind == "keep-alive"
+    if kind in ("rst", "duplicate", "keep-alive", "zero-window probe"):
+        return
+    end = sequence + segment.occupies
+    clock = segment.timestamps[0] if segment.timestamps else None
+    flow.sent.append(Sent(sequence, end, segment.time_ns, clock))
+    flow.una = sequence if flow.una is None else flow.una
+    if flow.nxt is None or end > flow.nxt:
+        flow.nxt, flow.frontier = end, segment
+
+
+def acknowledgment_kind(own: Flow, peer: Flow, segment: Segment, acknowledgment: int) -> str:
+    """Name an acknowledgment for the flow that it acknowledges."""
+    if segment.has(RST):
+        return "rst"
+    if segment.has(SYN):
+        return "ack"
+    if segment.window == 0:
+        return "zero window"
+    if acknowledgment == peer.una and not segment.occupies:
+        if peer.probed:
+            return "keep-alive ack"
+        if segment.window != peer.window_field and not segment.sack:
+            return "window update"
+        if peer.in_flight:
+            return "duplicate ack"  # RFC 5681 section 2
+    return "ack"
+
+
+def acknowledge(own: Flow, peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> int | None:
+    """SND.UNA and SND.WND of the peer's flow; gives the RTT that this measured."""
+    first_ack = peer.una is None
+    una = acknowledgment if first_ack else peer.una
+    peer.una = max(una, acknowledgment)
+    peer.nxt = acknowledgment if peer.nxt is None else max(peer.nxt, acknowledgment)
+    if acknowledgment >= una:
+        peer.window, peer.window_field = advertised, segment.window
+    rtt_ns = None
+    if acknowledgment > una:
+        rtt_ns = karn(peer, segment, acknowledgment)
+        peer.sent = [part for part in peer.sent if part.end > acknowledgment]
+    for left, right in segment.sack:
+        block = peer.relative(left), peer.relative(right)
+        sample = selective(peer, segment, *block)
+        rtt_ns = sample if rtt_ns is None else rtt_ns
+    return rtt_ns
+
+
+def karn(flow: Flow, segment: Segment, acknowledgment: int) -> int | None:
+    """RFC 6298 section 3: no sample from what was sent twice, unless the timestamp echo tells the copies apart.
+
+    As tcptrace has it, the acknowledgment must end where a segment ends, and nothing else that it covers may have
+    been sent later: that, not the last segment, would be what it answers.
+    """
+    covered = [part for part in flow.sent if part.end <= acknowledgment and not part.sacked]
+    copies = [part for part in flow.sent if part.first < acknowledgment <= part.end]
+    if not any(part.end == acknowledgment for part in covered):
+        return None
+    if len(copies) == 1:
+        answered = copies[0] if all(part.time_ns <= copies[0].time_ns for part in covered) else None
+    else:
+        echo = segment.timestamps[1] if segment.timestamps else None
+        told = [part for part in copies if part.clock is not None and part.clock == echo]
+        answered = told[0] if len(told) == 1 else None
+    if answered is None or segment.time_ns < answered.time_ns:
+        return None
+    return segment.time_ns - answered.time_ns
+
+
+def selective(flow: Flow, segment: Segment, left: int, right: int) -> int | None:
+    """The youngest segment that a SACK block reports for the first time and that was sent once measures too."""
+    inside = [part for part in flow.sent if left <= part.first and part.end <= right]
+    fresh = [part for part in inside if not part.sacked]
+    for part in inside:
+        part.sacked = True
+    once = [p for p in fresh if not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)]
+    return segment.time_ns - once[-1].time_ns if once else None

@@ -1,0 +1,65 @@
+"""What the core makes of packets, as rows that tests can name: the columns behind the events table."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from bdpcap import _core
+
+from packets import pcap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+    from packets import Address, Packet
+
+NULL = np.iinfo(np.int64).min
+
+
+def columns(sources: list[object]) -> dict[str, np.ndarray]:
+    """Run the core over captures; give all its event columns, whole."""
+    core = _core.Analysis(sources, None)
+    batches = []
+    while core.advance(100_000):
+        batches.append(core.take_events())
+    batches.append(core.take_events())
+    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Event rows of a capture; a missing value is None."""
+
+    rows: list[SimpleNamespace]
+    packets: list[Packet]
+
+    def sent(self, sender: Address) -> list[SimpleNamespace]:
+        """Rows of what the flow from `sender` carried."""
+        return [row for row in self.rows if row.sender == str(sender) and row.length is not None]
+
+    def acks(self, sender: Address) -> list[SimpleNamespace]:
+        """Rows of what acknowledged the flow from `sender`."""
+        return [row for row in self.rows if row.sender == str(sender) and row.length is None]
+
+    def frame(self, number: int) -> list[SimpleNamespace]:
+        return [row for row in self.rows if row.frame == number]
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        import bdpcap
+
+        return bdpcap.analyze(io.BytesIO(pcap(self.packets))).flows
+
+
+def observe(packets: Iterable[Packet]) -> Observation:
+    packets = list(packets)
+    found = columns([io.BytesIO(pcap(packets))])
+    lists = [[None if value == NULL else value for value in column.tolist()] for column in found.values()]
+    rows = [SimpleNamespace(**dict(zip(found, values, strict=True))) for values in zip(*lists, strict=True)]
+    return Observation(rows, packets)
