@@ -117,7 +117,7 @@ class Row:
     length: int | None
     acknowledged: int | None
     window_bytes: int | None
-    in_flight_bytes: int
+    in_flight_bytes: int | None
     rtt_ns: int | None
     advertised_bytes: int | None
     own_acknowledgment: int | None
@@ -145,12 +145,12 @@ class Flow:
     una: int | None = None  # SND.UNA, relative
     syn: Segment | None = None
     window: int | None = None  # SND.WND, scaled
-    window_field: int | None = None  # as on the wire, in the last acknowledgment
+    window_told: tuple[int | None, int] | None = None  # scaled and as on the wire, in the last acknowledgment
     sent: list[Sent] = field(default_factory=list)
     frontier: Segment | None = None  # the segment that last moved SND.NXT
     captured: list[Segment] = field(default_factory=list)
     carried_payload: bool = False
-    probed: bool = False  # the last thing sent was a keep-alive
+    probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
     rtt_min_ns: int | None = None
 
     def relative(self, number: int) -> int:
@@ -166,8 +166,8 @@ class Flow:
         return not any(part.first < end and first < part.end for part in self.sent)
 
     @property
-    def in_flight(self) -> int:
-        return 0 if self.nxt is None or self.una is None else self.nxt - self.una
+    def in_flight(self) -> int | None:
+        return None if self.nxt is None or self.una is None else max(0, self.nxt - self.una)
 
 
 @dataclass
@@ -177,14 +177,13 @@ class Stream:
     number: int
     flows: tuple[Flow, Flow]
 
-    def scale(self, sender: Flow) -> int | None:
-        """RFC 7323 section 2.2: in force only if both SYNs carry the option. None while that is not known."""
-        syns = [flow.syn for flow in self.flows]
-        if any(syn is not None and syn.scale is None for syn in syns):
+    def scale(self, advertiser: Flow) -> int | None:
+        """RFC 7323 section 2.2: in force only if both SYNs carry the option; what was not captured is taken to."""
+        if any(flow.syn is not None and flow.syn.scale is None for flow in self.flows):
             return 0
-        if None in syns:
+        if advertiser.syn is None:
             return None
-        return min(sender.syn.scale, LARGEST_SCALE)
+        return min(advertiser.syn.scale, LARGEST_SCALE)
 
 
 def track(packets: Iterable[Packet]) -> list[Row]:
@@ -237,8 +236,10 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     own.captured.append(segment)
     kind = "duplicate" if copied else sent_kind(own, segment, sequence)
     if acknowledgment is not None:
-        ack_kind = acknowledgment_kind(own, peer, segment, acknowledgment)
-        rtt_ns = None if copied else acknowledge(own, peer, segment, acknowledgment, advertised)
+        ack_kind = "duplicate" if copied else acknowledgment_kind(peer, segment, acknowledgment, advertised)
+        rtt_ns = None
+        if ack_kind not in ("rst", "duplicate"):  # RFC 9293 section 3.5.2: a reset's number promises nothing
+            rtt_ns = acknowledge(peer, segment, acknowledgment, advertised)
         if kind is None or peer.carried_payload:
             yield Row(
                 stream.number,
@@ -288,7 +289,10 @@ def is_copy(flow: Flow, segment: Segment) -> bool:
 def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
     """Name a segment for the flow that it belongs to; None if it sends nothing."""
     end = sequence + segment.occupies
-    idle = flow.una is not None and flow.una >= flow.nxt
+    if segment.occupies or segment.has(RST):  # where a flow is first seen, it starts
+        flow.nxt = sequence if flow.nxt is None else flow.nxt
+        flow.una = sequence if flow.una is None else flow.una
+    idle = flow.nxt is not None and flow.una is not None and flow.una >= flow.nxt
     probe = segment.length <= 1 and not segment.flags & (SYN | FIN | RST)
     if segment.has(RST):
         return "rst"
@@ -301,7 +305,7 @@ def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
         return None
     if segment.has(SYN):
         return "syn-ack" if segment.has(ACK) else "syn"
-    if flow.nxt is None or sequence >= flow.nxt:
+    if sequence >= flow.nxt:
         return "data" if segment.length else "fin"
     if end <= flow.nxt and sequence >= flow.una and flow.unseen(sequence, end) and overtaken(flow, segment, end):
         return "reordered"
@@ -325,52 +329,64 @@ def overtaken(flow: Flow, segment: Segment, end: int) -> bool:
 def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
     """SND.NXT moves with what is new; a probe's octet counts only once it is acknowledged."""
     flow.carried_payload |= segment.length > 0
-    flow.probed = kind == "keep-alive"
-    if kind in ("rst", "duplicate", "keep-alive", "zero-window probe"):
+    if kind in ("rst", "duplicate"):
+        return
+    flow.probed = kind in ("keep-alive", "zero-window probe")
+    if flow.probed:
         return
     end = sequence + segment.occupies
     clock = segment.timestamps[0] if segment.timestamps else None
     flow.sent.append(Sent(sequence, end, segment.time_ns, clock))
-    flow.una = sequence if flow.una is None else flow.una
-    if flow.nxt is None or end > flow.nxt:
+    if end > flow.nxt or flow.frontier is None:
         flow.nxt, flow.frontier = end, segment
 
 
-def acknowledgment_kind(own: Flow, peer: Flow, segment: Segment, acknowledgment: int) -> str:
+def acknowledgment_kind(peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> str:
     """Name an acknowledgment for the flow that it acknowledges."""
     if segment.has(RST):
         return "rst"
-    if segment.has(SYN):
-        return "ack"
-    if segment.window == 0:
+    if segment.window == 0 and not segment.has(SYN):
         return "zero window"
-    if acknowledgment == peer.una and not segment.occupies:
-        if peer.probed:
-            return "keep-alive ack"
-        if segment.window != peer.window_field and not segment.sack:
-            return "window update"
-        if peer.in_flight:
-            return "duplicate ack"  # RFC 5681 section 2
-    return "ack"
+    if acknowledgment != peer.una or segment.occupies:
+        return "ack"
+    same_window = peer.window_told is None or (advertised, segment.window) == peer.window_told
+    if peer.probed and same_window:
+        return "keep-alive ack"
+    if peer.in_flight and (same_window or segment.sack):
+        return "duplicate ack"  # RFC 5681 section 2; RFC 6675 section 2 drops the window from it where SACK is in use
+    return "ack" if same_window else "window update"
 
 
-def acknowledge(own: Flow, peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> int | None:
+def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> int | None:
     """SND.UNA and SND.WND of the peer's flow; gives the RTT that this measured."""
-    first_ack = peer.una is None
-    una = acknowledgment if first_ack else peer.una
+    blocks = reported(peer, segment, acknowledgment)
+    una = acknowledgment if peer.una is None else peer.una
     peer.una = max(una, acknowledgment)
     peer.nxt = acknowledgment if peer.nxt is None else max(peer.nxt, acknowledgment)
+    peer.probed = False
     if acknowledgment >= una:
-        peer.window, peer.window_field = advertised, segment.window
+        peer.window, peer.window_told = advertised, (advertised, segment.window)
     rtt_ns = None
     if acknowledgment > una:
         rtt_ns = karn(peer, segment, acknowledgment)
         peer.sent = [part for part in peer.sent if part.end > acknowledgment]
-    for left, right in segment.sack:
-        block = peer.relative(left), peer.relative(right)
-        sample = selective(peer, segment, *block)
+    for left, right in blocks:
+        sample = selective(peer, segment, left, right)
         rtt_ns = sample if rtt_ns is None else rtt_ns
+    if rtt_ns is not None:
+        peer.rtt_min_ns = rtt_ns if peer.rtt_min_ns is None else min(rtt_ns, peer.rtt_min_ns)
     return rtt_ns
+
+
+def reported(peer: Flow, segment: Segment, acknowledgment: int) -> list[tuple[int, int]]:
+    """What the SACK blocks say has arrived above the acknowledgment, without the report of a duplicate."""
+    blocks = [(peer.relative(left), peer.relative(right)) for left, right in segment.sack]
+    if blocks:
+        (left, right), second = blocks[0], blocks[1] if len(blocks) > 1 else None
+        if right <= acknowledgment or (second and second[0] <= left and right <= second[1]):
+            del blocks[0]  # RFC 2883 section 4
+    limit = float("inf") if peer.nxt is None else peer.nxt
+    return [(left, right) for left, right in blocks if acknowledgment <= left < right <= limit]
 
 
 def karn(flow: Flow, segment: Segment, acknowledgment: int) -> int | None:
