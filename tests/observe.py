@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+import bdpcap
 import numpy as np
 from bdpcap import _core
 
@@ -19,17 +20,22 @@ if TYPE_CHECKING:
 
     from packets import Address, Packet
 
-NULL = np.iinfo(np.int64).min
 
-
-def columns(sources: list[object]) -> dict[str, np.ndarray]:
-    """Run the core over captures; give all its event columns, whole."""
-    core = _core.Analysis(sources, None)
+def columns(*sources: object) -> dict[str, np.ndarray]:
+    """Run the core over captures read as one; give all its event columns, whole, with names for numbers."""
+    core = _core.Analysis(list(sources), events=True)
     batches = []
-    while core.advance(100_000):
+    more = True
+    while more:
+        more = core.advance(100_000)
         batches.append(core.take_events())
-    batches.append(core.take_events())
-    return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    events = {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
+    directions = core.directions()
+    row = 2 * events["stream"].astype(np.int64) + events["direction"]
+    for side in ("sender", "receiver"):
+        events[side] = np.asarray(directions[side], dtype=object)[row]
+    events["kind"] = np.asarray(_core.KINDS, dtype=object)[events["kind"]]
+    return events
 
 
 @dataclass(frozen=True)
@@ -52,14 +58,12 @@ class Observation:
 
     @property
     def flows(self) -> pd.DataFrame:
-        import bdpcap
-
         return bdpcap.analyze(io.BytesIO(pcap(self.packets))).flows
 
 
 def observe(packets: Iterable[Packet]) -> Observation:
     packets = list(packets)
-    found = columns([io.BytesIO(pcap(packets))])
-    lists = [[None if value == NULL else value for value in column.tolist()] for column in found.values()]
+    found = columns(io.BytesIO(pcap(packets)))
+    lists = [[None if value == _core.NULL else value for value in column.tolist()] for column in found.values()]
     rows = [SimpleNamespace(**dict(zip(found, values, strict=True))) for values in zip(*lists, strict=True)]
     return Observation(rows, packets)

@@ -141,8 +141,9 @@ class Flow:
     sender: str
     receiver: str
     origin: int | None = None  # the number on the wire that is relative 0
+    start: int | None = None  # the first number seen: below it, nothing is known to be missing
     nxt: int | None = None  # SND.NXT, relative
-    una: int | None = None  # SND.UNA, relative
+    una: int | None = None  # SND.UNA, relative; not known before the first acknowledgment
     syn: Segment | None = None
     window: int | None = None  # SND.WND, scaled
     window_told: tuple[int | None, int] | None = None  # scaled and as on the wire, in the last acknowledgment
@@ -219,24 +220,28 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     """Take one segment into a stream: first what it acknowledges of the peer's flow, then what it sends itself."""
     own, peer = stream.flows if stream.flows[0].sender == segment.source else stream.flows[::-1]
     if own.origin is None:
-        own.origin = segment.sequence - (not segment.has(SYN))
+        own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
     if peer.origin is None and segment.has(ACK):
-        peer.origin = segment.acknowledgment - 1
-    if segment.has(SYN) and own.syn is None:
-        own.syn = segment
+        peer.origin = (segment.acknowledgment - 1) % 2**32
+    if segment.has(SYN):
+        own.syn = segment  # of several, the one that was answered is the last
     sequence = own.relative(segment.sequence)
     acknowledgment = peer.relative(segment.acknowledgment) if segment.has(ACK) else None
     advertised = segment.window
     if not segment.has(SYN):  # RFC 7323 section 2.2: the window of a SYN is never scaled
-        scale = stream.scale(own)
+        scale = 0 if segment.window == 0 else stream.scale(own)  # nothing is nothing at any scale
         advertised = None if scale is None else segment.window << scale
     header = {"advertised_bytes": advertised, "own_acknowledgment": acknowledgment}
 
     copied = is_copy(own, segment)
     own.captured.append(segment)
-    kind = "duplicate" if copied else sent_kind(own, segment, sequence)
+    kind = sent_kind(own, segment, sequence)
+    if kind is not None and copied:
+        kind = "duplicate"
     if acknowledgment is not None:
-        ack_kind = "duplicate" if copied else acknowledgment_kind(peer, segment, acknowledgment, advertised)
+        ack_kind = acknowledgment_kind(peer, segment, acknowledgment, advertised, kind is None)
+        if copied and ack_kind != "rst":
+            ack_kind = "duplicate"
         rtt_ns = None
         if ack_kind not in ("rst", "duplicate"):  # RFC 9293 section 3.5.2: a reset's number promises nothing
             rtt_ns = acknowledge(peer, segment, acknowledgment, advertised)
@@ -289,9 +294,6 @@ def is_copy(flow: Flow, segment: Segment) -> bool:
 def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
     """Name a segment for the flow that it belongs to; None if it sends nothing."""
     end = sequence + segment.occupies
-    if segment.occupies or segment.has(RST):  # where a flow is first seen, it starts
-        flow.nxt = sequence if flow.nxt is None else flow.nxt
-        flow.una = sequence if flow.una is None else flow.una
     idle = flow.nxt is not None and flow.una is not None and flow.una >= flow.nxt
     probe = segment.length <= 1 and not segment.flags & (SYN | FIN | RST)
     if segment.has(RST):
@@ -305,9 +307,10 @@ def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
         return None
     if segment.has(SYN):
         return "syn-ack" if segment.has(ACK) else "syn"
-    if sequence >= flow.nxt:
+    if flow.nxt is None or sequence >= flow.nxt:
         return "data" if segment.length else "fin"
-    if end <= flow.nxt and sequence >= flow.una and flow.unseen(sequence, end) and overtaken(flow, segment, end):
+    inside = max(flow.start, flow.start if flow.una is None else flow.una) <= sequence < end <= flow.nxt
+    if inside and flow.unseen(sequence, end) and overtaken(flow, segment, end):
         return "reordered"
     return "retransmission"
 
@@ -329,25 +332,28 @@ def overtaken(flow: Flow, segment: Segment, end: int) -> bool:
 def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
     """SND.NXT moves with what is new; a probe's octet counts only once it is acknowledged."""
     flow.carried_payload |= segment.length > 0
-    if kind in ("rst", "duplicate"):
+    if kind == "duplicate":
         return
     flow.probed = kind in ("keep-alive", "zero-window probe")
-    if flow.probed:
+    if flow.probed or kind == "rst":
         return
     end = sequence + segment.occupies
     clock = segment.timestamps[0] if segment.timestamps else None
+    flow.start = sequence if flow.start is None else flow.start
     flow.sent.append(Sent(sequence, end, segment.time_ns, clock))
-    if end > flow.nxt or flow.frontier is None:
+    if flow.nxt is None or end > flow.nxt:
         flow.nxt, flow.frontier = end, segment
 
 
-def acknowledgment_kind(peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> str:
-    """Name an acknowledgment for the flow that it acknowledges."""
+def acknowledgment_kind(
+    peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None, pure: bool
+) -> str:
+    """Name an acknowledgment for the flow that it acknowledges; `pure` if the segment does nothing else."""
     if segment.has(RST):
         return "rst"
-    if segment.window == 0 and not segment.has(SYN):
+    if advertised == 0 and not segment.has(SYN):
         return "zero window"
-    if acknowledgment != peer.una or segment.occupies:
+    if acknowledgment != peer.una or not pure:
         return "ack"
     same_window = peer.window_told is None or (advertised, segment.window) == peer.window_told
     if peer.probed and same_window:

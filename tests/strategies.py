@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from packets import Address, Packet, tcp_packet
+from reference import segments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -248,3 +249,139 @@ class Wire:
             self.now = max(self.now, at)
             action()
         return [packet for _, _, packet in sorted(self.captured, key=lambda seen: seen[:2]) if packet is not None]
+
+
+HOSTS = [("192.0.2.1", "198.51.100.2"), ("2001:db8::1", "2001:db8::2")]
+ISN = st.one_of(st.integers(0, 2**32 - 1), st.integers(2**32 - 20_000, 2**32 - 1), st.just(0))
+SCALE = st.one_of(st.none(), st.integers(0, 4), st.integers(0, 16))
+
+
+@st.composite
+def shapes(draw: st.DrawFn, ports: tuple[int, int] = (40_000, 80)) -> Shape:
+    """Draw a transfer, small and mostly ordinary."""
+    mss_bytes = draw(st.sampled_from([100, 536, 1448]))
+    payload = st.one_of(st.just(0), st.integers(1, 30 * mss_bytes))
+    buffer = st.integers(mss_bytes, 20 * mss_bytes)
+    return Shape(
+        hosts=draw(st.sampled_from(HOSTS)),
+        ports=ports,
+        isn=(draw(ISN), draw(ISN)),
+        scale=(draw(SCALE), draw(SCALE)),
+        payload_bytes=(draw(payload), draw(payload)),
+        buffer_bytes=(draw(buffer), draw(buffer)),
+        mss_bytes=mss_bytes,
+        congestion_window=draw(st.integers(1, 12)),
+        delay_ns=draw(st.sampled_from([50_000, MS, 10 * MS, 50 * MS])),
+        tap=draw(st.sampled_from([0, 0, 0.5, 1])),
+        ack_every=draw(st.sampled_from([1, 2, 2, 4])),
+        timestamps=draw(st.booleans()),
+        sack=draw(st.booleans()),
+        reader_ns=draw(st.sampled_from([MS, 20 * MS, 600 * MS])),
+        lost=frozenset(draw(st.lists(st.integers(0, 60), max_size=5))),
+        lost_before_tap=draw(st.booleans()),
+        keep_alive=draw(st.booleans()),
+        ending=draw(st.sampled_from(["fin", "rst", "none"])),
+    )
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What a tap kept of one or two transfers, and what was done to it."""
+
+    packets: list[Packet]
+    shapes: tuple[Shape, ...]
+    damage: tuple[str, ...]
+
+    def _repr_pretty_(self, printer, cycle) -> None:
+        """Show a failing example as a dialogue."""
+        lines = [
+            f"{s.frame:4} {s.time_ns - START_NS:>12} {s.source:>20} {s.flags:#04x} seq {s.sequence} len {s.length}"
+            f" ack {s.acknowledgment} win {s.window} sack {s.sack} ts {s.timestamps} id {s.identification}"
+            for s in segments(self.packets)
+        ]
+        printer.text("\n".join([*map(str, self.shapes), *self.damage, *lines]))
+
+
+@st.composite
+def captures(draw: st.DrawFn, *, damaged: bool = True) -> Capture:
+    """Draw a capture of one transfer, or of two side by side, or of one after another on the same ports."""
+    first = draw(shapes())
+    drawn = (first,)
+    if draw(st.integers(0, 3)) == 0:
+        drawn += (draw(shapes(ports=(40_001, 80))),)
+    elif draw(st.integers(0, 3)) == 0:
+        second = draw(shapes())
+        isn = ((first.isn[0] + 64_000) % 2**32, second.isn[1])
+        drawn += (replace(second, hosts=first.hosts, isn=isn, start_ns=START_NS + 3600 * 10**9),)
+    packets = [packet for shape in drawn for packet in Wire(shape).run()]
+    packets.sort(key=lambda packet: packet.time_ns)
+    damage = ()
+    if damaged:
+        damage = tuple(draw(st.lists(st.sampled_from(sorted(DAMAGES)), max_size=3)))
+        for name in damage:
+            packets = draw(DAMAGES[name](packets))
+    return Capture(packets, drawn, damage)
+
+
+def places(packets: Sequence[Packet], most: int = 6) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, max(0, len(packets) - 1)), max_size=most, unique=True)
+
+
+def missed(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
+    """The tap drops packets that the hosts had all the same."""
+    return places(packets).map(lambda gone: [packet for n, packet in enumerate(packets) if n not in gone])
+
+
+def doubled(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
+    """The tap sees packets twice, as a mirror of both directions of a port does."""
+
+    def double(chosen: list[int]) -> list[Packet]:
+        out = []
+        for n, packet in enumerate(packets):
+            out += [packet, replace(packet, time_ns=packet.time_ns + 300)] if n in chosen else [packet]
+        return out
+
+    return places(packets).map(double)
+
+
+def reordered(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
+    """Packets overtake their neighbours; the times stay where they were."""
+
+    def swap(chosen: list[int]) -> list[Packet]:
+        out = list(packets)
+        for n in chosen:
+            if n + 1 < len(out):
+                a, b = out[n], out[n + 1]
+                out[n], out[n + 1] = replace(b, time_ns=a.time_ns), replace(a, time_ns=b.time_ns)
+        return out
+
+    return places(packets).map(swap)
+
+
+def cut(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
+    """A snaplen that leaves the headers: Ethernet, IPv6, and TCP with all its options."""
+    return st.just([packet.cut(14 + 40 + 60) for packet in packets])
+
+
+def joined_late(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
+    """The capture begins after the connections did."""
+    return st.integers(0, min(12, len(packets))).map(lambda start: packets[start:])
+
+
+def one_sided(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
+    """Only one direction comes past the tap. Frames differ in source and destination at the IP addresses."""
+
+    def keep(packet: Packet) -> bool:
+        return packet.data[14:34].find(bytes([192, 0, 2, 1])) == 12 or packet.data[22:38].endswith(b"\x01")
+
+    return st.booleans().map(lambda client: [packet for packet in packets if keep(packet) == client])
+
+
+DAMAGES = {
+    "missed": missed,
+    "doubled": doubled,
+    "reordered": reordered,
+    "cut": cut,
+    "joined late": joined_late,
+    "one-sided": one_sided,
+}
