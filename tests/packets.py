@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 import warnings
+import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -70,9 +71,10 @@ def tcp_packet(
         win=window,
         opts=options,
         off=5 + len(options) // 4,
-        # Stands in for the checksum of a payload that is never made: segments of other content differ in it.
-        sum=(seq ^ ack ^ window ^ len(options) ^ flags << 4) & 0xFFFF or 1,
+        sum=0,
     )
+    # Stands in for the checksum over a payload that is never made: segments of other content differ in it.
+    tcp.sum = zlib.crc32(bytes(tcp)) & 0xFFFF or 1
     segment = bytes(tcp)
     length = len(segment) + payload_bytes
     if ":" in source.host:

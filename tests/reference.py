@@ -152,7 +152,6 @@ class Flow:
     captured: list[Segment] = field(default_factory=list)
     carried_payload: bool = False
     probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
-    rtt_min_ns: int | None = None
 
     def relative(self, number: int) -> int:
         """Unwrap: of all relative numbers that the 32 bits could mean, the one nearest to the furthest seen."""
@@ -177,6 +176,8 @@ class Stream:
 
     number: int
     flows: tuple[Flow, Flow]
+    established: bool = False
+    initial_rtt_ns: int | None = None
 
     def scale(self, advertiser: Flow) -> int | None:
         """RFC 7323 section 2.2: in force only if both SYNs carry the option; what was not captured is taken to."""
@@ -185,6 +186,16 @@ class Stream:
         if advertiser.syn is None:
             return None
         return min(advertiser.syn.scale, LARGEST_SCALE)
+
+
+    def handshake(self, segment: Segment) -> None:
+        """SYN to SYN-ACK to the client's first ACK: one round trip of the whole path, wherever the tap is."""
+        if segment.source != self.flows[0].sender or segment.flags & (SYN | RST | ACK) != ACK or self.established:
+            return
+        self.established = True
+        question, answer = (flow.syn for flow in self.flows)
+        if question and answer and question.time_ns <= answer.time_ns <= segment.time_ns:
+            self.initial_rtt_ns = segment.time_ns - question.time_ns
 
 
 def track(packets: Iterable[Packet]) -> list[Row]:
@@ -225,6 +236,7 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
         peer.origin = (segment.acknowledgment - 1) % 2**32
     if segment.has(SYN):
         own.syn = segment  # of several, the one that was answered is the last
+    stream.handshake(segment)
     sequence = own.relative(segment.sequence)
     acknowledgment = peer.relative(segment.acknowledgment) if segment.has(ACK) else None
     advertised = segment.window
@@ -235,7 +247,7 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
 
     copied = is_copy(own, segment)
     own.captured.append(segment)
-    kind = sent_kind(own, segment, sequence)
+    kind = sent_kind(stream, own, segment, sequence)
     if kind is not None and copied:
         kind = "duplicate"
     if acknowledgment is not None:
@@ -291,9 +303,11 @@ def is_copy(flow: Flow, segment: Segment) -> bool:
     )
 
 
-def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
+def sent_kind(stream: Stream, flow: Flow, segment: Segment, sequence: int) -> str | None:
     """Name a segment for the flow that it belongs to; None if it sends nothing."""
     end = sequence + segment.occupies
+    if flow.nxt is None and (segment.occupies or segment.has(RST)):
+        flow.start = flow.nxt = sequence
     idle = flow.nxt is not None and flow.una is not None and flow.una >= flow.nxt
     probe = segment.length <= 1 and not segment.flags & (SYN | FIN | RST)
     if segment.has(RST):
@@ -307,15 +321,16 @@ def sent_kind(flow: Flow, segment: Segment, sequence: int) -> str | None:
         return None
     if segment.has(SYN):
         return "syn-ack" if segment.has(ACK) else "syn"
-    if flow.nxt is None or sequence >= flow.nxt:
+    if sequence >= flow.nxt:
         return "data" if segment.length else "fin"
-    inside = max(flow.start, flow.start if flow.una is None else flow.una) <= sequence < end <= flow.nxt
-    if inside and flow.unseen(sequence, end) and overtaken(flow, segment, end):
+    floor = flow.start if flow.una is None else max(flow.start, flow.una)
+    inside = floor <= sequence and end <= flow.nxt
+    if inside and flow.unseen(sequence, end) and overtaken(stream, flow, segment, end):
         return "reordered"
     return "retransmission"
 
 
-def overtaken(flow: Flow, segment: Segment, end: int) -> bool:
+def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
     """Was a segment that fills a hole sent before those that the tap saw first?"""
     newest = flow.frontier
     if newest is not None and newest.identification and segment.identification:
@@ -325,7 +340,8 @@ def overtaken(flow: Flow, segment: Segment, end: int) -> bool:
     if newest is not None and newest.timestamps and segment.timestamps and newest.timestamps[0] != segment.timestamps[0]:
         return (segment.timestamps[0] - newest.timestamps[0]) % 2**32 >= 2**31  # RFC 7323 section 5.2: clocks go up
     above = [part for part in flow.sent if part.first >= end]
-    patience = REORDER_NS if flow.rtt_min_ns is None else flow.rtt_min_ns / 2
+    # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
+    patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
     return bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
 
 
@@ -339,9 +355,8 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
         return
     end = sequence + segment.occupies
     clock = segment.timestamps[0] if segment.timestamps else None
-    flow.start = sequence if flow.start is None else flow.start
     flow.sent.append(Sent(sequence, end, segment.time_ns, clock))
-    if flow.nxt is None or end > flow.nxt:
+    if end > flow.nxt:
         flow.nxt, flow.frontier = end, segment
 
 
@@ -366,6 +381,7 @@ def acknowledgment_kind(
 def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> int | None:
     """SND.UNA and SND.WND of the peer's flow; gives the RTT that this measured."""
     blocks = reported(peer, segment, acknowledgment)
+    peer.start = acknowledgment if peer.start is None else peer.start
     una = acknowledgment if peer.una is None else peer.una
     peer.una = max(una, acknowledgment)
     peer.nxt = acknowledgment if peer.nxt is None else max(peer.nxt, acknowledgment)
@@ -379,8 +395,6 @@ def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: i
     for left, right in blocks:
         sample = selective(peer, segment, left, right)
         rtt_ns = sample if rtt_ns is None else rtt_ns
-    if rtt_ns is not None:
-        peer.rtt_min_ns = rtt_ns if peer.rtt_min_ns is None else min(rtt_ns, peer.rtt_min_ns)
     return rtt_ns
 
 
