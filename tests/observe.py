@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from packets import Address, Packet
 
 
-def columns(*sources: object) -> dict[str, np.ndarray]:
-    """Run the core over captures read as one; give all its event columns, whole, with names for numbers."""
+def run(*sources: object) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Run the core over captures read as one; give event columns, with names for numbers, and those of directions."""
     core = _core.Analysis(list(sources), events=True)
     batches = []
     more = True
@@ -35,7 +35,7 @@ def columns(*sources: object) -> dict[str, np.ndarray]:
     for side in ("sender", "receiver"):
         events[side] = np.asarray(directions[side], dtype=object)[row]
     events["kind"] = np.asarray(_core.KINDS, dtype=object)[events["kind"]]
-    return events
+    return events, directions
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Observation:
     """Event rows of a capture; a missing value is None."""
 
     rows: list[SimpleNamespace]
+    directions: list[SimpleNamespace]
     packets: list[Packet]
 
     def sent(self, sender: Address) -> list[SimpleNamespace]:
@@ -63,7 +64,10 @@ class Observation:
 
 def observe(packets: Iterable[Packet]) -> Observation:
     packets = list(packets)
-    found = columns(io.BytesIO(pcap(packets)))
-    lists = [[None if value == _core.NULL else value for value in column.tolist()] for column in found.values()]
-    rows = [SimpleNamespace(**dict(zip(found, values, strict=True))) for values in zip(*lists, strict=True)]
-    return Observation(rows, packets)
+    events, directions = run(io.BytesIO(pcap(packets)))
+    return Observation(records(events), records(directions), packets)
+
+
+def records(table: dict[str, np.ndarray]) -> list[SimpleNamespace]:
+    lists = [[None if value == _core.NULL else value for value in np.asarray(column).tolist()] for column in table.values()]
+    return [SimpleNamespace(**dict(zip(table, values, strict=True))) for values in zip(*lists, strict=True)]

@@ -40,8 +40,11 @@ FIELDS = {
     "window": "tcp.window_size",
     "in_flight": "tcp.analysis.bytes_in_flight",
     "initial_rtt": "tcp.analysis.initial_rtt",
+    "sack_left": "tcp.options.sack_le",
+    "sack_right": "tcp.options.sack_re",
     "protocols": "frame.protocols",
 }
+NUMBERS = [name for name in FIELDS if name not in ("initial_rtt", "protocols", "sack_left", "sack_right")]
 
 
 @cache
@@ -56,7 +59,7 @@ def tshark(capture: Path) -> pd.DataFrame:
 def ask_tshark(capture: Path) -> str:
     options = [word for name, value in PREFERENCES.items() for word in ("-o", f"{name}:{value}")]
     fields = [word for field in FIELDS.values() for word in ("-e", field)]
-    command = ["tshark", "-n", "-r", str(capture), *options, "-Y", "tcp", "-T", "fields", "-E", "occurrence=l", *fields]
+    command = ["tshark", "-n", "-r", str(capture), *options, "-Y", "tcp", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,", *fields]
     # Damaged captures make tshark exit with 2 after what could be read.
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 2):
@@ -65,10 +68,16 @@ def ask_tshark(capture: Path) -> str:
 
 
 def parse(text: str) -> pd.DataFrame:
-    types = dict.fromkeys(FIELDS, "Int64") | {"flags": "str", "initial_rtt": "str", "protocols": "str"}
-    answers = pd.read_csv(io.StringIO(text), sep="\t", names=list(FIELDS), dtype=types)
-    answers["flags"] = answers["flags"].map(lambda flags: int(flags, 16)).astype("Int64")
-    return answers
+    rows = []
+    for line in text.splitlines():
+        cells = dict(zip(FIELDS, line.split("\t"), strict=True))
+        left, right = (filter(None, cells.pop(name).split(",")) for name in ("sack_left", "sack_right"))
+        row = {name: cell.rpartition(",")[2] for name, cell in cells.items()}  # of several TCP headers, the innermost
+        numbers = {name: int(row[name], 0) if row[name] else pd.NA for name in NUMBERS}
+        sacked = sum((int(b) - int(a)) % 2**32 for a, b in zip(left, right, strict=True))
+        rows.append(row | numbers | {"sacked": sacked, "protocols": cells["protocols"]})
+    types = dict.fromkeys([*NUMBERS, "sacked"], "Int64")
+    return pd.DataFrame(rows, columns=["initial_rtt", "protocols", *types]).astype(types).set_index("frame")
 
 
 def frames(capture: Path) -> pd.DataFrame:

@@ -131,6 +131,8 @@ class Sent:
     end: int
     time_ns: int
     clock: int | None  # TSval
+    new: int | None  # the first number in it that the tap had not seen; None if it had seen all
+    resent: bool  # a retransmission, whether the tap saw the first copy or not
     sacked: bool = False
 
 
@@ -355,7 +357,8 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
         return
     end = sequence + segment.occupies
     clock = segment.timestamps[0] if segment.timestamps else None
-    flow.sent.append(Sent(sequence, end, segment.time_ns, clock))
+    new = max(sequence, flow.nxt) if end > flow.nxt else sequence if flow.unseen(sequence, end) else None
+    flow.sent.append(Sent(sequence, end, segment.time_ns, clock, new, resent=kind == "retransmission"))
     if end > flow.nxt:
         flow.nxt, flow.frontier = end, segment
 
@@ -390,7 +393,7 @@ def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: i
         peer.window, peer.window_told = advertised, (advertised, segment.window)
     rtt_ns = None
     if acknowledgment > una:
-        rtt_ns = karn(peer, segment, acknowledgment)
+        rtt_ns = karn(peer, segment, una, acknowledgment)
         peer.sent = [part for part in peer.sent if part.end > acknowledgment]
     for left, right in blocks:
         sample = selective(peer, segment, left, right)
@@ -409,22 +412,24 @@ def reported(peer: Flow, segment: Segment, acknowledgment: int) -> list[tuple[in
     return [(left, right) for left, right in blocks if acknowledgment <= left < right <= limit]
 
 
-def karn(flow: Flow, segment: Segment, acknowledgment: int) -> int | None:
+def karn(flow: Flow, segment: Segment, una: int, acknowledgment: int) -> int | None:
     """RFC 6298 section 3: no sample from what was sent twice, unless the timestamp echo tells the copies apart.
 
     As tcptrace has it, the acknowledgment must end where a segment ends, and nothing else that it covers may have
     been sent later: that, not the last segment, would be what it answers.
     """
-    covered = [part for part in flow.sent if part.end <= acknowledgment and not part.sacked]
-    copies = [part for part in flow.sent if part.first < acknowledgment <= part.end]
-    if not any(part.end == acknowledgment for part in covered):
+    covered = [p for p in flow.sent if una < p.end <= acknowledgment and p.first >= flow.start and not p.sacked]
+    last = next((part for part in covered if part.end == acknowledgment and part.new is not None), None)
+    if last is None:
         return None
+    copies = [part for part in flow.sent if part.first < last.end and last.new < part.end]
     if len(copies) == 1:
-        answered = copies[0] if all(part.time_ns <= copies[0].time_ns for part in covered) else None
+        once = not last.resent and all(part.time_ns <= last.time_ns for part in covered)
+        answered = last if once else None
     else:
         echo = segment.timestamps[1] if segment.timestamps else None
-        told = [part for part in copies if part.clock is not None and part.clock == echo]
-        answered = told[0] if len(told) == 1 else None
+        told = [part for part in (copies[0], copies[-1]) if part.clock is not None and part.clock == echo]
+        answered = told[0] if len(told) == 1 else None  # RFC 7323 section 4
     if answered is None or segment.time_ns < answered.time_ns:
         return None
     return segment.time_ns - answered.time_ns
@@ -436,5 +441,5 @@ def selective(flow: Flow, segment: Segment, left: int, right: int) -> int | None
     fresh = [part for part in inside if not part.sacked]
     for part in inside:
         part.sacked = True
-    once = [p for p in fresh if not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)]
+    once = [p for p in fresh if not p.resent and not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)]
     return segment.time_ns - once[-1].time_ns if once else None
