@@ -1,12 +1,42 @@
 //! # Capture
 //! Bytes to frames: pcap and pcapng, plain or compressed, from a file or a pipe, in one pass.
+//!
+//! The framing is our own. The pcap-parser crate (0.17) has no notion of the modified pcap header, gives no time for
+//! binary `if_tsresol`, decodes `if_tsoffset` in the wrong order for big-endian sections and cuts times to 32 bits;
+//! and records must be handed on where they lie, at tens of millions a second.
+
+mod buffer;
+mod bytes;
+mod clock;
+mod error;
+mod info;
+mod options;
+mod pcap;
+mod pcapng;
+mod source;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::ops::Range;
+
+use buffer::Window;
+use pcap::Pcap;
+use pcapng::Pcapng;
+use source::Source;
+
+pub use error::{CaptureError, Reason};
+pub use info::{CaptureInfo, Interface};
 
 /// One captured frame. `data` is what the capture kept of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Counted from 1 over the whole capture, as Wireshark's `frame.number`.
     pub number: u64,
-    /// Nanoseconds since the epoch; `None` where the format carries no time (pcapng simple packet block).
+    /// Nanoseconds since the epoch; `None` where the format carries no time (pcapng simple packet block) or one
+    /// that 64 bits cannot hold.
     pub time_ns: Option<i64>,
     /// LINKTYPE_ value of the interface (<https://www.tcpdump.org/linktypes.html>).
     pub link_type: u32,
@@ -14,4 +44,147 @@ pub struct Frame<'a> {
     pub wire_len: u32,
     /// The bytes kept.
     pub data: &'a [u8],
+}
+
+/// A frame before it is numbered, its bytes a place in the window.
+struct Record {
+    time_ns: Option<i64>,
+    link_type: u32,
+    wire_len: u32,
+    data: Range<usize>,
+}
+
+/// The most bytes that are captured of a packet, by link type: larger ones are damage. As libpcap and Wireshark.
+fn max_captured(link_type: u32) -> u32 {
+    /// Messages and transfers may be as large with these.
+    const DBUS: u32 = 231;
+    const USBPCAP: u32 = 249;
+    match link_type {
+        DBUS | USBPCAP => 128 << 20,
+        _ => 256 << 10,
+    }
+}
+
+/// Reads the frames of one capture, once and in order.
+pub struct Reader {
+    window: Window<Source>,
+    format: Format,
+    info: CaptureInfo,
+    name: String,
+    frames: u64,
+    /// The end has come, or a fault.
+    done: bool,
+}
+
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+impl Reader {
+    /// Tells compression and format by the first bytes of `input`; `name` is for messages.
+    ///
+    /// # Errors
+    /// If the input is empty, no capture, of an unsupported version, or breaks off before the first packet could
+    /// come.
+    pub fn open(input: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
+        let fault = |offset, reason| CaptureError {
+            file: name.to_owned(),
+            frame: 1,
+            offset,
+            reason,
+        };
+        let source = Source::open(input).map_err(|error| fault(0, error.into()))?;
+        let mut info = CaptureInfo {
+            compression: source.compression,
+            ..CaptureInfo::default()
+        };
+        let mut window = Window::new(source);
+        let format = Format::open(&mut window, &mut info)
+            .map_err(|reason| fault(window.offset(), reason))?;
+        Ok(Reader {
+            window,
+            format,
+            info,
+            name: name.to_owned(),
+            frames: 0,
+            done: false,
+        })
+    }
+
+    /// The next frame; `Ok(None)` at the end.
+    ///
+    /// # Errors
+    /// Once, where the capture is damaged or cut short. All frames before have been given; after it comes
+    /// `Ok(None)`.
+    #[inline]
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+        if self.done {
+            return Ok(None);
+        }
+        let record = match &mut self.format {
+            Format::Pcap(pcap) => pcap.next(&mut self.window),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.info),
+        };
+        match record {
+            Ok(Some(record)) => {
+                self.frames += 1;
+                Ok(Some(Frame {
+                    number: self.frames,
+                    time_ns: record.time_ns,
+                    link_type: record.link_type,
+                    wire_len: record.wire_len,
+                    data: self.window.taken(record.data),
+                }))
+            }
+            Ok(None) => {
+                self.done = true;
+                Ok(None)
+            }
+            Err(reason) => {
+                self.done = true;
+                Err(CaptureError {
+                    file: self.name.clone(),
+                    frame: self.frames + 1,
+                    offset: self.window.offset(),
+                    reason,
+                })
+            }
+        }
+    }
+
+    /// What the capture has said about itself up to here.
+    #[must_use]
+    pub fn info(&self) -> &CaptureInfo {
+        &self.info
+    }
+
+    /// Bytes taken from the input so far, compressed as they are.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.window.input().raw_bytes()
+    }
+}
+
+impl Format {
+    fn open(window: &mut Window<Source>, info: &mut CaptureInfo) -> Result<Self, Reason> {
+        window.fill(4)?;
+        let Some(magic) = window.bytes().first_chunk::<4>().copied() else {
+            let mut magic = [0; 4];
+            let bytes = window.bytes();
+            magic[..bytes.len()].copy_from_slice(bytes);
+            return Err(if bytes.is_empty() {
+                Reason::Empty
+            } else {
+                Reason::NotACapture(magic)
+            });
+        };
+        if let Some(pcap) = Pcap::open(magic, window, info)? {
+            return Ok(Format::Pcap(pcap));
+        }
+        if let Some(pcapng) = Pcapng::open(magic, window, info)? {
+            return Ok(Format::Pcapng(pcapng));
+        }
+        Err(Reason::NotACapture(magic))
+    }
 }

@@ -1,6 +1,102 @@
 //! # Decode
 //! A frame to a TCP segment: link layer, tags and tunnels, IP, TCP.
+//!
+//! Every header is one function that takes its bytes off a `Cursor` and says what comes next; [`decode()`] is the
+//! loop that calls them. The innermost TCP header ends it. Nothing recurses, allocates or panics.
 
+mod cursor;
+mod ethernet;
+mod ip;
+mod ipv4;
+mod ipv6;
+mod link;
+mod mpls;
+mod options;
+mod ppp;
 mod segment;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod tunnel;
+mod undecoded;
+mod wifi;
 
+pub use link::{LINK_TYPES, link_type_name};
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};
+pub use undecoded::Undecoded;
+
+use cursor::Cursor;
+
+/// Headers walked before a frame is given up: an overlay on an overlay with tags and labels takes about 20.
+const HEADERS_MAX: usize = 32;
+
+/// The header that the cursor stands at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Null,
+    Cooked,
+    Cooked2,
+    Ethernet,
+    Llc,
+    VlanTag,
+    Mpls,
+    ControlWord,
+    Pppoe,
+    Ppp,
+    CiscoHdlc,
+    PppOrCiscoHdlc,
+    Radiotap,
+    Prism,
+    Wifi { padded: bool },
+    Ip,
+    Ipv4,
+    Ipv6,
+    Extension(ip::Header, u8),
+    Gre(ip::Header),
+    Erspan2,
+    Erspan3,
+    Udp(ip::Header),
+    Tcp(ip::Header),
+}
+
+/// Decodes a frame as far as its innermost TCP header.
+///
+/// `link_type` is a LINKTYPE_ value, `data` what the capture kept of the frame, `wire_len` its length in bytes on the
+/// wire.
+///
+/// # Errors
+/// The reason why no TCP segment was found, for counting.
+pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
+    let mut at = Cursor::new(data, wire_len);
+    let mut path = Path::default();
+    let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
+    for _ in 0..HEADERS_MAX {
+        next = match next {
+            Next::Null => link::null(&mut at)?,
+            Next::Cooked => link::cooked(&mut at)?,
+            Next::Cooked2 => link::cooked2(&mut at)?,
+            Next::Ethernet => ethernet::header(&mut at)?,
+            Next::Llc => ethernet::llc(&mut at)?,
+            Next::VlanTag => ethernet::vlan_tag(&mut at, &mut path)?,
+            Next::Mpls => mpls::label(&mut at, &mut path)?,
+            Next::ControlWord => mpls::control_word(&mut at)?,
+            Next::Pppoe => ppp::pppoe(&mut at, &mut path)?,
+            Next::Ppp => ppp::header(&mut at)?,
+            Next::CiscoHdlc => ppp::cisco_hdlc(&mut at)?,
+            Next::PppOrCiscoHdlc => ppp::either(&at),
+            Next::Radiotap => wifi::radiotap(&mut at)?,
+            Next::Prism => wifi::prism(&mut at)?,
+            Next::Wifi { padded } => wifi::header(&mut at, padded)?,
+            Next::Ip => ip::version(&at)?,
+            Next::Ipv4 => ipv4::header(&mut at, &mut path)?,
+            Next::Ipv6 => ipv6::header(&mut at, &mut path)?,
+            Next::Extension(outer, kind) => ipv6::extension(&mut at, &mut path, outer, kind)?,
+            Next::Gre(outer) => tunnel::gre(&mut at, &mut path, &outer)?,
+            Next::Erspan2 => tunnel::erspan2(&mut at)?,
+            Next::Erspan3 => tunnel::erspan3(&mut at)?,
+            Next::Udp(outer) => tunnel::udp(&mut at, &mut path, &outer)?,
+            Next::Tcp(header) => return tcp::segment(&mut at, &header, path),
+        };
+    }
+    Err(Undecoded::Depth)
+}

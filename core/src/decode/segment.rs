@@ -41,7 +41,7 @@ impl Flags {
     }
 }
 
-/// TCP options that matter here. A truncated or malformed option list keeps what stood before the fault.
+/// TCP options that matter here; of a truncated or malformed list those that could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1).

@@ -1,0 +1,21 @@
+"""What kept a TCP sender from sending more, for every round trip in a packet capture."""
+
+from __future__ import annotations
+
+from bdpcap._core import CaptureError, FilterError, __version__
+from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events
+from bdpcap.explain import Finding
+
+__all__ = [
+    "Capture",
+    "CaptureError",
+    "CaptureInfo",
+    "Damage",
+    "FilterError",
+    "Finding",
+    "Flow",
+    "Progress",
+    "__version__",
+    "analyze",
+    "stream_events",
+]

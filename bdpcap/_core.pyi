@@ -1,0 +1,86 @@
+"""The counting half of bdpcap, in Rust. Nothing here judges; see `bdpcap.analysis` for the way in."""
+
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Final, TypeAlias, final
+
+import numpy as np
+
+Instructions: TypeAlias = list[tuple[int, int, int, int]]
+"""Classic BPF: code, jump if true, jump if false, constant."""
+
+__version__: Final[str]
+KINDS: Final[list[str]]
+"""Names of `kind` in events."""
+LINK_TYPES: Final[list[int]]
+"""LINKTYPE_ values that can be decoded."""
+NULL: Final[int]
+"""Marks an absent integer in columns."""
+OPTIMISED: Final[bool]
+"""False in a debug build."""
+
+class CaptureError(Exception):
+    """A capture could not be read at all."""
+
+class FilterError(ValueError):
+    """A capture filter cannot be used."""
+
+@final
+class Analysis:
+    """One pass over one capture, or over several as one.
+
+    Parameters
+    ----------
+    sources
+        Paths, read in the order of their first frames' times, or binary file objects, read as given.
+    filters
+        By link type, the compiled filter, or why there is none; raised if such a frame comes.
+    events
+        Make events (at a cost in memory until they are taken).
+    streams
+        Make events of these streams only.
+
+    Raises
+    ------
+    CaptureError
+        A source cannot be read at all.
+    FilterError
+        A program is no valid classic BPF.
+    """
+
+    def __new__(
+        cls,
+        sources: Sequence[str | BinaryIO],
+        filters: dict[int, Instructions | str] | None = None,
+        *,
+        events: bool = False,
+        streams: Sequence[int] | None = None,
+    ) -> Analysis: ...
+    def advance(self, frames: int) -> bool:
+        """Read up to `frames` frames, without the interpreter lock; say whether there may be more."""
+    @property
+    def bytes_read(self) -> int:
+        """Bytes taken from the sources, compressed as they are."""
+    @property
+    def frames(self) -> int:
+        """Frames read."""
+    def take_events(self) -> dict[str, np.ndarray]:
+        """Columns of the events made since they were last taken; `kind` indexes `KINDS`."""
+    def take_rounds(self) -> dict[str, np.ndarray]:
+        """Columns of the rounds finished since they were last taken."""
+    def directions(self) -> dict[str, Any]:
+        """Columns about both directions of every stream, two rows each, client's first."""
+    def damages(self) -> list[tuple[str, int, int, str]]:
+        """Where captures broke: file, frame, offset, reason."""
+    def counts(self) -> dict[str, Any]:
+        """What was counted on the way."""
+    def captures(self) -> list[dict[str, Any]]:
+        """What each capture read to its end says about itself."""
+
+def filter_matches(program: Instructions, data: bytes, wire_len: int) -> bool:
+    """Run a compiled filter over one frame.
+
+    Raises
+    ------
+    FilterError
+        The program is no valid classic BPF.
+    """

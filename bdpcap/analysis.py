@@ -1,0 +1,332 @@
+"""From captures to objects: `analyze`, and what it returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import _core, limits, tables
+from bdpcap.explain import Finding, findings
+from bdpcap.filter import compile_filter
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+__all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
+
+type_of_one = str | os.PathLike[str] | BinaryIO
+Source = type_of_one | Sequence[type_of_one]
+"""A path, a binary file object, or a list of them that is read as one capture."""
+
+STEP: Final = 200_000
+"""Frames between two looks at progress and at the keyboard."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far reading has come."""
+
+    bytes_read: int
+    """Of the files as they are, compressed or not."""
+    bytes_total: int | None
+    """None where it cannot be known, as with a pipe."""
+    frames: int
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Where a capture broke. Everything before it was read."""
+
+    file: str
+    frame: int
+    """The frame that broke, counted from 1 in this file."""
+    offset: int
+    """Where its record begins, in bytes of the uncompressed capture."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: frame {self.frame}, byte {self.offset}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class CaptureInfo:
+    """What a capture holds and how far it can be trusted."""
+
+    files: list[str]
+    formats: list[str]
+    """Of each file: format, unit of time, byte order."""
+    compression: list[str | None]
+    link_types: dict[str, int]
+    """Frames by link type."""
+    interfaces: list[dict[str, Any]]
+    frames: int
+    filtered_out: int
+    segments: int
+    """TCP segments, in `streams` connections."""
+    streams: int
+    undecoded: dict[str, int]
+    """Frames that hold no TCP segment to analyse, by reason."""
+    first_ns: int | None
+    last_ns: int | None
+    time_backwards: int
+    """Frames captured, by their time, before the frame before."""
+    without_time: int
+    cut_by_snaplen: int
+    capture_drops: int | None
+    """Packets that the capture says it lost; None where it says nothing."""
+    comments: list[str] = field(default_factory=list)
+    paths: dict[str, int] = field(default_factory=dict)
+    """Frames by what they were wrapped in: tags and tunnels."""
+
+
+def analyze(
+    source: Source, *, filter: str | None = None, progress: Callable[[Progress], None] | None = None  # noqa: A002
+) -> Capture:
+    """Read a capture and judge every round trip in it.
+
+    Parameters
+    ----------
+    source
+        Path or binary file object; a list is read as one capture, paths in the order of their first packets.
+        pcap and pcapng, plain or packed by gzip, zstd or lz4, told apart by their first bytes.
+    filter
+        Capture filter in the syntax of tcpdump (pcap-filter(7)).
+    progress
+        Called now and then while reading.
+
+    Raises
+    ------
+    CaptureError
+        A source cannot be read at all. One that breaks in the middle is read so far; see `Capture.damage`.
+    FilterError
+        The filter is wrong, or does not fit a link type in the capture.
+    """
+    sources = _sources(source)
+    again = all(isinstance(one, str) and Path(one).is_file() for one in sources)
+    # What cannot be read twice keeps its events at once.
+    core = _open(sources, filter, events=not again)
+    rounds: list[dict[str, np.ndarray]] = []
+    events: list[dict[str, np.ndarray]] = []
+    for _ in _steps(core, sources, progress):
+        rounds.append(core.take_rounds())
+        if not again:
+            events.append(core.take_events())
+    return Capture(core, _joined(rounds), sources, filter, None if again else _joined(events))
+
+
+def stream_events(
+    source: Source,
+    *,
+    filter: str | None = None,  # noqa: A002
+    streams: Sequence[int] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Iterator[pd.DataFrame]:
+    """Read a capture and hand out its events in pieces, in memory that does not grow with it.
+
+    Yields
+    ------
+    DataFrame
+        Columns as `bdpcap.tables.EVENTS`, in the order of the capture.
+
+    Raises
+    ------
+    CaptureError, FilterError
+        As `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
+    """
+    sources = _sources(source)
+    core = _open(sources, filter, events=True, streams=streams)
+    for _ in _steps(core, sources, progress):
+        core.take_rounds()
+        columns = core.take_events()
+        if len(columns["stream"]):
+            yield _events(columns, core.directions())
+    for damage in core.damages():
+        raise _core.CaptureError(str(Damage(*damage)))
+
+
+def _sources(source: Source) -> list[str | BinaryIO]:
+    many: Iterable[type_of_one]
+    many = [source] if isinstance(source, (str, os.PathLike)) or hasattr(source, "read") else source  # type: ignore[list-item, assignment]
+    sources = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else one for one in many]
+    if not sources:
+        raise ValueError("no capture given")
+    return sources
+
+
+def _open(
+    sources: list[str | BinaryIO], expression: str | None, *, events: bool, streams: Sequence[int] | None = None
+) -> _core.Analysis:
+    filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
+    return _core.Analysis(sources, filters, events=events, streams=streams)
+
+
+def _steps(
+    core: _core.Analysis, sources: list[str | BinaryIO], progress: Callable[[Progress], None] | None
+) -> Iterator[None]:
+    total = None
+    if all(isinstance(one, str) and Path(one).is_file() for one in sources):
+        total = sum(Path(one).stat().st_size for one in sources if isinstance(one, str))
+    more = True
+    while more:
+        more = core.advance(STEP)
+        if progress:
+            progress(Progress(core.bytes_read, total, core.frames))
+        yield
+
+
+def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
+    row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
+    names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
+    kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
+    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds})
+
+
+class Capture:
+    """An analysed capture: its flows, its rounds with their limits, its events.
+
+    Made by `analyze`.
+    """
+
+    def __init__(
+        self,
+        core: _core.Analysis,
+        rounds: dict[str, np.ndarray],
+        sources: list[str | BinaryIO],
+        expression: str | None,
+        events: dict[str, np.ndarray] | None,
+    ) -> None:
+        self._sources = sources
+        self._filter = expression
+        self._directions = core.directions()
+        self._kept = events
+        self._by_stream: dict[int, pd.DataFrame] = {}
+        damages = [Damage(*damage) for damage in core.damages()]
+        self.damage: Final[Damage | None] = damages[0] if damages else None
+        """Where the capture broke; the first place, if several files did."""
+        self.info: Final = _info(core)
+        self.flows, self.rtts = limits.judge(rounds, self._directions)
+        """Tables as `bdpcap.tables.FLOWS` and `bdpcap.tables.RTTS`."""
+
+    def __repr__(self) -> str:
+        return f"<Capture of {', '.join(self.info.files)}: {self.info.frames} frames, {len(self.flows)} flows>"
+
+    def _repr_html_(self) -> str:
+        shown = ["stream", "sender", "receiver", "payload_bytes", "throughput_bps", "limit", "confidence"]
+        html: str = self.flows[shown].to_html(max_rows=20, index=False)
+        return html
+
+    def flow(self, stream: int, sender: str | None = None) -> Flow:
+        """One direction of a stream: the one that carried most payload, unless a sender is named.
+
+        Raises
+        ------
+        KeyError
+            There is no such flow, or the stream carried no payload.
+        """
+        rows = self.flows[self.flows["stream"] == stream]
+        if sender is not None:
+            rows = rows[rows["sender"] == sender]
+        if rows.empty:
+            raise KeyError(f"no flow of stream {stream}" + (f" from {sender}" if sender else ""))
+        return Flow(self, rows.loc[rows["payload_bytes"].idxmax()])
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
+        if self._kept is not None:
+            return _events(self._kept, self._directions)
+        return self._read_events(None)
+
+    def load_events(self, streams: Sequence[int]) -> None:
+        """Read the events of several streams in one pass, for `Flow.events` to find them."""
+        missing = [stream for stream in streams if stream not in self._by_stream]
+        if not missing:
+            return
+        if self._kept is not None:
+            chosen = np.isin(self._kept["stream"], missing)
+            table = _events({name: values[chosen] for name, values in self._kept.items()}, self._directions)
+        else:
+            table = self._read_events(missing)
+        for stream in missing:
+            self._by_stream[stream] = table[table["stream"] == stream].reset_index(drop=True)
+
+    def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
+        core = _open(self._sources, self._filter, events=True, streams=streams)
+        pieces = [core.take_events() for _ in _steps(core, self._sources, None)]
+        return _events(_joined(pieces), self._directions)
+
+    def events_of(self, stream: int) -> pd.DataFrame:
+        """Events of both directions of a stream."""
+        self.load_events([stream])
+        return self._by_stream[stream]
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report, one self-contained HTML file."""
+        from bdpcap.report import write_html  # noqa: PLC0415 - plots are only loaded where they are drawn
+
+        return write_html(self, Path(path))
+
+
+class Flow:
+    """One direction of a stream that carried payload."""
+
+    def __init__(self, capture: Capture, summary: pd.Series) -> None:
+        self.capture: Final = capture
+        self.summary: Final = summary
+        """Its row of `Capture.flows`."""
+        self.stream: Final = int(summary["stream"])
+        self.sender: Final = str(summary["sender"])
+        self.receiver: Final = str(summary["receiver"])
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.stream}: {self.sender} -> {self.receiver}, {self.summary['limit']}>"
+
+    @cached_property
+    def rtts(self) -> pd.DataFrame:
+        """Its rounds."""
+        rtts = self.capture.rtts
+        mine = (rtts["stream"] == self.stream) & (rtts["sender"] == self.sender)
+        return rtts[mine].reset_index(drop=True)
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """Its events. Reads the capture again, unless they were kept."""
+        events = self.capture.events_of(self.stream)
+        return events[events["sender"] == self.sender].reset_index(drop=True)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Why these numbers, and what to change; most important first."""
+        return findings(self)
+
+    def plot(self, kind: str = "window") -> go.Figure:
+        """Draw the flow: `window` (with what was in flight), `rtt`, `throughput` or `sequence`."""
+        from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
+
+        return figure(self, kind)
+
+
+def _info(core: _core.Analysis) -> CaptureInfo:
+    captures = core.captures()
+    counts = core.counts()
+    drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
+    return CaptureInfo(
+        files=[capture["file"] for capture in captures],
+        formats=[capture["format"] for capture in captures],
+        compression=[capture["compression"] for capture in captures],
+        interfaces=[interface for capture in captures for interface in capture["interfaces"]],
+        comments=[comment for capture in captures for comment in capture["comments"]],
+        capture_drops=sum(drops) if drops else None,
+        **counts,
+    )

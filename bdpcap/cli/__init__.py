@@ -1,0 +1,98 @@
+"""
+The command line: thin commands over :func:`bdpcap.analyze`, the tables and the report.
+
+Here every failure becomes one line and an exit code; no traceback reaches a user.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import bdpcap
+from bdpcap import units
+from bdpcap.cli import events, exits, flows, info, options, report, rtts
+
+app = typer.Typer(
+    name="bdpcap",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (report, info, flows, rtts, events):
+    app.command(module.__name__.rpartition(".")[2], epilog=options.CAPTURES)(module.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bdpcap {bdpcap.__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog=exits.HELP)
+def _root(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Say what kept a TCP sender from sending more, for every round trip in a packet capture."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """
+    Run a command line.
+
+    Parameters
+    ----------
+    arguments
+        Without the program's name; those of the process where None.
+
+    Returns
+    -------
+    The exit code; see :mod:`bdpcap.cli.exits`.
+    """
+    try:
+        code = int(app(arguments, prog_name="bdpcap", standalone_mode=False) or exits.DONE)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What reads our output has seen enough. Nothing more may be flushed into the pipe on the way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.DONE
+    except KeyboardInterrupt:
+        code = exits.INTERRUPTED
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic of the core is no Exception
+        if os.environ.get("BDPCAP_DEBUG"):
+            raise
+        code, message = _explained(error)
+        sys.stderr.write(f"bdpcap: {units.printable(' '.join(message.split()))}\n")
+    return code
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    """Return the exit code that a failure means, and what to say of it."""
+    match error:
+        case typer.TyperException():
+            return exits.USAGE, f"{error.format_message().rstrip('.')}; see bdpcap -h"
+        case bdpcap.FilterError():
+            return exits.USAGE, str(error)
+        case bdpcap.CaptureError():
+            return exits.DAMAGED, str(error)
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            return exits.DAMAGED, f"{where}{error.strerror or error}"
+        case MemoryError():
+            return exits.DAMAGED, "out of memory: narrow the capture with -f"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return exits.DAMAGED, (
+        f"internal error at {Path(place.filename).name}:{place.lineno}: {type(error).__name__}: {error}; "
+        "BDPCAP_DEBUG=1 shows the traceback for a bug report"
+    )

@@ -1,0 +1,67 @@
+"""The options that commands share, so that each is spelt and explained once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+
+
+CAPTURES: Final = (
+    "CAPTURE is a pcap or pcapng file, plain or compressed with gzip, zstd or lz4, or - for standard input. "
+    "Several are read as one capture, in their order."
+)
+Captures = Annotated[
+    list[str] | None,
+    # Its help stands below the options, since typer would put its own name of the type beside it here.
+    typer.Argument(metavar="CAPTURE", hidden=True),
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option("--read", "-r", metavar="FILE", help="A capture too, for fingers used to tcpdump."),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", "-f", metavar="EXPRESSION", help="Capture filter in tcpdump's syntax: 'tcp port 5001'."
+    ),
+]
+Streams = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--stream", min=0, metavar="N", help="Only this stream, as tcp.stream in Wireshark. Repeatable."
+    ),
+]
+OutputFormat = Annotated[
+    Format | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help=f"One of {', '.join(Format)}. Default: by the suffix of -o, else table.",
+        show_default=False,
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output."),
+]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="RULE",
+        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable.",
+    ),
+]

@@ -1,0 +1,72 @@
+"""``bdpcap report``: the verdict, for a person and for a ticket."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdpcap import report, units
+from bdpcap.cli import options, output, rules, source
+from bdpcap.report import verdict
+
+_DEFAULT = Path("report.html")
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    output_: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The HTML page. Default: report.html, unless only --text or --json is asked for.",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(
+            "--text", metavar="FILE", help="The verdict as text of 80 columns; - is standard output."
+        ),
+    ] = None,
+    json_: Annotated[
+        Path | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Verdict, flows and rounds as JSON; - is standard output."
+        ),
+    ] = None,
+    fail_on: options.FailOn = None,
+) -> int:
+    """Write a report as HTML, text or JSON.
+
+    It says what limited every flow, shows the evidence, and how far the capture can be trusted.
+    """
+    broken = rules.parse(fail_on)
+    capture = source.capture(captures, read, filter_)
+    if text is not None:
+        with output.opened(_file(text)) as file:
+            file.write(report.text(capture))
+    if json_ is not None:
+        with output.opened(_file(json_)) as file:
+            json.dump(report.document(capture), file, allow_nan=False)
+            file.write("\n")
+    if output_ is not None or (text is None and json_ is None):
+        page = report.write_html(capture, output_ or _DEFAULT)
+        if text is None:
+            for flow in verdict.that_matter(capture):
+                ends = units.printable(f"{flow.sender} → {flow.receiver}")
+                sys.stderr.write(f"stream {flow.stream}, {ends}: {verdict.sentence(flow.summary)}\n")
+        sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)})\n")
+    return source.exit_code(capture.damage) or rules.exit_code(broken, capture.flows)
+
+
+def _file(path: Path) -> Path | None:
+    return None if str(path) == "-" else path

@@ -1,0 +1,69 @@
+"""``bdpcap rtts``: one row for each round trip of each flow."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+from bdpcap import units
+from bdpcap.cli import options, output, source
+from bdpcap.cli.terminal import Column, Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    stream: options.Streams = None,
+    format_: options.OutputFormat = None,
+    output_: options.Output = None,
+) -> int:
+    """List the round trips of every flow.
+
+    Each has the limit that held it, and the evidence for that.
+    """
+    capture = source.capture(captures, read, filter_)
+    rtts = source.of_streams(capture.rtts, stream, capture.info.streams)
+    origin = capture.info.first_ns or 0
+
+    def human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
+        lines = Lines(_columns(origin), file)
+        for frame in frames:
+            for (number, sender, receiver), rows in frame.groupby(
+                ["stream", "sender", "receiver"], sort=False
+            ):
+                lines.note(f"stream {number}: {sender} → {receiver}")
+                lines.head()
+                lines.rows(rows)
+                lines.note("")
+
+    output.write("rtts", [rtts], output.chosen(format_, output_), output_, human)
+    return source.exit_code(capture.damage)
+
+
+def _columns(origin_ns: int) -> list[Column]:
+    def start(time_ns: int) -> str:
+        return f"{(time_ns - origin_ns) / 1e9:.6f}"
+
+    return [
+        Column("round", 5, "round", str),
+        Column("start (s)", 12, "start_ns", start),
+        Column("RTT", 7, "rtt_ns", units.duration),
+        Column("acked", 7, "acked_bytes", units.data_size, at=100),
+        Column("throughput", 11, "throughput_bps", units.rate),
+        Column("in flight", 9, "in_flight_max_bytes", units.data_size),
+        Column("window", 7, "window_max_bytes", units.data_size),
+        Column("limit", -7, "limit"),
+        Column("detail", -11, "detail", _text),
+        Column("conf.", -5, "confidence", units.confidence, at=90),
+        Column("evidence", -90, "evidence", _text, at=110),
+    ]
+
+
+def _text(value: object) -> str:
+    return units.printable(value) if isinstance(value, str) else ""

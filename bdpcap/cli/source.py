@@ -1,0 +1,116 @@
+"""From arguments to a capture that was read, and what to say of one that was damaged."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, BinaryIO
+
+import typer
+
+import bdpcap
+from bdpcap import tables, units
+from bdpcap.cli import exits
+from bdpcap.cli.progress import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from bdpcap.analysis import Capture, Damage
+
+
+def sources(captures: Sequence[str] | None, read: Sequence[str] | None) -> list[str] | BinaryIO:
+    """Return the files that were named, positional ones first, or standard input for ``-``."""
+    named = [*(captures or ()), *(read or ())]
+    if not named:
+        raise typer.BadParameter("no capture given: name a file, or - for standard input")
+    if "-" not in named:
+        return named
+    if len(named) > 1:
+        raise typer.BadParameter("standard input (-) cannot be read along with files")
+    if sys.stdin.isatty():
+        raise typer.BadParameter("standard input is a terminal: pipe a capture into it")
+    return sys.stdin.buffer
+
+
+def capture(captures: Sequence[str] | None, read: Sequence[str] | None, filter_: str | None) -> Capture:
+    """Analyse what was named, with progress on a terminal."""
+    source = sources(captures, read)
+    with shown() as progress:
+        return bdpcap.analyze(source, filter=filter_, progress=progress)
+
+
+class Pieces:
+    """
+    The events of what was named, piece by piece; at least one piece, which may be empty.
+
+    A capture that breaks in the middle ends the pieces, and `exit_code` speaks of it.
+    """
+
+    def __init__(
+        self,
+        captures: Sequence[str] | None,
+        read: Sequence[str] | None,
+        filter_: str | None,
+        streams: Sequence[int] | None,
+        *,
+        progress: bool,
+    ) -> None:
+        self._progress = progress
+        self._source = sources(captures, read)
+        self._filter = filter_
+        self._streams = streams
+        self._damage: bdpcap.CaptureError | None = None
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        """Read; what cannot be read at all raises."""
+        found = False
+        with shown(wanted=self._progress) as progress:
+            pieces = bdpcap.stream_events(
+                self._source, filter=self._filter, streams=self._streams or None, progress=progress
+            )
+            try:
+                for piece in pieces:
+                    found = True
+                    yield piece
+            except bdpcap.CaptureError as error:
+                if not found:
+                    raise
+                self._damage = error
+        if not found:
+            yield tables.frame(tables.EVENTS, dict.fromkeys(tables.EVENTS, ()))
+
+    def exit_code(self) -> int:
+        """Warn if the capture broke, and return the exit code that this means."""
+        return exit_code(self._damage)
+
+
+def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) -> pd.DataFrame:
+    """
+    Select streams.
+
+    Parameters
+    ----------
+    table
+        Any table with a column ``stream``.
+    streams
+        Those wanted; all where empty or None.
+    number
+        How many streams the capture has.
+    """
+    if not streams:
+        return table
+    beyond = [stream for stream in streams if stream >= number]
+    if beyond:
+        has = f"streams 0 to {number - 1}" if number else "no TCP stream"
+        raise typer.BadParameter(f"no stream {beyond[0]}: the capture has {has}")
+    return table[table["stream"].isin(streams)].reset_index(drop=True)
+
+
+def exit_code(damage: Damage | bdpcap.CaptureError | None) -> int:
+    """Warn of a damaged capture in one line, and return the exit code it means."""
+    if damage is None:
+        return exits.DONE
+    sys.stderr.write(f"bdpcap: warning: {units.printable(damage)}; everything before it is reported\n")
+    return exits.DAMAGED

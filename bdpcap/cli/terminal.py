@@ -1,0 +1,105 @@
+"""Text for a terminal: its width, its colours, and rows in columns of fixed width."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from bdpcap import units
+from bdpcap.plots.palette import LIMIT_COLOURS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pandas as pd
+
+
+def console(file: IO[str]) -> Console:
+    """Return a console as wide as the terminal (120 where there is none); rich itself honours NO_COLOR."""
+    return Console(
+        file=file,
+        width=shutil.get_terminal_size(fallback=(120, 24)).columns,
+        highlight=False,
+        force_terminal=None if file.isatty() else False,
+        no_color=bool(os.environ.get("NO_COLOR")),
+    )
+
+
+def limit_text(limit: str, rest: str = "") -> Text:
+    """Return a limit in its colour, with plain text after it."""
+    return Text.assemble((limit, f"bold {LIMIT_COLOURS.get(limit, '')}".strip()), units.printable(rest))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """
+    A column of fixed width.
+
+    Attributes
+    ----------
+    title, width
+        Its head, and how many characters it takes; numbers stand right (a negative width: text stands left).
+    cell
+        Text of one value.
+    source
+        Column of the table it shows.
+    at
+        Narrowest terminal on which it is shown.
+    """
+
+    title: str
+    width: int
+    source: str
+    cell: Callable[[Any], str] = units.printable
+    at: int = 0
+
+    def fit(self, text: str) -> str:
+        """Bring a text to the width, cut where it is longer."""
+        size = abs(self.width)
+        if len(text) > size:
+            text = text[: size - 1] + "…"
+        return text.rjust(size) if self.width > 0 else text.ljust(size)
+
+
+class Lines:
+    """Rows of a table as lines, written as they come."""
+
+    def __init__(self, columns: Sequence[Column], file: IO[str]) -> None:
+        self.console = console(file)
+        self.columns = [column for column in columns if column.at <= self.console.width]
+
+    def head(self) -> None:
+        """Write the titles."""
+        self._write(
+            Text(" ".join(column.fit(column.title) for column in self.columns).rstrip(), style="bold")
+        )
+
+    def rows(self, frame: pd.DataFrame) -> None:
+        """Write a piece of the table; limits are in their colours."""
+        texts = [
+            [column.fit(column.cell(value)) for value in frame[column.source]] for column in self.columns
+        ]
+        coloured = self.console.is_terminal and not self.console.no_color
+        if not coloured:
+            self.console.file.writelines(" ".join(row).rstrip() + "\n" for row in zip(*texts, strict=True))
+            return
+        for row in zip(*texts, strict=True):
+            line = Text()
+            for column, text in zip(self.columns, row, strict=True):
+                line.append(
+                    text, style=LIMIT_COLOURS.get(text.strip(), "") if column.source == "limit" else ""
+                )
+                line.append(" ")
+            self._write(line)
+
+    def note(self, text: str) -> None:
+        """Write a line between the rows."""
+        self._write(Text(units.printable(text)))
+
+    def _write(self, line: Text) -> None:
+        self.console.print(line, no_wrap=True, overflow="ellipsis", crop=True)

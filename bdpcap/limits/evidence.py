@@ -1,0 +1,166 @@
+"""What the rules look at: the core's counts per round, and what follows from them and from their neighbours.
+
+All arrays are one-dimensional, one entry per round, all flows one after the other; a flow's rounds are
+consecutive. Bytes, nanoseconds, bytes per second. Absent measurements are NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdpcap import _core
+
+__all__ = ["Bools", "Evidence", "Floats"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Rounds of all flows, with what the rules derive from them."""
+
+    columns: dict[str, np.ndarray]
+    """The core's columns, ordered by flow and round."""
+    flow: NDArray[np.int64]
+    """Which flow each round belongs to, 0 to the number of flows - 1, ascending."""
+    mss: Floats
+    """Per round, of its flow."""
+    direct: Bools
+    """Per round: is the sender's state seen, and not reconstructed?"""
+    handshake_ns: Floats
+    """Per round: the initial RTT of its stream."""
+
+    def __getattr__(self, name: str) -> Floats:
+        """Any of the core's columns, as floats."""
+        if name in self.columns:
+            return self[name]
+        raise AttributeError(name)
+
+    def __getitem__(self, name: str) -> Floats:
+        values = self.columns[name]
+        floats = values.astype(np.float64)
+        floats[values == _core.NULL] = np.nan
+        return floats
+
+    @property
+    def size(self) -> int:
+        """Number of rounds."""
+        return len(self.flow)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Index of each flow's first round."""
+        return np.flatnonzero(np.diff(self.flow, prepend=-1))
+
+    def per_flow(self, values: Any) -> Floats:
+        """Spread one value per flow over its rounds."""
+        return np.asarray(values, dtype=np.float64)[self.flow]
+
+    def shifted(self, values: NDArray[Any], by: int, missing: Any) -> NDArray[Any]:
+        """The value `by` rounds later (earlier where negative) in the same flow."""
+        at = np.arange(self.size) + by
+        inside = (at >= 0) & (at < self.size)
+        at = np.clip(at, 0, max(self.size - 1, 0))
+        inside &= self.flow[at] == self.flow
+        return np.where(inside, values[at], missing)
+
+    def near(self, values: Bools, before: int, after: int) -> Bools:
+        """Is it so in this round, or up to so many rounds before or after?"""
+        shifts = [self.shifted(values, by, missing=False) for by in range(-before, after + 1)]
+        return np.logical_or.reduce(shifts)
+
+    def around(self, values: Floats, reach: int) -> Floats:
+        """Sum over the round and `reach` rounds on either side; NaN counts as nothing."""
+        known = np.nan_to_num(values)
+        return np.sum([self.shifted(known, by, 0.0) for by in range(-reach, reach + 1)], axis=0)
+
+    def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
+        """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
+        result = np.full(len(self.starts), np.nan)
+        ends = np.append(self.starts[1:], self.size)
+        for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
+            part_values, part_weights = values[start:end], weights[start:end]
+            known = np.isfinite(part_values) & (part_weights > 0)
+            if known.any():
+                order = np.argsort(part_values[known])
+                total = np.cumsum(part_weights[known][order])
+                at = np.searchsorted(total, part * total[-1])
+                result[i] = part_values[known][order][min(at, len(order) - 1)]
+        return self.per_flow(result)
+
+    @cached_property
+    def duration(self) -> Floats:
+        """Length of the round; at least 1 ns, so that it may divide."""
+        return np.maximum(self.end_ns - self.start_ns, 1.0)
+
+    def share(self, name: str) -> Floats:
+        """Share of the round that a clock ran."""
+        return np.clip(self[name] / self.duration, 0.0, 1.0)
+
+    @cached_property
+    def floor(self) -> Floats:
+        """Least RTT of the flow."""
+        floors = np.where(np.isnan(self.rtt_floor_ns), self.handshake_ns, self.rtt_floor_ns)
+        least = np.fmin.reduceat(floors, self.starts) if self.size else floors
+        return self.per_flow(least)
+
+    @cached_property
+    def rtt(self) -> Floats:
+        """Median RTT of the round; the floor where it has none."""
+        return np.where(np.isnan(self.rtt_ns), self.floor, self.rtt_ns)
+
+    @cached_property
+    def idle(self) -> Bools:
+        """Was nothing sent and nothing in flight?"""
+        return (self.sent_bytes + self.resent_bytes == 0) & (self.share("empty_ns") > 0.99)
+
+    @cached_property
+    def rate(self) -> Floats:
+        """Delivery rate."""
+        return self.delivered_bytes / self.duration * 1e9
+
+    @cached_property
+    def smooth_rate(self) -> Floats:
+        """Delivery rate over the round and its neighbours: acknowledgments do not come evenly."""
+        return self.around(self.delivered_bytes, 1) / self.around(self.duration, 1) * 1e9
+
+    @cached_property
+    def capacity(self) -> Floats:
+        """Rate of the bottleneck as far as the flow shows it: what it reached for whole rounds, or over runs of
+        packets sent back to back. A high percentile of each, not the largest: rates jump after a recovery.
+        """
+        busy = ~self.idle & (self.delivered_bytes > 0)
+        weights = np.where(busy, self.duration, 0.0)
+        whole = self.percentile(self.smooth_rate, weights, 0.95)
+        runs = self.percentile(self.run_rate, np.where(self.run_rate > 0, weights, 0.0), 0.75)
+        return np.fmax(whole, runs)
+
+    @cached_property
+    def lossy(self) -> Bools:
+        """Did the round send again, or learn of a loss?"""
+        return (self.resent_bytes > 0) | (self.duplicate_acks >= 3) | (self.congestion_echoes > 0)
+
+    @cached_property
+    def growth(self) -> Floats:
+        """Most in flight, over that of the round before."""
+        before = self.shifted(self.flight_max_bytes, -1, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(before > 0, self.flight_max_bytes / before, np.nan)
+
+    @cached_property
+    def response(self) -> Floats:
+        """Share of acknowledgments that data followed within a millisecond, over nine rounds.
+
+        Segmentation offload sends several packets for several acknowledgments at once: what is expected is
+        the packets that a millisecond holds, not one for one.
+        """
+        answered = self.around(self.answered_acks, 4)
+        acks = self.around(self.acks, 4)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(acks > 0, answered / acks, np.nan)

@@ -1,0 +1,7 @@
+"""The report: one HTML file, the same verdict as text, the same as JSON."""
+
+from bdpcap.report.document import document
+from bdpcap.report.page import write_html
+from bdpcap.report.text import text
+
+__all__ = ["document", "text", "write_html"]

@@ -1,0 +1,61 @@
+"""The report as data: what the JSON file holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import bdpcap
+from bdpcap.report import trust, verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.analysis import Capture
+
+SCHEMA_VERSION: Final = 1
+"""Raised when a key changes its meaning or goes away; new keys may come without."""
+
+
+_FLOW: Final = ["stream", "sender", "receiver"]
+
+
+def capture_document(capture: Capture) -> dict[str, Any]:
+    """Return what was captured: every count, the damage if any, and the caveats in words."""
+    damage = dataclasses.asdict(capture.damage) if capture.damage is not None else None
+    return {**dataclasses.asdict(capture.info), "damage": damage, "caveats": trust.caveats(capture)}
+
+
+def document(capture: Capture) -> dict[str, Any]:
+    """
+    Return the whole report: capture, flows in order of bytes, and the rounds of every flow.
+
+    Returns
+    -------
+    Values fit for strict JSON: keys are the tables' columns, integers are exact, missing values None.
+    """
+    rounds = {key: rows.drop(columns=_FLOW) for key, rows in capture.rtts.groupby(_FLOW, sort=False)}
+    flows = []
+    for summary in records(verdict.ranked(capture)):
+        flow = capture.flow(summary["stream"], summary["sender"])
+        flows.append(
+            {
+                **summary,
+                "verdict": verdict.sentence(flow.summary),
+                "findings": [dataclasses.asdict(finding) for finding in flow.findings],
+                "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
+            }
+        )
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "generator": f"bdpcap {bdpcap.__version__}",
+        "capture": capture_document(capture),
+        "flows": flows,
+    }
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as dictionaries of plain Python values."""
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
+    return rows

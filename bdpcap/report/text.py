@@ -1,0 +1,98 @@
+"""The report as text for the comment box of a ticket: at most 80 columns, verdict first."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING, Final
+
+import bdpcap
+from bdpcap import units
+from bdpcap.plots.palette import LIMIT_NAMES
+from bdpcap.report import trust, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bdpcap.analysis import Capture, Flow
+
+COLUMNS: Final = 80
+
+_JOINT: Final = "\N{NO-BREAK SPACE}"
+
+
+def text(capture: Capture) -> str:
+    """Return verdict, evidence, caveats and how to see it oneself, in lines of at most 80 columns."""
+    flows = verdict.that_matter(capture)
+    names = ", ".join(capture.info.files)
+    parts = [
+        *_wrap(f"bdpcap {bdpcap.__version__}: what limited the senders in {names}", ""),
+        "",
+        "VERDICT",
+        *(line for flow in flows for line in _verdict(flow)),
+    ]
+    if not flows:
+        parts += _wrap("No flow carried payload: there is nothing to judge.", "  ")
+    rest = len(capture.flows) - len(flows)
+    if rest:
+        parts += _wrap(f"({rest} smaller flow{'s' if rest > 1 else ''}: bdpcap flows lists them.)", "  ")
+    for flow in flows:
+        parts += ["", f"EVIDENCE, stream {flow.stream}", *_evidence(flow)]
+    parts += ["", "CAPTURE", *_facts(trust.facts(capture))]
+    said = trust.caveats(capture)
+    parts += ["", "CAVEATS", *(line for caveat in said or ["None found."] for line in _wrap(caveat, "  - "))]
+    if flows:
+        parts += ["", "TO SEE IT IN WIRESHARK", *(line for flow in flows for line in _reproduce(flow))]
+    return "\n".join(parts) + "\n"
+
+
+def _verdict(flow: Flow) -> list[str]:
+    ends = f"Stream {flow.stream}: {flow.sender} -> {flow.receiver}"
+    confident = f"Confidence {units.confidence(flow.summary['confidence'])}."
+    told = f"{verdict.sentence(flow.summary)} {verdict.numbers(flow.summary)} {confident}"
+    return [*_wrap(ends, "  "), *_wrap(told, "    ")]
+
+
+def _evidence(flow: Flow) -> list[str]:
+    lines = [
+        f"  {LIMIT_NAMES[limit]:<19}{units.share(part):>6}  {'#' * max(1, round(part * 50))}"
+        for limit, part in verdict.shares(flow.summary)
+    ]
+    for total in verdict.arithmetic(flow.summary):
+        lines += _wrap(total, "  - ")
+    span = verdict.best_span(flow)
+    if span is not None:
+        stripe = span.stripe
+        lines += _wrap(
+            f"Rounds {stripe.first_round} to {stripe.last_round} "
+            f"(frames {span.first_frame} to {span.last_frame}): "
+            f"{stripe.limit}{f' ({stripe.detail})' if stripe.detail else ''}: {stripe.evidence}",
+            "  - ",
+        )
+    for finding in flow.findings:
+        lines += _wrap(finding.sentence, "  * ")
+        for name, said in (
+            ("Evidence", finding.evidence),
+            ("Cause", finding.cause),
+            ("Remedy", finding.remedy),
+        ):
+            lines += _wrap(f"{name}: {said}", "    ") if said else []
+    return lines
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> list[str]:
+    return [line for name, value in facts for line in _wrap(value, f"  {name:<25}")]
+
+
+def _reproduce(flow: Flow) -> list[str]:
+    span = verdict.best_span(flow)
+    return [f"  {span.display_filter if span else f'tcp.stream eq {flow.stream}'}"]
+
+
+def _wrap(words: str, lead: str) -> list[str]:
+    """Wrap after a lead that stands on the first line only; a number keeps its unit beside it."""
+    joined = re.sub(r"(?<=\d) (?=\w|%)", _JOINT, units.printable(words))
+    lines = textwrap.wrap(
+        joined, COLUMNS, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
+    )
+    return [line.replace(_JOINT, " ") for line in lines]

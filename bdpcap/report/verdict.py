@@ -1,0 +1,147 @@
+"""The verdict in words: one sentence a flow, the arithmetic behind it, and where it shows best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.limits import LIMITS
+from bdpcap.plots.palette import LIMIT_NAMES
+from bdpcap.plots.ribbon import Stripe, stripes
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Capture, Flow
+
+DETAILED_FLOWS: Final = 8
+"""Most flows a report treats one by one; the others stand in its table."""
+
+_HELD: Final = {
+    "rwnd": "The receive window held the sender back",
+    "cwnd": "Congestion control held the sender back",
+    "sndbuf": "The sender's own socket buffer held it back",
+    "link": "The link was full",
+    "app": "The application had nothing more to send",
+    "unknown": "The evidence does not decide what held the sender back",
+}
+
+MEANING: Final = {
+    "rwnd": "The window that the receiver advertised was used up.",
+    "cwnd": "Congestion control sent less than the path could carry.",
+    "sndbuf": "The sender's socket buffer could hold no more unacknowledged data.",
+    "link": "The bottleneck was busy all the time; a larger window would only lengthen its queue.",
+    "app": "The sending application offered no more data.",
+    "unknown": "The evidence does not decide; each round says why.",
+}
+
+
+def ranked(capture: Capture) -> pd.DataFrame:
+    """Return the ``flows`` table, most bytes first."""
+    flows: pd.DataFrame = capture.flows.sort_values("payload_bytes", ascending=False, kind="stable")
+    return flows
+
+
+def that_matter(capture: Capture) -> list[Flow]:
+    """Return the flows worth a page: of the most bytes, and at least a hundredth of the largest one's."""
+    flows = ranked(capture).head(DETAILED_FLOWS)
+    flows = flows[flows["payload_bytes"] * 100 >= flows["payload_bytes"].max()]
+    capture.load_events(flows["stream"].tolist())
+    return [capture.flow(int(row.stream), str(row.sender)) for row in flows.itertuples()]
+
+
+def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
+    """Return the limits that held a flow at all, with their shares of its time, longest first."""
+    held = [(limit, float(summary[f"{limit}_share"])) for limit in LIMITS]
+    return sorted(((limit, part) for limit, part in held if part > 0), key=lambda item: -item[1])
+
+
+def sentence(summary: pd.Series[Any]) -> str:
+    """
+    Say in one sentence what limited a flow.
+
+    Parameters
+    ----------
+    summary
+        A row of the ``flows`` table.
+    """
+    limit = str(summary["limit"])
+    lasting = units.duration(summary["end_ns"] - summary["start_ns"])
+    text = f"{_HELD[limit]} for {_spoken(summary[f'{limit}_share'])} of {lasting}"
+    others = [
+        f"{LIMIT_NAMES[other]} {units.share(part)}"
+        for other, part in shares(summary)
+        if other != limit and part >= 0.1
+    ]
+    return f"{text}{'; ' if others else ''}{', '.join(others)}."
+
+
+def _spoken(part: float) -> str:
+    return units.share(part).replace("> ", "over ").replace("< ", "under ")
+
+
+def numbers(summary: pd.Series[Any]) -> str:
+    """Say how much a flow carried, how fast, and under what window and RTT."""
+    text = f"{units.data_size(summary['payload_bytes'])} at {units.rate(summary['throughput_bps'])}"
+    known = []
+    if pd.notna(summary["rtt_median_ns"]):
+        known.append(
+            f"RTT {units.duration(summary['rtt_median_ns'])} "
+            f"(at least {units.duration(summary['rtt_min_ns'])})"
+        )
+    if pd.notna(summary["window_max_bytes"]):
+        known.append(f"window up to {units.exact_bytes(summary['window_max_bytes'])}")
+    return f"{text}{'; ' if known else ''}{', '.join(known)}."
+
+
+def arithmetic(summary: pd.Series[Any]) -> list[str]:
+    """Return the sums behind the verdict: window over RTT, and the bandwidth-delay product of the path."""
+    sums = []
+    window, rtt = summary["window_max_bytes"], summary["rtt_min_ns"]
+    if pd.notna(window) and pd.notna(rtt) and rtt > 0:
+        sums.append(
+            f"{units.exact_bytes(window)} of window every {units.duration(rtt)} (the least RTT) "
+            f"allow {units.rate(float(window) * 8e9 / float(rtt))}."
+        )
+    if pd.notna(summary["bdp_bytes"]) and pd.notna(summary["capacity_bps"]):
+        sums.append(
+            f"The path carries {units.rate(summary['capacity_bps'])}; "
+            f"filling it takes {units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
+        )
+    if pd.notna(summary["in_flight_max_bytes"]):
+        sums.append(f"At most {units.exact_bytes(summary['in_flight_max_bytes'])} were in flight.")
+    if summary["retransmitted_bytes"]:
+        part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
+        sums.append(
+            f"{units.exact_bytes(summary['retransmitted_bytes'])} were sent again ({units.share(part)})."
+        )
+    return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where the verdict shows best: the longest run of rounds in its limit."""
+
+    stripe: Stripe
+    first_frame: int
+    last_frame: int
+    display_filter: str
+
+
+def best_span(flow: Flow) -> Span | None:
+    """Return the longest run of rounds in the flow's main limit, with its frames, or None."""
+    own = [stripe for stripe in stripes(flow.rtts) if stripe.limit == flow.summary["limit"]]
+    events = flow.events
+    if not own or events.empty:
+        return None
+    longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
+    time = events["time_ns"].to_numpy(dtype=np.int64)
+    inside = (time >= longest.start_ns) & (time <= longest.end_ns)
+    if not inside.any():
+        return None
+    frames = events["frame"][inside]
+    first, last = int(frames.min()), int(frames.max())
+    wireshark = f"tcp.stream eq {flow.stream} && frame.number >= {first} && frame.number <= {last}"
+    return Span(longest, first, last, wireshark)

@@ -1,0 +1,111 @@
+"""The tables that bdpcap hands out: their columns, in order, with types and meanings.
+
+Times are integer nanoseconds since the epoch, units are in the names, sequence numbers are relative and
+unwrapped to 64 bits. Missing is null, never 0 or -1.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import _core
+
+__all__ = ["EVENTS", "FLOWS", "RTTS", "Column", "frame", "integers"]
+
+
+class Column(NamedTuple):
+    """A column: pandas type (``Int64`` where it may be null) and meaning."""
+
+    dtype: str
+    meaning: str
+
+
+FLOWS: Final[dict[str, Column]] = {
+    "stream": Column("int64", "connection, numbered as Wireshark's tcp.stream"),
+    "sender": Column("str", "address:port that sent the payload"),
+    "receiver": Column("str", "address:port that it was sent to"),
+    "start_ns": Column("int64", "first packet of the stream"),
+    "end_ns": Column("int64", "last packet of the stream"),
+    "packets": Column("int64", "captured segments from the sender"),
+    "payload_bytes": Column("int64", "payload sent, each byte counted once"),
+    "retransmitted_bytes": Column("int64", "payload sent again"),
+    "mss_bytes": Column("int64", "largest payload of a packet, options taken off"),
+    "window_scale": Column("Int64", "shift of the receiver's windows; null where none is in force or known"),
+    "window_scale_source": Column("str", "negotiated, declined, one-sided, inferred or unknown"),
+    "window_max_bytes": Column("Int64", "largest window advertised, scaled"),
+    "in_flight_max_bytes": Column("int64", "most bytes in flight, as the sender saw it"),
+    "rtt_min_ns": Column("Int64", "least round-trip time, delayed acknowledgments left out"),
+    "rtt_median_ns": Column("Int64", "median of the rounds' round-trip times"),
+    "throughput_bps": Column("Float64", "bytes acknowledged over the flow's life, bits per second"),
+    "capacity_bps": Column("Float64", "rate of the bottleneck as far as the capture shows it, bits per second"),
+    "bdp_bytes": Column("Int64", "capacity times least round-trip time"),
+    "vantage": Column("str", "where the capture was taken: sender, receiver, between or unknown"),
+    "limit": Column("str", "the limit with the most time"),
+    "rwnd_share": Column("float64", "share of time limited by the receiver's window"),
+    "cwnd_share": Column("float64", "share of time limited by congestion control"),
+    "sndbuf_share": Column("float64", "share of time limited by the send buffer"),
+    "link_share": Column("float64", "share of time limited by the link"),
+    "app_share": Column("float64", "share of time limited by the sending application"),
+    "unknown_share": Column("float64", "share of time that the evidence does not decide"),
+    "confidence": Column("float64", "confidence of the rounds that carry the limit, weighted by time"),
+}
+
+RTTS: Final[dict[str, Column]] = {
+    "stream": Column("int64", "connection, numbered as Wireshark's tcp.stream"),
+    "sender": Column("str", "address:port that sent the payload"),
+    "receiver": Column("str", "address:port that it was sent to"),
+    "round": Column("int64", "round trip, counted from 0 within the flow"),
+    "start_ns": Column("int64", "where the round before ended"),
+    "end_ns": Column("int64", "where the next round begins"),
+    "rtt_ns": Column("Int64", "median round-trip time of segments sent in the round"),
+    "acked_bytes": Column("int64", "bytes newly acknowledged"),
+    "throughput_bps": Column("Float64", "acked_bytes over the round's duration, bits per second"),
+    "in_flight_max_bytes": Column("int64", "most bytes in flight, as the sender saw it"),
+    "window_min_bytes": Column("Int64", "smallest window advertised"),
+    "window_max_bytes": Column("Int64", "largest window advertised"),
+    "retransmits": Column("int64", "packets sent again"),
+    "limit": Column("str", "what kept the sender from sending more"),
+    "detail": Column("str", "which kind of that limit, or null"),
+    "confidence": Column("float64", "0 to 1"),
+    "evidence": Column("str", "the numbers that led to it"),
+}
+
+EVENTS: Final[dict[str, Column]] = {
+    "stream": Column("int64", "connection, numbered as Wireshark's tcp.stream"),
+    "sender": Column("str", "address:port that sends the flow's payload"),
+    "receiver": Column("str", "address:port that acknowledges it"),
+    "time_ns": Column("int64", "time of capture"),
+    "frame": Column("int64", "frame.number, counted over all files"),
+    "kind": Column("str", "what the segment was to the flow"),
+    "sequence": Column("Int64", "first sequence number; null on acknowledgments"),
+    "length": Column("Int64", "payload; null on acknowledgments"),
+    "acknowledged": Column("Int64", "the acknowledgment's number; else SND.UNA as the sender saw it"),
+    "window_bytes": Column("Int64", "window advertised, or in force when the sender sent; scaled"),
+    "in_flight_bytes": Column("Int64", "sent and not yet acknowledged, as the sender saw it"),
+    "pipe_bytes": Column("Int64", "in flight less what SACK reports delivered or lost"),
+    "rtt_ns": Column("Int64", "round-trip time that this acknowledgment measured"),
+}
+
+
+def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
+    """Nullable integers from the core's, which mark absence by the least 64-bit integer."""
+    absent = values == _core.NULL
+    return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
+
+
+def frame(schema: dict[str, Column], columns: dict[str, object]) -> pd.DataFrame:
+    """Build a table: the schema's columns, in its order, with its types.
+
+    Integer columns that may be null take the core's arrays as they are.
+    """
+    series = {}
+    for name, column in schema.items():
+        values = columns[name]
+        if column.dtype == "Int64" and isinstance(values, np.ndarray) and values.dtype == np.int64:
+            series[name] = pd.Series(integers(values))
+        else:
+            series[name] = pd.Series(values, dtype=column.dtype)
+    return pd.DataFrame(series)

@@ -1,0 +1,98 @@
+"""Quantities as people read them: decimal prefixes, a unit on every number, a dash where nothing is known.
+
+The tables keep exact integers; only what is shown to a person passes through here.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+MISSING = "-"
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
+
+
+def _scaled(value: float, unit: str) -> str:
+    step = 0
+    while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
+        value /= 1000
+        step += 1
+    digits = 0 if step == 0 and value == int(value) else max(0, 3 - len(str(int(abs(value)))))
+    return f"{value:.{digits}f} {_PREFIXES[step]}{unit}"
+
+
+def data_size(count: Any) -> str:
+    """Bytes with a decimal prefix: ``73552`` is ``73.6 kB``."""
+    return MISSING if pd.isna(count) else _scaled(float(count), "B")
+
+
+def exact_bytes(count: Any) -> str:
+    """Bytes to the last one: ``73,552 bytes``."""
+    return MISSING if pd.isna(count) else f"{int(count):,} bytes"
+
+
+def rate(bps: Any) -> str:
+    """Bits per second with a decimal prefix."""
+    return MISSING if pd.isna(bps) else _scaled(float(bps), "bit/s")
+
+
+def duration(ns: Any) -> str:
+    """Nanoseconds in the unit that leaves one to three digits before the point; days and hours are spelt."""
+    if pd.isna(ns):
+        return MISSING
+    value = float(ns)
+    if value >= 600e9:
+        minutes, seconds = divmod(round(value / 1e9), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if value >= size * 0.9995:
+            return f"{value / size:.3g} {unit}" if value < 999.5 * size else f"{value / size:.0f} {unit}"
+    return f"{value:.0f} ns"
+
+
+def share(fraction: Any) -> str:
+    """Return a part of one in percent; what is there but small is not rounded to nothing."""
+    if pd.isna(fraction):
+        return MISSING
+    percent = 100 * float(fraction)
+    if 0 < percent < 1:
+        return "< 1 %"
+    if 99 < percent < 100:
+        return "> 99 %"
+    return f"{percent:.0f} %"
+
+
+def count(number: Any) -> str:
+    """Return a count with its thousands apart."""
+    return MISSING if pd.isna(number) else f"{int(number):,}"
+
+
+def confidence(value: Any) -> str:
+    """Confidence of 0 to 1 in a word: high from 0.8, fair from 0.5, else low."""
+    if pd.isna(value):
+        return MISSING
+    return "high" if value >= 0.8 else "fair" if value >= 0.5 else "low"
+
+
+def instant(ns: Any) -> str:
+    """Nanoseconds since the epoch as UTC, to the microsecond."""
+    if pd.isna(ns):
+        return MISSING
+    seconds, rest = divmod(int(ns), 1_000_000_000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds} s since the epoch"
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{rest // 1000:06} UTC"
+
+
+def printable(text: Any) -> str:
+    """Text from a capture made fit for a terminal: control and direction characters are spelt out."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in str(text)
+    )

@@ -1,0 +1,45 @@
+//! # Bytes
+//! Fixed-width fields in the byte order of the machine that wrote the capture.
+
+/// Byte order of a file or section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ByteOrder {
+    Little,
+    Big,
+}
+
+/// The fields lie within `bytes`: whoever reads them has checked the length of the record.
+impl ByteOrder {
+    pub fn name(self) -> &'static str {
+        match self {
+            ByteOrder::Little => "little-endian",
+            ByteOrder::Big => "big-endian",
+        }
+    }
+
+    #[inline]
+    pub fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let field = [bytes[at], bytes[at + 1]];
+        match self {
+            ByteOrder::Little => u16::from_le_bytes(field),
+            ByteOrder::Big => u16::from_be_bytes(field),
+        }
+    }
+
+    #[inline]
+    pub fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        match self {
+            ByteOrder::Little => u32::from_le_bytes(field),
+            ByteOrder::Big => u32::from_be_bytes(field),
+        }
+    }
+
+    /// As pcapng keeps an option's 64-bit number.
+    pub fn u64(self, bytes: [u8; 8]) -> u64 {
+        match self {
+            ByteOrder::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! # Pcap
+//! The classic format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/>, and its older dialects.
+
+use std::io::Read;
+
+use super::buffer::Window;
+use super::bytes::ByteOrder;
+use super::error::Reason;
+use super::info::{CaptureInfo, Interface};
+use super::{Record, max_captured};
+
+const FILE_HEADER_BYTES: usize = 24;
+
+/// State of a pcap file: what its header said.
+pub(super) struct Pcap {
+    order: ByteOrder,
+    /// Nanoseconds in the unit of the timestamps' second field.
+    fraction_ns: u32,
+    header_bytes: usize,
+    lengths: Lengths,
+    link_type: u32,
+    max_captured: u32,
+}
+
+/// In which order a record has its two lengths. Up to version 2.2 the length on the wire came first; writers of 2.3
+/// did either, and there the captured length is the smaller one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lengths {
+    CapturedFirst,
+    WireFirst,
+    SmallerIsCaptured,
+}
+
+/// Byte order, nanoseconds (or microseconds), and Alexey Kuznetzov's header with interface, protocol and packet type.
+fn dialect(magic: [u8; 4]) -> Option<(ByteOrder, bool, bool)> {
+    let read = |order, magic| match magic {
+        0xa1b2_c3d4_u32 => Some((order, false, false)),
+        0xa1b2_3c4d => Some((order, true, false)),
+        0xa1b2_cd34 => Some((order, false, true)),
+        _ => None,
+    };
+    read(ByteOrder::Little, u32::from_le_bytes(magic))
+        .or_else(|| read(ByteOrder::Big, u32::from_be_bytes(magic)))
+}
+
+impl Pcap {
+    /// `None` if this is another format.
+    pub fn open<R: Read>(
+        magic: [u8; 4],
+        window: &mut Window<R>,
+        info: &mut CaptureInfo,
+    ) -> Result<Option<Self>, Reason> {
+        let Some((order, nanoseconds, modified)) = dialect(magic) else {
+            return Ok(None);
+        };
+        if !window.fill(FILE_HEADER_BYTES)? {
+            return Err(Reason::CutShort {
+                needed: FILE_HEADER_BYTES,
+                left: window.bytes().len(),
+            });
+        }
+        let header = window.bytes();
+        let (major, minor) = (order.u16(header, 4), order.u16(header, 6));
+        let snaplen = order.u32(header, 16);
+        // The upper half holds the length of a frame check sequence and reserved bits.
+        let link_type = order.u32(header, 20) & 0xffff;
+        window.take(FILE_HEADER_BYTES);
+
+        let lengths = match (major, minor) {
+            (0 | 1, _) => return Err(Reason::Version(major, minor)),
+            // 543.0 is how DG/UX wrote 2.0.
+            (2 | 543, 0..=2) => Lengths::WireFirst,
+            (2 | 543, 3) => Lengths::SmallerIsCaptured,
+            _ => Lengths::CapturedFirst,
+        };
+        let (fraction_ns, unit, time_unit) = if nanoseconds {
+            (1, "nanoseconds", "10^-9 s")
+        } else {
+            (1000, "microseconds", "10^-6 s")
+        };
+        let name = if modified { "modified pcap" } else { "pcap" };
+        info.format = format!("{name} ({unit}, {})", order.name());
+        info.version = (major, minor);
+        info.sections = 1;
+        info.interfaces.push(Interface {
+            link_type,
+            snaplen: (snaplen != 0).then_some(snaplen),
+            time_unit: time_unit.to_owned(),
+            ..Interface::default()
+        });
+        let header_bytes = if modified { 24 } else { 16 };
+        Ok(Some(Pcap {
+            order,
+            fraction_ns,
+            header_bytes,
+            lengths,
+            link_type,
+            max_captured: max_captured(link_type),
+        }))
+    }
+
+    /// The next record; `None` at the end. On a fault nothing is consumed.
+    #[inline]
+    pub fn next<R: Read>(&self, window: &mut Window<R>) -> Result<Option<Record>, Reason> {
+        if !window.fill(self.header_bytes)? {
+            let left = window.bytes().len();
+            return if left == 0 {
+                Ok(None)
+            } else {
+                Err(Reason::CutShort {
+                    needed: self.header_bytes,
+                    left,
+                })
+            };
+        }
+        let header = window.bytes();
+        let seconds = self.order.u32(header, 0);
+        let fraction = self.order.u32(header, 4);
+        let (first, second) = (self.order.u32(header, 8), self.order.u32(header, 12));
+        let (captured, wire_len) = match self.lengths {
+            Lengths::CapturedFirst => (first, second),
+            Lengths::WireFirst => (second, first),
+            Lengths::SmallerIsCaptured => (first.min(second), first.max(second)),
+        };
+        if captured > self.max_captured {
+            return Err(Reason::PacketTooLong {
+                bytes: captured,
+                most: self.max_captured,
+            });
+        }
+        let needed = self.header_bytes + captured as usize;
+        if !window.fill(needed)? {
+            return Err(Reason::CutShort {
+                needed,
+                left: window.bytes().len(),
+            });
+        }
+        window.take(self.header_bytes);
+        Ok(Some(Record {
+            // At most 2^32 * 10^9 + 2^32 * 1000, which fits.
+            time_ns: Some(
+                i64::from(seconds) * 1_000_000_000
+                    + i64::from(fraction) * i64::from(self.fraction_ns),
+            ),
+            link_type: self.link_type,
+            wire_len,
+            data: window.take(captured as usize),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Item, file, read};
+    use super::*;
+
+    const RECORD: [u32; 4] = [1_700_000_000, 5, 2, 2];
+
+    /// A little-endian file: header, then for each record its four fields and data.
+    fn pcap(
+        magic: u32,
+        version: (u16, u16),
+        link_type: u32,
+        records: &[([u32; 4], &[u8])],
+    ) -> Vec<u8> {
+        let mut bytes = file(magic, version, link_type);
+        for (fields, data) in records {
+            bytes.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
+            bytes.extend(*data);
+        }
+        bytes
+    }
+
+    /// The same file as a big-endian machine writes it.
+    fn big_endian(magic: u32, records: &[([u32; 4], &[u8])]) -> Vec<u8> {
+        let mut bytes = magic.to_be_bytes().to_vec();
+        bytes.extend([
+            0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 1,
+        ]);
+        for (fields, data) in records {
+            bytes.extend(fields.iter().flat_map(|field| field.to_be_bytes()));
+            bytes.extend(*data);
+        }
+        bytes
+    }
+
+    fn item(time_ns: i64, wire_len: u32, data: &[u8]) -> Item {
+        Item {
+            number: 1,
+            time_ns: Some(time_ns),
+            link_type: 1,
+            wire_len,
+            data: data.to_vec(),
+        }
+    }
+
+    #[test]
+    fn microseconds_and_nanoseconds_in_both_byte_orders() {
+        let microseconds = vec![item(1_700_000_000_000_005_000, 2, b"ab")];
+        let nanoseconds = vec![item(1_700_000_000_000_000_005, 2, b"ab")];
+        let records = [(RECORD, &b"ab"[..])];
+        assert_eq!(
+            read(&pcap(0xa1b2_c3d4, (2, 4), 1, &records)).frames,
+            microseconds
+        );
+        assert_eq!(
+            read(&pcap(0xa1b2_3c4d, (2, 4), 1, &records)).frames,
+            nanoseconds
+        );
+        assert_eq!(
+            read(&big_endian(0xa1b2_c3d4, &records)).frames,
+            microseconds
+        );
+        assert_eq!(read(&big_endian(0xa1b2_3c4d, &records)).frames, nanoseconds);
+    }
+
+    #[test]
+    fn the_modified_header_has_eight_bytes_more() {
+        let mut bytes = file(0xa1b2_cd34, (2, 4), 1);
+        bytes.extend(RECORD.iter().flat_map(|field| field.to_le_bytes()));
+        bytes.extend(b"\x02\0\0\0\x08\0\x04\0ab");
+        assert_eq!(
+            read(&bytes).frames,
+            [item(1_700_000_000_000_005_000, 2, b"ab")]
+        );
+    }
+
+    #[test]
+    fn up_to_version_2_2_the_wire_length_comes_first() {
+        for version in [(2, 0), (2, 1), (2, 2), (543, 0)] {
+            let records = [([0, 0, 60, 2], &b"ab"[..])];
+            assert_eq!(
+                read(&pcap(0xa1b2_c3d4, version, 1, &records)).frames,
+                [item(0, 60, b"ab")],
+                "{version:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn in_version_2_3_the_captured_length_is_the_smaller_one() {
+        for lengths in [[60, 2], [2, 60]] {
+            let records = [([0, 0, lengths[0], lengths[1]], &b"ab"[..])];
+            assert_eq!(
+                read(&pcap(0xa1b2_c3d4, (2, 3), 1, &records)).frames,
+                [item(0, 60, b"ab")]
+            );
+        }
+    }
+
+    #[test]
+    fn a_capture_of_version_1_is_refused() {
+        let read = read(&pcap(0xa1b2_c3d4, (1, 2), 1, &[]));
+        assert_eq!(read.damage.expect("an error").reason, Reason::Version(1, 2));
+    }
+
+    #[test]
+    fn the_frame_check_sequence_is_no_part_of_the_link_type() {
+        let read = read(&pcap(0xa1b2_c3d4, (2, 4), 0x2400_0001, &[(RECORD, b"ab")]));
+        assert_eq!(read.frames[0].link_type, 1);
+    }
+
+    #[test]
+    fn a_header_without_packets_is_a_capture() {
+        let read = read(&pcap(0xa1b2_c3d4, (2, 4), 1, &[]));
+        assert_eq!((read.frames.len(), read.damage), (0, None));
+    }
+
+    #[test]
+    fn a_packet_of_no_bytes_is_a_frame() {
+        assert_eq!(
+            read(&pcap(0xa1b2_c3d4, (2, 4), 1, &[([0, 0, 0, 60], b"")])).frames,
+            [item(0, 60, b"")]
+        );
+    }
+
+    #[test]
+    fn an_impossible_length_is_an_error_at_its_record() {
+        let records = [(RECORD, &b"ab"[..]), ([0, 0, 262_145, 262_145], b"")];
+        let read = read(&pcap(0xa1b2_c3d4, (2, 4), 1, &records));
+        let damage = read.damage.expect("an error");
+        assert_eq!(
+            (read.frames.len(), damage.frame, damage.offset),
+            (1, 2, 24 + 18)
+        );
+        assert_eq!(
+            damage.reason,
+            Reason::PacketTooLong {
+                bytes: 262_145,
+                most: 262_144
+            }
+        );
+    }
+
+    #[test]
+    fn a_torn_tail_is_an_error_after_the_frames_before_it() {
+        let records = [(RECORD, &b"ab"[..]), ([0, 0, 40, 40], b"abc")];
+        let read = read(&pcap(0xa1b2_c3d4, (2, 4), 1, &records));
+        assert_eq!(read.frames.len(), 1);
+        assert_eq!(
+            read.damage.expect("an error").to_string(),
+            "test: frame 2, byte 42: cut short: the record needs 56 bytes, 19 are left"
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! # Source
+//! The uncompressed bytes of a capture, whatever it was packed in, and a count of the packed ones.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+use lz4_flex::frame::FrameDecoder;
+
+/// Buffer before a decompressor; larger reads of an uncompressed capture pass it by.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Uncompressed bytes. Files made of several compressed members or frames are read through.
+pub(super) struct Source {
+    bytes: Box<dyn Read + Send>,
+    raw: Arc<AtomicU64>,
+    /// "gzip", "zstd" or "lz4".
+    pub compression: Option<&'static str>,
+}
+
+impl Source {
+    /// Tells the compression by the first bytes, never by the name.
+    pub fn open(input: Box<dyn Read + Send>) -> io::Result<Self> {
+        let raw = Arc::new(AtomicU64::new(0));
+        let mut input = BufReader::with_capacity(
+            BUFFER_BYTES,
+            Counted {
+                input,
+                count: Arc::clone(&raw),
+            },
+        );
+        let mut magic = Vec::with_capacity(4);
+        loop {
+            magic.clear();
+            (&mut input).take(4).read_to_end(&mut magic)?;
+            // A skippable frame (RFC 8878 section 3.1.2): lz4 has the same, so what follows decides.
+            let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = magic[..] else {
+                break;
+            };
+            let mut length = [0; 4];
+            input.read_exact(&mut length)?;
+            skip(&mut input, u32::from_le_bytes(length))?;
+        }
+        let kind = <[u8; 4]>::try_from(&magic[..]).unwrap_or_default();
+        let input = Cursor::new(magic).chain(input);
+        let (compression, bytes): (_, Box<dyn Read + Send>) = match kind {
+            [0x1f, 0x8b, _, _] => (Some("gzip"), Box::new(MultiGzDecoder::new(input))),
+            [0x28, 0xb5, 0x2f, 0xfd] => (
+                Some("zstd"),
+                Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
+            ),
+            [0x04, 0x22, 0x4d, 0x18] => (Some("lz4"), Box::new(Lz4::new(input))),
+            _ => (None, Box::new(input)),
+        };
+        Ok(Source {
+            bytes,
+            raw,
+            compression,
+        })
+    }
+
+    /// Bytes taken from the input so far, compressed as they are; some of them may still wait in a buffer.
+    pub fn raw_bytes(&self) -> u64 {
+        self.raw.load(Ordering::Relaxed)
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(buffer)
+    }
+}
+
+/// Counts what it reads.
+struct Counted {
+    input: Box<dyn Read + Send>,
+    count: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Reads and forgets.
+fn skip(input: &mut impl Read, bytes: u32) -> io::Result<()> {
+    let skipped = io::copy(&mut input.take(u64::from(bytes)), &mut io::sink())?;
+    if skipped < u64::from(bytes) {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    } else {
+        Ok(())
+    }
+}
+
+/// lz4 frames, one after the other.
+///
+/// `FrameDecoder` says `Ok(0)` after each frame, and also where the input ends inside one: only the position tells
+/// the two apart.
+struct Lz4<R: Read> {
+    decoder: FrameDecoder<Positioned<R>>,
+    /// Where the last whole frame ended.
+    frame_end: u64,
+}
+
+/// How far a reader has come.
+struct Positioned<R> {
+    input: R,
+    position: u64,
+    ended: bool,
+}
+
+impl<R: BufRead> Lz4<R> {
+    fn new(input: R) -> Self {
+        let input = Positioned {
+            input,
+            position: 0,
+            ended: false,
+        };
+        Lz4 {
+            decoder: FrameDecoder::new(input),
+            frame_end: 0,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Lz4<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match self.decoder.read(buffer) {
+                Ok(0) => {
+                    let input = self.decoder.get_ref();
+                    match input.ended {
+                        false => self.frame_end = input.position,
+                        true if input.position == self.frame_end => return Ok(0),
+                        true => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    }
+                }
+                Ok(read) => return Ok(read),
+                Err(error) => {
+                    let Some(length) = skippable(&error) else {
+                        return Err(error);
+                    };
+                    skip(self.decoder.get_mut(), length)?;
+                    self.frame_end = self.decoder.get_ref().position;
+                }
+            }
+        }
+    }
+}
+
+/// Length of the skippable frame that stopped the decoder, if it was one.
+fn skippable(error: &io::Error) -> Option<u32> {
+    match error.get_ref()?.downcast_ref()? {
+        lz4_flex::frame::Error::SkippableFrame(length) => Some(*length),
+        _ => None,
+    }
+}
+
+impl<R: Read> Read for Positioned<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.position += read as u64;
+        self.ended |= read == 0 && !buffer.is_empty();
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::testing::{file, little, read};
+
+    /// A capture in two halves, so that it can be packed in two parts.
+    fn halves() -> [Vec<u8>; 2] {
+        let record = little(&[1, 2, 600, 600], &[7; 600]);
+        let bytes = [file(0xa1b2_c3d4, (2, 4), 1), record.repeat(20)].concat();
+        [bytes[..5000].to_vec(), bytes[5000..].to_vec()]
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("no error");
+        encoder.finish().expect("no error")
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::stream::encode_all(bytes, 1).expect("no error")
+    }
+
+    fn lz4(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(bytes).expect("no error");
+        encoder.finish().expect("no error")
+    }
+
+    type Pack = fn(&[u8]) -> Vec<u8>;
+    const PACKERS: [(&str, Pack); 3] = [("gzip", gzip), ("zstd", zstd), ("lz4", lz4)];
+    const SKIPPABLE: &[u8] = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
+
+    #[test]
+    fn the_packing_is_told_by_the_first_bytes_and_its_parts_are_joined() {
+        let [first, second] = halves();
+        for (name, pack) in PACKERS {
+            let packed = [pack(&first), pack(&second)].concat();
+            let contents = read(&packed);
+            assert_eq!(
+                (contents.frames.len(), contents.damage),
+                (20, None),
+                "{name}"
+            );
+            assert_eq!(contents.info.compression, Some(name));
+            assert_eq!(contents.bytes_read, packed.len() as u64, "{name}");
+        }
+    }
+
+    #[test]
+    fn skippable_frames_are_skipped_wherever_they_stand() {
+        let [first, second] = halves();
+        for (name, pack) in &PACKERS[1..] {
+            let packed = [
+                SKIPPABLE,
+                &pack(&first),
+                SKIPPABLE,
+                &pack(&second),
+                SKIPPABLE,
+            ]
+            .concat();
+            let contents = read(&packed);
+            assert_eq!(
+                (contents.frames.len(), contents.damage),
+                (20, None),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cut_at_any_packed_byte_is_told() {
+        let bytes = halves().concat();
+        let whole = read(&bytes);
+        for (name, pack) in PACKERS {
+            let packed = pack(&bytes);
+            for end in 1..packed.len() {
+                let contents = read(&packed[..end]);
+                assert!(
+                    contents.damage.is_some(),
+                    "{name} cut at byte {end} of {}",
+                    packed.len()
+                );
+                assert_eq!(
+                    contents.frames,
+                    whole.frames[..contents.frames.len()],
+                    "{name} {end}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn frames_before_the_damage_are_given() {
+        let [first, second] = halves();
+        for (name, pack) in PACKERS {
+            let second = pack(&second);
+            let packed = [pack(&first), second[..second.len() / 2].to_vec()].concat();
+            let contents = read(&packed);
+            // 24 bytes of file header, then 616 for each frame.
+            assert!(contents.frames.len() >= (first.len() - 24) / 616, "{name}");
+            assert_eq!(
+                contents
+                    .damage
+                    .expect("an error")
+                    .to_string()
+                    .rsplit(": ")
+                    .next(),
+                Some("the compressed data is cut short"),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_capture_is_told_in_one_line() {
+        assert_eq!(
+            read(b"").damage.expect("an error").to_string(),
+            "test: the file is empty"
+        );
+        let message = read(b"hello").damage.expect("an error").to_string();
+        assert!(
+            message.starts_with("test: not a packet capture: it begins with 68 65 6c 6c"),
+            "{message}"
+        );
+        let message = read(&gzip(b"hello")).damage.expect("an error").to_string();
+        assert!(message.contains("68 65 6c 6c"), "{message}");
+    }
+}

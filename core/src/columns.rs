@@ -1,0 +1,196 @@
+//! # Columns
+//! Rows to named columns, the form in which results leave the core.
+
+use crate::decode::Layer;
+use crate::track::{Connection, Event, Kind, NULL, Round, ScaleSource};
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Column {
+    /// Signed integers, [`NULL`] where absent.
+    I64(Vec<i64>),
+    /// Frame numbers.
+    U64(Vec<u64>),
+    /// Stream and round numbers.
+    U32(Vec<u32>),
+    /// Small enumerations.
+    U8(Vec<u8>),
+    /// Names.
+    Text(Vec<String>),
+}
+
+/// Columns of equal length, in order.
+pub type Columns = Vec<(&'static str, Column)>;
+
+macro_rules! transpose {
+    ($rows:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
+        vec![$($((stringify!($field), Column::$variant($rows.iter().map(|row| row.$field.clone()).collect())),)*)*]
+    };
+}
+
+/// Rounds, a column per field of [`Round`].
+#[must_use]
+pub fn rounds(rows: &[Round]) -> Columns {
+    transpose!(rows,
+        U32 { stream, round }
+        U8 { direction }
+        U64 { first_frame, last_frame }
+        I64 {
+            start_ns, end_ns, sent_bytes, sent_segments, resent_bytes, resent_segments, acked_bytes,
+            delivered_bytes, acks, answered_acks, flight_start_bytes, flight_max_bytes, flight_mean_bytes,
+            pipe_max_bytes, window_min_bytes, window_max_bytes, usable_min_bytes, outstanding_ns, empty_ns,
+            stalled_ns, tight_ns, zero_window_ns, rtt_samples, rtt_min_ns, rtt_ns, rtt_max_ns, rtt_floor_ns,
+            queue_low_ns, busy_ns, run_rate, small_segments, after_small_ns, unprompted_bytes,
+            unprompted_bursts, silence_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
+            congestion_marks, missed_bytes, backwards,
+        }
+    )
+}
+
+/// Events, a column per field of [`Event`]; `kind` indexes [`Kind::NAMES`].
+#[must_use]
+pub fn events(rows: &[Event]) -> Columns {
+    let kinds = rows.iter().map(|row| row.kind as u8).collect();
+    let mut columns = transpose!(rows,
+        U32 { stream }
+        U8 { direction }
+        U64 { frame }
+        I64 {
+            time_ns, sequence, length, acknowledged, window_bytes, in_flight_bytes, pipe_bytes, rtt_ns,
+            advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
+        }
+    );
+    columns.push(("kind", Column::U8(kinds)));
+    columns
+}
+
+/// The names that `kind` indexes.
+#[must_use]
+pub fn kinds() -> &'static [&'static str] {
+    &Kind::NAMES
+}
+
+/// One direction of a connection.
+#[derive(Debug, Clone)]
+struct Direction {
+    stream: u32,
+    direction: u8,
+    carried: u8,
+    handshake: u8,
+    direct: u8,
+    sender: String,
+    receiver: String,
+    window_scale_source: String,
+    path: String,
+    start_ns: i64,
+    end_ns: i64,
+    first_frame: u64,
+    last_frame: u64,
+    packets: i64,
+    payload_bytes: i64,
+    retransmitted_bytes: i64,
+    acked_bytes: i64,
+    acks: i64,
+    missed_bytes: i64,
+    largest_bytes: i64,
+    mss_bytes: i64,
+    window_scale: i64,
+    window_max_bytes: i64,
+    in_flight_max_bytes: i64,
+    rtt_min_ns: i64,
+    initial_rtt_ns: i64,
+    sender_side_ns: i64,
+    receiver_side_ns: i64,
+}
+
+/// Both directions of every connection.
+#[must_use]
+pub fn directions(connections: &[Connection]) -> Columns {
+    let rows: Vec<Direction> =
+        connections.iter().flat_map(|c| [direction(c, 0), direction(c, 1)]).collect();
+    transpose!(rows,
+        U32 { stream }
+        U8 { direction, carried, handshake, direct }
+        U64 { first_frame, last_frame }
+        Text { sender, receiver, window_scale_source, path }
+        I64 {
+            start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, acked_bytes, acks, missed_bytes,
+            largest_bytes, mss_bytes, window_scale, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
+            initial_rtt_ns, sender_side_ns, receiver_side_ns,
+        }
+    )
+}
+
+fn direction(connection: &Connection, from: usize) -> Direction {
+    let flow = &connection.halves[from].flow;
+    let to = 1 - from;
+    let (scale, source) = connection.scale(to);
+    let totals = &flow.totals;
+    let or_null = |value: Option<i64>| value.unwrap_or(NULL);
+    let name = |end: usize| {
+        let end = &connection.ends[end];
+        std::net::SocketAddr::new(end.address, end.port).to_string()
+    };
+    Direction {
+        stream: connection.number,
+        direction: from as u8,
+        carried: u8::from(connection.is_flow(from)),
+        handshake: u8::from(connection.halves[0].syn.is_some())
+            | u8::from(connection.halves[1].syn.is_some()) << 1,
+        direct: u8::from(flow.way.direct()),
+        sender: name(from),
+        receiver: name(to),
+        window_scale_source: source.name().to_owned(),
+        path: connection.path.to_string(),
+        start_ns: connection.start.time_ns,
+        end_ns: connection.last.time_ns,
+        first_frame: connection.start.frame,
+        last_frame: connection.last.frame,
+        packets: totals.packets,
+        payload_bytes: totals.payload_bytes,
+        retransmitted_bytes: totals.retransmitted_bytes,
+        acked_bytes: totals.acked_bytes,
+        acks: totals.acks,
+        missed_bytes: totals.missed_bytes,
+        largest_bytes: totals.largest_bytes,
+        mss_bytes: flow.mss(),
+        window_scale: match source {
+            // Nothing was scaled: no scale is in force, which is not the same as a scale of 0.
+            ScaleSource::Declined | ScaleSource::Unknown => NULL,
+            ScaleSource::Negotiated | ScaleSource::OneSided => or_null(scale.map(i64::from)),
+        },
+        window_max_bytes: or_null(totals.window_max_bytes),
+        in_flight_max_bytes: totals.in_flight_max_bytes,
+        rtt_min_ns: or_null(flow.rtt_min_ns()),
+        initial_rtt_ns: or_null(connection.initial_rtt_ns),
+        sender_side_ns: or_null(flow.way.least_ns()),
+        receiver_side_ns: or_null(flow.way.receiver_ns()),
+    }
+}
+
+impl std::fmt::Display for Layer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Vlan(id) => write!(f, "VLAN {id}"),
+            Self::Mpls(label) => write!(f, "MPLS {label}"),
+            Self::Pppoe(session) => write!(f, "PPPoE {session}"),
+            Self::Ip(from, to) => write!(f, "IP {from} > {to}"),
+            Self::Gre(None) => write!(f, "GRE"),
+            Self::Gre(Some(key)) => write!(f, "GRE key {key}"),
+            Self::Vxlan(id) => write!(f, "VXLAN {id}"),
+            Self::Geneve(id) => write!(f, "Geneve {id}"),
+        }
+    }
+}
+
+impl std::fmt::Display for crate::decode::Path {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, layer) in self.layers().enumerate() {
+            if i > 0 {
+                write!(f, " / ")?;
+            }
+            write!(f, "{layer}")?;
+        }
+        Ok(())
+    }
+}

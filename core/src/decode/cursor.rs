@@ -1,0 +1,119 @@
+//! # Cursor
+//! What is left of a frame: the bytes that the capture kept, and how many there were on the wire.
+
+use super::Undecoded;
+
+/// A place in a frame. `wire_len` is never less than `data.len()`; it is more where a snaplen cut the frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    data: &'a [u8],
+    wire_len: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(data: &'a [u8], wire_len: u32) -> Self {
+        Self {
+            data,
+            wire_len: data.len().max(wire_len as usize),
+        }
+    }
+
+    /// Bytes kept from here on.
+    pub(super) const fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// Bytes on the wire from here on, kept or not.
+    pub(super) const fn wire_len(&self) -> usize {
+        self.wire_len
+    }
+
+    /// Takes a header of `N` bytes. Where the wire had fewer the frame is `malformed`, where only the capture has
+    /// fewer it is cut.
+    pub(super) fn take<const N: usize>(
+        &mut self,
+        malformed: Undecoded,
+    ) -> Result<&'a [u8; N], Undecoded> {
+        let (header, rest) = self
+            .data
+            .split_first_chunk()
+            .ok_or_else(|| self.shortage(N, malformed))?;
+        self.data = rest;
+        self.wire_len -= N;
+        Ok(header)
+    }
+
+    /// Takes a header of `len` bytes, with the errors of [`Cursor::take`].
+    pub(super) fn take_slice(
+        &mut self,
+        len: usize,
+        malformed: Undecoded,
+    ) -> Result<&'a [u8], Undecoded> {
+        let (header, rest) = self
+            .data
+            .split_at_checked(len)
+            .ok_or_else(|| self.shortage(len, malformed))?;
+        self.data = rest;
+        self.wire_len -= len;
+        Ok(header)
+    }
+
+    const fn shortage(&self, len: usize, malformed: Undecoded) -> Undecoded {
+        if self.wire_len < len {
+            malformed
+        } else {
+            Undecoded::Cut
+        }
+    }
+
+    /// Takes a header's word for how many bytes follow: less than there are where the link layer padded the frame,
+    /// more where a tool cut the frame and wrote the new length as that of the wire.
+    pub(super) fn set_wire_len(&mut self, wire_len: usize) {
+        self.data = self.data.get(..wire_len).unwrap_or(self.data);
+        self.wire_len = wire_len;
+    }
+}
+
+/// Big-endian number of 16 bits at `offset` of a header.
+pub(super) fn u16_at<const N: usize>(header: &[u8; N], offset: usize) -> u16 {
+    u16::from_be_bytes([header[offset], header[offset + 1]])
+}
+
+/// Big-endian number of 32 bits at `offset` of a header.
+pub(super) fn u32_at<const N: usize>(header: &[u8; N], offset: usize) -> u32 {
+    u32::from_be_bytes([
+        header[offset],
+        header[offset + 1],
+        header[offset + 2],
+        header[offset + 3],
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_that_the_snaplen_cut_is_told_from_one_that_the_wire_never_had() {
+        let mut cut = Cursor::new(&[1, 2], 4);
+        assert_eq!(cut.take::<4>(Undecoded::Tcp), Err(Undecoded::Cut));
+        assert_eq!(cut.take::<5>(Undecoded::Tcp), Err(Undecoded::Tcp));
+        assert_eq!(cut.take_slice(4, Undecoded::Tcp), Err(Undecoded::Cut));
+        assert_eq!(cut.take::<2>(Undecoded::Tcp), Ok(&[1, 2]));
+        assert_eq!(cut.wire_len(), 2);
+    }
+
+    #[test]
+    fn a_stated_length_drops_padding_and_leaves_cut_bytes_missing() {
+        let mut at = Cursor::new(&[1, 2, 3], 3);
+        at.set_wire_len(2);
+        assert_eq!((at.data(), at.wire_len()), (&[1, 2][..], 2));
+        at.set_wire_len(9);
+        assert_eq!((at.data(), at.wire_len()), (&[1, 2][..], 9));
+    }
+
+    #[test]
+    fn a_wire_length_below_the_bytes_kept_is_not_believed() {
+        assert_eq!(Cursor::new(&[0; 60], 0).wire_len(), 60);
+    }
+}

@@ -1,0 +1,121 @@
+//! # Ethernet
+//! Ethernet II and IEEE 802.3, LLC and SNAP, VLAN tags, and what an EtherType stands for.
+
+use super::cursor::{Cursor, u16_at};
+use super::{Layer, Next, Path, Undecoded};
+
+/// A length field holds at most this (IEEE 802.3 section 3.2.6); an EtherType is at least 0x0600.
+const LENGTH_MAX: u16 = 1500;
+
+pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    let header: &[u8; 14] = at.take(Undecoded::Link)?;
+    type_or_length(u16_at(header, 12))
+}
+
+/// IEEE 802.1Q and 802.1ad: priority and VLAN number, then the type of what was tagged.
+pub(super) fn vlan_tag(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+    let tag: &[u8; 4] = at.take(Undecoded::Link)?;
+    path.push(Layer::Vlan(u16_at(tag, 0) & 0x0fff));
+    type_or_length(u16_at(tag, 2))
+}
+
+fn type_or_length(field: u16) -> Result<Next, Undecoded> {
+    if field <= LENGTH_MAX {
+        Ok(Next::Llc)
+    } else {
+        payload(field)
+    }
+}
+
+/// What an EtherType stands for (IANA "IEEE 802 Numbers").
+pub(super) const fn payload(ether_type: u16) -> Result<Next, Undecoded> {
+    match ether_type {
+        0x0800 => Ok(Next::Ipv4),
+        0x86dd => Ok(Next::Ipv6),
+        // 802.1Q, 802.1ad, and the number that served for stacked tags before 802.1ad.
+        0x8100 | 0x88a8 | 0x9100 => Ok(Next::VlanTag),
+        // Unicast, and multicast or upstream-assigned labels (RFC 5332 section 3).
+        0x8847 | 0x8848 => Ok(Next::Mpls),
+        0x8864 => Ok(Next::Pppoe),
+        0x6558 => Ok(Next::Ethernet), // transparent Ethernet bridging (RFC 7637 section 3.2)
+        0x0806 => Err(Undecoded::Arp),
+        0x88e5 => Err(Undecoded::MacSec),
+        _ => Err(Undecoded::NotIp),
+    }
+}
+
+/// IEEE 802.2 LLC: SNAP that encapsulates an EtherType (RFC 1042), or IP directly.
+pub(super) fn llc(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    const UNNUMBERED_INFORMATION: u8 = 0x03;
+    match at.take(Undecoded::Link)? {
+        [0xaa, 0xaa, UNNUMBERED_INFORMATION] => {}
+        [0x06, 0x06, UNNUMBERED_INFORMATION] => return Ok(Next::Ipv4),
+        _ => return Err(Undecoded::NotIp),
+    }
+    match at.take(Undecoded::Link)? {
+        // RFC 1042, and the bridge-tunnel encapsulation of IEEE 802.1H.
+        [0, 0, 0x00 | 0xf8, high, low] => payload(u16::from_be_bytes([*high, *low])),
+        _ => Err(Undecoded::NotIp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after_addresses(rest: &[u8]) -> Result<Next, Undecoded> {
+        let frame = [&[0; 12], rest].concat();
+        let mut at = Cursor::new(&frame, 0);
+        match header(&mut at)? {
+            Next::Llc => llc(&mut at),
+            next => Ok(next),
+        }
+    }
+
+    #[test]
+    fn an_ether_type_names_the_payload() {
+        assert_eq!(after_addresses(&[0x08, 0x00]), Ok(Next::Ipv4));
+        assert_eq!(after_addresses(&[0x86, 0xdd]), Ok(Next::Ipv6));
+        assert_eq!(after_addresses(&[0x08, 0x06]), Err(Undecoded::Arp));
+        assert_eq!(after_addresses(&[0x06, 0x00]), Err(Undecoded::NotIp));
+    }
+
+    #[test]
+    fn a_length_leads_to_llc_and_snap() {
+        assert_eq!(
+            after_addresses(&[0x05, 0xdc, 0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0x00]),
+            Ok(Next::Ipv4)
+        );
+        assert_eq!(
+            after_addresses(&[0, 46, 0xaa, 0xaa, 3, 0, 0, 0xf8, 0x86, 0xdd]),
+            Ok(Next::Ipv6)
+        );
+        assert_eq!(after_addresses(&[0, 46, 0x06, 0x06, 3]), Ok(Next::Ipv4));
+        // Spanning tree, and a SNAP frame of Cisco's.
+        assert_eq!(
+            after_addresses(&[0, 46, 0x42, 0x42, 3]),
+            Err(Undecoded::NotIp)
+        );
+        assert_eq!(
+            after_addresses(&[0, 46, 0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0]),
+            Err(Undecoded::NotIp)
+        );
+    }
+
+    #[test]
+    fn a_tag_gives_its_vlan_without_the_priority_bits() {
+        let mut path = Path::default();
+        assert_eq!(
+            vlan_tag(&mut Cursor::new(&[0xef, 0xfe, 0x08, 0x00], 4), &mut path),
+            Ok(Next::Ipv4)
+        );
+        assert_eq!(
+            vlan_tag(&mut Cursor::new(&[0x00, 0x07, 0x00, 0x30], 4), &mut path),
+            Ok(Next::Llc)
+        );
+        assert_eq!(
+            path.layers().collect::<Vec<_>>(),
+            [&Layer::Vlan(0xffe), &Layer::Vlan(7)]
+        );
+    }
+}

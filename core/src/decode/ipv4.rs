@@ -1,0 +1,104 @@
+//! # IPv4
+//! RFC 791.
+
+use std::net::Ipv4Addr;
+
+use super::cursor::{Cursor, u16_at, u32_at};
+use super::ip::{self, Header};
+use super::{Next, Path, Undecoded};
+
+pub(super) fn header(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+    const FIXED_BYTES: usize = 20;
+    const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
+
+    let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Ipv4)?;
+    let header_len = usize::from(fixed[0] & 0x0f) * 4;
+    let total_len = usize::from(u16_at(fixed, 2));
+    if fixed[0] >> 4 != 4 || header_len < FIXED_BYTES {
+        return Err(Undecoded::Ipv4);
+    }
+    // Segmentation offload leaves the length 0, as does a packet beyond 65535 bytes ("BIG TCP"): the wire length holds.
+    if total_len != 0 {
+        if total_len < header_len {
+            return Err(Undecoded::Ipv4);
+        }
+        at.set_wire_len(total_len - FIXED_BYTES);
+    }
+    if u16_at(fixed, 6) & MORE_FRAGMENTS_AND_OFFSET != 0 {
+        return Err(Undecoded::Ipv4Fragment);
+    }
+    at.take_slice(header_len - FIXED_BYTES, Undecoded::Ipv4)?;
+    let header = Header {
+        source: Ipv4Addr::from_bits(u32_at(fixed, 12)).into(),
+        destination: Ipv4Addr::from_bits(u32_at(fixed, 16)).into(),
+        ttl: fixed[8],
+        ecn: fixed[1] & 0x03,
+        identification: Some(u16_at(fixed, 4)),
+    };
+    ip::payload(header, fixed[9], path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP packet of 40 bytes, all of them kept, and one byte of Ethernet padding.
+    fn packet() -> [u8; 41] {
+        let mut packet = [0; 41];
+        packet[..20].copy_from_slice(&[
+            0x45, 0x01, 0, 40, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
+        packet
+    }
+
+    fn read(packet: &[u8]) -> (Result<Next, Undecoded>, usize) {
+        let mut at = Cursor::new(packet, 0);
+        (header(&mut at, &mut Path::default()), at.wire_len())
+    }
+
+    #[test]
+    fn the_fields_are_read_and_the_padding_is_dropped() {
+        let expected = Header {
+            source: [10, 0, 0, 1].into(),
+            destination: [10, 0, 0, 2].into(),
+            ttl: 64,
+            ecn: 1,
+            identification: Some(0x1234),
+        };
+        assert_eq!(read(&packet()), (Ok(Next::Tcp(expected)), 20));
+    }
+
+    #[test]
+    fn options_are_passed_over() {
+        let mut packet = packet();
+        packet[0] = 0x47;
+        assert_eq!(read(&packet).1, 12);
+    }
+
+    #[test]
+    fn a_length_of_zero_leaves_the_wire_length() {
+        let mut packet = packet();
+        packet[3] = 0;
+        assert_eq!(read(&packet).1, 21);
+    }
+
+    #[test]
+    fn first_and_later_fragments_are_fragments_and_dont_fragment_is_not() {
+        for (flags_and_offset, is_fragment) in
+            [([0x20, 0], true), ([0, 1], true), ([0x40, 0], false)]
+        {
+            let mut packet = packet();
+            packet[6..8].copy_from_slice(&flags_and_offset);
+            assert_eq!(read(&packet).0 == Err(Undecoded::Ipv4Fragment), is_fragment);
+        }
+    }
+
+    #[test]
+    fn impossible_headers_are_malformed() {
+        for (offset, value) in [(0, 0x65), (0, 0x44), (3, 19)] {
+            let mut packet = packet();
+            packet[offset] = value;
+            assert_eq!(read(&packet).0, Err(Undecoded::Ipv4));
+        }
+    }
+}

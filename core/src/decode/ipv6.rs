@@ -1,0 +1,137 @@
+//! # IPv6
+//! RFC 8200, with its extension headers.
+
+use std::net::Ipv6Addr;
+
+use super::cursor::{Cursor, u16_at};
+use super::ip::{self, Header};
+use super::{Next, Path, Undecoded};
+
+pub(super) fn header(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+    let fixed: &[u8; 40] = at.take(Undecoded::Ipv6)?;
+    if fixed[0] >> 4 != 6 {
+        return Err(Undecoded::Ipv6);
+    }
+    // 0 in a jumbogram (RFC 2675) and after segmentation offload: the wire length holds.
+    let payload_len = u16_at(fixed, 4);
+    if payload_len != 0 {
+        at.set_wire_len(payload_len.into());
+    }
+    let header = Header {
+        source: address(fixed, 8).into(),
+        destination: address(fixed, 24).into(),
+        ttl: fixed[7],
+        ecn: fixed[1] >> 4 & 0x03,
+        identification: None,
+    };
+    ip::payload(header, fixed[6], path)
+}
+
+fn address(fixed: &[u8; 40], offset: usize) -> Ipv6Addr {
+    let mut octets = [0; 16];
+    octets.copy_from_slice(&fixed[offset..offset + 16]);
+    octets.into()
+}
+
+/// One extension header of this `kind`. The authentication header stands after IPv4 as well.
+pub(super) fn extension(
+    at: &mut Cursor<'_>,
+    path: &mut Path,
+    outer: Header,
+    kind: u8,
+) -> Result<Next, Undecoded> {
+    const FRAGMENT: u8 = 44;
+    const AUTHENTICATION: u8 = 51;
+    const OFFSET_AND_MORE_FRAGMENTS: u16 = 0xfff9;
+
+    let start: &[u8; 8] = at.take(Undecoded::Ipv6)?;
+    let [next, len, ..] = *start;
+    let rest_bytes = match kind {
+        FRAGMENT => 0,
+        // In units of 4 bytes, less 2 (RFC 4302 section 2.2).
+        AUTHENTICATION => usize::from(len) * 4,
+        // In units of 8 bytes, without the first.
+        _ => usize::from(len) * 8,
+    };
+    // A whole packet may carry a fragment header all the same (RFC 6946, "atomic").
+    if kind == FRAGMENT && u16_at(start, 2) & OFFSET_AND_MORE_FRAGMENTS != 0 {
+        return Err(Undecoded::Ipv6Fragment);
+    }
+    at.take_slice(rest_bytes, Undecoded::Ipv6)?;
+    ip::payload(outer, next, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TCP: u8 = 6;
+
+    fn outer() -> Header {
+        let unspecified = Ipv6Addr::UNSPECIFIED.into();
+        Header {
+            source: unspecified,
+            destination: unspecified,
+            ttl: 0,
+            ecn: 0,
+            identification: None,
+        }
+    }
+
+    fn read(kind: u8, bytes: &[u8]) -> (Result<Next, Undecoded>, usize) {
+        let mut at = Cursor::new(bytes, 0);
+        (
+            extension(&mut at, &mut Path::default(), outer(), kind),
+            at.wire_len(),
+        )
+    }
+
+    #[test]
+    fn the_fields_are_read_and_the_padding_is_dropped() {
+        let mut packet = [0; 62];
+        packet[..8].copy_from_slice(&[0x60, 0x30, 0, 0, 0, 20, TCP, 63]);
+        packet[23] = 1;
+        packet[39] = 2;
+        let expected = Header {
+            source: Ipv6Addr::from_bits(1).into(),
+            destination: Ipv6Addr::from_bits(2).into(),
+            ttl: 63,
+            ecn: 3,
+            identification: None,
+        };
+        let mut at = Cursor::new(&packet, 0);
+        assert_eq!(
+            header(&mut at, &mut Path::default()),
+            Ok(Next::Tcp(expected))
+        );
+        assert_eq!(at.wire_len(), 20);
+    }
+
+    #[test]
+    fn a_length_of_zero_leaves_the_wire_length() {
+        let mut packet = [0; 40];
+        packet[0] = 0x60;
+        packet[6] = TCP;
+        let mut at = Cursor::new(&packet, 100_000);
+        assert!(header(&mut at, &mut Path::default()).is_ok());
+        assert_eq!(at.wire_len(), 99_960);
+    }
+
+    #[test]
+    fn options_count_in_units_of_8_and_the_authentication_header_in_units_of_4() {
+        let mut bytes = [0; 32];
+        bytes[0] = TCP;
+        bytes[1] = 2;
+        assert_eq!(read(0, &bytes), (Ok(Next::Tcp(outer())), 8));
+        assert_eq!(read(51, &bytes), (Ok(Next::Tcp(outer())), 16));
+    }
+
+    #[test]
+    fn an_atomic_fragment_is_whole_and_every_other_one_is_not() {
+        let fragment = |high, low| read(44, &[TCP, 0xff, high, low, 0, 0, 0, 9]);
+        assert_eq!(fragment(0, 0), (Ok(Next::Tcp(outer())), 0));
+        assert_eq!(fragment(0, 6), (Ok(Next::Tcp(outer())), 0)); // reserved bits
+        assert_eq!(fragment(0, 1).0, Err(Undecoded::Ipv6Fragment));
+        assert_eq!(fragment(0, 8).0, Err(Undecoded::Ipv6Fragment));
+    }
+}

@@ -1,0 +1,139 @@
+//! # Link
+//! Link types (<https://www.tcpdump.org/linktypes.html>): which header a frame begins with, and those headers that
+//! exist in captures only.
+
+use super::cursor::{Cursor, u16_at};
+use super::ethernet;
+use super::{Next, Undecoded};
+
+/// The link types that can be decoded: LINKTYPE_ value, name, first header. The most frequent stands first.
+const LINKS: &[(u32, &str, Next)] = &[
+    (1, "Ethernet", Next::Ethernet),
+    (113, "Linux cooked v1", Next::Cooked),
+    (276, "Linux cooked v2", Next::Cooked2),
+    (0, "BSD loopback", Next::Null),
+    (108, "OpenBSD loopback", Next::Null),
+    (101, "raw IP", Next::Ip),
+    (12, "raw IP", Next::Ip),
+    (14, "raw IP", Next::Ip),
+    (228, "raw IPv4", Next::Ipv4),
+    (229, "raw IPv6", Next::Ipv6),
+    (9, "PPP", Next::Ppp),
+    (50, "PPP in HDLC framing", Next::PppOrCiscoHdlc),
+    (51, "PPPoE", Next::Pppoe),
+    (104, "Cisco HDLC", Next::CiscoHdlc),
+    (105, "IEEE 802.11", Next::Wifi { padded: false }),
+    (127, "IEEE 802.11 with radiotap", Next::Radiotap),
+    (119, "IEEE 802.11 with Prism header", Next::Prism),
+    (163, "IEEE 802.11 with AVS header", Next::Prism),
+];
+
+/// The LINKTYPE_ values that can be decoded.
+pub const LINK_TYPES: &[u32] = &{
+    let mut link_types = [0; LINKS.len()];
+    let mut index = 0;
+    while index < LINKS.len() {
+        link_types[index] = LINKS[index].0;
+        index += 1;
+    }
+    link_types
+};
+
+/// What a link type that can be decoded is called.
+#[must_use]
+pub fn link_type_name(link_type: u32) -> Option<&'static str> {
+    LINKS
+        .iter()
+        .find(|link| link.0 == link_type)
+        .map(|link| link.1)
+}
+
+pub(super) fn first_header(link_type: u32) -> Option<Next> {
+    LINKS
+        .iter()
+        .find(|link| link.0 == link_type)
+        .map(|link| link.2)
+}
+
+/// LINKTYPE_NULL and LINKTYPE_LOOP: an address family, in the byte order of the capturing host or of the network.
+pub(super) fn null(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    let family = u32::from_le_bytes(*at.take(Undecoded::Link)?);
+    // Families are small numbers, so the byte order shows.
+    let family = if family > 0xffff {
+        family.swap_bytes()
+    } else {
+        family
+    };
+    match family {
+        2 => Ok(Next::Ipv4),
+        // AF_INET6 of Linux, Windows, NetBSD and OpenBSD, Solaris, FreeBSD, Darwin.
+        10 | 23 | 24 | 26 | 28 | 30 => Ok(Next::Ipv6),
+        _ => Err(Undecoded::NotIp),
+    }
+}
+
+/// LINKTYPE_LINUX_SLL.
+pub(super) fn cooked(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    let header: &[u8; 16] = at.take(Undecoded::Link)?;
+    cooked_payload(u16_at(header, 2), u16_at(header, 14))
+}
+
+/// LINKTYPE_LINUX_SLL2.
+pub(super) fn cooked2(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    let header: &[u8; 20] = at.take(Undecoded::Link)?;
+    cooked_payload(u16_at(header, 8), u16_at(header, 0))
+}
+
+fn cooked_payload(hardware: u16, protocol: u16) -> Result<Next, Undecoded> {
+    const ARPHRD_IEEE80211_RADIOTAP: u16 = 803;
+    const LINUX_SLL_P_802_2: u16 = 4;
+    match (hardware, protocol) {
+        (ARPHRD_IEEE80211_RADIOTAP, _) => Ok(Next::Radiotap),
+        (_, LINUX_SLL_P_802_2) => Ok(Next::Llc),
+        (_, protocol) => ethernet::payload(protocol),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn family(bytes: [u8; 4]) -> Result<Next, Undecoded> {
+        null(&mut Cursor::new(&bytes, 4))
+    }
+
+    #[test]
+    fn a_family_is_read_in_both_byte_orders() {
+        for family_inet6 in [10, 23, 24, 26, 28, 30_u32] {
+            assert_eq!(family(family_inet6.to_be_bytes()), Ok(Next::Ipv6));
+            assert_eq!(family(family_inet6.to_le_bytes()), Ok(Next::Ipv6));
+        }
+        assert_eq!(family([0, 0, 0, 2]), Ok(Next::Ipv4));
+        assert_eq!(family([2, 0, 0, 0]), Ok(Next::Ipv4));
+        assert_eq!(family([0, 0, 0, 7]), Err(Undecoded::NotIp));
+    }
+
+    #[test]
+    fn cooked_frames_name_an_ether_type_an_llc_frame_or_a_radiotap_frame() {
+        let v1 = |hardware: u8, high: u8, low: u8| {
+            let header = [0, 0, 3, hardware, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, high, low];
+            cooked(&mut Cursor::new(&header, 16))
+        };
+        assert_eq!(v1(1, 0x08, 0x00), Ok(Next::Ipv4));
+        assert_eq!(v1(1, 0x00, 0x04), Ok(Next::Llc));
+        assert_eq!(v1(35, 0x08, 0x00), Ok(Next::Radiotap)); // 0x0323 = 803
+        let v2 = [
+            0x86, 0xdd, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0,
+        ];
+        assert_eq!(cooked2(&mut Cursor::new(&v2, 20)), Ok(Next::Ipv6));
+    }
+
+    #[test]
+    fn every_link_type_has_a_name_and_stands_once() {
+        for (index, link_type) in LINK_TYPES.iter().enumerate() {
+            assert!(link_type_name(*link_type).is_some());
+            assert!(!LINK_TYPES[..index].contains(link_type));
+        }
+        assert_eq!(link_type_name(147), None);
+    }
+}

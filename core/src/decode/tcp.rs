@@ -1,0 +1,107 @@
+//! # TCP
+//! The header of RFC 9293 section 3.1.
+
+use super::cursor::{Cursor, u16_at, u32_at};
+use super::ip::Header;
+use super::{Endpoint, Flags, Options, Path, Segment, Undecoded};
+
+/// Ends the walk: needs the fixed header whole, the options as far as they were kept.
+pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header, path: Path) -> Result<Segment, Undecoded> {
+    const FIXED_BYTES: usize = 20;
+
+    let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Tcp)?;
+    let header_len = usize::from(fixed[12] >> 4) * 4;
+    let options_len = header_len.checked_sub(FIXED_BYTES).ok_or(Undecoded::Tcp)?;
+    let payload_len = at
+        .wire_len()
+        .checked_sub(options_len)
+        .ok_or(Undecoded::Tcp)?;
+    let options = at.data().get(..options_len);
+    Ok(Segment {
+        source: Endpoint {
+            address: ip.source,
+            port: u16_at(fixed, 0),
+        },
+        destination: Endpoint {
+            address: ip.destination,
+            port: u16_at(fixed, 2),
+        },
+        sequence: u32_at(fixed, 4),
+        acknowledgment: u32_at(fixed, 8),
+        flags: Flags(fixed[13]),
+        window: u16_at(fixed, 14),
+        payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
+        options: Options::parse(options.unwrap_or(at.data()), options.is_none()),
+        ttl: ip.ttl,
+        identification: ip.identification,
+        ecn: ip.ecn,
+        checksum: u16_at(fixed, 16),
+        path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn read(bytes: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
+        let unspecified = Ipv4Addr::UNSPECIFIED.into();
+        let ip = Header {
+            source: unspecified,
+            destination: unspecified,
+            ttl: 0,
+            ecn: 0,
+            identification: None,
+        };
+        segment(&mut Cursor::new(bytes, wire_len), &ip, Path::default())
+    }
+
+    /// Ports 1 and 2, sequence 3, acknowledgment 4, SYN and ACK, window 5, checksum 6, a maximum segment size of 1460.
+    const SYN_ACK: [u8; 24] = [
+        0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0x60, 0x12, 0, 5, 0, 6, 0, 0, 2, 4, 0x05, 0xb4,
+    ];
+
+    #[test]
+    fn the_fields_are_read() {
+        let segment = read(&SYN_ACK, 30).expect("a segment");
+        assert_eq!((segment.source.port, segment.destination.port), (1, 2));
+        assert_eq!((segment.sequence, segment.acknowledgment), (3, 4));
+        assert_eq!(
+            (segment.flags, segment.window, segment.checksum),
+            (Flags(Flags::SYN | Flags::ACK), 5, 6)
+        );
+        assert_eq!(
+            segment.options,
+            Options {
+                mss: Some(1460),
+                ..Options::default()
+            }
+        );
+        assert_eq!(segment.payload_bytes, 6);
+    }
+
+    #[test]
+    fn options_that_the_snaplen_cut_are_incomplete_and_the_payload_keeps_its_length() {
+        let segment = read(&SYN_ACK[..22], 30).expect("a segment");
+        assert_eq!(
+            segment.options,
+            Options {
+                incomplete: true,
+                ..Options::default()
+            }
+        );
+        assert_eq!(segment.payload_bytes, 6);
+    }
+
+    #[test]
+    fn a_header_that_ends_early_is_cut_or_malformed() {
+        assert_eq!(read(&SYN_ACK[..19], 30), Err(Undecoded::Cut));
+        assert_eq!(read(&SYN_ACK[..19], 19), Err(Undecoded::Tcp));
+        assert_eq!(read(&SYN_ACK[..23], 23), Err(Undecoded::Tcp));
+        let mut short_offset = SYN_ACK;
+        short_offset[12] = 0x40;
+        assert_eq!(read(&short_offset, 24), Err(Undecoded::Tcp));
+    }
+}

@@ -1,0 +1,215 @@
+//! # Tunnel
+//! GRE (and ERSPAN over it), VXLAN and Geneve. IP in IP needs no header of its own and is told in `ip`.
+
+use super::cursor::{Cursor, u16_at, u32_at};
+use super::ip::Header;
+use super::{Layer, Next, Path, Undecoded, ethernet};
+
+/// GRE (RFC 2784, with key and sequence number of RFC 2890), and the version that PPTP uses (RFC 2637 section 4.1).
+pub(super) fn gre(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+    const CHECKSUM: u16 = 0x8000;
+    const ROUTING: u16 = 0x4000;
+    const KEY: u16 = 0x2000;
+    const SEQUENCE: u16 = 0x1000;
+    const PPTP_ACKNOWLEDGMENT: u16 = 0x0080;
+    const PPTP_CALL: u32 = 0xffff;
+
+    let start: &[u8; 4] = at.take(Undecoded::Tunnel)?;
+    let flags = u16_at(start, 0);
+    let is_pptp = match flags & 0x0007 {
+        0 => false,
+        1 => true,
+        _ => return Err(Undecoded::Tunnel),
+    };
+    if flags & ROUTING != 0 {
+        return Err(Undecoded::Tunnel); // of RFC 1701, deprecated by RFC 2784
+    }
+    if flags & CHECKSUM != 0 {
+        at.take::<4>(Undecoded::Tunnel)?;
+    }
+    let mut key = None;
+    if flags & KEY != 0 {
+        let field = u32_at(at.take::<4>(Undecoded::Tunnel)?, 0);
+        key = Some(if is_pptp { field & PPTP_CALL } else { field });
+    }
+    if flags & SEQUENCE != 0 {
+        at.take::<4>(Undecoded::Tunnel)?;
+    }
+    if is_pptp && flags & PPTP_ACKNOWLEDGMENT != 0 {
+        at.take::<4>(Undecoded::Tunnel)?;
+    }
+    path.push(outer.layer());
+    path.push(Layer::Gre(key));
+    match u16_at(start, 2) {
+        0x880b => Ok(Next::Ppp),
+        // ERSPAN type I has neither sequence number nor header, type II has both.
+        0x88be if flags & SEQUENCE == 0 => Ok(Next::Ethernet),
+        0x88be => Ok(Next::Erspan2),
+        0x22eb => Ok(Next::Erspan3),
+        ether_type => ethernet::payload(ether_type),
+    }
+}
+
+/// ERSPAN type II (draft-foschiano-erspan-03 section 4.2).
+pub(super) fn erspan2(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    at.take::<8>(Undecoded::Tunnel)?;
+    Ok(Next::Ethernet)
+}
+
+/// ERSPAN type III (draft-foschiano-erspan-03 section 4.3).
+pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+    const PLATFORM_SUBHEADER: u8 = 0x01;
+    let header: &[u8; 12] = at.take(Undecoded::Tunnel)?;
+    if header[11] & PLATFORM_SUBHEADER != 0 {
+        at.take::<8>(Undecoded::Tunnel)?;
+    }
+    match header[10] >> 2 & 0x1f {
+        0 => Ok(Next::Ethernet),
+        2 => Ok(Next::Ip),
+        _ => Err(Undecoded::NotIp),
+    }
+}
+
+/// UDP, which is of interest as far as it carries a tunnel.
+pub(super) fn udp(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+    let header: &[u8; 8] = at.take(Undecoded::Udp)?;
+    match u16_at(header, 2) {
+        // Linux used 8472 before the port was assigned.
+        4789 | 8472 => vxlan(at, path, outer),
+        6081 => geneve(at, path, outer),
+        _ => Err(Undecoded::Udp),
+    }
+}
+
+/// VXLAN (RFC 7348 section 5).
+fn vxlan(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+    const NETWORK_IDENTIFIER_VALID: u8 = 0x08;
+    let header: &[u8; 8] = at.take(Undecoded::Udp)?;
+    if header[0] & NETWORK_IDENTIFIER_VALID == 0 {
+        return Err(Undecoded::Udp);
+    }
+    path.push(outer.layer());
+    path.push(Layer::Vxlan(u32_at(header, 4) >> 8));
+    Ok(Next::Ethernet)
+}
+
+/// Geneve (RFC 8926 section 3.4).
+fn geneve(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+    let header: &[u8; 8] = at.take(Undecoded::Udp)?;
+    if header[0] >> 6 != 0 {
+        return Err(Undecoded::Udp);
+    }
+    at.take_slice(usize::from(header[0] & 0x3f) * 4, Undecoded::Tunnel)?;
+    path.push(outer.layer());
+    path.push(Layer::Geneve(u32_at(header, 4) >> 8));
+    ethernet::payload(u16_at(header, 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn outer() -> Header {
+        let unspecified = Ipv4Addr::UNSPECIFIED.into();
+        Header {
+            source: unspecified,
+            destination: unspecified,
+            ttl: 0,
+            ecn: 0,
+            identification: None,
+        }
+    }
+
+    type Reader = fn(&mut Cursor<'_>, &mut Path, &Header) -> Result<Next, Undecoded>;
+
+    /// What follows the header, the bytes after it, and the innermost layer of the path.
+    fn read(reader: Reader, bytes: &[u8]) -> Result<(Next, &[u8], Option<Layer>), Undecoded> {
+        let (mut at, mut path) = (Cursor::new(bytes, 0), Path::default());
+        let next = reader(&mut at, &mut path, &outer())?;
+        Ok((next, at.data(), path.layers().last().copied()))
+    }
+
+    #[test]
+    fn gre_fields_are_there_as_its_flags_say() {
+        let end = &[0xee][..];
+        let plain = [0, 0, 0x08, 0x00, 0xee];
+        assert_eq!(
+            read(gre, &plain),
+            Ok((Next::Ipv4, end, Some(Layer::Gre(None))))
+        );
+        let keyed = [0x20, 0, 0x65, 0x58, 0, 0, 0, 7, 0xee];
+        assert_eq!(
+            read(gre, &keyed),
+            Ok((Next::Ethernet, end, Some(Layer::Gre(Some(7)))))
+        );
+        let all = [
+            0xb0, 0, 0x86, 0xdd, 9, 9, 0, 0, 0, 0, 0, 8, 1, 1, 1, 1, 0xee,
+        ];
+        assert_eq!(
+            read(gre, &all),
+            Ok((Next::Ipv6, end, Some(Layer::Gre(Some(8)))))
+        );
+        let pptp = [
+            0x30, 0x81, 0x88, 0x0b, 0, 50, 0, 9, 0, 0, 0, 1, 0, 0, 0, 2, 0xee,
+        ];
+        assert_eq!(
+            read(gre, &pptp),
+            Ok((Next::Ppp, end, Some(Layer::Gre(Some(9)))))
+        );
+        assert_eq!(read(gre, &[0x40, 0, 0x08, 0]), Err(Undecoded::Tunnel));
+        assert_eq!(read(gre, &[0x00, 2, 0x08, 0]), Err(Undecoded::Tunnel));
+    }
+
+    #[test]
+    fn erspan_types_differ_in_their_headers() {
+        assert_eq!(
+            read(gre, &[0, 0, 0x88, 0xbe]).map(|r| r.0),
+            Ok(Next::Ethernet)
+        );
+        assert_eq!(
+            read(gre, &[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1]).map(|r| r.0),
+            Ok(Next::Erspan2)
+        );
+        assert_eq!(
+            read(gre, &[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1]).map(|r| r.0),
+            Ok(Next::Erspan3)
+        );
+        let type3 = |frame_type: u8, subheader| {
+            let header = [
+                &[0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, frame_type << 2, subheader][..],
+                &[0; 8],
+            ]
+            .concat();
+            let mut at = Cursor::new(&header, 0);
+            (erspan3(&mut at), at.wire_len())
+        };
+        assert_eq!(type3(0, 0), (Ok(Next::Ethernet), 8));
+        assert_eq!(type3(2, 1), (Ok(Next::Ip), 0));
+    }
+
+    #[test]
+    fn overlays_are_known_by_their_port_and_keep_their_network() {
+        let vxlan = [
+            0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 2, 0, 0xee,
+        ];
+        assert_eq!(
+            read(udp, &vxlan),
+            Ok((Next::Ethernet, &[0xee][..], Some(Layer::Vxlan(0x102))))
+        );
+        let geneve = [
+            0xc0, 0, 0x17, 0xc1, 0, 0, 0, 0, 1, 0, 0x08, 0x00, 0, 0, 3, 0, 9, 9, 9, 9, 0xee,
+        ];
+        assert_eq!(
+            read(udp, &geneve),
+            Ok((Next::Ipv4, &[0xee][..], Some(Layer::Geneve(3))))
+        );
+        let without_identifier = [0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0];
+        assert_eq!(read(udp, &without_identifier), Err(Undecoded::Udp));
+        assert_eq!(
+            read(udp, &[0xc0, 0, 0, 53, 0, 0, 0, 0]),
+            Err(Undecoded::Udp)
+        );
+    }
+}

@@ -1,0 +1,228 @@
+//! # Pipeline
+//! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
+
+use crate::capture::{CaptureError, CaptureInfo, Reader};
+use crate::decode::{self, Path, Undecoded};
+use crate::filter::Program;
+use crate::track::{At, Table, Wanted};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::File;
+use std::io::Read;
+
+/// Where frames come from.
+pub enum Source {
+    /// A file, opened when its turn comes.
+    Path(String),
+    /// A stream that can be read once, and what to call it.
+    Stream(Box<dyn Read + Send>, String),
+}
+
+impl Source {
+    fn open(self) -> Result<Reader, Stop> {
+        let (input, name): (Box<dyn Read + Send>, String) = match self {
+            Self::Path(path) => {
+                let file = File::open(&path)
+                    .map_err(|error| Stop::Unreadable(format!("{path}: cannot be opened: {error}")))?;
+                (Box::new(file), path)
+            }
+            Self::Stream(stream, name) => (stream, name),
+        };
+        Reader::open(input, &name).map_err(|error| Stop::Unreadable(error.to_string()))
+    }
+}
+
+/// Why frames stopped coming before the end.
+#[derive(Debug)]
+pub enum Stop {
+    /// Nothing could be read: which file, and why.
+    Unreadable(String),
+    /// The filter does not fit a link type that the capture has: link type, libpcap's message.
+    Filter(u32, String),
+}
+
+/// One filter program per link type, or why there is none.
+pub type Filters = HashMap<u32, Result<Program, String>>;
+
+/// What was counted on the way.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Frames read.
+    pub frames: u64,
+    /// Frames that the filter left out.
+    pub filtered_out: u64,
+    /// TCP segments.
+    pub segments: u64,
+    /// Frames that gave no segment, by [`Undecoded::index`].
+    pub undecoded: [u64; Undecoded::COUNT],
+    /// Frames by link type.
+    pub link_types: BTreeMap<u32, u64>,
+    /// Frames by what they were wrapped in.
+    pub paths: HashMap<Path, u64>,
+    /// Frames shorter than they were on the wire.
+    pub cut: u64,
+    /// Frames without a time; they count as if captured with the frame before.
+    pub without_time: u64,
+    /// Frames with a time before that of the frame before.
+    pub backwards: u64,
+    /// Earliest frame.
+    pub first_ns: Option<i64>,
+    /// Latest frame.
+    pub last_ns: Option<i64>,
+}
+
+/// A run over one capture, or several as one.
+pub struct Pipeline {
+    sources: VecDeque<Source>,
+    reader: Option<Reader>,
+    read_before: u64,
+    frames_before: u64,
+    previous_ns: i64,
+    filters: Option<Filters>,
+    /// What was counted.
+    pub counts: Counts,
+    /// Connections and their rows.
+    pub table: Table,
+    /// The captures read to the end, or to where they broke.
+    pub captures: Vec<(String, CaptureInfo)>,
+    /// Where captures broke.
+    pub damages: Vec<CaptureError>,
+    names: VecDeque<String>,
+}
+
+impl Pipeline {
+    /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
+    ///
+    /// # Errors
+    /// Any of the sources cannot be read at all.
+    pub fn new(
+        sources: Vec<Source>,
+        filters: Option<Filters>,
+        wanted: Wanted,
+    ) -> Result<Self, Stop> {
+        let sources = in_order(sources)?;
+        let names = sources
+            .iter()
+            .map(|source| match source {
+                Source::Path(name) | Source::Stream(_, name) => name.clone(),
+            })
+            .collect();
+        let mut pipeline = Self {
+            sources,
+            reader: None,
+            read_before: 0,
+            frames_before: 0,
+            previous_ns: i64::MIN,
+            filters,
+            counts: Counts::default(),
+            table: Table::new(wanted),
+            captures: Vec::new(),
+            damages: Vec::new(),
+            names,
+        };
+        pipeline.open_next()?;
+        Ok(pipeline)
+    }
+
+    fn open_next(&mut self) -> Result<(), Stop> {
+        self.reader = self.sources.pop_front().map(Source::open).transpose()?;
+        Ok(())
+    }
+
+    /// Bytes taken from the sources, compressed as they are.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.read_before + self.reader.as_ref().map_or(0, Reader::bytes_read)
+    }
+
+    /// Reads up to `frames` frames; says whether there may be more. At the end all rows are complete.
+    ///
+    /// # Errors
+    /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
+    pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
+        for _ in 0..frames {
+            let Some(reader) = &mut self.reader else { return Ok(false) };
+            let frame = match reader.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    self.next_capture()?;
+                    continue;
+                }
+                Err(damage) => {
+                    self.damages.push(damage);
+                    continue;
+                }
+            };
+            let counts = &mut self.counts;
+            counts.frames += 1;
+            *counts.link_types.entry(frame.link_type).or_default() += 1;
+            counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
+            let time_ns = match frame.time_ns {
+                Some(time_ns) => {
+                    counts.backwards += u64::from(time_ns < self.previous_ns);
+                    counts.first_ns = Some(counts.first_ns.map_or(time_ns, |t| t.min(time_ns)));
+                    counts.last_ns = Some(counts.last_ns.map_or(time_ns, |t| t.max(time_ns)));
+                    self.previous_ns = time_ns;
+                    time_ns
+                }
+                None => {
+                    counts.without_time += 1;
+                    self.previous_ns.max(0)
+                }
+            };
+            if let Some(filters) = &self.filters {
+                match filters.get(&frame.link_type) {
+                    Some(Ok(program)) if program.matches(frame.data, frame.wire_len) => {}
+                    Some(Ok(_)) => {
+                        counts.filtered_out += 1;
+                        continue;
+                    }
+                    Some(Err(message)) => return Err(Stop::Filter(frame.link_type, message.clone())),
+                    None => {} // not a link type that is decoded: counted as such below
+                }
+            }
+            match decode::decode(frame.link_type, frame.data, frame.wire_len) {
+                Ok(segment) => {
+                    counts.segments += 1;
+                    if segment.path.layers().next().is_some() {
+                        *counts.paths.entry(segment.path).or_default() += 1;
+                    }
+                    let at = At { time_ns, frame: self.frames_before + frame.number };
+                    self.table.segment(&segment, at);
+                }
+                Err(reason) => counts.undecoded[reason.index()] += 1,
+            }
+        }
+        Ok(self.reader.is_some())
+    }
+
+    fn next_capture(&mut self) -> Result<(), Stop> {
+        if let Some(reader) = self.reader.take() {
+            self.read_before += reader.bytes_read();
+            self.frames_before = self.counts.frames;
+            let name = self.names.pop_front().unwrap_or_default();
+            self.captures.push((name, reader.info().clone()));
+        }
+        self.open_next()?;
+        if self.reader.is_none() {
+            self.table.finish();
+        }
+        Ok(())
+    }
+}
+
+/// Paths by the time of their first frame, so that a rotated capture may be named in any order; streams stay put.
+fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
+    if sources.len() < 2 || sources.iter().any(|source| matches!(source, Source::Stream(..))) {
+        return Ok(sources.into());
+    }
+    let mut timed = Vec::with_capacity(sources.len());
+    for source in sources {
+        let Source::Path(path) = source else { continue };
+        let mut reader = Source::Path(path.clone()).open()?;
+        let first_ns = reader.next_frame().ok().flatten().and_then(|frame| frame.time_ns);
+        timed.push((first_ns, path));
+    }
+    // Captures without frames or times keep their place at the end.
+    timed.sort_by_key(|(first_ns, _)| first_ns.unwrap_or(i64::MAX));
+    Ok(timed.into_iter().map(|(_, path)| Source::Path(path)).collect())
+}

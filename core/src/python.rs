@@ -1,0 +1,235 @@
+//! # Python
+//! The extension module `bdpcap._core`: the only file that knows Python.
+
+#![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
+
+use crate::columns::{self, Column, Columns};
+use crate::decode::{Undecoded, link_type_name};
+use crate::filter::Program;
+use crate::pipeline::{Filters, Pipeline, Source, Stop};
+use crate::track::{NULL, Wanted};
+use numpy::IntoPyArray;
+use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+pyo3::create_exception!(_core, CaptureError, PyException, "A capture could not be read at all.");
+pyo3::create_exception!(_core, FilterError, PyValueError, "A capture filter cannot be used.");
+
+type Instructions = Vec<(u16, u8, u8, u32)>;
+
+impl From<Stop> for PyErr {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Unreadable(message) => CaptureError::new_err(message),
+            Stop::Filter(link_type, message) => {
+                let name = link_type_name(link_type)
+                    .map_or_else(|| format!("link type {link_type}"), ToOwned::to_owned);
+                FilterError::new_err(format!("filter does not fit this capture ({name}): {message}"))
+            }
+        }
+    }
+}
+
+/// A Python binary file object as a byte stream.
+struct Stream(Py<PyAny>);
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let bytes = self.0.bind(py).call_method1("read", (buffer.len(),))?;
+            let bytes = bytes.extract::<&[u8]>().map_err(PyErr::from)?;
+            let count = bytes.len().min(buffer.len());
+            buffer[..count].copy_from_slice(&bytes[..count]);
+            Ok(count)
+        })
+        .map_err(|error: PyErr| io::Error::other(error.to_string()))
+    }
+}
+
+fn source(input: &Bound<'_, PyAny>) -> PyResult<Source> {
+    if let Ok(path) = input.extract::<String>() {
+        return Ok(Source::Path(path));
+    }
+    if !input.hasattr("read")? {
+        return Err(PyTypeError::new_err("a capture is a path or a binary file object"));
+    }
+    let name = input.getattr("name").and_then(|name| name.extract()).unwrap_or("<stream>".to_owned());
+    Ok(Source::Stream(Box::new(Stream(input.clone().unbind())), name))
+}
+
+fn compiled(programs: HashMap<u32, Bound<'_, PyAny>>) -> PyResult<Filters> {
+    let mut filters = Filters::new();
+    for (link_type, program) in programs {
+        let entry = if let Ok(message) = program.extract::<String>() {
+            Err(message)
+        } else {
+            Ok(load(&program.extract::<Instructions>()?)?)
+        };
+        filters.insert(link_type, entry);
+    }
+    Ok(filters)
+}
+
+fn load(instructions: &[(u16, u8, u8, u32)]) -> PyResult<Program> {
+    Program::new(instructions).map_err(|error| FilterError::new_err(error.to_string()))
+}
+
+fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, column) in columns {
+        match column {
+            Column::I64(values) => dict.set_item(name, values.into_pyarray(py))?,
+            Column::U64(values) => dict.set_item(name, values.into_pyarray(py))?,
+            Column::U32(values) => dict.set_item(name, values.into_pyarray(py))?,
+            Column::U8(values) => dict.set_item(name, values.into_pyarray(py))?,
+            Column::Text(values) => dict.set_item(name, values)?,
+        }
+    }
+    Ok(dict)
+}
+
+#[pyclass(module = "bdpcap._core")]
+struct Analysis(Pipeline);
+
+#[pymethods]
+impl Analysis {
+    #[new]
+    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None))]
+    fn new(
+        sources: Vec<Bound<'_, PyAny>>,
+        filters: Option<HashMap<u32, Bound<'_, PyAny>>>,
+        events: bool,
+        streams: Option<Vec<u32>>,
+    ) -> PyResult<Self> {
+        let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
+        let wanted = match (events, streams) {
+            (false, _) => Wanted::None,
+            (true, None) => Wanted::All,
+            (true, Some(streams)) => Wanted::Streams(streams.into_iter().collect()),
+        };
+        let filters = filters.map(compiled).transpose()?;
+        Ok(Self(Pipeline::new(sources, filters, wanted)?))
+    }
+
+    fn advance(&mut self, py: Python<'_>, frames: usize) -> PyResult<bool> {
+        Ok(py.detach(|| self.0.advance(frames))?)
+    }
+
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.0.bytes_read()
+    }
+
+    #[getter]
+    fn frames(&self) -> u64 {
+        self.0.counts.frames
+    }
+
+    fn take_events<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = std::mem::take(&mut self.0.table.rows.events);
+        arrays(py, py.detach(|| columns::events(&rows)))
+    }
+
+    fn take_rounds<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = std::mem::take(&mut self.0.table.rows.rounds);
+        arrays(py, py.detach(|| columns::rounds(&rows)))
+    }
+
+    fn directions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        arrays(py, columns::directions(self.0.table.connections()))
+    }
+
+    fn damages(&self) -> Vec<(String, u64, u64, String)> {
+        let all = self.0.damages.iter();
+        all.map(|d| (d.file.clone(), d.frame, d.offset, d.reason.to_string())).collect()
+    }
+
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = &self.0.counts;
+        let dict = PyDict::new(py);
+        dict.set_item("frames", counts.frames)?;
+        dict.set_item("filtered_out", counts.filtered_out)?;
+        dict.set_item("segments", counts.segments)?;
+        dict.set_item("streams", self.0.table.connections().len())?;
+        dict.set_item("cut_by_snaplen", counts.cut)?;
+        dict.set_item("without_time", counts.without_time)?;
+        dict.set_item("time_backwards", counts.backwards)?;
+        dict.set_item("first_ns", counts.first_ns)?;
+        dict.set_item("last_ns", counts.last_ns)?;
+        let undecoded = PyDict::new(py);
+        for reason in Undecoded::ALL {
+            let count = counts.undecoded[reason.index()];
+            if count > 0 {
+                undecoded.set_item(reason.reason(), count)?;
+            }
+        }
+        dict.set_item("undecoded", undecoded)?;
+        let link_types = PyDict::new(py);
+        for (&link_type, &count) in &counts.link_types {
+            let name = link_type_name(link_type)
+                .map_or_else(|| format!("link type {link_type}"), ToOwned::to_owned);
+            link_types.set_item(name, count)?;
+        }
+        dict.set_item("link_types", link_types)?;
+        let paths = PyDict::new(py);
+        for (path, &count) in &counts.paths {
+            paths.set_item(path.to_string(), count)?;
+        }
+        dict.set_item("paths", paths)?;
+        Ok(dict)
+    }
+
+    fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for (name, info) in &self.0.captures {
+            let dict = PyDict::new(py);
+            dict.set_item("file", name)?;
+            dict.set_item("format", &info.format)?;
+            dict.set_item("compression", info.compression)?;
+            dict.set_item("sections", info.sections)?;
+            dict.set_item("comments", &info.comments)?;
+            dict.set_item("hardware", &info.hardware)?;
+            dict.set_item("os", &info.os)?;
+            dict.set_item("application", &info.application)?;
+            dict.set_item("drops", info.drops())?;
+            let interfaces = PyList::empty(py);
+            for interface in &info.interfaces {
+                let entry = PyDict::new(py);
+                entry.set_item("link_type", interface.link_type)?;
+                entry.set_item("snaplen", interface.snaplen)?;
+                entry.set_item("time_unit", &interface.time_unit)?;
+                entry.set_item("name", &interface.name)?;
+                entry.set_item("description", &interface.description)?;
+                entry.set_item("filter", &interface.filter)?;
+                entry.set_item("drops", interface.drops())?;
+                interfaces.append(entry)?;
+            }
+            dict.set_item("interfaces", interfaces)?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
+}
+
+#[pyfunction]
+fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult<bool> {
+    Ok(load(&program)?.matches(data, wire_len))
+}
+
+#[pymodule(gil_used = false)]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Analysis>()?;
+    module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
+    module.add("CaptureError", module.py().get_type::<CaptureError>())?;
+    module.add("FilterError", module.py().get_type::<FilterError>())?;
+    module.add("KINDS", columns::kinds())?;
+    module.add("LINK_TYPES", crate::decode::LINK_TYPES)?;
+    module.add("NULL", NULL)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    // A debug build is some thirty times slower: the Python side warns.
+    module.add("OPTIMISED", !cfg!(debug_assertions))?;
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! # Connection
+//! Two endpoints, what their handshake agreed on, and the flow of data each way.
+
+use super::event::{Event, Kind, NULL};
+use super::flow::{At, Effect, Flow};
+use super::round::Round;
+use crate::decode::{Endpoint, Flags, Options, Path, Segment};
+
+/// Where rows go. Events are only made where they are wanted.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Finished rounds.
+    pub rounds: Vec<Round>,
+    /// Events, of the connections that want them.
+    pub events: Vec<Event>,
+}
+
+/// How the scale of a window is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScaleSource {
+    /// Both SYNs carried the option.
+    Negotiated,
+    /// A SYN went without it, so no window is scaled (RFC 7323 section 2.2).
+    Declined,
+    /// The advertiser's SYN carried it, the other SYN was not captured: taken to be in force.
+    OneSided,
+    /// The advertiser's SYN was not captured.
+    Unknown,
+}
+
+impl ScaleSource {
+    /// The value of `flows.window_scale_source`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Negotiated => "negotiated",
+            Self::Declined => "declined",
+            Self::OneSided => "one-sided",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One end of the connection and the data it sends.
+#[derive(Debug)]
+pub struct Half {
+    /// Options of its last SYN.
+    pub syn: Option<Options>,
+    syn_ns: Option<i64>,
+    /// The data it sends.
+    pub flow: Flow,
+    carried: bool,
+    last_effective_mss: i64,
+}
+
+/// A TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Stream number, as `tcp.stream`.
+    pub number: u32,
+    /// Client, server.
+    pub ends: [Endpoint; 2],
+    /// What the client sends, what the server sends.
+    pub halves: [Half; 2],
+    /// First packet.
+    pub start: At,
+    /// Last packet.
+    pub last: At,
+    /// SYN to the ACK that completes the handshake.
+    pub initial_rtt_ns: Option<i64>,
+    /// Outer headers of the first packet.
+    pub path: Path,
+    wants_events: bool,
+    established: bool,
+    finished: bool,
+}
+
+impl Connection {
+    /// RFC 7323 section 2.3: a shift above 14 is taken as 14.
+    const MOST_SHIFT: u8 = 14;
+    /// Payload of a full packet on Ethernet with timestamps, where nothing tells.
+    const USUAL_MSS: i64 = 1448;
+
+    /// A connection that begins with this segment.
+    #[must_use]
+    pub fn new(number: u32, segment: &Segment, at: At, wants_events: bool) -> Self {
+        let answer = segment.flags.has(Flags::SYN | Flags::ACK);
+        let ends = if answer {
+            [segment.destination, segment.source]
+        } else {
+            [segment.source, segment.destination]
+        };
+        let half = |direction| Half {
+            syn: None,
+            syn_ns: None,
+            flow: Flow::new(number, direction, at),
+            carried: false,
+            last_effective_mss: 0,
+        };
+        Self {
+            number,
+            ends,
+            halves: [half(0), half(1)],
+            start: at,
+            last: at,
+            initial_rtt_ns: None,
+            path: segment.path,
+            wants_events,
+            established: false,
+            finished: false,
+        }
+    }
+
+    /// 0 where the client sent the segment.
+    fn direction(&self, segment: &Segment) -> usize {
+        usize::from(segment.source != self.ends[0])
+    }
+
+    /// Does this segment open another connection between the same ports? A SYN with another initial sequence number
+    /// does (as Wireshark's reused ports).
+    #[must_use]
+    pub fn is_reopened_by(&self, segment: &Segment) -> bool {
+        segment.flags.has(Flags::SYN)
+            && !segment.flags.has(Flags::ACK)
+            && self.halves[self.direction(segment)]
+                .flow
+                .tap
+                .space
+                .origin()
+                .is_some_and(|origin| origin != segment.sequence)
+    }
+
+    /// The shift of windows that `end` advertises, and how it is known (RFC 7323 section 2.2: in force only if both
+    /// SYNs carry the option; 0 is a value).
+    #[must_use]
+    pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
+        let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn.map(|syn| syn.window_scale));
+        match (own, other) {
+            (Some(None), _) | (_, Some(None)) => (Some(0), ScaleSource::Declined),
+            (Some(Some(shift)), Some(Some(_))) => {
+                (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::Negotiated)
+            }
+            (Some(Some(shift)), None) => (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::OneSided),
+            (None, _) => (None, ScaleSource::Unknown),
+        }
+    }
+
+    /// Largest payload of a packet that `end` sends: the smaller MSS of both SYNs (either may sit on the narrower
+    /// link), less the timestamp option if agreed (RFC 6691); without SYNs, the largest payload that no offload made.
+    fn mss(&self, end: usize) -> i64 {
+        let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn);
+        let option = [own, other].into_iter().flatten().filter_map(|syn| syn.mss).min();
+        let stamped = [own, other].into_iter().flatten().all(|syn| syn.timestamps.is_some());
+        match option {
+            Some(mss) if mss > 0 => (i64::from(mss) - if stamped { 12 } else { 0 }).max(1),
+            _ => match self.halves[end].flow.totals.largest_bytes {
+                1..=9000 => self.halves[end].flow.totals.largest_bytes,
+                _ => Self::USUAL_MSS,
+            },
+        }
+    }
+
+    /// Takes the next segment of the connection.
+    pub fn segment(&mut self, segment: &Segment, at: At, rows: &mut Rows) {
+        let from = self.direction(segment);
+        let to = 1 - from;
+        self.last = At { time_ns: self.last.time_ns.max(at.time_ns), frame: at.frame };
+        let flags = segment.flags;
+        let syn = flags.has(Flags::SYN);
+        if syn {
+            self.halves[from].syn = Some(segment.options);
+            self.halves[from].syn_ns = Some(at.time_ns);
+        }
+        // As Wireshark: SYN is 0; a stream seen from the middle starts at 1.
+        self.halves[from]
+            .flow
+            .tap
+            .space
+            .anchor(if syn { segment.sequence } else { segment.sequence.wrapping_sub(1) });
+        if flags.has(Flags::ACK) {
+            self.halves[to].flow.tap.space.anchor(segment.acknowledgment.wrapping_sub(1));
+        }
+        self.handshake(from, segment, at);
+
+        let shift = if syn { Some(0) } else { self.scale(from).0 };
+        let advertised = shift.map(|shift| i64::from(segment.window) << shift);
+        let payload = segment.payload_bytes > 0;
+        let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
+        self.halves[from].flow.totals.packets += 1;
+        self.halves[from].carried |= payload;
+
+        let occupies = payload || syn || flags.has(Flags::FIN) || flags.has(Flags::RST);
+        let probes = !occupies && self.probes(from, segment);
+        let sends = occupies || probes;
+        let Rows { rounds, events } = rows;
+        let mut out = |round| rounds.push(round);
+        let mut emit = |effect: Effect, direction: usize, connection: &Self| {
+            if connection.wants_events {
+                events.push(connection.event(effect, direction, from, segment, advertised, at));
+            }
+        };
+        if flags.has(Flags::ACK) {
+            // The receiver's word: a SYN's window counts from the next segment on, too.
+            let effect =
+                self.halves[to].flow.acknowledge(segment, advertised, at, !sends, copy, &mut out);
+            if !sends || self.halves[to].carried {
+                emit(effect, to, self);
+            }
+        }
+        if sends {
+            let mss = self.mss(from);
+            if mss != self.halves[from].last_effective_mss {
+                self.halves[from].last_effective_mss = mss;
+                self.halves[from].flow.set_mss(mss);
+            }
+            let effect = self.halves[from].flow.segment(segment, at, copy, &mut out);
+            emit(effect, from, self);
+        } else if !flags.has(Flags::ACK) {
+            // Neither data nor acknowledgment: malformed, but a segment all the same.
+            let sequence = self.halves[from].flow.tap.space.relative(segment.sequence);
+            let effect = Effect {
+                kind: Kind::Data,
+                sequence,
+                length: 0,
+                acknowledged: NULL,
+                window_bytes: NULL,
+                rtt_ns: NULL,
+            };
+            emit(effect, from, self);
+        }
+    }
+
+    /// Keep-alives without payload and zero-window probes: nothing new, one below SND.NXT.
+    fn probes(&self, from: usize, segment: &Segment) -> bool {
+        let tap = &self.halves[from].flow.tap;
+        tap.next().is_some_and(|next| {
+            tap.space.relative(segment.sequence) == next - 1 && tap.una().is_some_and(|una| una >= next)
+        })
+    }
+
+    fn handshake(&mut self, from: usize, segment: &Segment, at: At) {
+        let flags = segment.flags;
+        if self.established || from != 0 || flags.has(Flags::SYN) || !flags.has(Flags::ACK) {
+            return;
+        }
+        if flags.has(Flags::RST) {
+            return;
+        }
+        self.established = true;
+        let (Some(syn_ns), Some(answer_ns)) = (self.halves[0].syn_ns, self.halves[1].syn_ns) else {
+            return;
+        };
+        if !(syn_ns <= answer_ns && answer_ns <= at.time_ns) {
+            return; // simultaneous open, or a clock that ran backwards
+        }
+        let (server_ns, client_ns) = (answer_ns - syn_ns, at.time_ns - answer_ns);
+        self.initial_rtt_ns = Some(at.time_ns - syn_ns);
+        self.halves[0].flow.handshake(client_ns, server_ns, at);
+        self.halves[1].flow.handshake(server_ns, client_ns, at);
+    }
+
+    fn event(
+        &self,
+        effect: Effect,
+        direction: usize,
+        from: usize,
+        segment: &Segment,
+        advertised: Option<i64>,
+        at: At,
+    ) -> Event {
+        let flow = &self.halves[direction].flow;
+        let seen = flow.sender.una().is_some() && flow.sender.next().is_some();
+        let acks = segment.flags.has(Flags::ACK);
+        Event {
+            stream: self.number,
+            direction: direction as u8,
+            time_ns: at.time_ns,
+            frame: at.frame,
+            kind: effect.kind,
+            sequence: effect.sequence,
+            length: effect.length,
+            acknowledged: effect.acknowledged,
+            window_bytes: effect.window_bytes,
+            in_flight_bytes: if seen { flow.sender.in_flight() } else { NULL },
+            pipe_bytes: if seen { flow.sender.pipe(flow.mss()) } else { NULL },
+            rtt_ns: effect.rtt_ns,
+            advertised_bytes: advertised.unwrap_or(NULL),
+            own_acknowledgment: if acks {
+                self.halves[1 - from].flow.tap.space.relative(segment.acknowledgment)
+            } else {
+                NULL
+            },
+            tap_in_flight_bytes: flow.tap.in_flight().unwrap_or(NULL),
+        }
+    }
+
+    /// Hands over the last rounds. Only directions that carried payload are flows.
+    pub fn finish(&mut self, rows: &mut Rows) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        let last = self.last;
+        for half in self.halves.iter_mut().filter(|half| half.carried) {
+            half.flow.finish(last, |round| rows.rounds.push(round));
+        }
+    }
+
+    /// Has this direction carried payload?
+    #[must_use]
+    pub fn is_flow(&self, direction: usize) -> bool {
+        self.halves[direction].carried
+    }
+}

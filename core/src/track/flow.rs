@@ -1,0 +1,332 @@
+//! # Flow
+//! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
+
+use super::event::{Kind, NULL};
+use super::round::{Round, Rounds};
+use super::sender::{Ack, Sender};
+use super::tap::{Sample, Tap};
+use super::vantage::Return;
+use crate::decode::{Flags, Segment};
+
+/// When and where in the capture something happened.
+#[derive(Debug, Clone, Copy)]
+pub struct At {
+    /// Time of capture.
+    pub time_ns: i64,
+    /// Frame number.
+    pub frame: u64,
+}
+
+/// What a segment did to a flow: the part of an event that the flow knows.
+#[derive(Debug, Clone, Copy)]
+pub struct Effect {
+    /// See [`Kind`].
+    pub kind: Kind,
+    /// See [`super::event::Event`].
+    pub sequence: i64,
+    /// Payload.
+    pub length: i64,
+    /// Acknowledged.
+    pub acknowledged: i64,
+    /// Window.
+    pub window_bytes: i64,
+    /// RTT measured.
+    pub rtt_ns: i64,
+}
+
+/// Sums over the life of a flow.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Segments from the sender, with or without payload.
+    pub packets: i64,
+    /// Payload, each byte once.
+    pub payload_bytes: i64,
+    /// Payload sent again.
+    pub retransmitted_bytes: i64,
+    /// Largest payload of one captured segment.
+    pub largest_bytes: i64,
+    /// Largest window advertised.
+    pub window_max_bytes: Option<i64>,
+    /// Most in flight.
+    pub in_flight_max_bytes: i64,
+    /// Cumulative acknowledgment progress.
+    pub acked_bytes: i64,
+    /// Acknowledgments that ever came.
+    pub acks: i64,
+    /// Acknowledged but not captured.
+    pub missed_bytes: i64,
+}
+
+/// One direction of a connection.
+#[derive(Debug)]
+pub struct Flow {
+    /// The data stream at the tap.
+    pub tap: Tap,
+    /// The way back to the sender.
+    pub way: Return,
+    /// The sender's own view.
+    pub sender: Sender,
+    rounds: Rounds,
+    /// Sums.
+    pub totals: Totals,
+    window_at_tap: Option<i64>,
+    probed: bool,
+    last_ns: i64,
+    mss: i64,
+}
+
+impl Flow {
+    /// A flow of a stream that began at `at`.
+    #[must_use]
+    pub fn new(stream: u32, direction: u8, at: At) -> Self {
+        Self {
+            tap: Tap::default(),
+            way: Return::default(),
+            sender: Sender::default(),
+            rounds: Rounds::new(stream, direction, at.time_ns, at.frame),
+            totals: Totals::default(),
+            window_at_tap: None,
+            probed: false,
+            last_ns: at.time_ns,
+            mss: 1448,
+        }
+    }
+
+    /// The largest payload a packet of this flow may carry.
+    pub fn set_mss(&mut self, mss: i64) {
+        self.mss = mss.max(1);
+        self.rounds.set_mss(self.mss);
+    }
+
+    /// The largest payload a packet of this flow may carry.
+    #[must_use]
+    pub fn mss(&self) -> i64 {
+        self.mss
+    }
+
+    /// Least RTT of the whole path.
+    #[must_use]
+    pub fn rtt_min_ns(&self) -> Option<i64> {
+        self.rounds.floor_ns()
+    }
+
+    /// The handshake passed the tap: the round trips from here to either end.
+    pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64, at: At) {
+        self.way.handshake(sender_ns, receiver_ns);
+        self.tap.rtt_min_ns = Some(receiver_ns.max(0));
+        let sent_ns = at.time_ns - sender_ns - receiver_ns;
+        let sample = Sample {
+            sent_ns,
+            rtt_ns: sender_ns + receiver_ns,
+            round: self.rounds.number(),
+            maybe_delayed: false,
+        };
+        self.rounds.measured(sample, at.time_ns);
+        self.shift();
+    }
+
+    fn shift(&mut self) {
+        let shift_ns = if self.way.direct() { 0 } else { self.way.least_ns().unwrap_or(0) / 2 };
+        self.rounds.set_shift(shift_ns);
+    }
+
+    /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
+    fn catch_up(&mut self, at: At, echo: Option<u32>) {
+        if at.time_ns < self.last_ns {
+            self.rounds.note(|row| row.backwards += 1);
+        }
+        self.last_ns = at.time_ns;
+        while let Some((time_ns, ack)) = self.way.arrived(at.time_ns, echo) {
+            self.deliver(&ack, time_ns, at.frame);
+        }
+    }
+
+    fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
+        self.rounds.advance(time_ns, &self.sender);
+        let (advanced, sacked) = self.sender.receive(ack);
+        if ack.echo_congestion {
+            self.rounds.note(|row| row.congestion_echoes += 1);
+        }
+        self.rounds.received(time_ns, frame, advanced, sacked, &self.sender);
+    }
+
+    /// A segment from the sender that occupies sequence space, or probes, or resets.
+    pub fn segment(&mut self, segment: &Segment, at: At, copy: bool, out: impl FnMut(Round)) -> Effect {
+        let echo = segment
+            .options
+            .timestamps
+            .filter(|_| segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST))
+            .map(|(_, echo)| echo);
+        self.catch_up(at, echo);
+        if let Some(echo) = echo {
+            self.way.echoed(echo, at.time_ns);
+            self.shift();
+        }
+        let length = i64::from(segment.payload_bytes);
+        if copy {
+            let sequence = self.tap.space.relative(segment.sequence);
+            return self.effect(Kind::Duplicate, sequence, length);
+        }
+        let carries = length > 0;
+        if carries {
+            self.rounds.before_send(at.time_ns, at.frame, &self.sender);
+        }
+        let open = self.window_at_tap != Some(0);
+        let arrival = self.tap.segment(segment, at.time_ns, open, self.rounds.number());
+        let effect = self.effect(arrival.kind, arrival.start, length);
+        if matches!(arrival.kind, Kind::Rst | Kind::KeepAlive | Kind::ZeroWindowProbe) {
+            self.probed = arrival.kind != Kind::Rst;
+            return effect;
+        }
+        self.probed = false;
+        let fresh = arrival.new_bytes;
+        let resent = arrival.kind == Kind::Retransmission;
+        self.sender.send(arrival.start, arrival.end, resent);
+        if carries {
+            self.totals.payload_bytes += fresh;
+            // Bytes that were lost before the tap were sent before, too.
+            let again = if resent { length } else { 0 };
+            self.totals.retransmitted_bytes += again;
+            self.totals.largest_bytes = self.totals.largest_bytes.max(length);
+            self.totals.in_flight_max_bytes =
+                self.totals.in_flight_max_bytes.max(self.sender.in_flight());
+            self.rounds.advance(at.time_ns, &self.sender);
+            self.rounds.sent(at.time_ns, at.frame, length, length - again, &self.sender);
+            self.rounds.note(|row| {
+                row.reordered += i64::from(arrival.kind == Kind::Reordered);
+                row.congestion_marks += i64::from(segment.ecn == 3);
+            });
+        }
+        self.finished(out);
+        self.effect(arrival.kind, arrival.start, length)
+    }
+
+    fn effect(&self, kind: Kind, sequence: i64, length: i64) -> Effect {
+        Effect {
+            kind,
+            sequence,
+            length,
+            acknowledged: self.sender.una().unwrap_or(NULL),
+            window_bytes: self.sender.window().unwrap_or(NULL),
+            rtt_ns: NULL,
+        }
+    }
+
+    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `pure`: nothing but
+    /// an acknowledgment.
+    pub fn acknowledge(
+        &mut self,
+        segment: &Segment,
+        window: Option<i64>,
+        at: At,
+        pure: bool,
+        copy: bool,
+        out: impl FnMut(Round),
+    ) -> Effect {
+        self.catch_up(at, None);
+        let ack = self.tap.space.relative(segment.acknowledgment);
+        let mut effect = Effect {
+            kind: Kind::Ack,
+            sequence: NULL,
+            length: NULL,
+            acknowledged: ack,
+            window_bytes: window.unwrap_or(NULL),
+            rtt_ns: NULL,
+        };
+        if segment.flags.has(Flags::RST) {
+            effect.kind = Kind::Rst; // its acknowledgment number is no promise
+            return effect;
+        }
+        if copy {
+            effect.kind = Kind::Duplicate;
+            return effect;
+        }
+        let mut told = Ack {
+            ack,
+            window,
+            blocks: [(0, 0); 4],
+            count: 0,
+            echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
+        };
+        for (start, end) in self.blocks(segment, ack) {
+            told.blocks[told.count] = (start, end);
+            told.count += 1;
+        }
+        let una = self.tap.una();
+        let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
+        let options = segment.options.timestamps;
+        let seen = self.tap.acknowledge(ack, told.blocks(), options.map(|(_, echo)| echo), at.time_ns);
+        effect.kind = if window == Some(0) && !segment.flags.has(Flags::SYN) {
+            Kind::ZeroWindow
+        } else if !pure || una != Some(ack) {
+            Kind::Ack
+        } else if self.probed && window == self.window_at_tap {
+            Kind::KeepAliveAck
+        } else if outstanding && (window == self.window_at_tap || segment.options.sack_blocks > 0) {
+            Kind::DuplicateAck
+        } else if window != self.window_at_tap {
+            Kind::WindowUpdate
+        } else {
+            Kind::Ack
+        };
+        self.probed = false;
+        self.window_at_tap = window;
+        self.totals.acks += 1;
+        self.totals.acked_bytes += seen.advanced;
+        self.totals.missed_bytes += seen.missed;
+        if let Some(window) = window.filter(|_| !segment.flags.has(Flags::SYN)) {
+            self.totals.window_max_bytes =
+                Some(self.totals.window_max_bytes.map_or(window, |most| most.max(window)));
+        }
+        self.rounds.note(|row| {
+            row.missed_bytes += seen.missed;
+            row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
+        });
+        self.way.pass(told, options.map(|(value, _)| value), at.time_ns);
+        if let Some(mut sample) = seen.sample {
+            if !sample.maybe_delayed {
+                self.way.receiver_side(sample.rtt_ns);
+            }
+            sample.rtt_ns += self.way.delay_ns();
+            effect.rtt_ns = sample.rtt_ns;
+            self.rounds.measured(sample, at.time_ns);
+        }
+        if self.way.direct() {
+            self.deliver(&told, at.time_ns, at.frame);
+        }
+        self.finished(out);
+        effect
+    }
+
+    /// SACK blocks, relative. A first block below the acknowledgment or inside the second reports a duplicate
+    /// (D-SACK, RFC 2883 section 4) and is left out.
+    fn blocks(&self, segment: &Segment, ack: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let count = usize::from(segment.options.sack_blocks).min(4);
+        let mut blocks = [(0, 0); 4];
+        for (block, &(start, end)) in blocks.iter_mut().zip(&segment.options.sack[..count]) {
+            *block = (self.tap.space.relative(start), self.tap.space.relative(end));
+        }
+        let (first, second) = (blocks[0], blocks[1]);
+        let duplicate = count > 0
+            && (first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1));
+        let next = self.tap.next().unwrap_or(i64::MAX);
+        blocks
+            .into_iter()
+            .take(count)
+            .skip(usize::from(duplicate))
+            .filter(move |&(start, end)| start < end && start >= ack && end <= next)
+    }
+
+    fn finished(&mut self, out: impl FnMut(Round)) {
+        let una = self.tap.una().unwrap_or(i64::MIN);
+        self.rounds.finished(una, out);
+    }
+
+    /// The stream ended with the packet `at`.
+    pub fn finish(&mut self, at: At, out: impl FnMut(Round)) {
+        while let Some((time_ns, ack)) = self.way.rest() {
+            self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
+        }
+        self.rounds.finish(at.time_ns, at.frame, &self.sender, out);
+    }
+}

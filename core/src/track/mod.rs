@@ -1,0 +1,20 @@
+//! # Track
+//! Segments to connections: sequence space, scoreboard, window, RTT, rounds. Takes decoded segments and does not care
+//! who decoded them.
+
+mod connection;
+mod event;
+mod flow;
+mod ranges;
+mod round;
+mod sender;
+mod sequence;
+mod table;
+mod tap;
+mod vantage;
+
+pub use connection::{Connection, Rows, ScaleSource};
+pub use event::{Event, Kind, NULL};
+pub use flow::{At, Totals};
+pub use round::Round;
+pub use table::{Table, Wanted};

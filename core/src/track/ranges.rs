@@ -1,0 +1,140 @@
+//! # Ranges
+//! A small sorted set of disjoint byte ranges: the SACK scoreboard, the holes a tap saw, what was sent again.
+
+/// Disjoint, sorted, non-empty half-open ranges of relative sequence numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ranges {
+    ranges: Vec<(i64, i64)>,
+}
+
+impl Ranges {
+    /// More ranges than this and the lowest two are merged: hostile input must not grow the set without bound.
+    const MOST: usize = 1024;
+
+    /// Nothing in the set?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Sum of the lengths.
+    #[must_use]
+    pub fn bytes(&self) -> i64 {
+        self.ranges.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// End of the highest range.
+    #[must_use]
+    pub fn end(&self) -> Option<i64> {
+        self.ranges.last().map(|&(_, end)| end)
+    }
+
+    /// Adds `start..end`; says how many bytes were not yet in the set.
+    pub fn add(&mut self, start: i64, end: i64) -> i64 {
+        if start >= end {
+            return 0;
+        }
+        let before = self.covered(start, end);
+        // The first range that touches or follows `start`, and the first that lies clear of `end`.
+        let first = self.ranges.partition_point(|&(_, e)| e < start);
+        let last = self.ranges.partition_point(|&(s, _)| s <= end);
+        let merged = self.ranges[first..last]
+            .iter()
+            .fold((start, end), |(a, b), &(s, e)| (a.min(s), b.max(e)));
+        self.ranges.splice(first..last, [merged]);
+        if self.ranges.len() > Self::MOST {
+            let (start, _) = self.ranges.remove(0);
+            if let Some(lowest) = self.ranges.first_mut() {
+                lowest.0 = start;
+            }
+        }
+        end - start - before
+    }
+
+    /// Removes `start..end`; says how many bytes were in the set.
+    pub fn remove(&mut self, start: i64, end: i64) -> i64 {
+        if start >= end || self.ranges.is_empty() {
+            return 0;
+        }
+        let gone = self.covered(start, end);
+        if gone == 0 {
+            return 0;
+        }
+        let first = self.ranges.partition_point(|&(_, e)| e <= start);
+        let last = self.ranges.partition_point(|&(s, _)| s < end);
+        let left = (self.ranges[first].0, start);
+        let right = (end, self.ranges[last - 1].1);
+        let rest = [left, right].into_iter().filter(|(s, e)| s < e);
+        self.ranges.splice(first..last, rest);
+        gone
+    }
+
+    /// Forgets everything below `edge`.
+    pub fn trim(&mut self, edge: i64) {
+        if self.ranges.first().is_some_and(|&(start, _)| start < edge) {
+            self.remove(i64::MIN, edge);
+        }
+    }
+
+    /// How many bytes of `start..end` are in the set.
+    #[must_use]
+    pub fn covered(&self, start: i64, end: i64) -> i64 {
+        let first = self.ranges.partition_point(|&(_, e)| e <= start);
+        self.ranges[first..]
+            .iter()
+            .take_while(|(s, _)| *s < end)
+            .map(|(s, e)| e.min(&end) - s.max(&start))
+            .sum()
+    }
+
+    /// The ranges, lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        self.ranges.iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn touching_ranges_become_one() {
+        let mut set = Ranges::default();
+        assert_eq!(set.add(0, 10), 10);
+        assert_eq!(set.add(10, 20), 10);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [(0, 20)]);
+    }
+
+    #[test]
+    fn removing_from_the_middle_splits() {
+        let mut set = Ranges::default();
+        set.add(0, 30);
+        assert_eq!(set.remove(10, 20), 10);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [(0, 10), (20, 30)]);
+    }
+
+    proptest! {
+        // The oracle is a plain set of bytes.
+        #[test]
+        fn behaves_as_a_set(steps in prop::collection::vec((0i64..60, 0i64..20, any::<bool>()), 0..40)) {
+            let mut set = Ranges::default();
+            let mut bytes = BTreeSet::new();
+            for (start, length, add) in steps {
+                let span = start..start + length;
+                let inside = span.clone().filter(|b| bytes.contains(b)).count() as i64;
+                prop_assert_eq!(set.covered(start, start + length), inside);
+                if add {
+                    prop_assert_eq!(set.add(start, start + length), length - inside);
+                    bytes.extend(span);
+                } else {
+                    prop_assert_eq!(set.remove(start, start + length), inside);
+                    span.for_each(|b| { bytes.remove(&b); });
+                }
+                prop_assert_eq!(set.bytes(), bytes.len() as i64);
+                prop_assert!(set.iter().all(|(s, e)| s < e));
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! # Sender
+//! The state of the sending TCP as it knew it itself: what is in flight, and what the window still allows.
+
+use super::ranges::Ranges;
+
+/// An acknowledgment as the sender receives it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ack {
+    /// Cumulative, relative.
+    pub ack: i64,
+    /// Window advertised, scaled; `None` where the scale is unknown.
+    pub window: Option<i64>,
+    /// SACK blocks, relative, without D-SACK.
+    pub blocks: [(i64, i64); 4],
+    /// How many blocks count.
+    pub count: usize,
+    /// ECN echo set.
+    pub echo_congestion: bool,
+}
+
+impl Ack {
+    /// The SACK blocks.
+    #[must_use]
+    pub fn blocks(&self) -> &[(i64, i64)] {
+        &self.blocks[..self.count]
+    }
+}
+
+/// SND.NXT, SND.UNA, the window's right edge and the scoreboard (RFC 9293 section 3.3.1, RFC 6675).
+#[derive(Debug, Default)]
+pub struct Sender {
+    next: Option<i64>,
+    una: Option<i64>,
+    edge: Option<i64>,
+    window: Option<i64>,
+    sacked: Ranges,
+    resent: Ranges,
+}
+
+impl Sender {
+    /// SND.NXT.
+    #[must_use]
+    pub fn next(&self) -> Option<i64> {
+        self.next
+    }
+
+    /// SND.UNA.
+    #[must_use]
+    pub fn una(&self) -> Option<i64> {
+        self.una
+    }
+
+    /// The window last advertised.
+    #[must_use]
+    pub fn window(&self) -> Option<i64> {
+        self.window
+    }
+
+    /// SND.NXT - SND.UNA: what flow control sees.
+    #[must_use]
+    pub fn in_flight(&self) -> i64 {
+        match (self.next, self.una) {
+            (Some(next), Some(una)) => (next - una).max(0),
+            _ => 0,
+        }
+    }
+
+    /// What congestion control sees (RFC 6675 section 4, SetPipe): in flight, less SACKed, less presumed lost (three
+    /// segments SACKed above it), plus sent again and not yet acknowledged.
+    #[must_use]
+    pub fn pipe(&self, mss: i64) -> i64 {
+        let flight = self.in_flight();
+        if self.sacked.is_empty() && self.resent.is_empty() {
+            return flight;
+        }
+        let una = self.una.unwrap_or_default();
+        let lost_below = self.sacked.end().map_or(una, |end| (end - 3 * mss).max(una));
+        let lost = lost_below - una - self.sacked.covered(una, lost_below);
+        (flight - self.sacked.bytes() - lost + self.resent.bytes()).max(0)
+    }
+
+    /// How much more the window allows; `None` where the window is unknown. The right edge never moves back here:
+    /// a receiver should not shrink its window (RFC 9293 section 3.8.6).
+    #[must_use]
+    pub fn usable(&self) -> Option<i64> {
+        Some((self.edge? - self.next?).max(0))
+    }
+
+    /// Sends `start..end`; `resent` when it went out before.
+    pub fn send(&mut self, start: i64, end: i64, resent: bool) {
+        let next = *self.next.get_or_insert(start);
+        self.next = Some(next.max(end));
+        if resent {
+            let una = self.una.unwrap_or(start);
+            self.resent.add(start.max(una), end);
+        }
+    }
+
+    /// Receives an acknowledgment; says how far SND.UNA moved and how much SACK reported anew.
+    pub fn receive(&mut self, ack: &Ack) -> (i64, i64) {
+        let una = *self.una.get_or_insert(ack.ack);
+        let advanced = (ack.ack - una).max(0);
+        self.una = Some(una.max(ack.ack));
+        self.next = Some(self.next.map_or(ack.ack, |next| next.max(ack.ack)));
+        if let Some(window) = ack.window {
+            if ack.ack >= una {
+                self.window = Some(window);
+            }
+            let edge = ack.ack + window;
+            self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+        }
+        if advanced > 0 {
+            self.sacked.trim(ack.ack);
+            self.resent.trim(ack.ack);
+        }
+        let mut sacked = 0;
+        for &(start, end) in ack.blocks() {
+            sacked += self.sacked.add(start.max(ack.ack), end);
+            self.resent.remove(start, end);
+        }
+        (advanced, sacked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(ack: i64, window: i64, blocks: &[(i64, i64)]) -> Ack {
+        let mut kept = [(0, 0); 4];
+        kept[..blocks.len()].copy_from_slice(blocks);
+        Ack {
+            ack,
+            window: Some(window),
+            blocks: kept,
+            count: blocks.len(),
+            echo_congestion: false,
+        }
+    }
+
+    fn sent(segments: i64) -> Sender {
+        let mut sender = Sender::default();
+        sender.receive(&ack(0, 100_000, &[]));
+        for i in 0..segments {
+            sender.send(i * 1000, (i + 1) * 1000, false);
+        }
+        sender
+    }
+
+    #[test]
+    fn the_window_binds_from_the_acknowledgment() {
+        let mut sender = sent(10);
+        sender.receive(&ack(4000, 6000, &[]));
+        assert_eq!(sender.in_flight(), 6000);
+        // Edge 100000 was promised before; a smaller window later must not take it back.
+        assert_eq!(sender.usable(), Some(90_000));
+        assert_eq!(sender.window(), Some(6000));
+    }
+
+    #[test]
+    fn pipe_leaves_out_sacked_and_lost_but_not_sent_again() {
+        let mut sender = sent(10);
+        // The first of ten is lost: five above it are SACKed, so it is presumed lost, with nothing else below them.
+        sender.receive(&ack(0, 100_000, &[(1000, 6000)]));
+        assert_eq!(sender.in_flight(), 10_000);
+        assert_eq!(sender.pipe(1000), 10_000 - 5000 - 1000);
+        sender.send(0, 1000, true);
+        assert_eq!(sender.pipe(1000), 10_000 - 5000);
+    }
+
+    #[test]
+    fn two_segments_above_a_hole_do_not_make_it_lost() {
+        let mut sender = sent(10);
+        sender.receive(&ack(0, 100_000, &[(1000, 3000)]));
+        assert_eq!(sender.pipe(1000), 10_000 - 2000);
+    }
+}

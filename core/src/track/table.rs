@@ -1,0 +1,85 @@
+//! # Table
+//! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
+
+use super::connection::{Connection, Rows};
+use super::flow::At;
+use crate::decode::{Endpoint, Segment};
+use std::collections::{HashMap, HashSet};
+
+/// Which connections' events are wanted.
+#[derive(Debug, Clone, Default)]
+pub enum Wanted {
+    /// No events.
+    #[default]
+    None,
+    /// Every stream's.
+    All,
+    /// These streams'.
+    Streams(HashSet<u32>),
+}
+
+impl Wanted {
+    fn wants(&self, stream: u32) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Streams(streams) => streams.contains(&stream),
+        }
+    }
+}
+
+/// All connections of a capture.
+#[derive(Debug, Default)]
+pub struct Table {
+    by_ends: HashMap<(Endpoint, Endpoint), usize>,
+    connections: Vec<Connection>,
+    wanted: Wanted,
+    /// Rows made so far and not yet taken.
+    pub rows: Rows,
+}
+
+impl Table {
+    /// A table that makes the events wanted.
+    #[must_use]
+    pub fn new(wanted: Wanted) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    /// Takes the next segment of the capture.
+    pub fn segment(&mut self, segment: &Segment, at: At) {
+        let ends = if segment.source <= segment.destination {
+            (segment.source, segment.destination)
+        } else {
+            (segment.destination, segment.source)
+        };
+        let known = self.by_ends.get(&ends).copied();
+        let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
+            Some(index) => index,
+            None => {
+                if let Some(before) = known {
+                    self.connections[before].finish(&mut self.rows);
+                }
+                let index = self.connections.len();
+                let number = u32::try_from(index).unwrap_or(u32::MAX);
+                let wanted = self.wanted.wants(number);
+                self.connections.push(Connection::new(number, segment, at, wanted));
+                self.by_ends.insert(ends, index);
+                index
+            }
+        };
+        self.connections[index].segment(segment, at, &mut self.rows);
+    }
+
+    /// The capture ended.
+    pub fn finish(&mut self) {
+        for connection in &mut self.connections {
+            connection.finish(&mut self.rows);
+        }
+    }
+
+    /// The connections, by stream number.
+    #[must_use]
+    pub fn connections(&self) -> &[Connection] {
+        &self.connections
+    }
+}

@@ -1,0 +1,369 @@
+//! # Tap
+//! One direction of data as the tap saw it: what is new, sent again, overtaken or copied, and what each
+//! acknowledgment measured.
+
+use super::event::Kind;
+use super::ranges::Ranges;
+use super::sequence::Space;
+use crate::decode::{Flags, Segment};
+use std::collections::VecDeque;
+
+/// A stretch of sequence space as it passed the tap, until it is acknowledged.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    start: i64,
+    end: i64,
+    first_ns: i64,
+    first_value: Option<u32>,
+    last_ns: i64,
+    last_value: Option<u32>,
+    resent: bool,
+    sacked: bool,
+    round: u32,
+}
+
+/// One RTT measurement, from the tap to the receiver and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When the segment passed the tap.
+    pub sent_ns: i64,
+    /// Until its acknowledgment passed the tap.
+    pub rtt_ns: i64,
+    /// Round in which the segment was sent.
+    pub round: u32,
+    /// A lone segment answered late: the delayed-ACK timer (RFC 9293 section 3.8.6.3) may be in it.
+    pub maybe_delayed: bool,
+}
+
+/// What a segment was to the data stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// What to call it.
+    pub kind: Kind,
+    /// First relative sequence number.
+    pub start: i64,
+    /// One past the last, SYN and FIN counted.
+    pub end: i64,
+    /// Payload not seen before.
+    pub new_bytes: i64,
+}
+
+/// What an acknowledgment was to the data stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Acknowledged {
+    /// Cumulative, relative.
+    pub ack: i64,
+    /// How far SND.UNA moved at the tap.
+    pub advanced: i64,
+    /// Bytes newly reported by SACK.
+    pub sacked: i64,
+    /// Acknowledged without having passed the tap: the capture lost them, or the path goes another way.
+    pub missed: i64,
+    /// The measurement, if this acknowledgment allows one.
+    pub sample: Option<Sample>,
+}
+
+/// Enough of a packet to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Print {
+    identification: Option<u16>,
+    sequence: u32,
+    acknowledgment: u32,
+    payload_bytes: u32,
+    checksum: u16,
+    flags: u8,
+}
+
+/// The data stream of one direction at the tap.
+#[derive(Debug, Default)]
+pub struct Tap {
+    /// Sequence space of the direction.
+    pub space: Space,
+    next: Option<i64>,
+    una: Option<i64>,
+    records: VecDeque<Record>,
+    /// Below `next`, never seen.
+    holes: Ranges,
+    sacked: Ranges,
+    /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
+    frontier: Option<(Option<u16>, Option<u32>)>,
+    recent: [Option<(i64, Print)>; 4],
+    slot: usize,
+    /// Least RTT seen here, delayed acknowledgments left out.
+    pub rtt_min_ns: Option<i64>,
+}
+
+impl Tap {
+    /// Copies of one packet in a capture lie this close together.
+    const COPY_NS: i64 = 1_000_000;
+    /// A lone segment answered this much later than the least RTT may have met the delayed-ACK timer, which is 40 ms
+    /// on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
+    const DELAYED_ACK_NS: i64 = 25_000_000;
+    /// Reordering without other evidence: as Wireshark, 3 ms when no RTT is known.
+    const REORDER_NS: i64 = 3_000_000;
+    /// More unacknowledged records than this are not a live stream (a one-sided capture): the oldest go.
+    const MOST_RECORDS: usize = 1 << 17;
+
+    /// SND.NXT at the tap.
+    #[must_use]
+    pub fn next(&self) -> Option<i64> {
+        self.next
+    }
+
+    /// SND.UNA at the tap.
+    #[must_use]
+    pub fn una(&self) -> Option<i64> {
+        self.una
+    }
+
+    /// SND.NXT - SND.UNA at the tap.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<i64> {
+        Some((self.next? - self.una?).max(0))
+    }
+
+    /// The same packet a moment ago? Port mirroring in both directions and captures on any interface show this.
+    pub fn is_copy(&mut self, segment: &Segment, time_ns: i64) -> bool {
+        let print = Print {
+            identification: segment.identification,
+            sequence: segment.sequence,
+            acknowledgment: segment.acknowledgment,
+            payload_bytes: segment.payload_bytes,
+            checksum: segment.checksum,
+            flags: segment.flags.0,
+        };
+        let near = self.recent.iter().flatten().any(|(seen_ns, seen)| {
+            *seen == print && (time_ns - seen_ns).abs() < Self::COPY_NS
+        });
+        // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
+        // acknowledgments may well be two packets, two equal data segments within a millisecond hardly.
+        let tells = segment.identification.is_some_and(|id| id != 0);
+        let copy = near && (tells || segment.payload_bytes > 0);
+        self.recent[self.slot] = Some((time_ns, print));
+        self.slot = (self.slot + 1) % self.recent.len();
+        copy
+    }
+
+    /// A segment that occupies sequence space, or probes. `window_open` is false where the receiver's window is
+    /// known to be closed. Records it for the round given.
+    pub fn segment(
+        &mut self,
+        segment: &Segment,
+        time_ns: i64,
+        window_open: bool,
+        round: u32,
+    ) -> Arrival {
+        let flags = segment.flags;
+        let syn = i64::from(flags.has(Flags::SYN));
+        let fin = i64::from(flags.has(Flags::FIN));
+        let length = i64::from(segment.payload_bytes);
+        let start = self.space.relative(segment.sequence);
+        let end = start + length + syn + fin;
+        let value = segment.options.timestamps.map(|(value, _)| value);
+        let next = *self.next.get_or_insert(start);
+        let acked = self.una.is_some_and(|una| una >= next);
+        let whole = |kind| Arrival { kind, start, end, new_bytes: length };
+        if flags.has(Flags::RST) {
+            return Arrival { new_bytes: 0, ..whole(Kind::Rst) };
+        }
+        let control = syn + fin > 0;
+        if !control && length <= 1 && acked {
+            if start == next - 1 {
+                let kind = if window_open { Kind::KeepAlive } else { Kind::ZeroWindowProbe };
+                return Arrival { new_bytes: 0, ..whole(kind) };
+            }
+            if start == next && length == 1 && !window_open {
+                // Not counted as sent unless it is acknowledged: the receiver may well drop it.
+                return Arrival { new_bytes: 0, ..whole(Kind::ZeroWindowProbe) };
+            }
+        }
+        if start >= next {
+            if start > next {
+                self.holes.add(next, start);
+            }
+            self.record(start, end, time_ns, value, round);
+            self.next = Some(end);
+            self.space.advance(end);
+            self.frontier = Some((segment.identification, value));
+            let kind = match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+                (true, true) => Kind::SynAck,
+                (true, false) => Kind::Syn,
+                _ if length == 0 => Kind::Fin,
+                _ => Kind::Data,
+            };
+            return whole(kind);
+        }
+        let unseen = self.holes.covered(start, end.min(next)) + (end - next).max(0);
+        let overtaken = unseen == end - start && end <= next && self.overtaken(segment, time_ns);
+        self.holes.remove(start, end);
+        if end > next {
+            self.record(next, end, time_ns, value, round);
+            self.next = Some(end);
+            self.space.advance(end);
+        }
+        self.mark_resent(start, end, time_ns, value);
+        let kind = match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+            (true, true) => Kind::SynAck,
+            (true, false) => Kind::Syn,
+            _ if overtaken => Kind::Reordered,
+            _ => Kind::Retransmission,
+        };
+        Arrival { kind, start, end, new_bytes: unseen.min(length) }
+    }
+
+    /// Was a segment that fills a hole sent before those that passed it? By IP identification where the sender counts
+    /// it up, by TSval (a retransmission carries a later clock, RFC 7323 section 3), else by time.
+    fn overtaken(&self, segment: &Segment, time_ns: i64) -> bool {
+        let (identification, value) = self.frontier.unwrap_or_default();
+        if let (Some(newest), Some(this)) = (identification, segment.identification)
+            && newest != 0
+            && this != 0
+        {
+            let behind = newest.wrapping_sub(this);
+            if (1..=1000).contains(&behind) {
+                return true;
+            }
+            if (1..=1000).contains(&this.wrapping_sub(newest)) {
+                return false;
+            }
+        }
+        if let (Some(newest), Some((this, _))) = (value, segment.options.timestamps)
+            && newest != this
+        {
+            return newest.wrapping_sub(this) < 1 << 31;
+        }
+        let patience = self.rtt_min_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
+        let start = self.space.relative(segment.sequence);
+        let passed = self.records.partition_point(|r| r.start < start);
+        self.records.get(passed).is_some_and(|r| time_ns - r.first_ns < patience)
+    }
+
+    fn record(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
+        if self.records.len() >= Self::MOST_RECORDS {
+            self.records.pop_front();
+        }
+        self.records.push_back(Record {
+            start,
+            end,
+            first_ns: time_ns,
+            first_value: value,
+            last_ns: time_ns,
+            last_value: value,
+            resent: false,
+            sacked: false,
+            round,
+        });
+    }
+
+    fn mark_resent(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>) {
+        let first = self.records.partition_point(|r| r.end <= start);
+        for record in self.records.range_mut(first..).take_while(|r| r.start < end) {
+            record.resent = true;
+            record.last_ns = time_ns;
+            record.last_value = value;
+        }
+    }
+
+    /// An acknowledgment with its SACK blocks, relative; D-SACK blocks are left out (RFC 2883 section 4).
+    pub fn acknowledge(
+        &mut self,
+        ack: i64,
+        blocks: &[(i64, i64)],
+        echo: Option<u32>,
+        time_ns: i64,
+    ) -> Acknowledged {
+        let una = *self.una.get_or_insert(ack);
+        let next = *self.next.get_or_insert(ack);
+        let mut missed = 0;
+        if ack > next {
+            missed = ack - next;
+            self.next = Some(ack);
+            self.space.advance(ack);
+        }
+        let advanced = (ack - una).max(0);
+        let mut sample = None;
+        if advanced > 0 {
+            self.una = Some(ack);
+            missed += self.holes.covered(una, ack);
+            self.holes.trim(ack);
+            self.sacked.trim(ack);
+            sample = self.cumulative(ack, echo, time_ns);
+        }
+        let mut newly = 0;
+        for &(start, end) in blocks {
+            let fresh = self.sacked.add(start.max(ack), end);
+            newly += fresh;
+            if fresh > 0
+                && let Some(measured) = self.selective(start, end, time_ns)
+                && sample.is_none()
+            {
+                sample = Some(measured);
+            }
+        }
+        if let Some(Sample { rtt_ns, maybe_delayed: false, .. }) = sample {
+            self.rtt_min_ns = Some(self.rtt_min_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
+        }
+        Acknowledged { ack, advanced, sacked: newly, missed, sample }
+    }
+
+    /// Takes acknowledged records off. Karn's rule (RFC 6298 section 3) as tcptrace refines it: the acknowledgment
+    /// ends at a segment's end, the segment went out once, and nothing it covers went out after it. With timestamps
+    /// the echo says which copy was acknowledged, so a segment sent twice still measures.
+    fn cumulative(&mut self, ack: i64, echo: Option<u32>, time_ns: i64) -> Option<Sample> {
+        let mut last = None;
+        let mut popped = 0;
+        let mut latest_ns = i64::MIN;
+        while let Some(record) = self.records.front() {
+            if record.end > ack {
+                break;
+            }
+            if !record.sacked {
+                latest_ns = latest_ns.max(record.last_ns);
+                last = Some(*record);
+            }
+            popped += 1;
+            self.records.pop_front();
+        }
+        let record = last.filter(|r| r.end == ack)?;
+        let sent_ns = if !record.resent {
+            (latest_ns <= record.first_ns).then_some(record.first_ns)?
+        } else if record.first_value != record.last_value && echo.is_some() {
+            if echo == record.first_value {
+                record.first_ns
+            } else if echo == record.last_value {
+                record.last_ns
+            } else {
+                return None;
+            }
+        } else {
+            return None;
+        };
+        let rtt_ns = time_ns - sent_ns;
+        if rtt_ns < 0 {
+            return None; // the capture shows the answer before the question
+        }
+        let lone = popped == 1 && self.records.is_empty();
+        let late = self.rtt_min_ns.is_some_and(|least| rtt_ns > least + Self::DELAYED_ACK_NS);
+        Some(Sample { sent_ns, rtt_ns, round: record.round, maybe_delayed: lone && late })
+    }
+
+    /// Marks what a SACK block covers; measures on the youngest segment in it that went out once.
+    fn selective(&mut self, start: i64, end: i64, time_ns: i64) -> Option<Sample> {
+        let first = self.records.partition_point(|r| r.start < start);
+        let mut youngest: Option<Record> = None;
+        for record in self.records.range_mut(first..).take_while(|r| r.end <= end) {
+            if !record.sacked && !record.resent {
+                youngest = Some(*record);
+            }
+            record.sacked = true;
+        }
+        let record = youngest?;
+        let rtt_ns = time_ns - record.first_ns;
+        (rtt_ns >= 0).then_some(Sample {
+            sent_ns: record.first_ns,
+            rtt_ns,
+            round: record.round,
+            maybe_delayed: false,
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! # Vantage
+//! How far the tap is from the sender, and so when the sender had what passed the tap on its way to it.
+
+use super::sender::Ack;
+use std::collections::VecDeque;
+
+/// An acknowledgment on its way from the tap to the sender.
+#[derive(Debug)]
+struct Travelling {
+    passed_ns: i64,
+    value: Option<u32>,
+    ack: Ack,
+}
+
+/// The way from the tap to the sender and back: its length, and the acknowledgments that are on it.
+///
+/// The length is the time from SYN-ACK to ACK (or SYN to SYN-ACK when the server sends), and with timestamps the time
+/// from an acknowledgment to the first segment that echoes its TSval (RFC 7323 section 3; as pping measures), which
+/// follows a queue between sender and tap.
+#[derive(Debug, Default)]
+pub struct Return {
+    handshake_ns: Option<i64>,
+    receiver_ns: Option<i64>,
+    /// Least echo delay in the bucket being filled and in the one before.
+    buckets: [Option<i64>; 2],
+    bucket_end_ns: i64,
+    least_ns: Option<i64>,
+    /// First acknowledgment with a TSval, whose echo is awaited.
+    probe: Option<(u32, i64)>,
+    last_value: Option<u32>,
+    travelling: VecDeque<Travelling>,
+    direct: Option<bool>,
+}
+
+impl Return {
+    /// Minima are kept over one to two of these: a few round trips of most paths.
+    const BUCKET_NS: i64 = 100_000_000;
+    /// Nearer than this share of the round trip the tap is taken to be at the sender.
+    const NEAR: f64 = 0.15;
+    /// Round trips below this are too short to tell near from far.
+    const SHORT_NS: i64 = 500_000;
+    /// An acknowledgment that no segment ever echoes must not be held for ever.
+    const MOST: usize = 1 << 16;
+
+    /// What the handshake shows: the round trip from the tap to the sender, and to the receiver.
+    pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64) {
+        self.handshake_ns = Some(sender_ns.max(0));
+        self.receiver_ns = Some(receiver_ns.max(0));
+        self.decide();
+    }
+
+    /// The least round trip from the tap to the receiver, where no handshake showed it.
+    pub fn receiver_side(&mut self, rtt_ns: i64) {
+        if self.handshake_ns.is_none() {
+            self.receiver_ns = Some(self.receiver_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
+            self.decide();
+        }
+    }
+
+    fn decide(&mut self) {
+        let (Some(sender), Some(receiver)) = (self.handshake_ns.or(self.least_ns), self.receiver_ns)
+        else {
+            return;
+        };
+        let total = sender + receiver;
+        #[allow(clippy::cast_precision_loss)]
+        let near = (sender as f64) < Self::NEAR * total as f64;
+        self.direct = Some(near || total < Self::SHORT_NS);
+    }
+
+    /// Is what passes the tap what the sender has? `true` while nothing says otherwise.
+    #[must_use]
+    pub fn direct(&self) -> bool {
+        self.direct.unwrap_or(true)
+    }
+
+    /// Least round trip from the tap to the sender and back.
+    #[must_use]
+    pub fn least_ns(&self) -> Option<i64> {
+        match (self.handshake_ns, self.least_ns) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Least round trip from the tap to the receiver and back.
+    #[must_use]
+    pub fn receiver_ns(&self) -> Option<i64> {
+        self.receiver_ns
+    }
+
+    /// The round trip to the sender now: 0 at the sender.
+    #[must_use]
+    pub fn delay_ns(&self) -> i64 {
+        if self.direct() {
+            return 0;
+        }
+        let recent = match self.buckets {
+            [Some(a), Some(b)] => Some(a.min(b)),
+            [a, b] => a.or(b),
+        };
+        recent.or(self.handshake_ns).unwrap_or_default()
+    }
+
+    /// An acknowledgment passes the tap on its way to the sender; where that is not here, it travels.
+    pub fn pass(&mut self, ack: Ack, value: Option<u32>, passed_ns: i64) {
+        if let Some(value) = value {
+            if self.probe.is_none() && self.last_value != Some(value) {
+                self.probe = Some((value, passed_ns));
+            }
+            self.last_value = Some(value);
+        }
+        if self.direct() {
+            return;
+        }
+        if self.travelling.len() >= Self::MOST {
+            self.travelling.pop_front();
+        }
+        self.travelling.push_back(Travelling { passed_ns, value, ack });
+    }
+
+    /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures.
+    pub fn echoed(&mut self, echo: u32, time_ns: i64) {
+        let Some((value, passed_ns)) = self.probe else { return };
+        if echo == value {
+            self.measured((time_ns - passed_ns).max(0), time_ns);
+        }
+        if echo.wrapping_sub(value) < 1 << 31 {
+            self.probe = None;
+        }
+    }
+
+    fn measured(&mut self, delay_ns: i64, time_ns: i64) {
+        if time_ns >= self.bucket_end_ns {
+            self.buckets = [None, self.buckets[0]];
+            self.bucket_end_ns = time_ns + Self::BUCKET_NS;
+        }
+        self.buckets[0] = Some(self.buckets[0].map_or(delay_ns, |least| least.min(delay_ns)));
+        self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+        if self.handshake_ns.is_none() {
+            self.decide();
+        }
+    }
+
+    /// The next acknowledgment that has reached the sender by `now_ns`, with the time it did so. `echo` is the TSecr of
+    /// a segment that passes now: it says exactly which acknowledgments its sender had; the clock decides among those
+    /// of the same TSval, and where there is none.
+    pub fn arrived(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
+        let first = self.travelling.front()?;
+        let due_ns = first.passed_ns + self.delay_ns();
+        let arrived = match (first.value, echo) {
+            (Some(value), Some(echo)) if value != echo => echo.wrapping_sub(value) < 1 << 31,
+            _ => due_ns <= now_ns,
+        };
+        if !arrived {
+            return None;
+        }
+        let first = self.travelling.pop_front()?;
+        Some((due_ns.min(now_ns), first.ack))
+    }
+
+    /// Whatever is still on its way, at the end of the stream.
+    pub fn rest(&mut self) -> Option<(i64, Ack)> {
+        let first = self.travelling.pop_front()?;
+        Some((first.passed_ns + self.delay_ns(), first.ack))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ack(ack: i64) -> Ack {
+        Ack { ack, window: None, blocks: [(0, 0); 4], count: 0, echo_congestion: false }
+    }
+
+    #[test]
+    fn a_tap_at_the_sender_is_direct() {
+        let mut way = Return::default();
+        way.handshake(50_000, 20_000_000);
+        assert!(way.direct());
+        assert_eq!(way.delay_ns(), 0);
+    }
+
+    #[test]
+    fn a_tap_at_the_receiver_delays_by_the_handshake() {
+        let mut way = Return::default();
+        way.handshake(20_000_000, 50_000);
+        assert!(!way.direct());
+        way.pass(ack(100), None, 1_000_000);
+        assert!(way.arrived(20_000_000, None).is_none());
+        let (time_ns, arrived) = way.arrived(21_000_000, None).expect("it is due");
+        assert_eq!((time_ns, arrived.ack), (21_000_000, 100));
+    }
+
+    #[test]
+    fn an_echo_says_what_the_sender_had() {
+        let mut way = Return::default();
+        way.handshake(20_000_000, 50_000);
+        way.pass(ack(100), Some(7), 0);
+        way.pass(ack(200), Some(8), 1_000_000);
+        // The clock alone would deliver both; the echo says the second had not come.
+        let echo = Some(7);
+        assert_eq!(way.arrived(30_000_000, echo).map(|(_, a)| a.ack), Some(100));
+        assert!(way.arrived(30_000_000, echo).is_none());
+        assert_eq!(way.arrived(30_000_001, Some(8)).map(|(_, a)| a.ack), Some(200));
+    }
+
+    #[test]
+    fn echoes_follow_a_growing_queue() {
+        let mut way = Return::default();
+        way.handshake(20_000_000, 50_000);
+        for i in 0..10u32 {
+            let passed_ns = i64::from(i) * 100_000_000;
+            way.pass(ack(i64::from(i)), Some(i), passed_ns);
+            way.echoed(i, passed_ns + 40_000_000);
+            while way.arrived(passed_ns + 40_000_000, Some(i)).is_some() {}
+        }
+        assert_eq!(way.delay_ns(), 40_000_000);
+        assert_eq!(way.least_ns(), Some(20_000_000));
+    }
+}

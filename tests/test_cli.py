@@ -1,0 +1,354 @@
+"""The command line as a user meets it: commands, formats, exit codes, one line for every error."""
+
+import csv
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from command_line_page import PAGE, with_help
+from small_transfer import ROUNDS, write_pcap
+
+import bdpcap
+from bdpcap.cli import app, main, output
+from bdpcap.limits import LIMITS
+
+TABLES = ("flows", "rtts", "events")
+COMMANDS = ("report", "info", *TABLES)
+
+
+@pytest.fixture(scope="module")
+def transfer(tmp_path_factory):
+    return write_pcap(tmp_path_factory.mktemp("captures") / "transfer.pcap")
+
+
+@pytest.fixture(scope="module")
+def damaged(transfer):
+    torn = transfer.with_name("damaged.pcap")
+    torn.write_bytes(transfer.read_bytes()[:-5])
+    return torn
+
+
+def run(*arguments, **how):
+    """Run the program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "bdpcap", *map(str, arguments)], capture_output=True, check=False, **how
+    )
+
+
+def same(left, right):
+    """Tell whether two values are one; JSON carries floats to 15 decimals."""
+    return np.isclose(left, right, rtol=1e-14, atol=1e-15) if isinstance(left, float) else left == right
+
+
+def table(name, transfer, format_, capsys, *more):
+    assert main([name, str(transfer), "--format", format_, *more]) == 0
+    return capsys.readouterr().out
+
+
+# help
+
+
+def test_the_commands_are_those_of_the_reference():
+    assert [command.name for command in app.registered_commands] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_works_everywhere(arguments, flag, capsys):
+    assert main([*arguments, flag]) == 0
+    said = capsys.readouterr().out
+    assert "Usage: bdpcap" in said
+    assert all(len(line) <= 80 for line in said.splitlines())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_says_what_it_does(name, capsys):
+    main([name, "-h"])
+    options = capsys.readouterr().out.partition("Options:\n")[2].rstrip().split("\n  -")
+    assert len(options) > 3
+    assert all(len(option.split(maxsplit=3)) > 2 for option in options)
+
+
+def test_the_reference_is_what_help_prints():
+    written = PAGE.read_text(encoding="utf-8")
+    assert with_help(written) == written, "run: python tests/command_line_page.py"
+    assert all(f"## bdpcap {name}\n" in written for name in COMMANDS)
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"bdpcap {bdpcap.__version__}\n"
+
+
+# formats
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_csv_json_and_lines_hold_the_same_rows(name, transfer, capsys):
+    rows = list(csv.DictReader(io.StringIO(table(name, transfer, "csv", capsys))))
+    document = json.loads(table(name, transfer, "json", capsys))
+    lines = [json.loads(line) for line in table(name, transfer, "jsonl", capsys).splitlines()]
+    assert (document["schema_version"], document["table"]) == (output.SCHEMA_VERSION, name)
+    assert document["rows"] == lines
+    assert len(rows) == len(lines) > 0
+    for row, line in zip(rows, lines, strict=True):
+        assert list(row) == list(line)
+        for column, value in line.items():
+            if value is None:
+                assert row[column] == ""
+            elif isinstance(value, str):
+                assert row[column] == value
+            elif isinstance(value, int):
+                assert row[column] in (str(value), f"{value}.0")
+            else:
+                assert float(row[column]) == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_parquet_holds_the_rows_of_the_table(name, transfer, tmp_path, capsys):
+    file = tmp_path / "rows.parquet"
+    assert main([name, str(transfer), "-o", str(file)]) == 0
+    query = duckdb.sql(f"SELECT * FROM '{file}'")  # noqa: S608  our own name
+    columns, rows = query.columns, query.fetchall()
+    lines = [json.loads(line) for line in table(name, transfer, "jsonl", capsys).splitlines()]
+    assert len(rows) == len(lines)
+    for row, line in zip(rows, lines, strict=True):
+        assert columns == list(line)
+        assert all(same(*pair) for pair in zip(row, line.values(), strict=True))
+
+
+def test_integers_beyond_double_precision_stay_exact(tmp_path):
+    time_ns = 2**62 + 1
+    frame = pd.DataFrame({"time_ns": pd.array([time_ns, None], dtype="Int64")})
+    for format_, shown in (("csv", f"{time_ns}\n"), ("jsonl", f'{{"time_ns":{time_ns}}}\n')):
+        file = tmp_path / format_
+        output.write("events", [frame], output.Format(format_), file, print)
+        assert shown in file.read_text()
+
+
+def test_a_table_in_pieces_is_written_as_one(tmp_path):
+    pieces = [pd.DataFrame({"a": values}) for values in ([1, 2], [], [3])]
+    for format_ in ("csv", "json", "jsonl", "parquet"):
+        output.write("events", pieces, output.Format(format_), tmp_path / format_, print)
+    assert (tmp_path / "csv").read_text() == "a\n1\n2\n3\n"
+    assert json.loads((tmp_path / "json").read_text())["rows"] == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert duckdb.read_parquet(str(tmp_path / "parquet")).fetchall() == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_csv_text_is_no_formula(start, tmp_path):
+    file = tmp_path / "rows.csv"
+    output.write(
+        "rtts", [pd.DataFrame({"evidence": [f"{start}cmd", "plain", None]})], output.Format.CSV, file, print
+    )
+    rows = list(csv.reader(file.read_text().splitlines()))
+    assert rows == [["evidence"], [f"'{start}cmd"], ["plain"], [""]]
+
+
+def test_parquet_without_the_extra_names_it(transfer, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["flows", str(transfer), "--format", "parquet"]) == 2
+    assert "bdpcap[parquet]" in capsys.readouterr().err
+
+
+# tables for people
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("name", ["info", *TABLES])
+def test_tables_fit_the_terminal(name, columns, transfer, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main([name, str(transfer), "--format", "table"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 3
+    long = [line for line in lines if len(line.rstrip()) > columns]
+    # The evidence at the end of a round's line is cut on a terminal only; a pipe gets all of it.
+    assert not long or (name == "rtts" and columns == 120)
+
+
+def test_the_flows_table_names_ends_and_limit(transfer, capsys):
+    limit = json.loads(table("flows", transfer, "json", capsys))["rows"][0]["limit"]
+    shown = table("flows", transfer, "table", capsys)
+    for word in ("10.0.0.1:40000", "10.0.0.2:5001", limit, "320 kB", "Mbit/s", "ms"):
+        assert word in shown
+
+
+def on_terminal(*arguments, **environment):
+    """Run with a terminal as stdout and stderr; return what it showed."""
+    lead, follow = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | environment
+    with subprocess.Popen(
+        [sys.executable, "-m", "bdpcap", *map(str, arguments)],
+        stdout=follow, stderr=follow, stdin=subprocess.DEVNULL, env={**environment, "TERM": "xterm-256color"},
+    ) as process:  # fmt: skip
+        os.close(follow)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(lead, 65536)
+            except OSError:  # how Linux says that nobody holds the other end
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(lead)
+        assert process.wait() == 0
+    return shown
+
+
+def test_colour_is_for_terminals_that_want_it(transfer):
+    colour = b"\x1b[1;38;"
+    assert colour in on_terminal("flows", transfer)
+    assert colour not in on_terminal("flows", transfer, NO_COLOR="1")
+    assert b"\x1b" not in run("flows", transfer).stdout
+
+
+def test_control_characters_never_reach_the_terminal(transfer, tmp_path, capsys):
+    hostile = tmp_path / "a\x1b[31m\u202eb.pcap"
+    hostile.write_bytes(transfer.read_bytes())
+    for command in (["info", str(hostile)], ["report", str(hostile), "--text", "-"]):
+        assert main(command) == 0
+        shown = capsys.readouterr().out
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+        assert "\\x1b" in shown
+
+
+# where captures come from
+
+
+def test_standard_input_equals_the_file(transfer):
+    piped = run("flows", "-", "--format", "jsonl", input=transfer.read_bytes())
+    assert piped.returncode == 0, piped.stderr
+    assert piped.stdout == run("flows", transfer, "--format", "jsonl").stdout
+
+
+def test_read_is_another_spelling_of_a_capture(transfer, capsys):
+    positional = table("flows", transfer, "jsonl", capsys)
+    assert main(["flows", "-r", str(transfer), "--format", "jsonl"]) == 0
+    assert capsys.readouterr().out == positional
+
+
+def test_stream_selects(tmp_path, capsys):
+    two = tmp_path / "two.pcap"
+    write_pcap(two)
+    second = write_pcap(tmp_path / "second.pcap", port=40001, rounds=3, start=1_700_000_100.0)
+    two.write_bytes(two.read_bytes() + second.read_bytes()[24:])
+    for name in TABLES:
+        assert main([name, str(two), "--stream", "1", "--format", "jsonl"]) == 0
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert {row["stream"] for row in rows} == {1}
+    assert main(["flows", str(two), "--stream", "2"]) == 2
+    assert "streams 0 to 1" in capsys.readouterr().err
+
+
+# exit codes and errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "names"),
+    [
+        (["flows"], 2, "no capture"),
+        (["flows", "absent.pcap"], 1, "absent.pcap"),
+        (["flows", "absent.pcap", "--format", "xml"], 2, "xml"),
+        (["flows", "-", "absent.pcap"], 2, "standard input"),
+        (["flows", "absent.pcap", "--fail-on", "rwnd<50"], 2, "rwnd>50%"),
+        (["nonsense"], 2, "nonsense"),
+        (["flows", "--nonsense"], 2, "--nonsense"),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(arguments, code, names, capsys):
+    assert main(arguments) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("bdpcap: ")
+    assert said.err.count("\n") == 1
+    assert names in said.err
+
+
+def test_what_is_no_capture_is_one_line_and_1(tmp_path, capsys):
+    file = tmp_path / "notes.txt"
+    file.write_text("this is no capture, whatever its name says\n")
+    assert main(["info", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "notes.txt" in said
+
+
+def test_a_bad_filter_is_usage(transfer, capsys):
+    assert main(["flows", str(transfer), "-f", "tcp bogus port"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [*TABLES, "info"])
+def test_a_damaged_capture_is_reported_as_far_as_it_goes(name, damaged, capsys):
+    assert main([name, str(damaged), "--format", "jsonl"]) == 1
+    said = capsys.readouterr()
+    assert said.out.count("\n") > 0
+    assert said.err.count("\n") == 1
+    last_record = 16 + 54  # record header and a frame without payload
+    place = f"frame {3 + ROUNDS * 9 + 1}, byte {damaged.stat().st_size + 5 - last_record}"
+    assert place in said.err
+
+
+def test_an_output_that_cannot_be_written_is_one_line(transfer, tmp_path, capsys):
+    assert main(["flows", str(transfer), "-o", str(tmp_path / "absent" / "x.csv")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["flows", "report"])
+def test_fail_on_has_its_own_code(name, transfer, tmp_path, capsys):
+    flow = json.loads(table("flows", transfer, "json", capsys))["rows"][0]
+    more = ["-o", str(tmp_path / "out.html")] if name == "report" else []
+    limit = max(LIMITS, key=lambda limit: flow[f"{limit}_share"])
+    assert main([name, str(transfer), *more, "--fail-on", f"{limit}>10%"]) == 3
+    assert limit in capsys.readouterr().err
+    assert main([name, str(transfer), *more, "--fail-on", f"{limit} > 100 %"]) == 0
+
+
+def test_an_interrupt_is_quiet(transfer, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bdpcap, "analyze", interrupted)
+    assert main(["flows", str(transfer)]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_no_traceback_reaches_a_user(transfer, monkeypatch, capsys):
+    def broken(*_, **__):
+        raise RuntimeError("something nobody\nthought of")
+
+    monkeypatch.setattr(bdpcap, "analyze", broken)
+    assert main(["flows", str(transfer)]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "something nobody thought of" in said
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(transfer):
+    """More rows than a pipe holds, and a reader that takes one line."""
+    command = f"{sys.executable} -m bdpcap events {transfer} --format jsonl | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["frame"] == 1
+
+
+def test_info_counts_what_dpkt_wrote(transfer, capsys):
+    assert main(["info", str(transfer), "--format", "json"]) == 0
+    capture = json.loads(capsys.readouterr().out)["capture"]
+    frames = 3 + ROUNDS * 9 + 1
+    assert (capture["frames"], capture["segments"], capture["streams"]) == (frames, frames, 1)
+    assert capture["damage"] is None
+    assert capture["time_backwards"] == 0
+    assert np.isclose(capture["last_ns"] - capture["first_ns"], 0.02 * (ROUNDS + 1) * 1e9, rtol=0.01)

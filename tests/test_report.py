@@ -1,0 +1,352 @@
+"""The report: no network, nothing hostile runs, the verdict reads everywhere, figures say what tables say."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from importlib import resources
+from itertools import pairwise
+
+import numpy as np
+import plotly.offline
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from small_transfer import write_pcap, write_pcapng
+
+import bdpcap
+from bdpcap import plots, report, units
+from bdpcap.cli import main
+from bdpcap.limits import LIMITS
+from bdpcap.plots import decimate, palette, ribbon
+from bdpcap.plots.canvas import Canvas, floats
+
+ASSETS = resources.files("bdpcap.report") / "assets"
+HOSTILE = "<img src=x onerror=alert(1)>{{ 7*7 }}</script>"
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    return bdpcap.analyze(write_pcap(tmp_path_factory.mktemp("captures") / "transfer.pcap"))
+
+
+@pytest.fixture(scope="module")
+def page(capture, tmp_path_factory):
+    return report.write_html(capture, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def flow(capture):
+    return capture.flow(0)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, their attributes, and the text of scripts and styles."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements = []
+        self.text = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.text.append("")
+
+    def handle_data(self, data):
+        if self.text:
+            self.text[-1] += data
+
+    def of(self, tag):
+        return [
+            (attributes, text)
+            for (name, attributes), text in zip(self.elements, self.text, strict=True)
+            if name == tag
+        ]
+
+
+# the page
+
+
+def test_nothing_is_fetched(page):
+    elements = Elements(page.read_text(encoding="utf-8"))
+    addresses = [
+        attributes[name]
+        for _, attributes in elements.elements
+        for name in ("src", "href", "srcset", "data", "action", "poster")
+        if name in attributes
+    ]
+    assert addresses
+    assert all(address.startswith("#") for address in addresses)
+    assert not elements.of("link")
+    assert not any("url(" in text or "@import" in text for _, text in elements.of("style"))
+
+
+def test_only_the_pages_own_scripts_may_run(page):
+    elements = Elements(page.read_text(encoding="utf-8"))
+    (policy,) = (
+        attributes["content"]
+        for attributes, _ in elements.of("meta")
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    assert len(re.findall("'sha256-[^']{44}'", rules["script-src"])) == 2
+    running = [text for attributes, text in elements.of("script") if "type" not in attributes]
+    assert len(running) == 2
+    assert not any(name.startswith("on") for _, attributes in elements.elements for name in attributes)
+
+
+def test_no_figure_has_an_upload_button(page):
+    (figures,) = (
+        text for attributes, text in Elements(page.read_text()).of("script") if "type" in attributes
+    )
+    config = json.loads(figures)["config"]
+    assert config == plots.CONFIG
+    assert config["showSendToCloud"] is False
+    assert config["displaylogo"] is False
+
+
+@pytest.mark.parametrize("how", ["name", "comment"])
+def test_hostile_text_stays_text(how, tmp_path):
+    name = HOSTILE.replace("/", "") if how == "name" else "trace"
+    file = tmp_path / f"{name}.pcapng"
+    write_pcapng(file, HOSTILE if how == "comment" else "harmless")
+    elements = Elements(
+        report.write_html(bdpcap.analyze(file), tmp_path / "r.html").read_text(encoding="utf-8")
+    )
+    assert not elements.of("img")
+    assert len(elements.of("script")) == 3
+    shown = "".join(elements.text)
+    assert "onerror=alert(1)" in shown
+    assert "{{ 7*7 }}" in shown
+
+
+def test_the_bundle_is_the_one_that_plotly_draws_for():
+    bundle = (ASSETS / "plotly-basic.min.js").read_bytes()
+    assert f"plotly.js (basic - minified) v{plotly.offline.get_plotlyjs_version()}".encode() in bundle[:200]
+    assert f"`{hashlib.sha256(bundle).hexdigest()}`" in (ASSETS / "VENDORED.md").read_text()
+    assert b"</script" not in bundle
+
+
+def test_the_verdict_reads_without_scripts(page, flow):
+    elements = Elements(page.read_text(encoding="utf-8"))
+    shown = "".join(
+        text
+        for (tag, _), text in zip(elements.elements, elements.text, strict=True)
+        if tag not in ("script", "style")
+    )
+    limit = flow.summary["limit"]
+    assert units.share(flow.summary[f"{limit}_share"]) in shown
+    assert "10.0.0.1:40000" in shown
+    assert "tcp.stream eq 0" in shown
+    assert shown.count("kB") > len(flow.rtts)
+
+
+def test_a_capture_without_flows_has_a_report_too(tmp_path):
+    empty = write_pcap(tmp_path / "handshake.pcap", rounds=0)
+    html = report.write_html(bdpcap.analyze(empty), tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "nothing to judge" in html
+    assert not Elements(html).of("script")
+
+
+def browser():
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None and "CI" not in os.environ:
+        pytest.skip("no Chromium here")
+    assert found, "Chromium is needed in CI"
+    return found
+
+
+def test_a_browser_draws_every_figure_and_has_nothing_to_complain_of(page, tmp_path):
+    done = subprocess.run(
+        [
+            browser(), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+            f"--user-data-dir={tmp_path}", "--virtual-time-budget=60000", "--dump-dom", page.as_uri(),
+        ],
+        capture_output=True, check=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
+    assert f'data-drawn="{len(plots.FIGURES)}"' in done.stdout
+    assert len(re.findall('<path class="js-line"', done.stdout)) >= 2 * len(plots.FIGURES)
+
+
+# text and JSON
+
+
+def test_text_fits_80_columns_with_the_verdict_first(capture):
+    lines = report.text(capture).splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if line and not line.startswith((" ", "bdpcap", "/"))]
+    assert heads == ["VERDICT", "EVIDENCE, stream 0", "CAPTURE", "CAVEATS", "TO SEE IT IN WIRESHARK"]
+    assert any(
+        re.search(r"tcp\.stream eq 0 && frame\.number >= \d+ && frame\.number <= \d+", line) for line in lines
+    )
+
+
+def test_text_of_the_longest_names_fits_80_columns(tmp_path):
+    file = tmp_path / ("x" * 200 + ".pcapng")
+    write_pcapng(file, "a comment without a blank " + "y" * 300)
+    assert max(map(len, report.text(bdpcap.analyze(file)).splitlines())) <= 80
+
+
+def test_json_holds_flows_and_their_rounds(capture, flow, tmp_path, capsys):
+    file = tmp_path / "report.json"
+    assert main(["report", *capture.info.files, "--json", str(file)]) == 0
+    assert capsys.readouterr().out == ""
+    document = json.loads(file.read_text(), parse_constant=pytest.fail)
+    assert document["schema_version"] == 1
+    (told,) = document["flows"]
+    assert told["payload_bytes"] == flow.summary["payload_bytes"]
+    assert [round_["start_ns"] for round_ in told["rounds"]] == flow.rtts["start_ns"].tolist()
+    assert document["capture"]["frames"] == capture.info.frames
+
+
+def test_text_goes_to_standard_output_and_no_page_is_left(capture, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *capture.info.files, "--text", "-"]) == 0
+    assert capsys.readouterr().out == report.text(capture)
+    assert list(tmp_path.iterdir()) == []
+
+
+# figures
+
+
+def test_every_limit_has_a_colour_and_a_name_of_its_own():
+    assert tuple(palette.LIMIT_COLOURS) == tuple(palette.LIMIT_NAMES) == tuple(LIMITS)
+    assert len(set(palette.LIMIT_COLOURS.values())) == len(LIMITS)
+
+
+def test_the_ribbon_tiles_the_flow_as_its_rounds_do(flow):
+    stripes = ribbon.stripes(flow.rtts)
+    assert stripes[0].start_ns == flow.rtts["start_ns"].iloc[0]
+    assert stripes[-1].end_ns == flow.rtts["end_ns"].iloc[-1]
+    assert all(left.end_ns == right.start_ns for left, right in pairwise(stripes))
+    for stripe in stripes:
+        rounds = flow.rtts[flow.rtts["round"].between(stripe.first_round, stripe.last_round)]
+        assert set(rounds["limit"]) == {stripe.limit}
+
+
+def test_the_ribbons_colours_are_the_tables_limits(flow):
+    drawn = {
+        trace.line.color: sum(end - start for start, _, end, _ in zip(*[iter(trace.x)] * 4, strict=True))
+        for trace in plots.window_figure(flow).data
+        if trace.yaxis == "y2"
+    }
+    lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).groupby(flow.rtts["limit"]).sum() / 1e9
+    assert drawn == pytest.approx(
+        {palette.LIMIT_COLOURS[limit]: time for limit, time in lasting.items()}, abs=1e-6
+    )
+
+
+def test_more_rounds_than_stripes_still_tile(flow):
+    n = 5 * ribbon.STRIPES
+    many = flow.rtts.iloc[np.zeros(n, dtype=int)].assign(
+        round=np.arange(n),
+        start_ns=np.arange(n) * 10,
+        end_ns=np.arange(n) * 10 + 10,
+        limit=np.where(np.arange(n) % 5 < 3, "rwnd", "cwnd"),
+    )
+    stripes = ribbon.stripes(many.reset_index(drop=True))
+    assert len(stripes) == ribbon.STRIPES
+    assert (stripes[0].start_ns, stripes[-1].end_ns) == (0, n * 10)
+    assert {stripe.limit for stripe in stripes} == {"rwnd"}  # three of every five rounds
+
+
+@pytest.mark.parametrize("kind", plots.FIGURES)
+def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
+    figure = plots.figure(flow, kind)
+    assert {trace.type for trace in figure.data} == {"scatter"}
+    assert figure.layout.xaxis.title.text == "time since capture start (s)"
+    assert figure.layout.yaxis.ticksuffix in ("B", "s", "bit/s")
+    assert figure.layout.yaxis.rangemode == "tozero"
+    assert all("%{" in trace.hovertemplate for trace in figure.data)
+
+
+def test_an_unknown_figure_is_named(flow):
+    with pytest.raises(ValueError, match="no figure 'pie'; there are window"):
+        plots.figure(flow, "pie")
+
+
+def test_the_window_is_drawn_at_its_size_and_time(flow):
+    traces = {trace.name.partition(" (")[0]: trace for trace in plots.window_figure(flow).data}
+    assert max(traces["window"].y) == flow.events["window_bytes"].max()
+    assert max(traces["in flight"].y) == flow.events["in_flight_bytes"].max()
+    known = flow.events.dropna(subset="in_flight_bytes")["time_ns"] - flow.summary["start_ns"]
+    assert traces["in flight"].x[0] == pytest.approx(known.iloc[0] / 1e9)
+    assert traces["in flight"].x[-1] == pytest.approx(known.iloc[-1] / 1e9)
+
+
+def test_a_round_without_a_value_leaves_a_gap(flow):
+    drawn = flow.rtts.assign(rtt_ns=flow.rtts["rtt_ns"].where(flow.rtts["round"] != 3))
+    canvas = Canvas("", "", "s", flow)
+    canvas.staircase(drawn, floats(drawn["rtt_ns"]), name="round", unit="s")
+    steps = canvas.figure.data[0]
+    assert np.isnan(steps.y[6])
+    assert not np.isnan(steps.y[[5, 7]]).any()
+
+
+@given(
+    npst.arrays(
+        np.float64, st.integers(1, 400), elements=st.floats(-1e9, 1e9, allow_nan=False, allow_subnormal=False)
+    ),
+    st.integers(1, 12),
+    st.randoms(use_true_random=False),
+)
+def test_thinning_keeps_every_columns_extremes(y, columns, random):
+    x = np.cumsum([random.choice([0.0, 0.5, 3.0]) for _ in y])
+    kept = decimate.keep(x, y, columns)
+    assert len(kept) <= max(4 * columns, 1)
+    assert (np.diff(kept) > 0).all()
+    if len(y) <= 4 * columns or x[0] == x[-1]:
+        lowest_and_highest = {y.min(), y.max()}
+        assert lowest_and_highest <= set(y[kept])
+        return
+    column = np.minimum(((x - x[0]) * (columns / (x[-1] - x[0]))).astype(int), columns - 1)
+    for part in range(columns):
+        inside = y[column == part]
+        left = y[kept][column[kept] == part]
+        if len(inside):
+            assert (left[0], left[-1]) == (inside[0], inside[-1])
+            assert (left.min(), left.max()) == (inside.min(), inside.max())
+
+
+def test_a_thinned_figure_says_so(flow, monkeypatch):
+    whole = plots.window_figure(flow)
+    assert "points drawn" not in whole.layout.xaxis.title.text
+    monkeypatch.setattr(decimate.keep, "__defaults__", (5,))
+    thin = plots.window_figure(flow)
+    assert "points drawn" in thin.layout.xaxis.title.text
+    assert max(thin.data[0].y) == max(whole.data[0].y)
+
+
+# units
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (units.data_size(73552), "73.6 kB"),
+        (units.data_size(999), "999 B"),
+        (units.data_size(999_960), "1.00 MB"),
+        (units.rate(12_357_125.4), "12.4 Mbit/s"),
+        (units.duration(20_188_000), "20.2 ms"),
+        (units.duration(999_600), "1 ms"),
+        (units.duration(4_200_000_000), "4.2 s"),
+        (units.duration(3_720_000_000_000), "1 h 02 min"),
+        (units.share(0.004), "< 1 %"),
+        (units.share(0.996), "> 99 %"),
+        (units.share(1.0), "100 %"),
+        (units.data_size(None), "-"),
+        (units.duration(float("nan")), "-"),
+        (units.instant(1_700_000_000_123_456_789), "2023-11-14 22:13:20.123456 UTC"),
+    ],
+)
+def test_quantities_read_well(shown, expected):
+    assert shown == expected
