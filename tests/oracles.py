@@ -43,8 +43,11 @@ FIELDS = {
     "sack_left": "tcp.options.sack_le",
     "sack_right": "tcp.options.sack_re",
     "protocols": "frame.protocols",
+    "more_fragments": "ip.flags.mf",
+    "gre": "gre.proto",
 }
-NUMBERS = [name for name in FIELDS if name not in ("initial_rtt", "protocols", "sack_left", "sack_right")]
+TEXTS = ("initial_rtt", "protocols", "more_fragments", "gre")
+NUMBERS = [name for name in FIELDS if name not in (*TEXTS, "sack_left", "sack_right")]
 
 
 @cache
@@ -77,7 +80,7 @@ def parse(text: str) -> pd.DataFrame:
         sacked = sum((int(b) - int(a)) % 2**32 for a, b in zip(left, right, strict=True))
         rows.append(row | numbers | {"sacked": sacked, "protocols": cells["protocols"]})
     types = dict.fromkeys([*NUMBERS, "sacked"], "Int64")
-    return pd.DataFrame(rows, columns=["initial_rtt", "protocols", *types]).astype(types).set_index("frame")
+    return pd.DataFrame(rows, columns=[*TEXTS, *types]).astype(types).set_index("frame")
 
 
 def frames(capture: Path) -> pd.DataFrame:

@@ -18,6 +18,15 @@ from observe import run
 from oracles import KEPT, SAMPLES, SHARED, nanoseconds, tshark
 
 FIN, SYN, ACK = 1, 2, 16
+# Layers that bdpcap does not open. It counts such frames as not decoded.
+OUTSIDE = {
+    "arcnet": "a link layer of the past",
+    "ipoib": "a link layer of clusters",
+    "juniper": "a vendor's own link layer",
+    "sflow": "samples of packets are no packets",
+    "icmp": "the packet that an error quotes was seen before, or elsewhere",
+    "icmpv6": "the packet that an error quotes was seen before, or elsewhere",
+}
 INDEX = SHARED / "captures/public/INDEX.tsv"
 
 
@@ -67,7 +76,11 @@ def test_the_same_frames_hold_tcp(capture):
     side_by_side(capture)
     events, _ = ours(capture)
     theirs = tshark(capture)
-    assert sorted(set(theirs.index) ^ set(events.index)) == []
+    outside = theirs["protocols"].map(lambda layers: any(layer in layers.split(":") for layer in OUTSIDE))
+    fragments = theirs["more_fragments"].isin(["1", "True"])  # the first of a datagram that nobody put together
+    wccp = theirs["gre"] == "0x883e"  # a redirected packet, behind a header of its own
+    expected = theirs[~(outside | fragments | wccp)]
+    assert sorted(set(expected.index) ^ set(events.index)) == []
 
 
 @pytest.mark.parametrize("capture", captures())
@@ -80,9 +93,10 @@ def test_stream_numbers(capture):
 def test_relative_sequence_and_acknowledgment_numbers(capture):
     frames = side_by_side(capture)
     sent = frames[frames["length"].notna()]
-    same(sent, sent["sequence"], sent["sequence_theirs"])
+    # tshark's numbers have 32 bits: negative ones and those past 4 GiB come out modulo 2**32.
+    same(sent, sent["sequence"] % 2**32, sent["sequence_theirs"])
     acks = frames[frames["flags"] & ACK > 0]
-    same(acks, acks["own_acknowledgment"], acks["acknowledgment"])
+    same(acks, acks["own_acknowledgment"] % 2**32, acks["acknowledgment"])
 
 
 @pytest.mark.parametrize("capture", captures())
@@ -102,5 +116,6 @@ def test_bytes_in_flight(capture):
         other = reported.where(frames["end"] != end).groupby(frames["stream"]).ffill().fillna(0)
         latest = latest.where(frames["end"] != end, other)
     expected = frames["in_flight"] + latest + (frames["flags"] & FIN)
-    stated = frames["in_flight"].notna()
+    # Before the first acknowledgment nobody knows what is outstanding; tshark counts from its first segment.
+    stated = frames["in_flight"].notna() & frames["tap_in_flight_bytes"].notna()
     same(frames[stated], frames["tap_in_flight_bytes"][stated], expected[stated])
