@@ -7,6 +7,8 @@ import functools
 import importlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bdpcap._core import FilterError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -18,10 +20,6 @@ SNAPLEN_BYTES = 262144
 # libpcap compiles for DLT_ values, captures carry LINKTYPE_ values. They differ in these only (libpcap,
 # pcap-common.c); 14 is raw IP as OpenBSD numbers it.
 _DLT = {14: 12, 100: 11, 101: 12, 102: 15, 103: 16, 106: 19}
-
-
-class FilterError(ValueError):
-    """A filter that does not compile; one line."""
 
 
 def compile_filter(expression: str, link_types: Iterable[int]) -> dict[int, list[Instruction] | str]:

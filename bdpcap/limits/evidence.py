@@ -35,6 +35,8 @@ class Evidence:
     """Per round: is the sender's state seen, and not reconstructed?"""
     handshake_ns: Floats
     """Per round: the initial RTT of its stream."""
+    flow_acks: Floats
+    """Per round: acknowledgments that the capture holds of its flow."""
 
     def __getattr__(self, name: str) -> Floats:
         """Any of the core's columns, as floats."""

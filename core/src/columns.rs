@@ -106,8 +106,10 @@ struct Direction {
 /// Both directions of every connection.
 #[must_use]
 pub fn directions(connections: &[Connection]) -> Columns {
-    let rows: Vec<Direction> =
-        connections.iter().flat_map(|c| [direction(c, 0), direction(c, 1)]).collect();
+    let rows: Vec<Direction> = connections
+        .iter()
+        .flat_map(|c| [direction(c, 0), direction(c, 1)])
+        .collect();
     transpose!(rows,
         U32 { stream }
         U8 { direction, carried, handshake, direct }

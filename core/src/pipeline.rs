@@ -21,8 +21,9 @@ impl Source {
     fn open(self) -> Result<Reader, Stop> {
         let (input, name): (Box<dyn Read + Send>, String) = match self {
             Self::Path(path) => {
-                let file = File::open(&path)
-                    .map_err(|error| Stop::Unreadable(format!("{path}: cannot be opened: {error}")))?;
+                let file = File::open(&path).map_err(|error| {
+                    Stop::Unreadable(format!("{path}: cannot be opened: {error}"))
+                })?;
                 (Box::new(file), path)
             }
             Self::Stream(stream, name) => (stream, name),
@@ -90,6 +91,10 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// Times beyond this (146 years from the epoch; pcap's own clock ends in 2106) are taken as this,
+    /// so that differences and sums of times fit in 64 bits.
+    const FURTHEST_NS: i64 = 1 << 62;
+
     /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
     ///
     /// # Errors
@@ -140,7 +145,9 @@ impl Pipeline {
     /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
         for _ in 0..frames {
-            let Some(reader) = &mut self.reader else { return Ok(false) };
+            let Some(reader) = &mut self.reader else {
+                return Ok(false);
+            };
             let frame = match reader.next_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => {
@@ -158,6 +165,7 @@ impl Pipeline {
             counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
             let time_ns = match frame.time_ns {
                 Some(time_ns) => {
+                    let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
                     counts.backwards += u64::from(time_ns < self.previous_ns);
                     counts.first_ns = Some(counts.first_ns.map_or(time_ns, |t| t.min(time_ns)));
                     counts.last_ns = Some(counts.last_ns.map_or(time_ns, |t| t.max(time_ns)));
@@ -176,7 +184,9 @@ impl Pipeline {
                         counts.filtered_out += 1;
                         continue;
                     }
-                    Some(Err(message)) => return Err(Stop::Filter(frame.link_type, message.clone())),
+                    Some(Err(message)) => {
+                        return Err(Stop::Filter(frame.link_type, message.clone()));
+                    }
                     None => {} // not a link type that is decoded: counted as such below
                 }
             }
@@ -186,7 +196,10 @@ impl Pipeline {
                     if segment.path.layers().next().is_some() {
                         *counts.paths.entry(segment.path).or_default() += 1;
                     }
-                    let at = At { time_ns, frame: self.frames_before + frame.number };
+                    let at = At {
+                        time_ns,
+                        frame: self.frames_before + frame.number,
+                    };
                     self.table.segment(&segment, at);
                 }
                 Err(reason) => counts.undecoded[reason.index()] += 1,
@@ -212,17 +225,28 @@ impl Pipeline {
 
 /// Paths by the time of their first frame, so that a rotated capture may be named in any order; streams stay put.
 fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
-    if sources.len() < 2 || sources.iter().any(|source| matches!(source, Source::Stream(..))) {
+    if sources.len() < 2
+        || sources
+            .iter()
+            .any(|source| matches!(source, Source::Stream(..)))
+    {
         return Ok(sources.into());
     }
     let mut timed = Vec::with_capacity(sources.len());
     for source in sources {
         let Source::Path(path) = source else { continue };
         let mut reader = Source::Path(path.clone()).open()?;
-        let first_ns = reader.next_frame().ok().flatten().and_then(|frame| frame.time_ns);
+        let first_ns = reader
+            .next_frame()
+            .ok()
+            .flatten()
+            .and_then(|frame| frame.time_ns);
         timed.push((first_ns, path));
     }
     // Captures without frames or times keep their place at the end.
     timed.sort_by_key(|(first_ns, _)| first_ns.unwrap_or(i64::MAX));
-    Ok(timed.into_iter().map(|(_, path)| Source::Path(path)).collect())
+    Ok(timed
+        .into_iter()
+        .map(|(_, path)| Source::Path(path))
+        .collect())
 }

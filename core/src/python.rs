@@ -14,9 +14,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::HashMap;
 use std::io::{self, Read};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pyo3::create_exception!(_core, CaptureError, PyException, "A capture could not be read at all.");
-pyo3::create_exception!(_core, FilterError, PyValueError, "A capture filter cannot be used.");
+pyo3::create_exception!(
+    _core,
+    CaptureError,
+    PyException,
+    "A capture could not be read at all."
+);
+pyo3::create_exception!(
+    _core,
+    FilterError,
+    PyValueError,
+    "A capture filter cannot be used."
+);
 
 type Instructions = Vec<(u16, u8, u8, u32)>;
 
@@ -27,7 +38,9 @@ impl From<Stop> for PyErr {
             Stop::Filter(link_type, message) => {
                 let name = link_type_name(link_type)
                     .map_or_else(|| format!("link type {link_type}"), ToOwned::to_owned);
-                FilterError::new_err(format!("filter does not fit this capture ({name}): {message}"))
+                FilterError::new_err(format!(
+                    "filter does not fit this capture ({name}): {message}"
+                ))
             }
         }
     }
@@ -54,10 +67,18 @@ fn source(input: &Bound<'_, PyAny>) -> PyResult<Source> {
         return Ok(Source::Path(path));
     }
     if !input.hasattr("read")? {
-        return Err(PyTypeError::new_err("a capture is a path or a binary file object"));
+        return Err(PyTypeError::new_err(
+            "a capture is a path or a binary file object",
+        ));
     }
-    let name = input.getattr("name").and_then(|name| name.extract()).unwrap_or("<stream>".to_owned());
-    Ok(Source::Stream(Box::new(Stream(input.clone().unbind())), name))
+    let name = input
+        .getattr("name")
+        .and_then(|name| name.extract())
+        .unwrap_or("<stream>".to_owned());
+    Ok(Source::Stream(
+        Box::new(Stream(input.clone().unbind())),
+        name,
+    ))
 }
 
 fn compiled(programs: HashMap<u32, Bound<'_, PyAny>>) -> PyResult<Filters> {
@@ -92,7 +113,13 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
 }
 
 #[pyclass(module = "bdpcap._core")]
-struct Analysis(Pipeline);
+struct Analysis(Mutex<Pipeline>);
+
+impl Analysis {
+    fn pipeline(&self) -> MutexGuard<'_, Pipeline> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 #[pymethods]
 impl Analysis {
@@ -111,49 +138,54 @@ impl Analysis {
             (true, Some(streams)) => Wanted::Streams(streams.into_iter().collect()),
         };
         let filters = filters.map(compiled).transpose()?;
-        Ok(Self(Pipeline::new(sources, filters, wanted)?))
+        Ok(Self(Mutex::new(Pipeline::new(sources, filters, wanted)?)))
     }
 
-    fn advance(&mut self, py: Python<'_>, frames: usize) -> PyResult<bool> {
-        Ok(py.detach(|| self.0.advance(frames))?)
+    fn advance(&self, py: Python<'_>, frames: usize) -> PyResult<bool> {
+        Ok(py.detach(|| self.pipeline().advance(frames))?)
     }
 
     #[getter]
     fn bytes_read(&self) -> u64 {
-        self.0.bytes_read()
+        self.pipeline().bytes_read()
     }
 
     #[getter]
     fn frames(&self) -> u64 {
-        self.0.counts.frames
+        self.pipeline().counts.frames
     }
 
-    fn take_events<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.0.table.rows.events);
+    fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = std::mem::take(&mut self.pipeline().table.rows.events);
         arrays(py, py.detach(|| columns::events(&rows)))
     }
 
-    fn take_rounds<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.0.table.rows.rounds);
+    fn take_rounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = std::mem::take(&mut self.pipeline().table.rows.rounds);
         arrays(py, py.detach(|| columns::rounds(&rows)))
     }
 
     fn directions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        arrays(py, columns::directions(self.0.table.connections()))
+        arrays(py, columns::directions(self.pipeline().table.connections()))
     }
 
     fn damages(&self) -> Vec<(String, u64, u64, String)> {
-        let all = self.0.damages.iter();
-        all.map(|d| (d.file.clone(), d.frame, d.offset, d.reason.to_string())).collect()
+        let pipeline = self.pipeline();
+        pipeline
+            .damages
+            .iter()
+            .map(|d| (d.file.clone(), d.frame, d.offset, d.reason.to_string()))
+            .collect()
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counts = &self.0.counts;
+        let pipeline = self.pipeline();
+        let counts = &pipeline.counts;
         let dict = PyDict::new(py);
         dict.set_item("frames", counts.frames)?;
         dict.set_item("filtered_out", counts.filtered_out)?;
         dict.set_item("segments", counts.segments)?;
-        dict.set_item("streams", self.0.table.connections().len())?;
+        dict.set_item("streams", pipeline.table.connections().len())?;
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;
@@ -184,7 +216,7 @@ impl Analysis {
 
     fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for (name, info) in &self.0.captures {
+        for (name, info) in &self.pipeline().captures {
             let dict = PyDict::new(py);
             dict.set_item("file", name)?;
             dict.set_item("format", &info.format)?;

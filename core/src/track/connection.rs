@@ -149,8 +149,15 @@ impl Connection {
     /// link), less the timestamp option if agreed (RFC 6691); without SYNs, the largest payload that no offload made.
     fn mss(&self, end: usize) -> i64 {
         let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn);
-        let option = [own, other].into_iter().flatten().filter_map(|syn| syn.mss).min();
-        let stamped = [own, other].into_iter().flatten().all(|syn| syn.timestamps.is_some());
+        let option = [own, other]
+            .into_iter()
+            .flatten()
+            .filter_map(|syn| syn.mss)
+            .min();
+        let stamped = [own, other]
+            .into_iter()
+            .flatten()
+            .all(|syn| syn.timestamps.is_some());
         match option {
             Some(mss) if mss > 0 => (i64::from(mss) - if stamped { 12 } else { 0 }).max(1),
             _ => match self.halves[end].flow.totals.largest_bytes {
@@ -164,7 +171,10 @@ impl Connection {
     pub fn segment(&mut self, segment: &Segment, at: At, rows: &mut Rows) {
         let from = self.direction(segment);
         let to = 1 - from;
-        self.last = At { time_ns: self.last.time_ns.max(at.time_ns), frame: at.frame };
+        self.last = At {
+            time_ns: self.last.time_ns.max(at.time_ns),
+            frame: at.frame,
+        };
         let flags = segment.flags;
         let syn = flags.has(Flags::SYN);
         if syn {
@@ -172,13 +182,17 @@ impl Connection {
             self.halves[from].syn_ns = Some(at.time_ns);
         }
         // As Wireshark: SYN is 0; a stream seen from the middle starts at 1.
-        self.halves[from]
-            .flow
-            .tap
-            .space
-            .anchor(if syn { segment.sequence } else { segment.sequence.wrapping_sub(1) });
+        self.halves[from].flow.tap.space.anchor(if syn {
+            segment.sequence
+        } else {
+            segment.sequence.wrapping_sub(1)
+        });
         if flags.has(Flags::ACK) {
-            self.halves[to].flow.tap.space.anchor(segment.acknowledgment.wrapping_sub(1));
+            self.halves[to]
+                .flow
+                .tap
+                .space
+                .anchor(segment.acknowledgment.wrapping_sub(1));
         }
         self.handshake(from, segment, at);
 
@@ -201,8 +215,9 @@ impl Connection {
         };
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
-            let effect =
-                self.halves[to].flow.acknowledge(segment, advertised, at, !sends, copy, &mut out);
+            let effect = self.halves[to]
+                .flow
+                .acknowledge(segment, advertised, at, !sends, copy, &mut out);
             if !sends || self.halves[to].carried {
                 emit(effect, to, self);
             }
@@ -234,7 +249,8 @@ impl Connection {
     fn probes(&self, from: usize, segment: &Segment) -> bool {
         let tap = &self.halves[from].flow.tap;
         tap.next().is_some_and(|next| {
-            tap.space.relative(segment.sequence) == next - 1 && tap.una().is_some_and(|una| una >= next)
+            tap.space.relative(segment.sequence) == next - 1
+                && tap.una().is_some_and(|una| una >= next)
         })
     }
 
@@ -282,11 +298,19 @@ impl Connection {
             acknowledged: effect.acknowledged,
             window_bytes: effect.window_bytes,
             in_flight_bytes: if seen { flow.sender.in_flight() } else { NULL },
-            pipe_bytes: if seen { flow.sender.pipe(flow.mss()) } else { NULL },
+            pipe_bytes: if seen {
+                flow.sender.pipe(flow.mss())
+            } else {
+                NULL
+            },
             rtt_ns: effect.rtt_ns,
             advertised_bytes: advertised.unwrap_or(NULL),
             own_acknowledgment: if acks {
-                self.halves[1 - from].flow.tap.space.relative(segment.acknowledgment)
+                self.halves[1 - from]
+                    .flow
+                    .tap
+                    .space
+                    .relative(segment.acknowledgment)
             } else {
                 NULL
             },

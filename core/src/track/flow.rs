@@ -126,7 +126,11 @@ impl Flow {
     }
 
     fn shift(&mut self) {
-        let shift_ns = if self.way.direct() { 0 } else { self.way.least_ns().unwrap_or(0) / 2 };
+        let shift_ns = if self.way.direct() {
+            0
+        } else {
+            self.way.least_ns().unwrap_or(0) / 2
+        };
         self.rounds.set_shift(shift_ns);
     }
 
@@ -147,11 +151,18 @@ impl Flow {
         if ack.echo_congestion {
             self.rounds.note(|row| row.congestion_echoes += 1);
         }
-        self.rounds.received(time_ns, frame, advanced, sacked, &self.sender);
+        self.rounds
+            .received(time_ns, frame, advanced, sacked, &self.sender);
     }
 
     /// A segment from the sender that occupies sequence space, or probes, or resets.
-    pub fn segment(&mut self, segment: &Segment, at: At, copy: bool, out: impl FnMut(Round)) -> Effect {
+    pub fn segment(
+        &mut self,
+        segment: &Segment,
+        at: At,
+        copy: bool,
+        out: impl FnMut(Round),
+    ) -> Effect {
         let echo = segment
             .options
             .timestamps
@@ -172,9 +183,14 @@ impl Flow {
             self.rounds.before_send(at.time_ns, at.frame, &self.sender);
         }
         let open = self.window_at_tap != Some(0);
-        let arrival = self.tap.segment(segment, at.time_ns, open, self.rounds.number());
+        let arrival = self
+            .tap
+            .segment(segment, at.time_ns, open, self.rounds.number());
         let effect = self.effect(arrival.kind, arrival.start, length);
-        if matches!(arrival.kind, Kind::Rst | Kind::KeepAlive | Kind::ZeroWindowProbe) {
+        if matches!(
+            arrival.kind,
+            Kind::Rst | Kind::KeepAlive | Kind::ZeroWindowProbe
+        ) {
             self.probed = arrival.kind != Kind::Rst;
             return effect;
         }
@@ -191,7 +207,8 @@ impl Flow {
             self.totals.in_flight_max_bytes =
                 self.totals.in_flight_max_bytes.max(self.sender.in_flight());
             self.rounds.advance(at.time_ns, &self.sender);
-            self.rounds.sent(at.time_ns, at.frame, length, length - again, &self.sender);
+            self.rounds
+                .sent(at.time_ns, at.frame, length, length - again, &self.sender);
             self.rounds.note(|row| {
                 row.reordered += i64::from(arrival.kind == Kind::Reordered);
                 row.congestion_marks += i64::from(segment.ecn == 3);
@@ -255,7 +272,12 @@ impl Flow {
         let una = self.tap.una();
         let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
         let options = segment.options.timestamps;
-        let seen = self.tap.acknowledge(ack, told.blocks(), options.map(|(_, echo)| echo), at.time_ns);
+        let seen = self.tap.acknowledge(
+            ack,
+            told.blocks(),
+            options.map(|(_, echo)| echo),
+            at.time_ns,
+        );
         effect.kind = if window == Some(0) && !segment.flags.has(Flags::SYN) {
             Kind::ZeroWindow
         } else if !pure || una != Some(ack) {
@@ -275,14 +297,18 @@ impl Flow {
         self.totals.acked_bytes += seen.advanced;
         self.totals.missed_bytes += seen.missed;
         if let Some(window) = window.filter(|_| !segment.flags.has(Flags::SYN)) {
-            self.totals.window_max_bytes =
-                Some(self.totals.window_max_bytes.map_or(window, |most| most.max(window)));
+            self.totals.window_max_bytes = Some(
+                self.totals
+                    .window_max_bytes
+                    .map_or(window, |most| most.max(window)),
+            );
         }
         self.rounds.note(|row| {
             row.missed_bytes += seen.missed;
             row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
         });
-        self.way.pass(told, options.map(|(value, _)| value), at.time_ns);
+        self.way
+            .pass(told, options.map(|(value, _)| value), at.time_ns);
         if let Some(mut sample) = seen.sample {
             if !sample.maybe_delayed {
                 self.way.receiver_side(sample.rtt_ns);

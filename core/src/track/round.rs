@@ -109,6 +109,11 @@ pub struct Round {
     pub backwards: i64,
 }
 
+/// How long `bytes` take at `rate` bytes per second.
+fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
+    i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
+}
+
 /// A round that may still gain measurements.
 #[derive(Debug)]
 struct Open {
@@ -305,13 +310,16 @@ impl Rounds {
     /// The sender is about to send. Idle time before it becomes a round of its own.
     pub fn before_send(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
         self.advance(now_ns, sender);
-        let Some(since_ns) = self.empty_since_ns.filter(|_| sender.in_flight() == 0) else { return };
+        let Some(since_ns) = self.empty_since_ns.filter(|_| sender.in_flight() == 0) else {
+            return;
+        };
         let idle_ns = now_ns - since_ns;
         let patience_ns = if self.started {
             self.floor_ns.unwrap_or(10_000_000) / 2
         } else {
             // The first data may follow the handshake at once: that is no idle time.
-            self.floor_ns.map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
+            self.floor_ns
+                .map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
         };
         if idle_ns <= patience_ns.max(1_000_000) {
             return;
@@ -338,7 +346,9 @@ impl Rounds {
     /// The sender sent `payload` bytes, `fresh` of them new.
     pub fn sent(&mut self, now_ns: i64, frame: u64, payload: i64, fresh: i64, sender: &Sender) {
         let packets = (payload + self.mss - 1) / self.mss;
-        let gap_ns = self.floor_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
+        let gap_ns = self
+            .floor_ns
+            .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
         let after_send_ns = now_ns - self.last_send_ns;
         let after_ack_ns = now_ns - self.last_ack_ns;
         let resent = payload - fresh;
@@ -388,14 +398,24 @@ impl Rounds {
     }
 
     /// The sender received an acknowledgment that moved SND.UNA by `advanced` and SACKed `sacked` anew.
-    pub fn received(&mut self, now_ns: i64, frame: u64, advanced: i64, sacked: i64, sender: &Sender) {
+    pub fn received(
+        &mut self,
+        now_ns: i64,
+        frame: u64,
+        advanced: i64,
+        sacked: i64,
+        sender: &Sender,
+    ) {
         let row = &mut self.current.row;
         row.last_frame = frame;
         row.acked_bytes += advanced;
         row.delivered_bytes += (advanced + sacked).min(advanced.max(sacked));
         if let Some(window) = sender.window() {
-            row.window_min_bytes =
-                if row.window_min_bytes == NULL { window } else { row.window_min_bytes.min(window) };
+            row.window_min_bytes = if row.window_min_bytes == NULL {
+                window
+            } else {
+                row.window_min_bytes.min(window)
+            };
             row.window_max_bytes = row.window_max_bytes.max(window);
         }
         if advanced + sacked > 0 {
@@ -407,8 +427,13 @@ impl Rounds {
         if sender.in_flight() == 0 {
             self.empty_since_ns.get_or_insert(now_ns);
         }
-        let long = self.floor_ns.is_none_or(|floor| 10 * (now_ns - row.start_ns) >= 7 * floor);
-        let (una, next) = (sender.una().unwrap_or_default(), sender.next().unwrap_or_default());
+        let long = self
+            .floor_ns
+            .is_none_or(|floor| 10 * (now_ns - row.start_ns) >= 7 * floor);
+        let (una, next) = (
+            sender.una().unwrap_or_default(),
+            sender.next().unwrap_or_default(),
+        );
         if self.started && una > self.target && long {
             self.close(now_ns, frame, next, sender);
         }
@@ -417,7 +442,10 @@ impl Rounds {
     /// A measurement, of the whole round trip.
     pub fn measured(&mut self, sample: Sample, now_ns: i64) {
         if !sample.maybe_delayed {
-            self.floor_ns = Some(self.floor_ns.map_or(sample.rtt_ns, |floor| floor.min(sample.rtt_ns)));
+            self.floor_ns = Some(
+                self.floor_ns
+                    .map_or(sample.rtt_ns, |floor| floor.min(sample.rtt_ns)),
+            );
         }
         self.delivery(sample, now_ns);
         if sample.maybe_delayed {
@@ -426,20 +454,34 @@ impl Rounds {
         let number = sample.round;
         if number == self.current.row.round {
             self.current.add(sample);
-        } else if let Some(open) = self.pending.iter_mut().find(|open| open.row.round == number) {
+        } else if let Some(open) = self
+            .pending
+            .iter_mut()
+            .find(|open| open.row.round == number)
+        {
             open.add(sample);
         }
     }
 
     /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
     fn delivery(&mut self, sample: Sample, now_ns: i64) {
-        let point = Delivery { time_ns: now_ns, sent_ns: sample.sent_ns, bytes: self.delivered };
+        let point = Delivery {
+            time_ns: now_ns,
+            sent_ns: sample.sent_ns,
+            bytes: self.delivered,
+        };
         let wanted = Self::RUN * self.mss;
         self.run.push_back(point);
-        while self.run.get(1).is_some_and(|second| point.bytes - second.bytes >= wanted) {
+        while self
+            .run
+            .get(1)
+            .is_some_and(|second| point.bytes - second.bytes >= wanted)
+        {
             self.run.pop_front();
         }
-        let Some(first) = self.run.front() else { return };
+        let Some(first) = self.run.front() else {
+            return;
+        };
         let bytes = point.bytes - first.bytes;
         let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
         if bytes >= wanted && span_ns > 0 {
@@ -502,28 +544,28 @@ impl Rounds {
     /// Closes the last round at `end_ns` and hands over all.
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender, mut out: impl FnMut(Round)) {
         self.advance(end_ns, sender);
-        let first = self.current.row.round == 0;
-        let row = &self.current.row;
-        let content = row.sent_bytes + row.resent_bytes + row.acked_bytes > 0;
-        if first || content || end_ns > row.start_ns {
-            let next = sender.next().unwrap_or_default();
-            let end_ns = end_ns.max(row.start_ns);
-            self.close(end_ns, frame, next, sender);
-        }
-        self.end_ns = end_ns;
+        let next = sender.next().unwrap_or_default();
+        self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
         while self.pending.len() > 1 {
             self.hand_over(&mut out);
         }
         self.shift_ns = 0; // the last row ends with the last packet
-        self.hand_over(&mut out);
+        self.hand_over(&mut |row: Round| {
+            let content = row.sent_bytes + row.resent_bytes + row.acked_bytes > 0;
+            if row.round == 0 || content || row.end_ns > row.start_ns {
+                out(row);
+            }
+        });
     }
 
     fn hand_over(&mut self, out: &mut impl FnMut(Round)) {
-        let Some(mut open) = self.pending.pop_front() else { return };
+        let Some(mut open) = self.pending.pop_front() else {
+            return;
+        };
         self.judge_queue(&mut open);
         let mut row = open.row;
         // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
-        row.start_ns = self.emitted_end(row.round, row.start_ns);
+        row.start_ns = self.boundary(row.round, row.start_ns);
         row.end_ns = (row.end_ns - self.shift_ns).max(row.start_ns);
         self.end_ns = row.end_ns;
         out(row);
@@ -531,7 +573,7 @@ impl Rounds {
         self.spare.push(open.samples);
     }
 
-    fn emitted_end(&self, round: u32, start_ns: i64) -> i64 {
+    fn boundary(&self, round: u32, start_ns: i64) -> i64 {
         if round == 0 { start_ns } else { self.end_ns }
     }
 
@@ -548,22 +590,27 @@ impl Rounds {
             self.capacity = self.capacity.max(rate);
         }
         let (Some(floor_ns), false) = (self.floor_ns, open.samples.is_empty()) else {
-            (row.rtt_min_ns, row.rtt_ns, row.rtt_max_ns, row.queue_low_ns) = (NULL, NULL, NULL, NULL);
+            (row.rtt_min_ns, row.rtt_ns, row.rtt_max_ns, row.queue_low_ns) =
+                (NULL, NULL, NULL, NULL);
             return;
         };
         let fill_ns = if self.capacity > 0 {
-            (23 * self.mss * 100_000_000 / self.capacity).min(15 * floor_ns / 100)
+            wire_time_ns(23 * self.mss / 10, self.capacity).min(15 * floor_ns / 100)
         } else {
             15 * floor_ns / 100
         };
         let mut until_ns = self.busy_until_ns;
-        let mut busy_ns = (until_ns.min(row.end_ns) - row.start_ns).max(0);
+        let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
         for &(sent_ns, rtt_ns) in &open.samples {
             let wait_ns = rtt_ns - floor_ns - Self::NOISE_NS;
             if wait_ns <= 0 {
                 continue;
             }
-            let begin_ns = if sent_ns.saturating_sub(until_ns) <= fill_ns { until_ns } else { sent_ns };
+            let begin_ns = if sent_ns.saturating_sub(until_ns) <= fill_ns {
+                until_ns
+            } else {
+                sent_ns
+            };
             let begin_ns = begin_ns.max(row.start_ns);
             let end_ns = sent_ns + wait_ns;
             busy_ns += (end_ns.min(row.end_ns) - begin_ns.min(row.end_ns)).max(0);

@@ -74,7 +74,10 @@ impl Sender {
             return flight;
         }
         let una = self.una.unwrap_or_default();
-        let lost_below = self.sacked.end().map_or(una, |end| (end - 3 * mss).max(una));
+        let lost_below = self
+            .sacked
+            .end()
+            .map_or(una, |end| (end - 3 * mss).max(una));
         let lost = lost_below - una - self.sacked.covered(una, lost_below);
         (flight - self.sacked.bytes() - lost + self.resent.bytes()).max(0)
     }

@@ -42,7 +42,10 @@ impl Table {
     /// A table that makes the events wanted.
     #[must_use]
     pub fn new(wanted: Wanted) -> Self {
-        Self { wanted, ..Self::default() }
+        Self {
+            wanted,
+            ..Self::default()
+        }
     }
 
     /// Takes the next segment of the capture.
@@ -62,7 +65,8 @@ impl Table {
                 let index = self.connections.len();
                 let number = u32::try_from(index).unwrap_or(u32::MAX);
                 let wanted = self.wanted.wants(number);
-                self.connections.push(Connection::new(number, segment, at, wanted));
+                self.connections
+                    .push(Connection::new(number, segment, at, wanted));
                 self.by_ends.insert(ends, index);
                 index
             }

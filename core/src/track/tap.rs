@@ -132,9 +132,11 @@ impl Tap {
             checksum: segment.checksum,
             flags: segment.flags.0,
         };
-        let near = self.recent.iter().flatten().any(|(seen_ns, seen)| {
-            *seen == print && (time_ns - seen_ns).abs() < Self::COPY_NS
-        });
+        let near = self
+            .recent
+            .iter()
+            .flatten()
+            .any(|(seen_ns, seen)| *seen == print && (time_ns - seen_ns).abs() < Self::COPY_NS);
         // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
         // acknowledgments may well be two packets, two equal data segments within a millisecond hardly.
         let tells = segment.identification.is_some_and(|id| id != 0);
@@ -162,19 +164,37 @@ impl Tap {
         let value = segment.options.timestamps.map(|(value, _)| value);
         let next = *self.next.get_or_insert(start);
         let acked = self.una.is_some_and(|una| una >= next);
-        let whole = |kind| Arrival { kind, start, end, new_bytes: length };
+        let whole = |kind| Arrival {
+            kind,
+            start,
+            end,
+            new_bytes: length,
+        };
         if flags.has(Flags::RST) {
-            return Arrival { new_bytes: 0, ..whole(Kind::Rst) };
+            return Arrival {
+                new_bytes: 0,
+                ..whole(Kind::Rst)
+            };
         }
         let control = syn + fin > 0;
         if !control && length <= 1 && acked {
             if start == next - 1 {
-                let kind = if window_open { Kind::KeepAlive } else { Kind::ZeroWindowProbe };
-                return Arrival { new_bytes: 0, ..whole(kind) };
+                let kind = if window_open {
+                    Kind::KeepAlive
+                } else {
+                    Kind::ZeroWindowProbe
+                };
+                return Arrival {
+                    new_bytes: 0,
+                    ..whole(kind)
+                };
             }
             if start == next && length == 1 && !window_open {
                 // Not counted as sent unless it is acknowledged: the receiver may well drop it.
-                return Arrival { new_bytes: 0, ..whole(Kind::ZeroWindowProbe) };
+                return Arrival {
+                    new_bytes: 0,
+                    ..whole(Kind::ZeroWindowProbe)
+                };
             }
         }
         if start >= next {
@@ -208,7 +228,12 @@ impl Tap {
             _ if overtaken => Kind::Reordered,
             _ => Kind::Retransmission,
         };
-        Arrival { kind, start, end, new_bytes: unseen.min(length) }
+        Arrival {
+            kind,
+            start,
+            end,
+            new_bytes: unseen.min(length),
+        }
     }
 
     /// Was a segment that fills a hole sent before those that passed it? By IP identification where the sender counts
@@ -235,7 +260,9 @@ impl Tap {
         let patience = self.rtt_min_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
         let start = self.space.relative(segment.sequence);
         let passed = self.records.partition_point(|r| r.start < start);
-        self.records.get(passed).is_some_and(|r| time_ns - r.first_ns < patience)
+        self.records
+            .get(passed)
+            .is_some_and(|r| time_ns - r.first_ns < patience)
     }
 
     fn record(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
@@ -257,7 +284,11 @@ impl Tap {
 
     fn mark_resent(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>) {
         let first = self.records.partition_point(|r| r.end <= start);
-        for record in self.records.range_mut(first..).take_while(|r| r.start < end) {
+        for record in self
+            .records
+            .range_mut(first..)
+            .take_while(|r| r.start < end)
+        {
             record.resent = true;
             record.last_ns = time_ns;
             record.last_value = value;
@@ -300,10 +331,21 @@ impl Tap {
                 sample = Some(measured);
             }
         }
-        if let Some(Sample { rtt_ns, maybe_delayed: false, .. }) = sample {
+        if let Some(Sample {
+            rtt_ns,
+            maybe_delayed: false,
+            ..
+        }) = sample
+        {
             self.rtt_min_ns = Some(self.rtt_min_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
         }
-        Acknowledged { ack, advanced, sacked: newly, missed, sample }
+        Acknowledged {
+            ack,
+            advanced,
+            sacked: newly,
+            missed,
+            sample,
+        }
     }
 
     /// Takes acknowledged records off. Karn's rule (RFC 6298 section 3) as tcptrace refines it: the acknowledgment
@@ -343,8 +385,15 @@ impl Tap {
             return None; // the capture shows the answer before the question
         }
         let lone = popped == 1 && self.records.is_empty();
-        let late = self.rtt_min_ns.is_some_and(|least| rtt_ns > least + Self::DELAYED_ACK_NS);
-        Some(Sample { sent_ns, rtt_ns, round: record.round, maybe_delayed: lone && late })
+        let late = self
+            .rtt_min_ns
+            .is_some_and(|least| rtt_ns > least + Self::DELAYED_ACK_NS);
+        Some(Sample {
+            sent_ns,
+            rtt_ns,
+            round: record.round,
+            maybe_delayed: lone && late,
+        })
     }
 
     /// Marks what a SACK block covers; measures on the youngest segment in it that went out once.

@@ -58,7 +58,8 @@ impl Return {
     }
 
     fn decide(&mut self) {
-        let (Some(sender), Some(receiver)) = (self.handshake_ns.or(self.least_ns), self.receiver_ns)
+        let (Some(sender), Some(receiver)) =
+            (self.handshake_ns.or(self.least_ns), self.receiver_ns)
         else {
             return;
         };
@@ -116,12 +117,18 @@ impl Return {
         if self.travelling.len() >= Self::MOST {
             self.travelling.pop_front();
         }
-        self.travelling.push_back(Travelling { passed_ns, value, ack });
+        self.travelling.push_back(Travelling {
+            passed_ns,
+            value,
+            ack,
+        });
     }
 
     /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures.
     pub fn echoed(&mut self, echo: u32, time_ns: i64) {
-        let Some((value, passed_ns)) = self.probe else { return };
+        let Some((value, passed_ns)) = self.probe else {
+            return;
+        };
         if echo == value {
             self.measured((time_ns - passed_ns).max(0), time_ns);
         }
@@ -171,7 +178,13 @@ mod tests {
     use super::*;
 
     fn ack(ack: i64) -> Ack {
-        Ack { ack, window: None, blocks: [(0, 0); 4], count: 0, echo_congestion: false }
+        Ack {
+            ack,
+            window: None,
+            blocks: [(0, 0); 4],
+            count: 0,
+            echo_congestion: false,
+        }
     }
 
     #[test]
@@ -203,7 +216,10 @@ mod tests {
         let echo = Some(7);
         assert_eq!(way.arrived(30_000_000, echo).map(|(_, a)| a.ack), Some(100));
         assert!(way.arrived(30_000_000, echo).is_none());
-        assert_eq!(way.arrived(30_000_001, Some(8)).map(|(_, a)| a.ack), Some(200));
+        assert_eq!(
+            way.arrived(30_000_001, Some(8)).map(|(_, a)| a.ack),
+            Some(200)
+        );
     }
 
     #[test]

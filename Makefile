@@ -1,0 +1,44 @@
+# make demo: see it work · make test: prove it · make help: the rest
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find core/src -name '*.rs') core/Cargo.toml core/Cargo.lock pyproject.toml
+DEMO := sample_captures/linux61_advwinscale2_w50000.pcap.zst
+
+.PHONY: demo test lint format bench help
+
+demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
+	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
+	@echo "The report lies in report.html: open it in a browser."
+
+test: $(VENV)/ready ## set up and pass every test
+	cargo test --quiet --locked --manifest-path core/Cargo.toml
+	$(BIN)/python -m pytest --quiet
+
+lint: $(VENV)/ready ## formatters, linters, types, the extension's stub, unused dependencies
+	cargo fmt --check --manifest-path core/Cargo.toml
+	cargo clippy --quiet --locked --all-targets --features python --manifest-path core/Cargo.toml -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest bdpcap._core
+	$(BIN)/deptry .
+	cargo machete core
+
+format: $(VENV)/ready ## apply the formatters
+	cargo fmt --manifest-path core/Cargo.toml
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap)
+	$(BIN)/python benchmarks/speed.py --bdpcap $(BIN)/bdpcap
+
+$(VENV)/ready: $(SOURCES)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Building bdpcap and installing what it needs (a few minutes the first time) ..."
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --editable . --group test --group lint
+	@touch $@
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12

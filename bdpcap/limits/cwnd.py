@@ -1,0 +1,34 @@
+"""Congestion control: what is left when data waits and neither window, nor buffer, nor link holds it.
+
+Its own signs: doubling from round to round, a loss being repaired, every acknowledgment answered at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bdpcap.limits.claim import Claim, grade
+from bdpcap.limits.evidence import Evidence
+
+__all__ = ["claim"]
+
+
+def claim(evidence: Evidence) -> Claim:
+    """Claim rounds by their own signs; weakly, every round in which data moved."""
+    lossy = evidence.near(evidence.lossy, 1, 0)
+    after_loss = evidence.near(evidence.lossy, 8, 0)
+    doubling = (evidence.growth >= 1.4) & (evidence.growth <= 2.6)
+    eager = grade(evidence.response, 0.3, 0.8)
+    moved = (evidence.sent_bytes + evidence.resent_bytes + evidence.acked_bytes) > 0
+    strength = np.maximum.reduce([0.95 * lossy, 0.9 * doubling, 0.8 * after_loss, 0.5 + 0.4 * eager])
+    recovery = evidence.resent_bytes > 0
+    slow_start = doubling & ~lossy
+    return Claim.build(
+        evidence,
+        strength * moved,
+        [
+            ("recovery", recovery),
+            ("slow start", slow_start),
+            ("avoidance", np.ones(evidence.size, dtype=bool)),
+        ],
+    )

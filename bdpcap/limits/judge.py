@@ -1,0 +1,171 @@
+"""From the core's columns to the tables of flows and rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdpcap import _core, tables
+from bdpcap.limits.evidence import Evidence, Floats
+from bdpcap.limits.verdict import LIMITS, Verdict, weigh
+
+__all__ = ["judge"]
+
+
+def judge(rounds: dict[str, np.ndarray], directions: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Judge every round; return the tables `flows` and `rtts`.
+
+    Parameters
+    ----------
+    rounds
+        Columns of `bdpcap._core.Analysis.take_rounds`, in any order of flows.
+    directions
+        Columns of `bdpcap._core.Analysis.directions`.
+    """
+    order = np.lexsort((rounds["round"], rounds["direction"], rounds["stream"]))
+    rounds = {name: values[order] for name, values in rounds.items()}
+    carried = np.flatnonzero(directions["carried"])
+    flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
+    row = 2 * rounds["stream"].astype(np.int64) + rounds["direction"]
+    flow = np.searchsorted(carried, row)
+    evidence = Evidence(
+        columns=rounds,
+        flow=flow,
+        mss=flows["mss_bytes"][flow].astype(np.float64),
+        direct=flows["direct"][flow].astype(bool),
+        handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
+        flow_acks=flows["acks"][flow].astype(np.float64),
+    )
+    verdict = weigh(evidence)
+    return _flows(flows, evidence, verdict), _rtts(flows, evidence, verdict)
+
+
+def _floats(values: np.ndarray) -> Floats:
+    return np.where(values == _core.NULL, np.nan, values.astype(np.float64))
+
+
+def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
+    """Nullable integers from floats."""
+    absent = ~np.isfinite(values)
+    return pd.arrays.IntegerArray(np.where(absent, 0, np.round(np.where(absent, 0, values))).astype(np.int64), absent)
+
+
+def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(duration_ns > 0, amount * 8e9 / duration_ns, np.nan)
+    return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
+
+
+def _rtts(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> pd.DataFrame:
+    rounds, flow = evidence.columns, evidence.flow
+    length = (rounds["end_ns"] - rounds["start_ns"]).astype(np.float64)
+    return tables.frame(
+        tables.RTTS,
+        {
+            **{name: rounds[name] for name in ("stream", "round", "start_ns", "end_ns", "rtt_ns", "acked_bytes")},
+            "sender": flows["sender"][flow],
+            "receiver": flows["receiver"][flow],
+            "throughput_bps": _per_second(rounds["acked_bytes"].astype(np.float64), length),
+            "in_flight_max_bytes": rounds["flight_max_bytes"],
+            "window_min_bytes": rounds["window_min_bytes"],
+            "window_max_bytes": rounds["window_max_bytes"],
+            "retransmits": rounds["resent_segments"],
+            "limit": verdict.limit,
+            "detail": verdict.detail,
+            "confidence": verdict.confidence,
+            "evidence": _sentences(evidence, verdict),
+        },
+    )
+
+
+def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> pd.DataFrame:
+    count = len(flows["stream"])
+    length = evidence.end_ns - evidence.start_ns
+    total = np.maximum(np.bincount(evidence.flow, length, count), 1e-9)
+    held = {name: np.bincount(evidence.flow, length * (verdict.limit == name), count) for name in LIMITS}
+    most = np.argmax(np.stack([held[name] for name in LIMITS]), axis=0) if count else np.zeros(0, dtype=int)
+    # A flow captured in one instant has no time to share out.
+    shares = {name: held[name] / total for name in LIMITS}
+    shares["unknown"] = 1.0 - sum(shares[name] for name in LIMITS if name != "unknown")
+    leads = verdict.limit == np.asarray(LIMITS, dtype=object)[most][evidence.flow]
+    weight = np.bincount(evidence.flow, length * leads, count)
+    sure = np.bincount(evidence.flow, length * leads * verdict.confidence, count)
+    first = evidence.starts
+    capacity = evidence.capacity[first] * 8 if evidence.size else np.zeros(0)
+    floor = evidence.floor[first] if evidence.size else np.zeros(0)
+    moving = np.where(evidence.idle, np.nan, evidence.rtt_ns)
+    median = evidence.percentile(moving, evidence.duration, 0.5)[first] if evidence.size else np.zeros(0)
+    life = (flows["end_ns"] - flows["start_ns"]).astype(np.float64)
+    capacity_bps = pd.Series(capacity).astype("Float64").mask(~np.isfinite(capacity) | (capacity <= 0))
+    return tables.frame(
+        tables.FLOWS,
+        {
+            **{name: flows[name] for name in tables.FLOWS if name in flows},
+            "rtt_median_ns": _whole(median),
+            "throughput_bps": _per_second(flows["acked_bytes"].astype(np.float64), life),
+            "capacity_bps": capacity_bps,
+            "bdp_bytes": _whole(np.where(capacity > 0, capacity * floor / 8e9, np.nan)),
+            "vantage": _vantage(flows),
+            "limit": np.asarray(LIMITS, dtype=object)[most],
+            **{f"{name}_share": np.clip(shares[name], 0.0, 1.0) for name in LIMITS},
+            "confidence": np.round(np.divide(sure, weight, out=np.zeros(count), where=weight > 0), 2),
+        },
+    )
+
+
+def _vantage(flows: dict[str, np.ndarray]) -> NDArray[np.object_]:
+    """Where the tap was, from the round trips to either end: nearer than 15 % of the whole is at that end.
+
+    Round trips below half a millisecond are too short to tell.
+    """
+    sender, receiver = _floats(flows["sender_side_ns"]), _floats(flows["receiver_side_ns"])
+    whole = sender + receiver
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = sender / whole
+    vantage = np.full(len(whole), "between", dtype=object)
+    vantage[part < 0.15] = "sender"
+    vantage[part > 0.85] = "receiver"
+    vantage[~np.isfinite(part) | (whole < 500_000)] = "unknown"
+    return vantage
+
+
+def _sentences(evidence: Evidence, verdict: Verdict) -> list[str]:
+    """Return the numbers behind each verdict, as a short sentence."""
+    percent = {
+        name: np.round(100 * evidence.share(name)).astype(int)
+        for name in ("tight_ns", "zero_window_ns", "busy_ns", "empty_ns")
+    }
+    flight = evidence.columns["flight_max_bytes"]
+    window = np.nan_to_num(evidence.window_max_bytes).astype(np.int64)
+    queue_ms = np.nan_to_num(evidence.rtt - evidence.floor) / 1e6
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_capacity = np.nan_to_num(100 * evidence.smooth_rate / evidence.capacity, posinf=0.0)
+        unprompted = np.round(100 * evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1)).astype(int)
+    response = np.round(100 * np.nan_to_num(evidence.response)).astype(int)
+    resent = evidence.columns["resent_segments"]
+    sentences = []
+    for i, (limit, reason) in enumerate(zip(verdict.limit, verdict.reason, strict=True)):
+        match limit:
+            case "rwnd" if percent["zero_window_ns"][i]:
+                text = f"window closed for {percent['zero_window_ns'][i]} % of the round"
+            case "rwnd":
+                text = f"{flight[i]} of {window[i]} bytes in flight, window full for {percent['tight_ns'][i]} %"
+            case "sndbuf":
+                text = f"{flight[i]} bytes in flight at most, round after round; {response[i]} % of ACKs answered at once"
+            case "link":
+                text = f"queue stood for {percent['busy_ns'][i]} %, {queue_ms[i]:.1f} ms deep, rate {of_capacity[i]:.0f} % of capacity"
+            case "app" if percent["empty_ns"][i] > 10:
+                text = f"nothing in flight for {percent['empty_ns'][i]} % of the round"
+            case "app":
+                text = f"{unprompted[i]} % of the bytes came without an ACK calling for them"
+            case "cwnd" if resent[i]:
+                text = f"{resent[i]} packets sent again, {flight[i]} bytes in flight"
+            case "cwnd":
+                text = f"{flight[i]} bytes in flight, {response[i]} % of ACKs answered at once, window and link not full"
+            case _:
+                text = reason or "no rule holds"
+        sentences.append(text)
+    return sentences

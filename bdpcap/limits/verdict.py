@@ -1,0 +1,78 @@
+"""Where the rules are weighed: one limit, with detail, confidence and evidence, for every round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdpcap.limits import app, cwnd, link, rwnd, sndbuf
+from bdpcap.limits.claim import Claim
+from bdpcap.limits.evidence import Evidence, Floats
+
+__all__ = ["LIMITS", "Verdict", "weigh"]
+
+LIMITS: Final = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
+"""What can limit a round."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One entry per round."""
+
+    limit: NDArray[np.object_]
+    detail: NDArray[np.object_]
+    confidence: Floats
+    reason: NDArray[np.object_]
+    """Why a round is unknown; None elsewhere."""
+
+
+def weigh(evidence: Evidence) -> Verdict:
+    """Take the first limit, in order of precedence, whose rule holds.
+
+    A sender with nothing to send is not held by the link; the link outranks the window that happens to be full;
+    a full window outranks the buffer behind it; congestion control is what is left.
+    """
+    claims = {
+        "app": app.claim(evidence),
+        "link": link.claim(evidence),
+        "rwnd": rwnd.claim(evidence),
+        "sndbuf": sndbuf.claim(evidence),
+        "cwnd": cwnd.claim(evidence),
+    }
+    limit = np.full(evidence.size, "unknown", dtype=object)
+    detail = np.full(evidence.size, None, dtype=object)
+    confidence = np.zeros(evidence.size)
+    open_ = np.ones(evidence.size, dtype=bool)
+    for name, claim in claims.items():
+        takes = open_ & (claim.strength >= 0.5)
+        limit[takes] = name
+        detail[takes] = claim.detail[takes]
+        confidence[takes] = claim.strength[takes] * _doubt(claims, name)[takes]
+        open_ &= ~takes
+    reason = np.full(evidence.size, None, dtype=object)
+    for text, holds in _blind(evidence):
+        limit[holds], detail[holds], confidence[holds], reason[holds] = "unknown", None, 0.0, text
+    return Verdict(limit, detail, np.round(confidence, 2), reason)
+
+
+def _doubt(claims: dict[str, Claim], name: str) -> Floats:
+    """Less than 1 where a limit of higher precedence nearly took the round."""
+    doubt = np.ones_like(claims[name].strength)
+    for other, claim in claims.items():
+        if other == name:
+            break
+        doubt *= 1 - 0.6 * claim.strength
+    return doubt
+
+
+def _blind(evidence: Evidence) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Rounds about which the capture cannot tell, and why."""
+    missed = evidence.missed_bytes > 0.5 * np.maximum(evidence.acked_bytes, 1.0)
+    silent = evidence.flow_acks == 0
+    return [
+        ("the capture lost most of the round's data, or holds one direction only", missed),
+        ("the capture holds no acknowledgments of this flow", silent),
+    ]
