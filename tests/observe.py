@@ -16,8 +16,6 @@ from packets import pcap
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
-
     from packets import Address, Packet
 
 
@@ -58,8 +56,8 @@ class Observation:
         return [row for row in self.rows if row.frame == number]
 
     @property
-    def flows(self) -> pd.DataFrame:
-        return bdpcap.analyze(io.BytesIO(pcap(self.packets))).flows
+    def capture(self) -> bdpcap.Capture:
+        return bdpcap.analyze(io.BytesIO(pcap(self.packets)))
 
 
 def observe(packets: Iterable[Packet]) -> Observation:

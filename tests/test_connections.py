@@ -81,7 +81,7 @@ def test_a_missing_syn_ack_leaves_the_scale_an_assumption():
         +.020 < P. 1:51(50) ack 101 win 600
         """)
     )
-    flows = seen.flows.set_index("sender")
+    flows = seen.capture.flows.set_index("sender")
     assert flows.loc[str(SERVER), ["window_scale", "window_scale_source"]].tolist() == [7, "one-sided"]
     assert seen.sent(CLIENT)[-1].advertised_bytes == 502 * 128
     # Of the server's scale nothing is known.
@@ -329,7 +329,7 @@ def test_more_than_four_gib_of_payload_adds_up():
     seen = observe(packets)
     last = seen.sent(CLIENT)[-1]
     assert (last.kind, last.sequence) == ("data", 1 + (count - 1) * length)
-    assert seen.flows.payload_bytes.tolist() == [count * length]
+    assert seen.capture.flows.payload_bytes.tolist() == [count * length]
     assert count * length > 2**32
 
 
@@ -578,7 +578,7 @@ def test_one_packet_captured_twice_is_no_retransmission():
         )
     )
     assert kinds(seen.sent(CLIENT))[1:] == ["data", "duplicate", "data"]
-    assert seen.flows.retransmitted_bytes.tolist() == [0]
+    assert seen.capture.flows.retransmitted_bytes.tolist() == [0]
     assert [row.rtt_ns for row in seen.acks(CLIENT)][-2:] == [20_000_000, None]
 
 
@@ -600,7 +600,7 @@ def test_what_only_the_capture_missed_was_not_lost():
     assert kinds(seen.sent(CLIENT))[1:] == ["data"] * 4
     assert [row.tap_in_flight_bytes for row in seen.sent(CLIENT)][1:] == [1000, 3000, 1000, 1000]
     assert seen.acks(CLIENT)[-1].in_flight_bytes == 0
-    assert seen.flows.retransmitted_bytes.tolist() == [0]
+    assert seen.capture.flows.retransmitted_bytes.tolist() == [0]
 
 
 # Round-trip times, RFC 6298 section 3 (Karn's rule)
@@ -698,7 +698,8 @@ def test_a_delayed_acknowledgment_is_a_sample_but_not_the_minimum():
     seen = observe(
         scenario(
             """
-        0     > .  1:1001(1000)    ack 1 win 502
+        0     < .  1:1(0) ack 1 win 1000
+        +0    > .  1:1001(1000)    ack 1 win 502
         +0    > .  1001:2001(1000) ack 1 win 502
         +.020 < .  1:1(0) ack 2001 win 1000
         +1    > P. 2001:2101(100) ack 1 win 502
@@ -707,23 +708,23 @@ def test_a_delayed_acknowledgment_is_a_sample_but_not_the_minimum():
         )
     )
     assert seen.acks(CLIENT)[-1].rtt_ns == 60_000_000
-    assert seen.flows.rtt_min_ns.tolist() == [20_000_000]
+    assert seen.capture.flows.rtt_min_ns.tolist() == [20_000_000]
 
 
 # Offload
 
 
 def test_a_segment_larger_than_the_mss_counts_as_the_packets_it_stands_for():
-    # 14600 bytes are ten segments of 1460; 100 more bytes are one.
+    # 2920 bytes are two packets of 1460 on the wire, and so they are when they are sent again.
     seen = observe(
         scenario(
             HANDSHAKE
             + """
-        +0    > . 1:14601(14600)      ack 1 win 502
-        +0    > P. 14601:14701(100)   ack 1 win 502
-        +.020 < . 1:1(0) ack 14701 win 10000
+        +0    > . 1:2921(2920) ack 1 win 502
+        +.3   > . 1:2921(2920) ack 1 win 502
+        +.020 < . 1:1(0) ack 2921 win 10000
         """
         )
     )
-    assert seen.flows.payload_bytes.tolist() == [14_700]
-    assert seen.flows.packets.tolist() == [11]
+    assert seen.capture.flows.payload_bytes.tolist() == [2920]
+    assert seen.capture.rtts.retransmits.sum() == 2

@@ -17,7 +17,7 @@ from conftest import unavailable
 from observe import run
 from oracles import KEPT, SAMPLES, SHARED, nanoseconds, tshark
 
-FIN, SYN, ACK = 1, 2, 16
+FIN, SYN, RST, ACK = 1, 2, 4, 16
 # Layers that bdpcap does not open. It counts such frames as not decoded.
 OUTSIDE = {
     "arcnet": "a link layer of the past",
@@ -109,11 +109,14 @@ def test_windows_as_scaled(capture):
 @pytest.mark.parametrize("capture", captures())
 def test_bytes_in_flight(capture):
     frames = side_by_side(capture)
-    # tshark subtracts what the latest packet of the other side SACKs, and leaves out the number that a FIN occupies.
-    reported = frames["sacked"].astype("Int64")
+    # tshark subtracts what the latest packet of the other side SACKs, takes that packet's acknowledgment for SND.UNA
+    # even if it was overtaken (it never goes back, RFC 9293 section 3.4), and leaves out the number of a FIN.
+    ack = frames["own_acknowledgment"].where(frames["flags"] & (ACK | RST) == ACK)
+    overtaken = ack.groupby([frames["stream"], frames["end"]]).cummax() - ack
+    excess = frames["sacked"] - overtaken.fillna(0)
     latest = pd.Series(0, index=frames.index, dtype="Int64")
     for end in (0, 1):
-        other = reported.where(frames["end"] != end).groupby(frames["stream"]).ffill().fillna(0)
+        other = excess.where(frames["end"] != end).groupby(frames["stream"]).ffill().fillna(0)
         latest = latest.where(frames["end"] != end, other)
     expected = frames["in_flight"] + latest + (frames["flags"] & FIN)
     # Before the first acknowledgment nobody knows what is outstanding; tshark counts from its first segment.
