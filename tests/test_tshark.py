@@ -66,6 +66,15 @@ def side_by_side(capture):
     return events.join(tshark(capture), how="inner", suffixes=("", "_theirs"))
 
 
+@cache
+def factor(capture, stream: int, end: int) -> int:
+    """What `end` multiplies its windows by, as tshark writes it: -2 for no scaling, -1 for unknown."""
+    _, directions = ours(capture)
+    row = 2 * stream + 1 - end  # a direction has the scale of its receiver
+    source = directions["window_scale_source"][row]
+    return {"declined": -2, "unknown": -1}.get(source) or 2 ** int(directions["window_scale"][row])
+
+
 def same(frames: pd.DataFrame, mine: pd.Series, theirs: pd.Series) -> None:
     differ = (mine != theirs).fillna(True) & ~(mine.isna() & theirs.isna())
     assert not differ.any(), frames.assign(mine=mine, theirs=theirs)[differ].head(5).T.to_string()
@@ -104,6 +113,23 @@ def test_windows_as_scaled(capture):
     frames = side_by_side(capture)
     known = frames[frames["advertised_bytes"].notna()]
     same(known, known["advertised_bytes"], known["window"])
+
+
+@pytest.mark.parametrize("capture", captures())
+def test_window_scale(capture):
+    frames = side_by_side(capture)
+    frames = frames[frames["scale"].notna()]
+    mine = [factor(capture, stream, end) for stream, end in zip(frames["stream"], frames["end"], strict=True)]
+    same(frames, pd.Series(mine, index=frames.index, dtype="Int64"), frames["scale"])
+
+
+@pytest.mark.parametrize("capture", captures())
+def test_initial_round_trip_times(capture):
+    frames = side_by_side(capture)
+    stated = frames[frames["initial_rtt"] != ""].drop_duplicates("stream")
+    _, directions = ours(capture)
+    mine = pd.Series([directions["initial_rtt_ns"][2 * stream] for stream in stated["stream"]], index=stated.index)
+    same(stated, mine, stated["initial_rtt"].map(nanoseconds))
 
 
 @pytest.mark.parametrize("capture", captures())
