@@ -85,7 +85,7 @@ class Evidence:
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
         """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
         result = np.full(len(self.starts), np.nan)
-        ends = np.append(self.starts[1:], self.size)
+        ends = np.append(self.starts, self.size)[1:]
         for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
             part_values, part_weights = values[start:end], weights[start:end]
             known = np.isfinite(part_values) & (part_weights > 0)

@@ -45,7 +45,7 @@ def claim(evidence: Evidence) -> Claim:
 def _running_max(evidence: Evidence, values: Floats) -> Floats:
     """Largest value so far in each flow."""
     result = np.empty(evidence.size)
-    ends = np.append(evidence.starts[1:], evidence.size)
+    ends = np.append(evidence.starts, evidence.size)[1:]
     for start, end in zip(evidence.starts, ends, strict=True):
         result[start:end] = np.maximum.accumulate(np.nan_to_num(values[start:end]))
     return result
