@@ -73,6 +73,8 @@ pub struct Flow {
     probed: bool,
     last_ns: i64,
     mss: i64,
+    last_value: Option<u32>,
+    last_echo: Option<u32>,
 }
 
 impl Flow {
@@ -89,6 +91,8 @@ impl Flow {
             probed: false,
             last_ns: at.time_ns,
             mss: 1448,
+            last_value: None,
+            last_echo: None,
         }
     }
 
@@ -147,12 +151,11 @@ impl Flow {
 
     fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
         self.rounds.advance(time_ns, &self.sender);
-        let (advanced, sacked) = self.sender.receive(ack);
+        let progress = self.sender.receive(ack);
         if ack.echo_congestion {
             self.rounds.note(|row| row.congestion_echoes += 1);
         }
-        self.rounds
-            .received(time_ns, frame, advanced, sacked, &self.sender);
+        self.rounds.received(time_ns, frame, progress, &self.sender);
     }
 
     /// A segment from the sender that occupies sequence space, or probes, or resets.
@@ -209,10 +212,15 @@ impl Flow {
             self.rounds.advance(at.time_ns, &self.sender);
             self.rounds
                 .sent(at.time_ns, at.frame, length, length - again, &self.sender);
+            let before = (self.sender.in_flight() - fresh).max(0);
             self.rounds.note(|row| {
                 row.reordered += i64::from(arrival.kind == Kind::Reordered);
                 row.congestion_marks += i64::from(segment.ecn == 3);
+                let step = i64::from(echo != self.last_echo);
+                row.echoed_ticks += step;
+                row.echoed_flight_bytes += step * before;
             });
+            self.last_echo = echo;
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
@@ -307,8 +315,15 @@ impl Flow {
             row.missed_bytes += seen.missed;
             row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
         });
-        self.way
-            .pass(told, options.map(|(value, _)| value), at.time_ns);
+        let value = options.map(|(value, _)| value);
+        if seen.advanced + seen.sacked > 0 {
+            self.rounds
+                .note(|row| row.replies += i64::from(segment.payload_bytes > 0));
+            self.rounds
+                .note(|row| row.ack_ticks += i64::from(value != self.last_value));
+            self.last_value = value;
+        }
+        self.way.pass(told, value, at.time_ns);
         if let Some(mut sample) = seen.sample {
             if !sample.maybe_delayed {
                 self.way.receiver_side(sample.rtt_ns);

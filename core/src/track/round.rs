@@ -5,7 +5,7 @@
 //! sequence numbers; idle time is a round of its own. Evidence is counted here and judged elsewhere.
 
 use super::event::NULL;
-use super::sender::Sender;
+use super::sender::{Progress, Sender};
 use super::tap::Sample;
 use std::collections::VecDeque;
 
@@ -41,8 +41,20 @@ pub struct Round {
     pub delivered_bytes: i64,
     /// Acknowledgments that moved SND.UNA or SACKed anew.
     pub acks: i64,
-    /// Of these, how many were followed by data within a millisecond before any other acknowledgment.
+    /// Of these, how many were followed by data within a millisecond.
     pub answered_acks: i64,
+    /// TSvals (RFC 7323) of the receiver that differ from the one before: ticks of its clock with acknowledgments.
+    pub ack_ticks: i64,
+    /// Of these, how many the sender's data echoed: ticks whose acknowledgments it answered at once.
+    pub echoed_ticks: i64,
+    /// In flight before the data that echoed them, added up.
+    pub echoed_flight_bytes: i64,
+    /// Acknowledgments that carried payload the other way.
+    pub replies: i64,
+    /// Sends with nothing in flight before.
+    pub fresh_starts: i64,
+    /// Of these, how many an acknowledgment started.
+    pub prompt_starts: i64,
     /// In flight at the start.
     pub flight_start_bytes: i64,
     /// Most in flight.
@@ -81,7 +93,7 @@ pub struct Round {
     pub queue_low_ns: i64,
     /// Time for which a queue stood somewhere on the path.
     pub busy_ns: i64,
-    /// Highest delivery rate over a run of 16 packets, bytes per second.
+    /// Median delivery rate over runs of 16 packets, bytes per second.
     pub run_rate: i64,
     /// Data segments smaller than the MSS.
     pub small_segments: i64,
@@ -91,6 +103,12 @@ pub struct Round {
     pub unprompted_bytes: i64,
     /// Number of these bursts.
     pub unprompted_bursts: i64,
+    /// Sends after a pause, with data still in flight.
+    pub bursts: i64,
+    /// Of these, how many an acknowledgment started.
+    pub prompt_bursts: i64,
+    /// In flight when they began, added up.
+    pub burst_flight_bytes: i64,
     /// Longest time without a send.
     pub silence_ns: i64,
     /// Duplicate acknowledgments.
@@ -123,6 +141,8 @@ struct Open {
     flight_integral: i128,
     /// Send time after the round's start and RTT of each sample.
     samples: Vec<(i64, i64)>,
+    /// Delivery rates of runs of packets.
+    runs: Vec<i64>,
     stride: u32,
     skipped: u32,
 }
@@ -174,11 +194,11 @@ pub struct Rounds {
     last_ack_ns: i64,
     last_send_ns: i64,
     last_small: bool,
-    awaiting_ns: Option<i64>,
+    unanswered: VecDeque<i64>,
     burst_unprompted: bool,
     floor_ns: Option<i64>,
     delivered: i64,
-    run: VecDeque<Delivery>,
+    run: Option<Delivery>,
     capacity: i64,
     busy_until_ns: i64,
     shift_ns: i64,
@@ -188,6 +208,8 @@ pub struct Rounds {
 impl Rounds {
     /// Acknowledgments answered by data within this were what the sender waited for.
     const ANSWER_NS: i64 = 1_000_000;
+    /// A blocked writer that an acknowledgment wakes sends within this.
+    const PROMPT_NS: i64 = 300_000;
     /// Host and timer noise in an RTT that is no queue.
     const NOISE_NS: i64 = 150_000;
     /// Packets in a run over which the delivery rate is taken.
@@ -210,6 +232,7 @@ impl Rounds {
                 end_sequence: 0,
                 flight_integral: 0,
                 samples: Vec::new(),
+                runs: Vec::new(),
                 stride: 1,
                 skipped: 0,
             },
@@ -222,11 +245,11 @@ impl Rounds {
             last_ack_ns: start_ns,
             last_send_ns: start_ns,
             last_small: false,
-            awaiting_ns: None,
+            unanswered: VecDeque::new(),
             burst_unprompted: false,
             floor_ns: None,
             delivered: 0,
-            run: VecDeque::new(),
+            run: None,
             capacity: 0,
             busy_until_ns: i64::MIN,
             shift_ns: 0,
@@ -354,16 +377,24 @@ impl Rounds {
         let resent = payload - fresh;
         let row = &mut self.current.row;
         row.last_frame = frame;
-        if let Some(ack_ns) = self.awaiting_ns.take()
-            && now_ns - ack_ns <= Self::ANSWER_NS
-        {
-            row.answered_acks += 1;
+        while let Some(ack_ns) = self.unanswered.pop_front() {
+            row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
         }
         if after_ack_ns <= gap_ns {
             self.burst_unprompted = false;
         } else if after_send_ns > gap_ns && self.started {
             self.burst_unprompted = fresh > 0;
             row.unprompted_bursts += i64::from(fresh > 0);
+        }
+        let flight = sender.in_flight() - fresh;
+        if self.started && flight <= 0 && fresh > 0 {
+            row.fresh_starts += 1;
+            row.prompt_starts += i64::from(after_ack_ns <= Self::PROMPT_NS);
+        }
+        if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
+            row.bursts += 1;
+            row.prompt_bursts += i64::from(after_ack_ns <= Self::PROMPT_NS);
+            row.burst_flight_bytes += flight;
         }
         if self.burst_unprompted {
             row.unprompted_bytes += fresh;
@@ -397,19 +428,12 @@ impl Rounds {
         self.empty_since_ns = None;
     }
 
-    /// The sender received an acknowledgment that moved SND.UNA by `advanced` and SACKed `sacked` anew.
-    pub fn received(
-        &mut self,
-        now_ns: i64,
-        frame: u64,
-        advanced: i64,
-        sacked: i64,
-        sender: &Sender,
-    ) {
+    /// The sender received an acknowledgment.
+    pub fn received(&mut self, now_ns: i64, frame: u64, progress: Progress, sender: &Sender) {
         let row = &mut self.current.row;
         row.last_frame = frame;
-        row.acked_bytes += advanced;
-        row.delivered_bytes += (advanced + sacked).min(advanced.max(sacked));
+        row.acked_bytes += progress.advanced;
+        row.delivered_bytes += progress.delivered;
         if let Some(window) = sender.window() {
             row.window_min_bytes = if row.window_min_bytes == NULL {
                 window
@@ -418,11 +442,19 @@ impl Rounds {
             };
             row.window_max_bytes = row.window_max_bytes.max(window);
         }
-        if advanced + sacked > 0 {
+        if progress.delivered > 0 {
             row.acks += 1;
-            self.awaiting_ns = Some(now_ns);
+            // Older ones can no longer be answered in time.
+            while self
+                .unanswered
+                .front()
+                .is_some_and(|ack_ns| now_ns - ack_ns > Self::ANSWER_NS)
+            {
+                self.unanswered.pop_front();
+            }
+            self.unanswered.push_back(now_ns);
             self.last_ack_ns = now_ns;
-            self.delivered += advanced.max(sacked);
+            self.delivered += progress.delivered;
         }
         if sender.in_flight() == 0 {
             self.empty_since_ns.get_or_insert(now_ns);
@@ -470,27 +502,18 @@ impl Rounds {
             sent_ns: sample.sent_ns,
             bytes: self.delivered,
         };
-        let wanted = Self::RUN * self.mss;
-        self.run.push_back(point);
-        while self
-            .run
-            .get(1)
-            .is_some_and(|second| point.bytes - second.bytes >= wanted)
-        {
-            self.run.pop_front();
-        }
-        let Some(first) = self.run.front() else {
-            return;
-        };
+        let first = *self.run.get_or_insert(point);
         let bytes = point.bytes - first.bytes;
-        let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
-        if bytes >= wanted && span_ns > 0 {
-            let rate = (i128::from(bytes) * 1_000_000_000 / i128::from(span_ns)) as i64;
-            let row = &mut self.current.row;
-            row.run_rate = row.run_rate.max(rate);
+        if bytes < Self::RUN * self.mss {
+            return;
         }
-        if self.run.len() > 64 {
-            self.run.pop_front();
+        self.run = Some(point);
+        let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
+        if span_ns > 0 && self.current.runs.len() < Open::MOST_SAMPLES {
+            let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
+            self.current
+                .runs
+                .push(i64::try_from(rate).unwrap_or(i64::MAX));
         }
     }
 
@@ -516,6 +539,7 @@ impl Rounds {
             end_sequence: 0,
             flight_integral: 0,
             samples,
+            runs: Vec::new(),
             stride: 1,
             skipped: 0,
         };
@@ -584,6 +608,8 @@ impl Rounds {
         let row = &mut open.row;
         row.rtt_floor_ns = self.floor_ns.unwrap_or(NULL);
         row.rtt_samples = open.samples.len() as i64;
+        open.runs.sort_unstable();
+        row.run_rate = open.runs.get(open.runs.len() / 2).copied().unwrap_or(NULL);
         let length_ns = row.end_ns - row.start_ns;
         if row.acked_bytes > 0 && length_ns > 0 {
             let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;

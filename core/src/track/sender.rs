@@ -26,6 +26,15 @@ impl Ack {
     }
 }
 
+/// What an acknowledgment brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// How far SND.UNA moved.
+    pub advanced: i64,
+    /// Bytes that are now known to have arrived and were not before, by SND.UNA or by SACK.
+    pub delivered: i64,
+}
+
 /// SND.NXT, SND.UNA, the window's right edge and the scoreboard (RFC 9293 section 3.3.1, RFC 6675).
 #[derive(Debug, Default)]
 pub struct Sender {
@@ -99,9 +108,10 @@ impl Sender {
         }
     }
 
-    /// Receives an acknowledgment; says how far SND.UNA moved and how much SACK reported anew.
-    pub fn receive(&mut self, ack: &Ack) -> (i64, i64) {
+    /// Receives an acknowledgment.
+    pub fn receive(&mut self, ack: &Ack) -> Progress {
         let una = *self.una.get_or_insert(ack.ack);
+        let before = una + self.sacked.bytes();
         let advanced = (ack.ack - una).max(0);
         self.una = Some(una.max(ack.ack));
         self.next = Some(self.next.map_or(ack.ack, |next| next.max(ack.ack)));
@@ -116,12 +126,15 @@ impl Sender {
             self.sacked.trim(ack.ack);
             self.resent.trim(ack.ack);
         }
-        let mut sacked = 0;
         for &(start, end) in ack.blocks() {
-            sacked += self.sacked.add(start.max(ack.ack), end);
+            self.sacked.add(start.max(ack.ack), end);
             self.resent.remove(start, end);
         }
-        (advanced, sacked)
+        let delivered = una + advanced + self.sacked.bytes() - before;
+        Progress {
+            advanced,
+            delivered: delivered.max(0),
+        }
     }
 }
 

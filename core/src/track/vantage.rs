@@ -39,6 +39,8 @@ impl Return {
     const NEAR: f64 = 0.15;
     /// Round trips below this are too short to tell near from far.
     const SHORT_NS: i64 = 500_000;
+    /// A sender that stays silent for this long after an acknowledgment was due had it, echo or not.
+    const PATIENCE_NS: i64 = 1_000_000_000;
     /// An acknowledgment that no segment ever echoes must not be held for ever.
     const MOST: usize = 1 << 16;
 
@@ -157,6 +159,9 @@ impl Return {
         let due_ns = first.passed_ns + self.delay_ns();
         let arrived = match (first.value, echo) {
             (Some(value), Some(echo)) if value != echo => echo.wrapping_sub(value) < 1 << 31,
+            // Until data shows what its sender had, nothing is known: a link may spread a burst over the time in
+            // which the next acknowledgments come.
+            (Some(_), None) => due_ns + Self::PATIENCE_NS <= now_ns,
             _ => due_ns <= now_ns,
         };
         if !arrived {
