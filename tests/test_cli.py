@@ -186,7 +186,7 @@ def test_the_flows_table_names_ends_and_limit(transfer, capsys):
 def test_an_address_is_never_broken_in_two(columns, together, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     ends = [f"[2001:db8:1111:2222:3333:4444:5555:{number}]:50000" for number in (6666, 7777)]
-    flow = {column: 1 for column in tables.FLOWS} | {"limit": "rwnd", "sender": ends[0], "receiver": ends[1]}
+    flow = dict.fromkeys(tables.FLOWS, 1) | {"limit": "rwnd", "sender": ends[0], "receiver": ends[1]}
     said = io.StringIO()
     flows_command._human([pd.DataFrame([flow])], said)
     lines = said.getvalue().splitlines()
