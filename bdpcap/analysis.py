@@ -133,7 +133,8 @@ def stream_events(
     Yields
     ------
     DataFrame
-        Columns as `bdpcap.tables.EVENTS`, in the order of the capture.
+        Columns as `bdpcap.tables.EVENTS`, in the order of the capture; ``attrs["first_ns"]`` is the time
+        of the capture's first frame.
 
     Raises
     ------
@@ -146,7 +147,9 @@ def stream_events(
         core.take_rounds()
         columns = core.take_events()
         if len(columns["stream"]):
-            yield _events(columns, core.directions())
+            piece = _events(columns, core.directions())
+            piece.attrs["first_ns"] = core.counts()["first_ns"]
+            yield piece
     for damage in core.damages():
         raise _core.CaptureError(str(Damage(*damage)))
 
