@@ -142,7 +142,7 @@ def _sentences(evidence: Evidence, verdict: Verdict) -> list[str]:
     window = np.nan_to_num(evidence.window_max_bytes).astype(np.int64)
     queue_ms = np.nan_to_num(evidence.rtt - evidence.floor) / 1e6
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_capacity = np.nan_to_num(100 * evidence.smooth_rate / evidence.capacity, posinf=0.0)
+        of_capacity = 100 * evidence.fullness
         unprompted = np.round(100 * evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1)).astype(int)
     response = np.round(100 * np.nan_to_num(evidence.response)).astype(int)
     resent = evidence.columns["resent_segments"]

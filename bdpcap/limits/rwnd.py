@@ -13,20 +13,13 @@ import numpy as np
 from bdpcap.limits.claim import Claim, grade
 from bdpcap.limits.evidence import Evidence, Floats
 
-__all__ = ["claim", "tightness"]
-
-
-def tightness(evidence: Evidence) -> Floats:
-    """Share of the round in which the window was as good as used up, with a real stall in it or beside it."""
-    tight = evidence.share("tight_ns")
-    stalled = evidence.near(evidence.share("stalled_ns") > 0.02, 1, 1)
-    return np.where(stalled, tight, 0.0)
+__all__ = ["claim"]
 
 
 def claim(evidence: Evidence) -> Claim:
     """Claim rounds in which the window was used up for at least half of the time."""
     zero = evidence.share("zero_window_ns")
-    tight = tightness(evidence)
+    tight = evidence.tightness
     # In slow start the window may be full for a moment each round while congestion control still grows.
     growing = (evidence.growth >= 1.55) & (evidence.growth <= 2.4) & (tight < 0.5)
     strength = np.where(growing, 0.0, grade(tight, 0.1, 0.9))
@@ -52,7 +45,7 @@ def claim(evidence: Evidence) -> Claim:
 def _running_max(evidence: Evidence, values: Floats) -> Floats:
     """Largest value so far in each flow."""
     result = np.empty(evidence.size)
-    ends = np.append(evidence.starts[1:], evidence.size)
+    ends = np.append(evidence.starts, evidence.size)[1:]
     for start, end in zip(evidence.starts, ends, strict=True):
         result[start:end] = np.maximum.accumulate(np.nan_to_num(values[start:end]))
     return result

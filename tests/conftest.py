@@ -1,0 +1,36 @@
+"""What all tests share: how hard hypothesis tries, and what may be missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import hypothesis
+import pytest
+
+from oracles import SHARED
+
+# `fast` finds the same examples every time, so that a change's result depends on the change alone; `deep` looks
+# for new ones: BDPCAP_HYPOTHESIS=deep pytest tests/test_properties.py
+hypothesis.settings.register_profile("fast", max_examples=60, derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("deep", max_examples=3_000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("BDPCAP_HYPOTHESIS", "fast"))
+
+
+def unavailable(what: str) -> None:
+    """Skip, except in CI: there an oracle that cannot be asked is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is missing, and CI skips no oracle")
+    pytest.skip(f"{what} is missing")
+
+
+@pytest.fixture
+def need_tshark() -> None:
+    if not shutil.which("tshark"):
+        unavailable("tshark")
+
+
+@pytest.fixture
+def need_shared() -> None:
+    if not SHARED.is_dir():
+        unavailable("../shared")

@@ -1,0 +1,445 @@
+"""The specification of connection tracking, executable: slow, obvious, on dpkt, and sharing nothing with the core.
+
+`track(packets)` gives one Row for every (segment, flow) pair of the events table, as a tap beside the sender sees it.
+A flow is one direction of a stream. The state of a flow is what RFC 9293 section 3.3.1 calls the send sequence
+variables (SND.UNA, SND.NXT, SND.WND, SND.WL1, SND.WL2), plus a list of everything that was ever sent.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import dpkt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from packets import Packet
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+LARGEST_SCALE = 14  # RFC 7323 section 2.3
+COPY_NS = 1_000_000  # two captures of one packet lie this close together
+REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What one packet says."""
+
+    frame: int
+    time_ns: int
+    source: str
+    destination: str
+    sequence: int
+    acknowledgment: int
+    flags: int
+    window: int
+    length: int
+    identification: int | None
+    checksum: int
+    scale: int | None = None
+    timestamps: tuple[int, int] | None = None
+    sack: tuple[tuple[int, int], ...] = ()
+
+    def has(self, flag: int) -> bool:
+        return bool(self.flags & flag)
+
+    @property
+    def occupies(self) -> int:
+        """Sequence numbers used, SEG.LEN of RFC 9293 section 3.3.1."""
+        return self.length + self.has(SYN) + self.has(FIN)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two captures of one packet have in common, and two packets that say the same do not."""
+        return (
+            self.identification,
+            self.checksum,
+            self.sequence,
+            self.acknowledgment,
+            self.flags,
+            self.window,
+            self.length,
+            self.timestamps,
+        )
+
+
+def segments(packets: Iterable[Packet]) -> Iterable[Segment]:
+    """Decode TCP in IPv4 or IPv6 in Ethernet; lengths are those of the IP header, whatever the capture kept."""
+    for frame, packet in enumerate(packets, 1):
+        ip = dpkt.ethernet.Ethernet(packet.data).data
+        if not isinstance(ip, dpkt.ip.IP | dpkt.ip6.IP6) or not isinstance(ip.data, dpkt.tcp.TCP):
+            continue
+        tcp = ip.data
+        ip_payload = ip.plen if isinstance(ip, dpkt.ip6.IP6) else ip.len - 4 * ip.hl
+        options = dict(dpkt.tcp.parse_opts(tcp.opts))
+        stamps = options.get(dpkt.tcp.TCP_OPT_TIMESTAMP)
+        scale = options.get(dpkt.tcp.TCP_OPT_WSCALE)
+        words = [int.from_bytes(options.get(dpkt.tcp.TCP_OPT_SACK, b"")[i : i + 4]) for i in range(0, 32, 4)]
+        blocks = len(options.get(dpkt.tcp.TCP_OPT_SACK, b"")) // 8
+        yield Segment(
+            frame=frame,
+            time_ns=packet.time_ns,
+            source=endpoint(ip.src, tcp.sport),
+            destination=endpoint(ip.dst, tcp.dport),
+            sequence=tcp.seq,
+            acknowledgment=tcp.ack,
+            flags=tcp.flags,
+            window=tcp.win,
+            length=ip_payload - 4 * tcp.off,
+            identification=getattr(ip, "id", None),
+            checksum=tcp.sum,
+            scale=None if scale is None else scale[0],
+            timestamps=None if stamps is None else (int.from_bytes(stamps[:4]), int.from_bytes(stamps[4:])),
+            sack=tuple(zip(words[0 : 2 * blocks : 2], words[1 : 2 * blocks : 2], strict=True)),
+        )
+
+
+def endpoint(address: bytes, port: int) -> str:
+    if len(address) == 4:
+        return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
+    return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the events table, for the columns that a tap at the sender knows without inference."""
+
+    stream: int
+    sender: str
+    receiver: str
+    time_ns: int
+    frame: int
+    kind: str
+    sequence: int | None
+    length: int | None
+    acknowledged: int | None
+    window_bytes: int | None
+    in_flight_bytes: int | None
+    rtt_ns: int | None
+    advertised_bytes: int | None
+    own_acknowledgment: int | None
+
+
+@dataclass
+class Sent:
+    """One transmission that occupied sequence space, and what has become of it."""
+
+    first: int
+    end: int
+    time_ns: int
+    clock: int | None  # TSval
+    new: int | None  # the first number in it that the tap had not seen; None if it had seen all
+    resent: bool  # a retransmission, whether the tap saw the first copy or not
+    sacked: bool = False
+
+
+@dataclass
+class Flow:
+    """One direction of a stream."""
+
+    sender: str
+    receiver: str
+    origin: int | None = None  # the number on the wire that is relative 0
+    start: int | None = None  # the first number seen: below it, nothing is known to be missing
+    nxt: int | None = None  # SND.NXT, relative
+    una: int | None = None  # SND.UNA, relative; not known before the first acknowledgment
+    syn: Segment | None = None
+    window: int | None = None  # SND.WND, scaled
+    window_told: tuple[int | None, int] | None = None  # scaled and as on the wire, in the last acknowledgment
+    sent: list[Sent] = field(default_factory=list)
+    frontier: Segment | None = None  # the segment that last moved SND.NXT
+    captured: list[Segment] = field(default_factory=list)
+    carried_payload: bool = False
+    probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
+
+    def relative(self, number: int) -> int:
+        """Unwrap: of all relative numbers that the 32 bits could mean, the one nearest to the furthest seen."""
+        if self.origin is None:
+            return 0
+        near = self.nxt or 0
+        distance = (number - self.origin - near) % 2**32
+        return near + (distance if distance < 2**31 else distance - 2**32)
+
+    def unseen(self, first: int, end: int) -> bool:
+        """Did none of these numbers pass the tap before?"""
+        return not any(part.first < end and first < part.end for part in self.sent)
+
+    @property
+    def in_flight(self) -> int | None:
+        return None if self.nxt is None or self.una is None else max(0, self.nxt - self.una)
+
+
+@dataclass
+class Stream:
+    """A connection: two flows, the client's first."""
+
+    number: int
+    flows: tuple[Flow, Flow]
+    established: bool = False
+    initial_rtt_ns: int | None = None
+
+    def scale(self, advertiser: Flow) -> int | None:
+        """RFC 7323 section 2.2: in force only if both SYNs carry the option; what was not captured is taken to."""
+        if any(flow.syn is not None and flow.syn.scale is None for flow in self.flows):
+            return 0
+        if advertiser.syn is None:
+            return None
+        return min(advertiser.syn.scale, LARGEST_SCALE)
+
+
+    def handshake(self, segment: Segment) -> None:
+        """SYN to SYN-ACK to the client's first ACK: one round trip of the whole path, wherever the tap is."""
+        if segment.source != self.flows[0].sender or segment.flags & (SYN | RST | ACK) != ACK or self.established:
+            return
+        self.established = True
+        question, answer = (flow.syn for flow in self.flows)
+        if question and answer and question.time_ns <= answer.time_ns <= segment.time_ns:
+            self.initial_rtt_ns = segment.time_ns - question.time_ns
+
+
+def track(packets: Iterable[Packet]) -> list[Row]:
+    """Give the events of a capture."""
+    streams: dict[frozenset[str], Stream] = {}
+    rows: list[Row] = []
+    count = 0
+    for segment in segments(packets):
+        key = frozenset((segment.source, segment.destination))
+        stream = streams.get(key)
+        if stream is None or reuses_ports(stream, segment):
+            ends = segment.source, segment.destination
+            if segment.has(SYN) and segment.has(ACK):
+                ends = ends[::-1]  # the server answers, whatever was captured of the question
+            stream = streams[key] = Stream(count, (Flow(*ends), Flow(*ends[::-1])))
+            count += 1
+        rows += observe(stream, segment)
+    return rows
+
+
+def reuses_ports(stream: Stream, segment: Segment) -> bool:
+    """A SYN with another ISN than the stream's begins a new connection."""
+    flow = next(flow for flow in stream.flows if flow.sender == segment.source)
+    return (
+        segment.has(SYN)
+        and not segment.has(ACK)
+        and flow.origin is not None
+        and segment.sequence != flow.origin
+    )
+
+
+def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
+    """Take one segment into a stream: first what it acknowledges of the peer's flow, then what it sends itself."""
+    own, peer = stream.flows if stream.flows[0].sender == segment.source else stream.flows[::-1]
+    if own.origin is None:
+        own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
+    if peer.origin is None and segment.has(ACK):
+        peer.origin = (segment.acknowledgment - 1) % 2**32
+    if segment.has(SYN):
+        own.syn = segment  # of several, the one that was answered is the last
+    stream.handshake(segment)
+    sequence = own.relative(segment.sequence)
+    acknowledgment = peer.relative(segment.acknowledgment) if segment.has(ACK) else None
+    advertised = segment.window
+    if not segment.has(SYN):  # RFC 7323 section 2.2: the window of a SYN is never scaled
+        scale = 0 if segment.window == 0 else stream.scale(own)  # nothing is nothing at any scale
+        advertised = None if scale is None else segment.window << scale
+    header = {"advertised_bytes": advertised, "own_acknowledgment": acknowledgment}
+
+    copied = is_copy(own, segment)
+    own.captured.append(segment)
+    kind = sent_kind(stream, own, segment, sequence)
+    if kind is not None and copied:
+        kind = "duplicate"
+    if acknowledgment is not None:
+        ack_kind = acknowledgment_kind(peer, segment, acknowledgment, advertised, kind is None)
+        if copied and ack_kind != "rst":
+            ack_kind = "duplicate"
+        rtt_ns = None
+        if ack_kind not in ("rst", "duplicate"):  # RFC 9293 section 3.5.2: a reset's number promises nothing
+            rtt_ns = acknowledge(peer, segment, acknowledgment, advertised)
+        if kind is None or peer.carried_payload:
+            yield Row(
+                stream.number,
+                peer.sender,
+                peer.receiver,
+                segment.time_ns,
+                segment.frame,
+                ack_kind,
+                sequence=None,
+                length=None,
+                acknowledged=acknowledgment,
+                window_bytes=advertised,
+                in_flight_bytes=peer.in_flight,
+                rtt_ns=rtt_ns,
+                **header,
+            )
+    if kind is not None:
+        send(own, segment, sequence, kind)
+        yield Row(
+            stream.number,
+            own.sender,
+            own.receiver,
+            segment.time_ns,
+            segment.frame,
+            kind,
+            sequence=sequence,
+            length=segment.length,
+            acknowledged=own.una,
+            window_bytes=own.window,
+            in_flight_bytes=own.in_flight,
+            rtt_ns=None,
+            **header,
+        )
+
+
+def is_copy(flow: Flow, segment: Segment) -> bool:
+    """Did the capture see this very packet a moment ago?
+
+    Equal headers within a millisecond; without an IP identification, pure acknowledgments may be equal and yet two.
+    """
+    return bool(segment.identification or segment.length) and any(
+        segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
+        for earlier in flow.captured[-4:]
+    )
+
+
+def sent_kind(stream: Stream, flow: Flow, segment: Segment, sequence: int) -> str | None:
+    """Name a segment for the flow that it belongs to; None if it sends nothing."""
+    end = sequence + segment.occupies
+    if flow.nxt is None and (segment.occupies or segment.has(RST)):
+        flow.start = flow.nxt = sequence
+    idle = flow.nxt is not None and flow.una is not None and flow.una >= flow.nxt
+    probe = segment.length <= 1 and not segment.flags & (SYN | FIN | RST)
+    if segment.has(RST):
+        return "rst"
+    if idle and probe and sequence == flow.nxt - 1:
+        # RFC 9293 section 3.8.4: SEG.SEQ = SND.NXT-1, with or without one garbage octet.
+        return "zero-window probe" if flow.window == 0 else "keep-alive"
+    if idle and probe and segment.length == 1 and sequence == flow.nxt and flow.window == 0:
+        return "zero-window probe"  # RFC 9293 section 3.8.6.1
+    if not segment.occupies:
+        return None
+    if segment.has(SYN):
+        return "syn-ack" if segment.has(ACK) else "syn"
+    if sequence >= flow.nxt:
+        return "data" if segment.length else "fin"
+    floor = flow.start if flow.una is None else max(flow.start, flow.una)
+    inside = floor <= sequence and end <= flow.nxt
+    if inside and flow.unseen(sequence, end) and overtaken(stream, flow, segment, end):
+        return "reordered"
+    return "retransmission"
+
+
+def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
+    """Was a segment that fills a hole sent before those that the tap saw first?"""
+    newest = flow.frontier
+    if newest is not None and newest.identification and segment.identification:
+        ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15
+        if 1 <= abs(ahead) <= 1000:
+            return ahead < 0  # hosts count it up
+    if newest is not None and newest.timestamps and segment.timestamps and newest.timestamps[0] != segment.timestamps[0]:
+        return (segment.timestamps[0] - newest.timestamps[0]) % 2**32 >= 2**31  # RFC 7323 section 5.2: clocks go up
+    above = [part for part in flow.sent if part.first >= end]
+    # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
+    patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
+    return bool(above) and segment.time_ns - min(above, key=lambda part: part.first).time_ns < patience
+
+
+def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
+    """SND.NXT moves with what is new; a probe's octet counts only once it is acknowledged."""
+    flow.carried_payload |= segment.length > 0
+    if kind == "duplicate":
+        return
+    flow.probed = kind in ("keep-alive", "zero-window probe")
+    if flow.probed or kind == "rst":
+        return
+    end = sequence + segment.occupies
+    clock = segment.timestamps[0] if segment.timestamps else None
+    new = max(sequence, flow.nxt) if end > flow.nxt else sequence if flow.unseen(sequence, end) else None
+    flow.sent.append(Sent(sequence, end, segment.time_ns, clock, new, resent=kind == "retransmission"))
+    if end > flow.nxt:
+        flow.nxt, flow.frontier = end, segment
+
+
+def acknowledgment_kind(
+    peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None, pure: bool
+) -> str:
+    """Name an acknowledgment for the flow that it acknowledges; `pure` if the segment does nothing else."""
+    if segment.has(RST):
+        return "rst"
+    if advertised == 0 and not segment.has(SYN):
+        return "zero window"
+    if acknowledgment != peer.una or not pure:
+        return "ack"
+    same_window = peer.window_told is None or (advertised, segment.window) == peer.window_told
+    if peer.probed and same_window:
+        return "keep-alive ack"
+    if peer.in_flight and (same_window or segment.sack):
+        return "duplicate ack"  # RFC 5681 section 2; RFC 6675 section 2 drops the window from it where SACK is in use
+    return "ack" if same_window else "window update"
+
+
+def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: int | None) -> int | None:
+    """SND.UNA and SND.WND of the peer's flow; gives the RTT that this measured."""
+    blocks = reported(peer, segment, acknowledgment)
+    peer.start = acknowledgment if peer.start is None else peer.start
+    una = acknowledgment if peer.una is None else peer.una
+    peer.una = max(una, acknowledgment)
+    peer.nxt = acknowledgment if peer.nxt is None else max(peer.nxt, acknowledgment)
+    peer.probed = False
+    if acknowledgment >= una:
+        peer.window, peer.window_told = advertised, (advertised, segment.window)
+    rtt_ns = None
+    if acknowledgment > una:
+        rtt_ns = karn(peer, segment, una, acknowledgment)
+        peer.sent = [part for part in peer.sent if part.end > acknowledgment]
+    for left, right in blocks:
+        sample = selective(peer, segment, left, right)
+        rtt_ns = sample if rtt_ns is None else rtt_ns
+    return rtt_ns
+
+
+def reported(peer: Flow, segment: Segment, acknowledgment: int) -> list[tuple[int, int]]:
+    """What the SACK blocks say has arrived above the acknowledgment, without the report of a duplicate."""
+    blocks = [(peer.relative(left), peer.relative(right)) for left, right in segment.sack]
+    if blocks:
+        (left, right), second = blocks[0], blocks[1] if len(blocks) > 1 else None
+        if right <= acknowledgment or (second and second[0] <= left and right <= second[1]):
+            del blocks[0]  # RFC 2883 section 4
+    limit = float("inf") if peer.nxt is None else peer.nxt
+    return [(left, right) for left, right in blocks if acknowledgment <= left < right <= limit]
+
+
+def karn(flow: Flow, segment: Segment, una: int, acknowledgment: int) -> int | None:
+    """RFC 6298 section 3: no sample from what was sent twice, unless the timestamp echo tells the copies apart.
+
+    As tcptrace has it, the acknowledgment must end where a segment ends, and nothing else that it covers may have
+    been sent later: that, not the last segment, would be what it answers.
+    """
+    covered = [p for p in flow.sent if una < p.end <= acknowledgment and p.first >= flow.start and not p.sacked]
+    last = next((part for part in covered if part.end == acknowledgment and part.new is not None), None)
+    if last is None:
+        return None
+    copies = [part for part in flow.sent if part.first < last.end and last.new < part.end]
+    if len(copies) == 1:
+        once = not last.resent and all(part.time_ns <= last.time_ns for part in covered)
+        answered = last if once else None
+    else:
+        echo = segment.timestamps[1] if segment.timestamps else None
+        told = [part for part in (copies[0], copies[-1]) if part.clock is not None and part.clock == echo]
+        answered = told[0] if len(told) == 1 else None  # RFC 7323 section 4
+    if answered is None or segment.time_ns < answered.time_ns:
+        return None
+    return segment.time_ns - answered.time_ns
+
+
+def selective(flow: Flow, segment: Segment, left: int, right: int) -> int | None:
+    """The youngest segment that a SACK block reports for the first time and that was sent once measures too."""
+    inside = [part for part in flow.sent if left <= part.first and part.end <= right]
+    fresh = [part for part in inside if not part.sacked]
+    for part in inside:
+        part.sacked = True
+    once = [p for p in fresh if not p.resent and not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)]
+    return segment.time_ns - once[-1].time_ns if once else None

@@ -1,0 +1,139 @@
+"""Formats, byte orders, clocks and damage, against capinfos, tshark and dpkt."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import bdpcap
+import dpkt
+import pandas as pd
+import pytest
+from bdpcap import _core
+
+from conftest import unavailable
+from oracles import SHARED, frames, nanoseconds
+from packets import pcap, pcapng_file
+from scenario import START_NS, scenario
+
+INDEX = SHARED / "captures/public/INDEX.tsv"
+DIALOGUE = """
+    0           > S  0:0(0)       win 64240 <mss 1460>
+    +.020000250 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+    +.000000500 > P. 1:101(100) ack 1 win 502
+    +.125       < .  1:1(0) ack 101 win 1000
+"""
+
+
+def public() -> pd.DataFrame:
+    if not INDEX.exists():
+        return pd.DataFrame({"file": [], "capinfos_packets": [], "ts_res": [], "endian": []})
+    return pd.read_csv(INDEX, sep="\t")
+
+
+def files(table: pd.DataFrame) -> list:
+    """One parameter a file; where the captures are missing, one that says so."""
+    return table["file"].tolist() or [None]
+
+
+def count(path) -> int:
+    core = _core.Analysis([str(path)])
+    while core.advance(100_000):
+        pass
+    return core.counts()["frames"]
+
+
+@pytest.mark.parametrize("name", files(public()))
+def test_as_many_frames_as_capinfos_counts(name):
+    if name is None:
+        unavailable("../shared")
+    path = INDEX.parent / name
+    expected = public().set_index("file").loc[name, "capinfos_packets"]
+    if pd.isna(expected):  # capinfos knows no such link type; the records can be counted all the same
+        with path.open("rb") as file:
+            expected = sum(1 for _ in dpkt.pcap.Reader(file))
+    assert count(path) == expected
+
+
+@pytest.mark.parametrize("name", files(public().query("ts_res not in ['us', '6', '10^-6'] or endian == 'BE'")))
+@pytest.mark.usefixtures("need_tshark")
+def test_clocks_and_lengths_as_tshark_reads_them(name):
+    if name is None:
+        unavailable("../shared")
+    path = INDEX.parent / name
+    info = bdpcap.analyze(path).info
+    theirs = frames(path)
+    valid = theirs["time"].dropna().str.fullmatch(r"-?\d+\.\d{1,9}")
+    if not valid.all():  # a fraction of more than a second, which tshark prints as it stands, even with a sign
+        assert info.frames == len(theirs)
+        return
+    times = [nanoseconds(time) for time in theirs["time"].dropna()]
+    assert (info.first_ns, info.last_ns) == ((min(times), max(times)) if times else (None, None))
+    assert info.time_backwards == sum(after < before for before, after in zip(times, times[1:], strict=False))
+    assert info.cut_by_snaplen == (theirs["kept"] < theirs["length"]).sum()
+
+
+def event_times(data: bytes) -> list[int]:
+    return bdpcap.analyze(io.BytesIO(data)).events.groupby("frame")["time_ns"].first().tolist()
+
+
+@pytest.mark.parametrize("resolution", [(10, 9), (10, 3), (2, 33)])
+@pytest.mark.parametrize("offset_seconds", [0, -77, 1_000_000_000])
+@pytest.mark.parametrize("endianness", ["<", ">"])
+def test_pcapng_clocks_of_any_resolution_and_offset(resolution, offset_seconds, endianness):
+    # pcapng, options if_tsresol and if_tsoffset: seconds = offset + ticks * base ** -power.
+    packets = scenario(DIALOGUE)
+    data = pcapng_file(packets, resolution=resolution, offset_seconds=offset_seconds, endianness=endianness)
+    base, power = resolution
+    ticks = [(packet.time_ns - offset_seconds * 10**9) * base**power // 10**9 for packet in packets]
+    assert event_times(data) == [offset_seconds * 10**9 + tick * 10**9 // base**power for tick in ticks]
+
+
+def test_a_nanosecond_pcap_keeps_every_nanosecond():
+    assert [time - START_NS for time in event_times(pcap(scenario(DIALOGUE)))] == [0, 20_000_250, 20_000_750, 145_000_750]
+
+
+def test_a_fraction_of_more_than_a_second_carries_over():
+    (packet,) = scenario("0 > S 0:0(0) win 64240")
+    data = bytearray(pcap([packet]))
+    struct.pack_into("<I", data, 24 + 4, 2_147_483_648)
+    assert event_times(bytes(data)) == [START_NS + 2_147_483_648]
+
+
+def test_a_microsecond_pcap_loses_what_it_cannot_hold():
+    times = event_times(pcap(scenario(DIALOGUE), nanoseconds=False))
+    assert [time - START_NS for time in times] == [0, 20_000_000, 20_000_000, 145_000_000]
+
+
+def test_a_big_endian_pcap_says_the_same():
+    little = pcap(scenario(DIALOGUE))
+    swapped = struct.pack(">IHHiIII", *struct.unpack("<IHHiIII", little[:24]))
+    at = 24
+    while at < len(little):
+        header = struct.unpack("<IIII", little[at : at + 16])
+        swapped += struct.pack(">IIII", *header) + little[at + 16 : at + 16 + header[2]]
+        at += 16 + header[2]
+    pd.testing.assert_frame_equal(
+        bdpcap.analyze(io.BytesIO(little)).events, bdpcap.analyze(io.BytesIO(swapped)).events
+    )
+
+
+@pytest.mark.parametrize("kept", [1, 15, 16, 40])
+def test_a_torn_tail_gives_all_packets_before_it_and_says_where_it_broke(kept):
+    packets = scenario(DIALOGUE)
+    whole, before = pcap(packets), pcap(packets[:-1])
+    capture = bdpcap.analyze(io.BytesIO(whole[: len(before) + kept]))
+    assert capture.info.frames == len(packets) - 1
+    assert (capture.damage.frame, capture.damage.offset) == (len(packets), len(before))
+
+
+def test_an_empty_capture_is_no_error():
+    capture = bdpcap.analyze(io.BytesIO(pcap([])))
+    assert (capture.info.frames, capture.damage, len(capture.flows)) == (0, None, 0)
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xd4", b"not a capture at all, but text", bytes(100)])
+def test_what_is_no_capture_is_an_error_of_one_line(junk):
+    with pytest.raises(bdpcap.CaptureError) as error:
+        bdpcap.analyze(io.BytesIO(junk))
+    assert "\n" not in str(error.value)
