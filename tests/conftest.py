@@ -7,7 +7,6 @@ import shutil
 
 import hypothesis
 import pytest
-
 from oracles import SHARED
 
 # `fast` finds the same examples every time, so that a change's result depends on the change alone; `deep` looks

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-import bdpcap
 import numpy as np
-from bdpcap import _core
-
 from packets import pcap
+
+import bdpcap
+from bdpcap import _core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,5 +67,8 @@ def observe(packets: Iterable[Packet]) -> Observation:
 
 
 def records(table: dict[str, np.ndarray]) -> list[SimpleNamespace]:
-    lists = [[None if value == _core.NULL else value for value in np.asarray(column).tolist()] for column in table.values()]
+    lists = [
+        [None if value == _core.NULL else value for value in np.asarray(column).tolist()]
+        for column in table.values()
+    ]
     return [SimpleNamespace(**dict(zip(table, values, strict=True))) for values in zip(*lists, strict=True)]

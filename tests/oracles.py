@@ -62,7 +62,22 @@ def tshark(capture: Path) -> pd.DataFrame:
 def ask_tshark(capture: Path) -> str:
     options = [word for name, value in PREFERENCES.items() for word in ("-o", f"{name}:{value}")]
     fields = [word for field in FIELDS.values() for word in ("-e", field)]
-    command = ["tshark", "-n", "-r", str(capture), *options, "-Y", "tcp", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,", *fields]
+    command = [
+        "tshark",
+        "-n",
+        "-r",
+        str(capture),
+        *options,
+        "-Y",
+        "tcp",
+        "-T",
+        "fields",
+        "-E",
+        "occurrence=a",
+        "-E",
+        "aggregator=,",
+        *fields,
+    ]
     # Damaged captures make tshark exit with 2 after what could be read.
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 2):
@@ -75,7 +90,9 @@ def parse(text: str) -> pd.DataFrame:
     for line in text.splitlines():
         cells = dict(zip(FIELDS, line.split("\t"), strict=True))
         left, right = (filter(None, cells.pop(name).split(",")) for name in ("sack_left", "sack_right"))
-        row = {name: cell.rpartition(",")[2] for name, cell in cells.items()}  # of several TCP headers, the innermost
+        row = {
+            name: cell.rpartition(",")[2] for name, cell in cells.items()
+        }  # of several TCP headers, the innermost
         numbers = {name: int(row[name], 0) if row[name] else pd.NA for name in NUMBERS}
         sacked = sum((int(b) - int(a)) % 2**32 for a, b in zip(left, right, strict=True))
         rows.append(row | numbers | {"sacked": sacked, "protocols": cells["protocols"]})
@@ -91,7 +108,9 @@ def frames(capture: Path) -> pd.DataFrame:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 2):
         raise RuntimeError(done.stderr)
-    return pd.read_csv(io.StringIO(done.stdout), sep="\t", names=["frame", "time", "kept", "length"], dtype={"time": "str"})
+    return pd.read_csv(
+        io.StringIO(done.stdout), sep="\t", names=["frame", "time", "kept", "length"], dtype={"time": "str"}
+    )
 
 
 def nanoseconds(seconds: str) -> int:

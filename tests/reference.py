@@ -189,10 +189,13 @@ class Stream:
             return None
         return min(advertiser.syn.scale, LARGEST_SCALE)
 
-
     def handshake(self, segment: Segment) -> None:
         """SYN to SYN-ACK to the client's first ACK: one round trip of the whole path, wherever the tap is."""
-        if segment.source != self.flows[0].sender or segment.flags & (SYN | RST | ACK) != ACK or self.established:
+        if (
+            segment.source != self.flows[0].sender
+            or segment.flags & (SYN | RST | ACK) != ACK
+            or self.established
+        ):
             return
         self.established = True
         question, answer = (flow.syn for flow in self.flows)
@@ -339,8 +342,15 @@ def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
         ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15
         if 1 <= abs(ahead) <= 1000:
             return ahead < 0  # hosts count it up
-    if newest is not None and newest.timestamps and segment.timestamps and newest.timestamps[0] != segment.timestamps[0]:
-        return (segment.timestamps[0] - newest.timestamps[0]) % 2**32 >= 2**31  # RFC 7323 section 5.2: clocks go up
+    if (
+        newest is not None
+        and newest.timestamps
+        and segment.timestamps
+        and newest.timestamps[0] != segment.timestamps[0]
+    ):
+        return (
+            segment.timestamps[0] - newest.timestamps[0]
+        ) % 2**32 >= 2**31  # RFC 7323 section 5.2: clocks go up
     above = [part for part in flow.sent if part.first >= end]
     # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
     patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
@@ -418,7 +428,9 @@ def karn(flow: Flow, segment: Segment, una: int, acknowledgment: int) -> int | N
     As tcptrace has it, the acknowledgment must end where a segment ends, and nothing else that it covers may have
     been sent later: that, not the last segment, would be what it answers.
     """
-    covered = [p for p in flow.sent if una < p.end <= acknowledgment and p.first >= flow.start and not p.sacked]
+    covered = [
+        p for p in flow.sent if una < p.end <= acknowledgment and p.first >= flow.start and not p.sacked
+    ]
     last = next((part for part in covered if part.end == acknowledgment and part.new is not None), None)
     if last is None:
         return None
@@ -441,5 +453,9 @@ def selective(flow: Flow, segment: Segment, left: int, right: int) -> int | None
     fresh = [part for part in inside if not part.sacked]
     for part in inside:
         part.sacked = True
-    once = [p for p in fresh if not p.resent and not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)]
+    once = [
+        p
+        for p in fresh
+        if not p.resent and not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)
+    ]
     return segment.time_ns - once[-1].time_ns if once else None

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
-
 from packets import Address, Packet, tcp_packet
 from reference import segments
 
@@ -75,16 +74,25 @@ class Host:
         options = b""
         if flags & SYN:
             options += struct.pack(">BBH", 2, 4, self.shape.mss_bytes)
-            if self.shape.scale[self.side] is not None and (not flags & ACK or self.shape.scale[0] is not None):
+            if self.shape.scale[self.side] is not None and (
+                not flags & ACK or self.shape.scale[0] is not None
+            ):
                 options += struct.pack(">BBB", 3, 3, self.shape.scale[self.side])
             if self.shape.sack:
                 options += struct.pack(">BB", 4, 2)
         if self.shape.timestamps:
-            options += struct.pack(">BBII", 8, 10, self.wire.now // MS % 2**32, self.peer_clock if flags & ACK else 0)
+            options += struct.pack(
+                ">BBII", 8, 10, self.wire.now // MS % 2**32, self.peer_clock if flags & ACK else 0
+            )
         if self.shape.sack and self.early and flags & ACK:
             blocks = sorted(self.early)[:3]
             base = self.shape.isn[1 - self.side]
-            options += struct.pack(f">BB{2 * len(blocks)}I", 5, 2 + 8 * len(blocks), *((base + e) % 2**32 for b in blocks for e in b))
+            options += struct.pack(
+                f">BB{2 * len(blocks)}I",
+                5,
+                2 + 8 * len(blocks),
+                *((base + e) % 2**32 for b in blocks for e in b),
+            )
         window = self.window() if not flags & SYN else min(65535, self.shape.buffer_bytes[self.side])
         self.unacknowledged = 0
         self.wire.carry(self.side, first, length, flags, window, self.received, options)
@@ -173,7 +181,9 @@ class Host:
         elif self.una == self.end:
             self.send(self.una, flags=FIN | ACK)
         else:
-            self.send(self.una, min(self.shape.mss_bytes, self.end - self.una, self.nxt - self.una), ACK | PSH)
+            self.send(
+                self.una, min(self.shape.mss_bytes, self.end - self.una, self.nxt - self.una), ACK | PSH
+            )
 
     def watch(self) -> None:
         waiting = self.una < self.nxt or (self.nxt < self.end and not self.peer_window)
@@ -206,7 +216,9 @@ class Wire:
         self.count += 1
         heapq.heappush(self.queue, (self.now + delay_ns, self.count, action))
 
-    def carry(self, side: int, first: int, length: int, flags: int, window: int, acknowledgment: int, options: bytes) -> None:
+    def carry(
+        self, side: int, first: int, length: int, flags: int, window: int, acknowledgment: int, options: bytes
+    ) -> None:
         shape = self.shape
         number = len(self.captured)
         self.now += 1000  # a microsecond on the wire: no two packets at once
@@ -248,7 +260,9 @@ class Wire:
             at, _, action = heapq.heappop(self.queue)
             self.now = max(self.now, at)
             action()
-        return [packet for _, _, packet in sorted(self.captured, key=lambda seen: seen[:2]) if packet is not None]
+        return [
+            packet for _, _, packet in sorted(self.captured, key=lambda seen: seen[:2]) if packet is not None
+        ]
 
 
 HOSTS = [("192.0.2.1", "198.51.100.2"), ("2001:db8::1", "2001:db8::2")]

@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from bdpcap import _core
-
 from conftest import unavailable
 from observe import run
 from oracles import KEPT, SAMPLES, SHARED, nanoseconds, tshark
+
+from bdpcap import _core
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 # Layers that bdpcap does not open. It counts such frames as not decoded.
@@ -38,7 +38,9 @@ def captures() -> list:
             found.append(pytest.param(path, id=f"{path.parent.name}/{path.name}"))
     if INDEX.exists():
         index = pd.read_csv(INDEX, sep="\t")
-        found += [pytest.param(INDEX.parent / name, id=name) for name in index.loc[index["tcp_packets"] > 0, "file"]]
+        found += [
+            pytest.param(INDEX.parent / name, id=name) for name in index.loc[index["tcp_packets"] > 0, "file"]
+        ]
     return found
 
 
@@ -50,11 +52,22 @@ def integers(values: np.ndarray) -> pd.Series:
 def ours(capture):
     """What the core says, one row a frame, and of both directions of every stream."""
     columns, directions = run(str(capture))
-    names = ("frame", "stream", "direction", "sequence", "length", "advertised_bytes", "own_acknowledgment", "tap_in_flight_bytes")
+    names = (
+        "frame",
+        "stream",
+        "direction",
+        "sequence",
+        "length",
+        "advertised_bytes",
+        "own_acknowledgment",
+        "tap_in_flight_bytes",
+    )
     events = pd.DataFrame({name: integers(columns[name]) for name in names})
     sent = events["length"].notna()
     events["end"] = events["direction"].where(sent, 1 - events["direction"])  # 0 where the client sent it
-    return events[sent | ~events["frame"].duplicated(keep="last")].drop_duplicates("frame", keep="last").set_index("frame"), directions
+    return events[sent | ~events["frame"].duplicated(keep="last")].drop_duplicates(
+        "frame", keep="last"
+    ).set_index("frame"), directions
 
 
 @cache
@@ -86,7 +99,9 @@ def test_the_same_frames_hold_tcp(capture):
     events, _ = ours(capture)
     theirs = tshark(capture)
     outside = theirs["protocols"].map(lambda layers: any(layer in layers.split(":") for layer in OUTSIDE))
-    fragments = theirs["more_fragments"].isin(["1", "True"])  # the first of a datagram that nobody put together
+    fragments = theirs["more_fragments"].isin(
+        ["1", "True"]
+    )  # the first of a datagram that nobody put together
     wccp = theirs["gre"] == "0x883e"  # a redirected packet, behind a header of its own
     expected = theirs[~(outside | fragments | wccp)]
     assert sorted(set(expected.index) ^ set(events.index)) == []
@@ -128,7 +143,9 @@ def test_initial_round_trip_times(capture):
     frames = side_by_side(capture)
     stated = frames[frames["initial_rtt"] != ""].drop_duplicates("stream")
     _, directions = ours(capture)
-    mine = pd.Series([directions["initial_rtt_ns"][2 * stream] for stream in stated["stream"]], index=stated.index)
+    mine = pd.Series(
+        [directions["initial_rtt_ns"][2 * stream] for stream in stated["stream"]], index=stated.index
+    )
     same(stated, mine, stated["initial_rtt"].map(nanoseconds))
 
 

@@ -7,10 +7,14 @@ queue: pacing sends it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence
 
 __all__ = ["claim"]
 
@@ -31,7 +35,9 @@ def claim(evidence: Evidence) -> Claim:
     lazy = grade(evidence.response, 0.85, 0.45)
     unasked = np.where(np.isnan(evidence.promptness), 0.0, grade(evidence.promptness, 0.7, 0.3))
     level = np.maximum(grade(evidence.refill, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
-    replies = grade(evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25)
+    replies = grade(
+        evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
+    )
     # Mostly short segments: with more to send they would have been full.
     short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
@@ -41,13 +47,19 @@ def claim(evidence: Evidence) -> Claim:
             grade(empty, 0.1, 0.5),
             grade(unprompted, 0.2, 0.8) * quiet * paced,
             drained * quiet,
-            lazy * np.maximum(unasked, level) * quiet * ~evidence.doubling,
+            lazy
+            * np.maximum(unasked, level)
+            * quiet
+            * ~evidence.doubling
+            * ~(queued & (evidence.fullness > 0.95)),
             tiny * quiet * ~queued,
             0.8 * evidence.draining,
             replies * grade(evidence.response, 0.95, 0.7) * quiet,
         ]
     )
-    strength = np.where(evidence.idle, 1.0, strength * ~(evidence.tightness >= 0.5)) * (evidence.share("zero_window_ns") < 0.1)
+    strength = np.where(evidence.idle, 1.0, strength * ~(evidence.tightness >= 0.5)) * (
+        evidence.share("zero_window_ns") < 0.1
+    )
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,

@@ -5,11 +5,15 @@ Its own signs: doubling from round to round, a loss being repaired, every acknow
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence
 from bdpcap.limits.sndbuf import flat
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence
 
 __all__ = ["claim"]
 

@@ -74,13 +74,15 @@ class Evidence:
 
     def near(self, values: Bools, before: int, after: int) -> Bools:
         """Is it so in this round, or up to so many rounds before or after?"""
-        shifts = [self.shifted(values, by, missing=False) for by in range(-before, after + 1)]
-        return np.logical_or.reduce(shifts)
+        shifts: list[Bools] = [self.shifted(values, by, missing=False) for by in range(-before, after + 1)]
+        anywhere: Bools = np.any(shifts, axis=0)
+        return anywhere
 
     def around(self, values: Floats, reach: int) -> Floats:
         """Sum over the round and `reach` rounds on either side; NaN counts as nothing."""
         known = np.nan_to_num(values)
-        return np.sum([self.shifted(known, by, 0.0) for by in range(-reach, reach + 1)], axis=0)
+        near: Floats = np.sum([self.shifted(known, by, 0.0) for by in range(-reach, reach + 1)], axis=0)
+        return near
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
         """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
@@ -120,7 +122,8 @@ class Evidence:
     @cached_property
     def idle(self) -> Bools:
         """Was nothing sent and nothing in flight?"""
-        return (self.sent_bytes + self.resent_bytes == 0) & (self.share("empty_ns") > 0.99)
+        nothing: Bools = (self.sent_bytes + self.resent_bytes == 0) & (self.share("empty_ns") > 0.99)
+        return nothing
 
     @cached_property
     def rate(self) -> Floats:
@@ -166,7 +169,9 @@ class Evidence:
     def draining(self) -> Bools:
         """Was much less sent than was acknowledged, with no loss, no full window and no closed one to blame?"""
         sent = self.sent_bytes + self.resent_bytes
-        blameless = ~self.near(self.lossy, 2, 0) & (self.tightness < 0.3) & (self.share("zero_window_ns") < 0.1)
+        blameless = (
+            ~self.near(self.lossy, 2, 0) & (self.tightness < 0.3) & (self.share("zero_window_ns") < 0.1)
+        )
         return (sent < 0.5 * self.acked_bytes) & (self.acked_bytes > 2 * self.mss) & blameless
 
     @cached_property

@@ -6,10 +6,14 @@ capacity, or, where others share the link, at a fair part of it behind a queue t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence
 
 __all__ = ["claim"]
 
@@ -20,16 +24,19 @@ def claim(evidence: Evidence) -> Claim:
     full = evidence.fullness
     tight = evidence.tightness > 0.3
     queue = evidence.queue_packets
-    # Away from the sender the RTT is known to a part of a millisecond only.
-    stands = (queue >= 1.5) & (evidence.direct | (evidence.queue_low_ns >= 8e5))
+    # Away from the sender the RTT is known to a tick of the timestamp clock only, a millisecond.
+    stands = (queue >= 1.5) & (evidence.direct | (evidence.queue_low_ns >= 1e6))
     # A flow alone on the link, whatever window it fills: at the rate of the link, with a few packets always waiting.
     alone = grade(full, 0.9, 0.98) * grade(busy, 0.75, 0.95) * stands
     # BBR drains its queue. Where a deep queue once proved the capacity, the rate and waits without a gap suffice.
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
-    proven = evidence.per_flow(np.add.reduceat(proof, evidence.starts)) > 10 * evidence.floor
-    lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * proven * ~tight
+    moving = np.where(evidence.idle, 0.0, evidence.duration)
+    proven = evidence.per_flow(
+        np.add.reduceat(proof, evidence.starts) > 0.15 * np.add.reduceat(moving, evidence.starts)
+    )
+    lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * (proven > 0) * ~tight
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
-    deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * ~tight
+    deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     blind = ~evidence.direct & ~evidence.stamped
     arrivals = np.where(blind & ~tight, grade(full, 0.94, 1.0), 0.0)

@@ -8,10 +8,14 @@ few of these packets.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence, Floats
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence, Floats
 
 __all__ = ["claim"]
 

@@ -6,10 +6,14 @@ are left unanswered, then one of them starts a burst that refills the buffer, al
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Bools, Evidence
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Bools, Evidence
 
 __all__ = ["claim", "flat"]
 
@@ -35,8 +39,15 @@ def claim(evidence: Evidence) -> Claim:
     woken = np.where(np.isnan(evidence.promptness), 0.9, grade(evidence.promptness, 0.3, 0.8))
     never_empty = evidence.around(evidence.fresh_starts, 4) <= 1
     steady = np.where(flat(evidence), 1.0, 0.8)
-    strength = lazy * level * woken * never_empty * steady * (evidence.tightness < 0.5) * ~loud * ~evidence.doubling
+    strength = (
+        lazy * level * woken * never_empty * steady * (evidence.tightness < 0.5) * ~loud * ~evidence.doubling
+    )
     # Without echoes away from the sender only the plateau is left: flat, and no loss for long.
     blind = ~evidence.direct & ~evidence.stamped
-    plateau = flat(evidence) & ~evidence.near(evidence.lossy, 30, 0) & (evidence.tightness < 0.1) & ~evidence.doubling
+    plateau = (
+        flat(evidence)
+        & ~evidence.near(evidence.lossy, 30, 0)
+        & (evidence.tightness < 0.1)
+        & ~evidence.doubling
+    )
     return Claim.build(evidence, np.where(blind, 0.6 * plateau, strength), [])

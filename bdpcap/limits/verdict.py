@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdpcap.limits import app, cwnd, link, rwnd, sndbuf
 from bdpcap.limits.claim import Claim
-from bdpcap.limits.evidence import Evidence, Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.limits.evidence import Evidence, Floats
 
 __all__ = ["LIMITS", "Verdict", "weigh"]
 
