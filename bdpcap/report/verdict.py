@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.limits import LIMITS
+from bdpcap.plots.canvas import at_least
 from bdpcap.plots.palette import LIMIT_NAMES
 from bdpcap.plots.ribbon import Stripe, stripes
 
@@ -107,8 +108,7 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
             f"allow {units.rate(float(window) * 8e9 / float(rtt))}."
         )
     if pd.notna(summary["bdp_bytes"]) and pd.notna(summary["capacity_bps"]):
-        # A flow that never filled the path shows no more than a lower bound of its rate.
-        least = "" if summary["link_share"] >= 0.1 else "at least "
+        least = at_least(summary)
         sums.append(
             f"The path carries {least}{units.rate(summary['capacity_bps'])}; "
             f"filling it takes {least}{units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
