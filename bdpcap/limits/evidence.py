@@ -86,17 +86,25 @@ class Evidence:
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
         """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
-        result = np.full(len(self.starts), np.nan)
-        ends = np.append(self.starts, self.size)[1:]
-        for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
-            part_values, part_weights = values[start:end], weights[start:end]
-            known = np.isfinite(part_values) & (part_weights > 0)
-            if known.any():
-                order = np.argsort(part_values[known])
-                total = np.cumsum(part_weights[known][order])
-                at = np.searchsorted(total, part * total[-1])
-                result[i] = part_values[known][order][min(at, len(order) - 1)]
+        known = np.flatnonzero(np.isfinite(values) & (weights > 0))
+        order = known[np.lexsort((values[known], self.flow[known]))]
+        count = len(self.starts)
+        reached = np.cumsum(weights[order])
+        total = np.bincount(self.flow[order], weights[order], count)
+        before = np.cumsum(total) - total
+        at = np.searchsorted(reached, before + part * total * (1 - 1e-12))
+        result = np.full(count, np.nan)
+        some = total > 0
+        result[some] = values[order][np.minimum(at[some], len(order) - 1)]
         return self.per_flow(result)
+
+    def most_so_far(self, values: Floats) -> Floats:
+        """Largest value up to each round within its flow; NaN counts as nothing."""
+        known = np.nan_to_num(values)
+        # Each flow is lifted above the one before, so that one accumulation serves them all.
+        lift = self.flow * (float(known.max(initial=0.0)) + 1.0)
+        most: Floats = np.maximum.accumulate(known + lift) - lift
+        return most
 
     @cached_property
     def duration(self) -> Floats:
