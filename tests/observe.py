@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-import bdpcap
 import numpy as np
-from bdpcap import _core
-
 from packets import pcap
+
+import bdpcap
+from bdpcap import _core
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(*sources: object) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Run the core over captures read as one; give event columns, with names for numbers, and those of directions."""
+    """Run the core over captures read as one; give the columns of events and of directions."""
     core = _core.Analysis(list(sources), events=True)
     batches = []
     more = True
@@ -67,5 +67,8 @@ def observe(packets: Iterable[Packet]) -> Observation:
 
 
 def records(table: dict[str, np.ndarray]) -> list[SimpleNamespace]:
-    lists = [[None if value == _core.NULL else value for value in np.asarray(column).tolist()] for column in table.values()]
+    lists = [
+        [None if value == _core.NULL else value for value in np.asarray(column).tolist()]
+        for column in table.values()
+    ]
     return [SimpleNamespace(**dict(zip(table, values, strict=True))) for values in zip(*lists, strict=True)]

@@ -82,7 +82,13 @@ def tcp_packet(
         header, kind = bytes(ip)[:40], dpkt.ethernet.ETH_TYPE_IP6
     else:
         ip = dpkt.ip.IP(
-            src=source.packed, dst=destination.packed, p=6, ttl=64, id=identification & 0xFFFF, len=20 + length, sum=1
+            src=source.packed,
+            dst=destination.packed,
+            p=6,
+            ttl=64,
+            id=identification & 0xFFFF,
+            len=20 + length,
+            sum=1,
         )
         header, kind = bytes(ip)[:20], dpkt.ethernet.ETH_TYPE_IP
     ethernet = dpkt.ethernet.Ethernet(type=kind, data=header + segment)

@@ -1,7 +1,7 @@
 """Connection tracking, one behaviour a test.
 
-Every expected value follows from the dialogue above it and the RFC named; `>` is CLIENT, `<` is SERVER. Unless a
-test says otherwise the tap is beside the client: the server's answers come 20 ms after what they answer.
+Every expected value follows from the dialogue above it and the RFC named; `>` is CLIENT, `<` is SERVER. The
+tap is beside the client: the server's answers come 20 ms after what they answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import struct
 from dataclasses import replace
 
 import pytest
-
 from observe import observe
 from packets import Address
 from scenario import CLIENT, SERVER, scenario
@@ -385,7 +384,11 @@ def test_a_zero_window_probe_that_is_refused_is_not_in_flight(probe):
         )
     )
     _, _, probe_row, data = seen.sent(CLIENT)
-    assert (probe_row.kind, probe_row.window_bytes, probe_row.tap_in_flight_bytes) == ("zero-window probe", 0, 0)
+    assert (probe_row.kind, probe_row.window_bytes, probe_row.tap_in_flight_bytes) == (
+        "zero-window probe",
+        0,
+        0,
+    )
     assert kinds(seen.acks(CLIENT))[-3:] == ["zero window", "zero window", "window update"]
     assert (data.kind, data.tap_in_flight_bytes) == ("data", 1000)
 
@@ -422,9 +425,13 @@ OUTSTANDING = (
     ("segment", "kind"),
     [
         pytest.param("ack 2001 win 1000", "ack", id="something new"),
-        pytest.param("ack 1001 win 1000", "duplicate ack", id="nothing new, data outstanding, RFC 5681 section 2"),
+        pytest.param(
+            "ack 1001 win 1000", "duplicate ack", id="nothing new, data outstanding, RFC 5681 section 2"
+        ),
         pytest.param("ack 1001 win 2000", "window update", id="nothing new but the window"),
-        pytest.param("ack 1001 win 2000 <sack 1501:2001>", "duplicate ack", id="a SACK block, whatever the window"),
+        pytest.param(
+            "ack 1001 win 2000 <sack 1501:2001>", "duplicate ack", id="a SACK block, whatever the window"
+        ),
         pytest.param("ack 1001 win 0", "zero window", id="the window closed"),
     ],
 )

@@ -10,19 +10,23 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-import bdpcap
 import lz4.frame
 import pandas as pd
-import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
-
 import strategies
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from observe import observe
 from packets import pcap, pcapng_file
 from reference import track
 
+import bdpcap
 
+# The core alone is quick, and its kinds are many.
+THOROUGH = settings(max_examples=5 * settings().max_examples)
+
+
+@THOROUGH
 @given(strategies.captures())
 def test_events_equal_the_reference_tracker(capture):
     packets = capture.packets
@@ -33,11 +37,14 @@ def test_events_equal_the_reference_tracker(capture):
         assert ours == theirs
 
 
+@THOROUGH
 @given(strategies.captures())
 def test_beside_the_sender_its_view_equals_the_reference_trackers(capture):
     observation = observe(capture.packets)
     direct = {
-        (side.stream, side.sender) for side in observation.directions if side.direct and side.initial_rtt_ns is not None
+        (side.stream, side.sender)
+        for side in observation.directions
+        if side.direct and side.initial_rtt_ns is not None
     }
     expected = [senders_view(row) for row in track(capture.packets) if (row.stream, row.sender) in direct]
     seen = [senders_view(row) for row in observation.rows if (row.stream, row.sender) in direct]
