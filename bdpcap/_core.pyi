@@ -5,8 +5,20 @@ from typing import Any, BinaryIO, Final, TypeAlias, final
 
 import numpy as np
 
-Instructions: TypeAlias = list[tuple[int, int, int, int]]
+_Instructions: TypeAlias = list[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
+
+__all__ = [
+    "KINDS",
+    "LINK_TYPES",
+    "NULL",
+    "OPTIMISED",
+    "Analysis",
+    "CaptureError",
+    "FilterError",
+    "__version__",
+    "filter_matches",
+]
 
 __version__: Final[str]
 KINDS: Final[list[str]]
@@ -50,7 +62,7 @@ class Analysis:
     def __new__(
         cls,
         sources: Sequence[str | BinaryIO],
-        filters: dict[int, Instructions | str] | None = None,
+        filters: dict[int, _Instructions | str] | None = None,
         *,
         events: bool = False,
         streams: Sequence[int] | None = None,
@@ -76,7 +88,7 @@ class Analysis:
     def captures(self) -> list[dict[str, Any]]:
         """What each capture read to its end says about itself."""
 
-def filter_matches(program: Instructions, data: bytes, wire_len: int) -> bool:
+def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """Run a compiled filter over one frame.
 
     Raises

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
-import pandas as pd
 
 from bdpcap import _core, limits, tables
 from bdpcap.explain import Finding, findings
 from bdpcap.filter import compile_filter
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
 __all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
 
-type_of_one = str | os.PathLike[str] | BinaryIO
-Source = type_of_one | Sequence[type_of_one]
+OneSource = str | os.PathLike[str] | BinaryIO
+Source = OneSource | Sequence[OneSource]
 """A path, a binary file object, or a list of them that is read as one capture."""
 
 STEP: Final = 200_000
@@ -87,7 +87,10 @@ class CaptureInfo:
 
 
 def analyze(
-    source: Source, *, filter: str | None = None, progress: Callable[[Progress], None] | None = None  # noqa: A002
+    source: Source,
+    *,
+    filter: str | None = None,  # noqa: A002 - the word users look for
+    progress: Callable[[Progress], None] | None = None,
 ) -> Capture:
     """Read a capture and judge every round trip in it.
 
@@ -124,7 +127,7 @@ def analyze(
 def stream_events(
     source: Source,
     *,
-    filter: str | None = None,  # noqa: A002
+    filter: str | None = None,  # noqa: A002 - the word users look for
     streams: Sequence[int] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[pd.DataFrame]:
@@ -133,7 +136,8 @@ def stream_events(
     Yields
     ------
     DataFrame
-        Columns as `bdpcap.tables.EVENTS`, in the order of the capture.
+        Columns as `bdpcap.tables.EVENTS`, in the order of the capture; ``attrs["first_ns"]`` is the time
+        of the capture's first frame.
 
     Raises
     ------
@@ -146,14 +150,18 @@ def stream_events(
         core.take_rounds()
         columns = core.take_events()
         if len(columns["stream"]):
-            yield _events(columns, core.directions())
+            piece = _events(columns, core.directions())
+            piece.attrs["first_ns"] = core.counts()["first_ns"]
+            yield piece
     for damage in core.damages():
         raise _core.CaptureError(str(Damage(*damage)))
 
 
 def _sources(source: Source) -> list[str | BinaryIO]:
-    many: Iterable[type_of_one]
-    many = [source] if isinstance(source, (str, os.PathLike)) or hasattr(source, "read") else source  # type: ignore[list-item, assignment]
+    if isinstance(source, (list, tuple)):
+        many: Sequence[OneSource] = source
+    else:
+        many = [cast("OneSource", source)]
     sources = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else one for one in many]
     if not sources:
         raise ValueError("no capture given")
@@ -161,7 +169,11 @@ def _sources(source: Source) -> list[str | BinaryIO]:
 
 
 def _open(
-    sources: list[str | BinaryIO], expression: str | None, *, events: bool, streams: Sequence[int] | None = None
+    sources: list[str | BinaryIO],
+    expression: str | None,
+    *,
+    events: bool,
+    streams: Sequence[int] | None = None,
 ) -> _core.Analysis:
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
     return _core.Analysis(sources, filters, events=events, streams=streams)
@@ -219,7 +231,9 @@ class Capture:
         """Tables as `bdpcap.tables.FLOWS` and `bdpcap.tables.RTTS`."""
 
     def __repr__(self) -> str:
-        return f"<Capture of {', '.join(self.info.files)}: {self.info.frames} frames, {len(self.flows)} flows>"
+        return (
+            f"<Capture of {', '.join(self.info.files)}: {self.info.frames} frames, {len(self.flows)} flows>"
+        )
 
     def _repr_html_(self) -> str:
         shown = ["stream", "sender", "receiver", "payload_bytes", "throughput_bps", "limit", "confidence"]
@@ -239,7 +253,7 @@ class Capture:
             rows = rows[rows["sender"] == sender]
         if rows.empty:
             raise KeyError(f"no flow of stream {stream}" + (f" from {sender}" if sender else ""))
-        return Flow(self, rows.loc[rows["payload_bytes"].idxmax()])
+        return Flow(self, rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())])
 
     @property
     def events(self) -> pd.DataFrame:

@@ -40,7 +40,9 @@ FLOWS: Final[dict[str, Column]] = {
     "rtt_min_ns": Column("Int64", "least round-trip time, delayed acknowledgments left out"),
     "rtt_median_ns": Column("Int64", "median of the rounds' round-trip times"),
     "throughput_bps": Column("Float64", "bytes acknowledged over the flow's life, bits per second"),
-    "capacity_bps": Column("Float64", "rate of the bottleneck as far as the capture shows it, bits per second"),
+    "capacity_bps": Column(
+        "Float64", "rate of the bottleneck as far as the capture shows it, bits per second"
+    ),
     "bdp_bytes": Column("Int64", "capacity times least round-trip time"),
     "vantage": Column("str", "where the capture was taken: sender, receiver, between or unknown"),
     "limit": Column("str", "the limit with the most time"),

@@ -27,7 +27,7 @@ def command(
     """List the segments, as each flow saw them.
 
     A segment is a row of the flow that it sends data for, and one of the flow that it acknowledges.
-    In the table, times count from its first row.
+    In the table, times count from the capture's first frame.
     """
     # Rows and progress on the same terminal would write over each other.
     apart = output_ is not None or not sys.stdout.isatty()
@@ -40,7 +40,7 @@ def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     lines: Lines | None = None
     for frame in frames:
         if lines is None:
-            lines = Lines(_columns(int(frame["time_ns"].iloc[0]) if len(frame) else 0), file)
+            lines = Lines(_columns(frame.attrs.get("first_ns") or 0), file)
             lines.head()
         lines.rows(frame.assign(segment=_segments(frame)))
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
-
-from rich import box
-from rich.table import Table
-from rich.text import Text
+from typing import IO, TYPE_CHECKING, Final
 
 from bdpcap import units
-from bdpcap.cli import options, output, rules, source, terminal
+from bdpcap.cli import options, output, rules, source
+from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,29 +32,44 @@ def command(
     return source.exit_code(capture.damage) or rules.exit_code(broken, flows)
 
 
+_NUMBERS: Final = [
+    Column("stream", 6, "stream", str),
+    Column("bytes", 7, "payload_bytes", units.data_size),
+    Column("throughput", 11, "throughput_bps", units.rate),
+    Column("RTT", 7, "rtt_median_ns", units.duration),
+    Column("window", 7, "window_max_bytes", units.data_size),
+    Column("limit", -7, "limit"),
+    Column("share", 6, "share", units.share),
+    Column("conf.", -5, "confidence", units.confidence),
+]
+
+
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
-    console = terminal.console(file)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if console.width >= 100 else 0))
-    table.add_column("", justify="right")
-    table.add_column("sender → receiver", overflow="fold")
-    for title in ("bytes", "throughput", "RTT", "window"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("limit", no_wrap=True)
-    table.add_column("confidence" if console.width >= 110 else "conf.", no_wrap=True)
+    """Write the ends of a flow after its numbers; below them, where the lines are too short for all."""
+    lines = Lines(_NUMBERS, file)
+    before = sum(abs(column.width) + 1 for column in lines.columns)
     for frame in frames:
-        for flow in frame.itertuples():
-            between = " " if console.width >= 110 else "\n"
-            table.add_row(
-                str(flow.stream),
-                Text(f"{units.printable(flow.sender)}{between}→ {units.printable(flow.receiver)}"),
-                units.data_size(flow.payload_bytes),
-                units.rate(flow.throughput_bps),
-                units.duration(flow.rtt_median_ns),
-                units.data_size(flow.window_max_bytes),
-                terminal.limit_text(str(flow.limit), " " + units.share(getattr(flow, f"{flow.limit}_share"))),
-                units.confidence(flow.confidence),
-            )
-    if table.row_count:
-        console.print(table)
-    else:
-        console.print("No flow: no TCP segment with payload was found. `bdpcap info` shows what was.")
+        if frame.empty:
+            lines.note("No flow: no TCP segment with payload was found. `bdpcap info` shows what was.")
+            continue
+        ends = [
+            (units.printable(sender), units.printable(receiver))
+            for sender, receiver in zip(frame["sender"], frame["receiver"], strict=True)
+        ]
+        share = [getattr(flow, f"{flow.limit}_share") for flow in frame.itertuples()]
+        shown = frame.assign(share=share, ends=[f"{sender} → {receiver}" for sender, receiver in ends])
+        longest = max(map(len, shown["ends"]))
+        if before + longest <= lines.console.width:
+            lines.columns.append(Column("sender → receiver", -max(longest, 17), "ends"))
+            lines.head()
+            lines.rows(shown)
+            continue
+        lines.head()
+        for index, (sender, receiver) in enumerate(ends):
+            lines.rows(shown.iloc[index : index + 1])
+            together = f"{' ' * 7}{sender} → {receiver}"
+            if len(together) <= lines.console.width:
+                lines.note(together)
+            else:
+                lines.note(f"{' ' * 7}{sender}")
+                lines.note(f"{' ' * 5}→ {receiver}")

@@ -30,11 +30,6 @@ def console(file: IO[str]) -> Console:
     )
 
 
-def limit_text(limit: str, rest: str = "") -> Text:
-    """Return a limit in its colour, with plain text after it."""
-    return Text.assemble((limit, f"bold {LIMIT_COLOURS.get(limit, '')}".strip()), units.printable(rest))
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
     """
@@ -91,9 +86,8 @@ class Lines:
         for row in zip(*texts, strict=True):
             line = Text()
             for column, text in zip(self.columns, row, strict=True):
-                line.append(
-                    text, style=LIMIT_COLOURS.get(text.strip(), "") if column.source == "limit" else ""
-                )
+                colour = LIMIT_COLOURS.get(text.strip(), "") if column.source == "limit" else ""
+                line.append(text, style=f"bold {colour}" if colour else "")
                 line.append(" ")
             self._write(line)
 

@@ -49,7 +49,9 @@ def _rwnd(flow: Flow) -> Finding | None:
     ceiling = f"{units.exact_bytes(window)} / {units.duration(rtt_ns)} = {units.rate(window * 8e9 / rtt_ns)}"
     if slow:
         cause = "The receiving application reads more slowly than data arrives, so its window closes."
-        remedy = "Look at the receiving application; a larger buffer only delays the moment the window closes."
+        remedy = (
+            "Look at the receiving application; a larger buffer only delays the moment the window closes."
+        )
     else:
         cause = "The receiver's window is smaller than the path could hold, so the sender waits for it every round trip."
         remedy = (
@@ -95,7 +97,9 @@ def _cwnd(flow: Flow) -> Finding:
     lost = f"{units.exact_bytes(again)} of {units.exact_bytes(payload)} were sent again."
     return Finding(
         code="congestion-window",
-        sentence=lost if again else "The congestion window was still growing, or was held back by pacing; nothing was lost.",
+        sentence=lost
+        if again
+        else "The congestion window was still growing, or was held back by pacing; nothing was lost.",
         cause="Congestion control allowed less in flight than the path and the receiver could have taken.",
         remedy=(
             "Find where packets are lost; over long paths with stray losses BBR or CUBIC recovers faster than Reno."

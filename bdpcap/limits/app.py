@@ -1,15 +1,20 @@
 """The application: did it offer more data?
 
-Idle time, bursts that no acknowledgment called for, and rounds that send much less than was in flight before, without
-a loss, have no other cause. One short segment in a round proves nothing: a full send buffer ends in one, too.
+Idle time, sends from an empty pipe, and bursts that no acknowledgment called for have no other cause. One short segment
+in a round proves nothing: a full send buffer ends in one, too. Nor does an unasked-for segment behind a standing
+queue: pacing sends it.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence
 
 __all__ = ["claim"]
 
@@ -19,20 +24,43 @@ def claim(evidence: Evidence) -> Claim:
     sent = np.maximum(evidence.sent_bytes, 1.0)
     unprompted = evidence.unprompted_bytes / sent
     empty = evidence.share("empty_ns")
-    open_window = evidence.share("zero_window_ns") < 0.1
     quiet = ~evidence.near(evidence.lossy, 2, 0)
-    small = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
-    drained = evidence.share("after_small_ns")
+    queued = (evidence.share("busy_ns") > 0.95) & (evidence.queue_packets >= 3)
+    # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
+    eager = evidence.response > 0.7
+    paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0) * ~queued
+    # Sends from an empty pipe, round after round: nothing was waiting to be sent.
+    drained = grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0)
+    # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
+    lazy = grade(evidence.response, 0.85, 0.45)
+    unasked = np.where(np.isnan(evidence.promptness), 0.0, grade(evidence.promptness, 0.7, 0.3))
+    level = np.maximum(grade(evidence.refill, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
+    replies = grade(
+        evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
+    )
+    # Mostly short segments: with more to send they would have been full.
+    short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
+    mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
+    tiny = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
     strength = np.maximum.reduce(
         [
             grade(empty, 0.1, 0.5),
-            grade(unprompted, 0.2, 0.8) * quiet,
-            grade(small, 0.3, 0.8) * (drained > 0.3) * quiet,
-            grade(drained, 0.4, 0.8) * quiet,
+            grade(unprompted, 0.2, 0.8) * quiet * paced,
+            drained * quiet,
+            lazy
+            * np.maximum(unasked, level)
+            * quiet
+            * ~evidence.doubling
+            * ~(queued & (evidence.fullness > 0.95)),
+            tiny * quiet * ~queued,
+            0.8 * evidence.draining,
+            replies * grade(evidence.response, 0.95, 0.7) * quiet,
         ]
     )
-    strength = np.where(evidence.idle, 1.0, strength) * open_window
-    few = evidence.sent_bytes < evidence.mss * np.maximum(evidence.sent_segments, 1.0) * 0.7
+    strength = np.where(evidence.idle, 1.0, strength * ~(evidence.tightness >= 0.5)) * (
+        evidence.share("zero_window_ns") < 0.1
+    )
+    few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,
         strength,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bdpcap.limits.evidence import Bools, Evidence, Floats
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.limits.evidence import Bools, Evidence, Floats
 
 __all__ = ["Claim"]
 

@@ -74,27 +74,37 @@ class Evidence:
 
     def near(self, values: Bools, before: int, after: int) -> Bools:
         """Is it so in this round, or up to so many rounds before or after?"""
-        shifts = [self.shifted(values, by, missing=False) for by in range(-before, after + 1)]
-        return np.logical_or.reduce(shifts)
+        shifts: list[Bools] = [self.shifted(values, by, missing=False) for by in range(-before, after + 1)]
+        anywhere: Bools = np.any(shifts, axis=0)
+        return anywhere
 
     def around(self, values: Floats, reach: int) -> Floats:
         """Sum over the round and `reach` rounds on either side; NaN counts as nothing."""
         known = np.nan_to_num(values)
-        return np.sum([self.shifted(known, by, 0.0) for by in range(-reach, reach + 1)], axis=0)
+        near: Floats = np.sum([self.shifted(known, by, 0.0) for by in range(-reach, reach + 1)], axis=0)
+        return near
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
         """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
-        result = np.full(len(self.starts), np.nan)
-        ends = np.append(self.starts, self.size)[1:]
-        for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
-            part_values, part_weights = values[start:end], weights[start:end]
-            known = np.isfinite(part_values) & (part_weights > 0)
-            if known.any():
-                order = np.argsort(part_values[known])
-                total = np.cumsum(part_weights[known][order])
-                at = np.searchsorted(total, part * total[-1])
-                result[i] = part_values[known][order][min(at, len(order) - 1)]
+        known = np.flatnonzero(np.isfinite(values) & (weights > 0))
+        order = known[np.lexsort((values[known], self.flow[known]))]
+        count = len(self.starts)
+        reached = np.cumsum(weights[order])
+        total = np.bincount(self.flow[order], weights[order], count)
+        before = np.cumsum(total) - total
+        at = np.searchsorted(reached, before + part * total * (1 - 1e-12))
+        result = np.full(count, np.nan)
+        some = total > 0
+        result[some] = values[order][np.minimum(at[some], len(order) - 1)]
         return self.per_flow(result)
+
+    def most_so_far(self, values: Floats) -> Floats:
+        """Largest value up to each round within its flow; NaN counts as nothing."""
+        known = np.nan_to_num(values)
+        # Each flow is lifted above the one before, so that one accumulation serves them all.
+        lift = self.flow * (float(known.max(initial=0.0)) + 1.0)
+        most: Floats = np.maximum.accumulate(known + lift) - lift
+        return most
 
     @cached_property
     def duration(self) -> Floats:
@@ -120,7 +130,8 @@ class Evidence:
     @cached_property
     def idle(self) -> Bools:
         """Was nothing sent and nothing in flight?"""
-        return (self.sent_bytes + self.resent_bytes == 0) & (self.share("empty_ns") > 0.99)
+        nothing: Bools = (self.sent_bytes + self.resent_bytes == 0) & (self.share("empty_ns") > 0.99)
+        return nothing
 
     @cached_property
     def rate(self) -> Floats:
@@ -134,14 +145,42 @@ class Evidence:
 
     @cached_property
     def capacity(self) -> Floats:
-        """Rate of the bottleneck as far as the flow shows it: what it reached for whole rounds, or over runs of
-        packets sent back to back. A high percentile of each, not the largest: rates jump after a recovery.
+        """Rate of the bottleneck as far as the flow shows it.
+
+        What it reached for whole rounds, and over runs of packets (the median of a round's runs). High percentiles,
+        not the largest: rates jump after a recovery.
         """
-        busy = ~self.idle & (self.delivered_bytes > 0)
-        weights = np.where(busy, self.duration, 0.0)
-        whole = self.percentile(self.smooth_rate, weights, 0.95)
-        runs = self.percentile(self.run_rate, np.where(self.run_rate > 0, weights, 0.0), 0.75)
-        return np.fmax(whole, runs)
+        moving = np.where(~self.idle & (self.delivered_bytes > 0), self.duration, 0.0)
+        # Away from the sender round boundaries, and so rates, are less exact: average longer, reach lower.
+        near = self.percentile(self.smooth_rate, moving, 0.95), self.percentile(self.run_rate, moving, 0.75)
+        long_rate = self.around(self.delivered_bytes, 3) / self.around(self.duration, 3) * 1e9
+        far = self.percentile(long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
+        return np.where(self.direct, np.fmax(*near), np.fmax(*far))
+
+    @cached_property
+    def fullness(self) -> Floats:
+        """Delivery rate over the capacity; 0 where the capacity is unknown."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(self.smooth_rate / self.capacity, posinf=0.0)
+
+    @cached_property
+    def queue_packets(self) -> Floats:
+        """Packets that stood in the queue for four fifths of the round; 0 where unknown."""
+        return np.nan_to_num(self.queue_low_ns * self.capacity / self.mss / 1e9)
+
+    @cached_property
+    def doubling(self) -> Bools:
+        """Slow start: is what is in flight growing by half or more from round to round?"""
+        return (self.growth >= 1.45) & (self.growth <= 2.6)
+
+    @cached_property
+    def draining(self) -> Bools:
+        """Was much less sent than was acknowledged, with no loss, no full window and no closed one to blame?"""
+        sent = self.sent_bytes + self.resent_bytes
+        blameless = (
+            ~self.near(self.lossy, 2, 0) & (self.tightness < 0.3) & (self.share("zero_window_ns") < 0.1)
+        )
+        return (sent < 0.5 * self.acked_bytes) & (self.acked_bytes > 2 * self.mss) & blameless
 
     @cached_property
     def lossy(self) -> Bools:
@@ -156,13 +195,44 @@ class Evidence:
             return np.where(before > 0, self.flight_max_bytes / before, np.nan)
 
     @cached_property
-    def response(self) -> Floats:
-        """Share of acknowledgments that data followed within a millisecond, over nine rounds.
+    def stamped(self) -> Bools:
+        """Does the flow carry timestamps, whose echoes tell what the sender knew?"""
+        return self.per_flow(np.add.reduceat(self.echoed_ticks, self.starts) > 1).astype(bool)
 
-        Segmentation offload sends several packets for several acknowledgments at once: what is expected is
-        the packets that a millisecond holds, not one for one.
+    @cached_property
+    def response(self) -> Floats:
+        """Share of acknowledgments that data answered at once, over nine rounds; NaN where it cannot be seen.
+
+        With timestamps: of the ticks of the receiver's clock in which acknowledgments came, those that data
+        echoed. It holds wherever the capture was taken, since a segment's TSecr names the last acknowledgment
+        that its sender had. Without: of the acknowledgments, those followed by data within a millisecond, at the
+        sender only.
         """
-        answered = self.around(self.answered_acks, 4)
+        ticks = self.around(self.ack_ticks, 4)
         acks = self.around(self.acks, 4)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(acks > 0, answered / acks, np.nan)
+            by_echo = np.where(ticks > 0, self.around(self.echoed_ticks, 4) / ticks, np.nan)
+            by_time = np.where((acks > 0) & self.direct, self.around(self.answered_acks, 4) / acks, np.nan)
+        return np.where(self.stamped, by_echo, by_time)
+
+    @cached_property
+    def refill(self) -> Floats:
+        """What was in flight when the sender began to send again, as a share of the most, over nine rounds."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_echo = self.around(self.echoed_flight_bytes, 4) / self.around(self.echoed_ticks, 4)
+            by_burst = self.around(self.burst_flight_bytes, 4) / self.around(self.bursts, 4)
+            return np.where(self.stamped, by_echo, by_burst) / self.flight_max_bytes
+
+    @cached_property
+    def promptness(self) -> Floats:
+        """Of the bursts, over nine rounds, the share that an acknowledgment started; NaN away from the sender."""
+        starts = self.around(self.bursts + self.fresh_starts, 4)
+        prompt = self.around(self.prompt_bursts + self.prompt_starts, 4)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.direct & (starts > 0), prompt / starts, np.nan)
+
+    @cached_property
+    def tightness(self) -> Floats:
+        """Share of the round in which the window was as good as used up, with a real stall in it or beside it."""
+        stalled = self.near(self.share("stalled_ns") > 0.02, 1, 1)
+        return np.where(stalled, self.share("tight_ns"), 0.0)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bdpcap import _core, tables
 from bdpcap.limits.evidence import Evidence, Floats
 from bdpcap.limits.verdict import LIMITS, Verdict, weigh
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["judge"]
 
@@ -50,7 +52,9 @@ def _floats(values: np.ndarray) -> Floats:
 def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from floats."""
     absent = ~np.isfinite(values)
-    return pd.arrays.IntegerArray(np.where(absent, 0, np.round(np.where(absent, 0, values))).astype(np.int64), absent)
+    return pd.arrays.IntegerArray(
+        np.where(absent, 0, np.round(np.where(absent, 0, values))).astype(np.int64), absent
+    )
 
 
 def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
@@ -65,7 +69,10 @@ def _rtts(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) ->
     return tables.frame(
         tables.RTTS,
         {
-            **{name: rounds[name] for name in ("stream", "round", "start_ns", "end_ns", "rtt_ns", "acked_bytes")},
+            **{
+                name: rounds[name]
+                for name in ("stream", "round", "start_ns", "end_ns", "rtt_ns", "acked_bytes")
+            },
             "sender": flows["sender"][flow],
             "receiver": flows["receiver"][flow],
             "throughput_bps": _per_second(rounds["acked_bytes"].astype(np.float64), length),
@@ -89,7 +96,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     most = np.argmax(np.stack([held[name] for name in LIMITS]), axis=0) if count else np.zeros(0, dtype=int)
     # A flow captured in one instant has no time to share out.
     shares = {name: held[name] / total for name in LIMITS}
-    shares["unknown"] = 1.0 - sum(shares[name] for name in LIMITS if name != "unknown")
+    shares["unknown"] = 1.0 - np.sum([shares[name] for name in LIMITS if name != "unknown"], axis=0)
     leads = verdict.limit == np.asarray(LIMITS, dtype=object)[most][evidence.flow]
     weight = np.bincount(evidence.flow, length * leads, count)
     sure = np.bincount(evidence.flow, length * leads * verdict.confidence, count)
@@ -142,8 +149,10 @@ def _sentences(evidence: Evidence, verdict: Verdict) -> list[str]:
     window = np.nan_to_num(evidence.window_max_bytes).astype(np.int64)
     queue_ms = np.nan_to_num(evidence.rtt - evidence.floor) / 1e6
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_capacity = np.nan_to_num(100 * evidence.smooth_rate / evidence.capacity, posinf=0.0)
-        unprompted = np.round(100 * evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1)).astype(int)
+        of_capacity = 100 * evidence.fullness
+        unprompted = np.round(100 * evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1)).astype(
+            int
+        )
     response = np.round(100 * np.nan_to_num(evidence.response)).astype(int)
     resent = evidence.columns["resent_segments"]
     sentences = []
@@ -152,11 +161,16 @@ def _sentences(evidence: Evidence, verdict: Verdict) -> list[str]:
             case "rwnd" if percent["zero_window_ns"][i]:
                 text = f"window closed for {percent['zero_window_ns'][i]} % of the round"
             case "rwnd":
-                text = f"{flight[i]} of {window[i]} bytes in flight, window full for {percent['tight_ns'][i]} %"
+                text = (
+                    f"{flight[i]} of {window[i]} bytes in flight, window full for {percent['tight_ns'][i]} %"
+                )
             case "sndbuf":
                 text = f"{flight[i]} bytes in flight at most, round after round; {response[i]} % of ACKs answered at once"
             case "link":
-                text = f"queue stood for {percent['busy_ns'][i]} %, {queue_ms[i]:.1f} ms deep, rate {of_capacity[i]:.0f} % of capacity"
+                text = (
+                    f"queue stood for {percent['busy_ns'][i]} % of the round, {queue_ms[i]:.1f} ms deep; "
+                    f"rate {of_capacity[i]:.0f} % of capacity"
+                )
             case "app" if percent["empty_ns"][i] > 10:
                 text = f"nothing in flight for {percent['empty_ns'][i]} % of the round"
             case "app":

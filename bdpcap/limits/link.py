@@ -1,16 +1,19 @@
 """The link: was the bottleneck busy all the round?
 
-A standing queue says so: every segment waited, and the waits join without a gap. The rate confirms it. A flow that
-shares the link reaches only part of its rate, so the rate alone does not decide.
+A standing queue says so: every segment waited, and the waits join without a gap. The rate must agree: at the
+capacity, or, where others share the link, at a fair part of it behind a queue that this flow's window does not explain.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence
-from bdpcap.limits.rwnd import tightness
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence
 
 __all__ = ["claim"]
 
@@ -18,12 +21,23 @@ __all__ = ["claim"]
 def claim(evidence: Evidence) -> Claim:
     """Claim rounds with a queue nearly all the time, at the capacity or at a fair part of it."""
     busy = evidence.share("busy_ns")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        packet_ns = evidence.mss / evidence.capacity * 1e9
-        fullness = evidence.smooth_rate / evidence.capacity
-    standing = evidence.queue_low_ns >= packet_ns
-    tight = tightness(evidence)
-    shared = (tight < 0.05) & (fullness >= 0.15)
-    at_rate = (fullness >= 0.8) | shared
-    strength = grade(busy, 0.86, 1.0) * (standing & at_rate)
-    return Claim.build(evidence, strength, [])
+    full = evidence.fullness
+    tight = evidence.tightness > 0.3
+    queue = evidence.queue_packets
+    # Away from the sender the RTT is known to a tick of the timestamp clock only, a millisecond.
+    stands = (queue >= 1.5) & (evidence.direct | (evidence.queue_low_ns >= 1e6))
+    # A flow alone on the link, whatever window it fills: at the rate of the link, with a few packets always waiting.
+    alone = grade(full, 0.9, 0.98) * grade(busy, 0.75, 0.95) * stands
+    # BBR drains its queue. Where a deep queue once proved the capacity, the rate and waits without a gap suffice.
+    proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
+    moving = np.where(evidence.idle, 0.0, evidence.duration)
+    proven = evidence.per_flow(
+        np.add.reduceat(proof, evidence.starts) > 0.15 * np.add.reduceat(moving, evidence.starts)
+    )
+    lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * (proven > 0) * ~tight
+    # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
+    deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
+    # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
+    blind = ~evidence.direct & ~evidence.stamped
+    arrivals = np.where(blind & ~tight, grade(full, 0.94, 1.0), 0.0)
+    return Claim.build(evidence, np.maximum.reduce([alone, lean, deep, arrivals]), [])

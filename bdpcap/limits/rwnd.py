@@ -8,51 +8,41 @@ few of these packets.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Evidence, Floats
 
-__all__ = ["claim", "tightness"]
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Evidence
 
-
-def tightness(evidence: Evidence) -> Floats:
-    """Share of the round in which the window was as good as used up, with a real stall in it or beside it."""
-    tight = evidence.share("tight_ns")
-    stalled = evidence.near(evidence.share("stalled_ns") > 0.02, 1, 1)
-    return np.where(stalled, tight, 0.0)
+__all__ = ["claim"]
 
 
 def claim(evidence: Evidence) -> Claim:
     """Claim rounds in which the window was used up for at least half of the time."""
     zero = evidence.share("zero_window_ns")
-    tight = tightness(evidence)
+    tight = evidence.tightness
     # In slow start the window may be full for a moment each round while congestion control still grows.
     growing = (evidence.growth >= 1.55) & (evidence.growth <= 2.4) & (tight < 0.5)
     strength = np.where(growing, 0.0, grade(tight, 0.1, 0.9))
     strength = np.maximum(strength, grade(zero, 0.1, 0.5))
-    largest = evidence.percentile(evidence.window_max_bytes, evidence.duration, 1.0)
-    below = evidence.window_max_bytes < 0.75 * largest
-    later = evidence.shifted(evidence.window_max_bytes, 2, np.nan)
-    ramp = later > 1.02 * evidence.window_max_bytes
-    before_largest = evidence.window_max_bytes >= 0.98 * _running_max(evidence, evidence.window_max_bytes)
-    closing = evidence.window_min_bytes < 0.75 * evidence.window_max_bytes
+    window = evidence.window_max_bytes
+    most = evidence.most_so_far(window)
+    next_most = np.fmax.reduce([evidence.shifted(window, by, np.nan) for by in (1, 2, 3)])
+    # Half a percent: less is the rounding of a window to its scale.
+    ramp = (window >= 0.98 * most) & (next_most > 1.005 * window)
+    # Falling, not merely smaller at the start of a round in which it grew.
+    before = evidence.shifted(window, -1, np.nan)
+    closing = (evidence.window_min_bytes < 0.75 * window) & (evidence.window_min_bytes < 0.75 * before)
     return Claim.build(
         evidence,
         strength,
         [
             ("zero window", zero > 0.1),
-            ("ramp", ramp & before_largest & ~closing),
-            ("slow reader", closing | (below & ~before_largest)),
+            ("slow reader", closing | (window < 0.75 * most)),
+            ("ramp", ramp),
             ("buffer", np.ones(evidence.size, dtype=bool)),
         ],
     )
-
-
-def _running_max(evidence: Evidence, values: Floats) -> Floats:
-    """Largest value so far in each flow."""
-    result = np.empty(evidence.size)
-    ends = np.append(evidence.starts, evidence.size)[1:]
-    for start, end in zip(evidence.starts, ends, strict=True):
-        result[start:end] = np.maximum.accumulate(np.nan_to_num(values[start:end]))
-    return result

@@ -1,37 +1,53 @@
 """The send buffer: was the writer asleep until a part of it was free?
 
-The kernel wakes a blocked writer only when a third of the buffer is free (``sk_stream_write_space``), so most
-acknowledgments are not answered at once, and the most in flight is the same round after round.
+Linux wakes a blocked writer only when a third of the buffer is free (``sk_stream_write_space``): most acknowledgments
+are left unanswered, then one of them starts a burst that refills the buffer, always from the same level.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from bdpcap.limits.claim import Claim, grade
-from bdpcap.limits.evidence import Bools, Evidence
-from bdpcap.limits.rwnd import tightness
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence import Bools, Evidence
 
 __all__ = ["claim", "flat"]
 
 
 def flat(evidence: Evidence) -> Bools:
-    """Is the most in flight the same, within a segment or a twentieth, in most rounds around?"""
+    """Is the most in flight the same, within two segments or a tenth, in most rounds around?"""
     top = evidence.flight_max_bytes
-    slack = np.maximum(evidence.mss, 0.05 * top)
+    slack = np.maximum(2 * evidence.mss, 0.1 * top)
     alike = np.zeros(evidence.size)
     known = np.zeros(evidence.size)
     for by in (-4, -3, -2, -1, 1, 2, 3, 4):
         other = evidence.shifted(top, by, np.nan)
         known += np.isfinite(other)
         alike += np.abs(other - top) <= slack
-    return alike >= np.maximum(0.6 * known, 2)
+    return alike >= np.maximum(0.5 * known, 1)
 
 
 def claim(evidence: Evidence) -> Claim:
-    """Claim rounds on a plateau whose acknowledgments are mostly left unanswered."""
-    loud = evidence.near(evidence.lossy, 3, 1)
-    lazy = grade(evidence.response, 0.75, 0.35)
-    free = tightness(evidence) < 0.3
-    strength = lazy * np.where(flat(evidence), 1.0, 0.6) * free * ~loud
-    return Claim.build(evidence, strength, [])
+    """Claim rounds whose acknowledgments are mostly left unanswered, until one starts a burst from a middle level."""
+    loud = evidence.near(evidence.lossy, 2, 0)
+    lazy = grade(evidence.response, 0.88, 0.6)
+    level = grade(evidence.refill, 0.2, 0.35) * grade(evidence.refill, 0.8, 0.7)
+    woken = np.where(np.isnan(evidence.promptness), 0.9, grade(evidence.promptness, 0.3, 0.8))
+    never_empty = evidence.around(evidence.fresh_starts, 4) <= 1
+    steady = np.where(flat(evidence), 1.0, 0.8)
+    strength = (
+        lazy * level * woken * never_empty * steady * (evidence.tightness < 0.5) * ~loud * ~evidence.doubling
+    )
+    # Without echoes away from the sender only the plateau is left: flat, and no loss for long.
+    blind = ~evidence.direct & ~evidence.stamped
+    plateau = (
+        flat(evidence)
+        & ~evidence.near(evidence.lossy, 30, 0)
+        & (evidence.tightness < 0.1)
+        & ~evidence.doubling
+    )
+    return Claim.build(evidence, np.where(blind, 0.6 * plateau, strength), [])

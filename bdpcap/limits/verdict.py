@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdpcap.limits import app, cwnd, link, rwnd, sndbuf
 from bdpcap.limits.claim import Claim
-from bdpcap.limits.evidence import Evidence, Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.limits.evidence import Evidence, Floats
 
 __all__ = ["LIMITS", "Verdict", "weigh"]
 
@@ -35,10 +38,14 @@ def weigh(evidence: Evidence) -> Verdict:
     A sender with nothing to send is not held by the link; the link outranks the window that happens to be full;
     a full window outranks the buffer behind it; congestion control is what is left.
     """
+    window = rwnd.claim(evidence)
+    busy = link.claim(evidence)
+    # A window that a slow reader keeps small binds, however long its data wait: that wait is no queue.
+    shut = np.isin(window.detail, ("slow reader", "zero window")) & (window.strength >= 0.5)
     claims = {
         "app": app.claim(evidence),
-        "link": link.claim(evidence),
-        "rwnd": rwnd.claim(evidence),
+        "link": Claim(np.where(shut, 0.0, busy.strength), busy.detail),
+        "rwnd": window,
         "sndbuf": sndbuf.claim(evidence),
         "cwnd": cwnd.claim(evidence),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import bdpcap
@@ -24,7 +25,7 @@ _JOINT: Final = "\N{NO-BREAK SPACE}"
 def text(capture: Capture) -> str:
     """Return verdict, evidence, caveats and how to see it oneself, in lines of at most 80 columns."""
     flows = verdict.that_matter(capture)
-    names = ", ".join(capture.info.files)
+    names = ", ".join(Path(file).name for file in capture.info.files)
     parts = [
         *_wrap(f"bdpcap {bdpcap.__version__}: what limited the senders in {names}", ""),
         "",
@@ -35,7 +36,7 @@ def text(capture: Capture) -> str:
         parts += _wrap("No flow carried payload: there is nothing to judge.", "  ")
     rest = len(capture.flows) - len(flows)
     if rest:
-        parts += _wrap(f"({rest} smaller flow{'s' if rest > 1 else ''}: bdpcap flows lists them.)", "  ")
+        parts += _wrap(f"({rest} smaller flow{'s' if rest > 1 else ''}: see bdpcap flows.)", "  ")
     for flow in flows:
         parts += ["", f"EVIDENCE, stream {flow.stream}", *_evidence(flow)]
     parts += ["", "CAPTURE", *_facts(trust.facts(capture))]

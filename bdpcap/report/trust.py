@@ -69,14 +69,15 @@ def caveats(capture: Capture) -> list[str]:
         (placeless, f"Could not tell where it was captured: {_number(placeless, 'flow')}."),
         (
             info.cut_by_snaplen,
-            f"{_number(info.cut_by_snaplen, 'frame')} cut by the snap length: lengths are the headers'.",
+            f"{_number(info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers.",
         ),
     ]
     return [sentence for found, sentence in findings if found]
 
 
 def _vantage(flows: pd.DataFrame) -> str:
-    """Return where the flows were captured, with how many of them where it differs."""
+    """Return where streams were captured, seen from the end that sent more; with numbers if it differs."""
+    flows = flows.sort_values("payload_bytes", ascending=False).drop_duplicates("stream")
     names = {"sender": "at the sender", "receiver": "at the receiver", "between": "between the ends"}
     seen = {
         names.get(str(place), str(place)): number for place, number in flows["vantage"].value_counts().items()

@@ -253,6 +253,10 @@ fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult
 
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // A panic arrives in Python as an exception that says the same; no backtrace is written beside it.
+    if std::env::var_os("BDPCAP_DEBUG").is_none() {
+        std::panic::set_hook(Box::new(|_| ()));
+    }
     module.add_class::<Analysis>()?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;

@@ -125,7 +125,8 @@ impl Flow {
             round: self.rounds.number(),
             maybe_delayed: false,
         };
-        self.rounds.measured(sample, at.time_ns);
+        self.rounds
+            .measured(sample, at.time_ns, self.tap.delivered());
         self.shift();
     }
 
@@ -330,7 +331,8 @@ impl Flow {
             }
             sample.rtt_ns += self.way.delay_ns();
             effect.rtt_ns = sample.rtt_ns;
-            self.rounds.measured(sample, at.time_ns);
+            self.rounds
+                .measured(sample, at.time_ns, self.tap.delivered());
         }
         if self.way.direct() {
             self.deliver(&told, at.time_ns, at.frame);

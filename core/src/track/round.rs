@@ -197,11 +197,11 @@ pub struct Rounds {
     unanswered: VecDeque<i64>,
     burst_unprompted: bool,
     floor_ns: Option<i64>,
-    delivered: i64,
     run: Option<Delivery>,
     capacity: i64,
     busy_until_ns: i64,
     shift_ns: i64,
+    slack_ns: i64,
     end_ns: i64,
 }
 
@@ -210,6 +210,8 @@ impl Rounds {
     const ANSWER_NS: i64 = 1_000_000;
     /// A blocked writer that an acknowledgment wakes sends within this.
     const PROMPT_NS: i64 = 300_000;
+    /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
+    const SLACK_NS: i64 = 2_000_000;
     /// Host and timer noise in an RTT that is no queue.
     const NOISE_NS: i64 = 150_000;
     /// Packets in a run over which the delivery rate is taken.
@@ -248,11 +250,11 @@ impl Rounds {
             unanswered: VecDeque::new(),
             burst_unprompted: false,
             floor_ns: None,
-            delivered: 0,
             run: None,
             capacity: 0,
             busy_until_ns: i64::MIN,
             shift_ns: 0,
+            slack_ns: 0,
             end_ns: start_ns,
         };
         rounds.current.row = rounds.blank(0, start_ns, frame);
@@ -288,6 +290,7 @@ impl Rounds {
     /// Half the round trip from the tap to the sender: boundaries are handed out on the sender's clock.
     pub fn set_shift(&mut self, shift_ns: i64) {
         self.shift_ns = shift_ns;
+        self.slack_ns = if shift_ns > 0 { Self::SLACK_NS } else { 0 };
     }
 
     /// Lets time pass to `now_ns` with the sender's state as it stands.
@@ -305,7 +308,9 @@ impl Rounds {
         if closed {
             row.zero_window_ns += passed_ns;
         }
-        if flight == 0 {
+        if flight == 0 && !self.started {
+            // The handshake; a wait after it becomes a round of its own.
+        } else if flight == 0 {
             row.empty_ns += passed_ns;
             if closed {
                 self.empty_zero_ns += passed_ns;
@@ -372,6 +377,7 @@ impl Rounds {
         let gap_ns = self
             .floor_ns
             .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
+        let gap_ns = gap_ns + self.slack_ns;
         let after_send_ns = now_ns - self.last_send_ns;
         let after_ack_ns = now_ns - self.last_ack_ns;
         let resent = payload - fresh;
@@ -454,7 +460,6 @@ impl Rounds {
             }
             self.unanswered.push_back(now_ns);
             self.last_ack_ns = now_ns;
-            self.delivered += progress.delivered;
         }
         if sender.in_flight() == 0 {
             self.empty_since_ns.get_or_insert(now_ns);
@@ -471,15 +476,15 @@ impl Rounds {
         }
     }
 
-    /// A measurement, of the whole round trip.
-    pub fn measured(&mut self, sample: Sample, now_ns: i64) {
+    /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
+    pub fn measured(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
         if !sample.maybe_delayed {
             self.floor_ns = Some(
                 self.floor_ns
                     .map_or(sample.rtt_ns, |floor| floor.min(sample.rtt_ns)),
             );
         }
-        self.delivery(sample, now_ns);
+        self.delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
             return;
         }
@@ -496,11 +501,11 @@ impl Rounds {
     }
 
     /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
-    fn delivery(&mut self, sample: Sample, now_ns: i64) {
+    fn delivery(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
         let point = Delivery {
             time_ns: now_ns,
             sent_ns: sample.sent_ns,
-            bytes: self.delivered,
+            bytes: delivered,
         };
         let first = *self.run.get_or_insert(point);
         let bytes = point.bytes - first.bytes;

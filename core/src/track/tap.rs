@@ -122,6 +122,12 @@ impl Tap {
         Some((self.next? - self.una?).max(0))
     }
 
+    /// Bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
+    #[must_use]
+    pub fn delivered(&self) -> i64 {
+        self.una.unwrap_or_default() + self.sacked.bytes()
+    }
+
     /// The same packet a moment ago? Port mirroring in both directions and captures on any interface show this.
     pub fn is_copy(&mut self, segment: &Segment, time_ns: i64) -> bool {
         let print = Print {

@@ -21,20 +21,23 @@ struct Travelling {
 pub struct Return {
     handshake_ns: Option<i64>,
     receiver_ns: Option<i64>,
-    /// Least echo delay in the bucket being filled and in the one before.
-    buckets: [Option<i64>; 2],
-    bucket_end_ns: i64,
+    /// The last echo delays.
+    recent: VecDeque<i64>,
+    middle_ns: Option<i64>,
     least_ns: Option<i64>,
-    /// First acknowledgment with a TSval, whose echo is awaited.
-    probe: Option<(u32, i64)>,
+    /// The first acknowledgment with each TSval whose echo is awaited.
+    probes: VecDeque<(u32, i64)>,
     last_value: Option<u32>,
     travelling: VecDeque<Travelling>,
     direct: Option<bool>,
 }
 
 impl Return {
-    /// Minima are kept over one to two of these: a few round trips of most paths.
-    const BUCKET_NS: i64 = 100_000_000;
+    /// Echo delays whose median is the delay now: a sender leaves some acknowledgments waiting, and more of them would
+    /// lag behind a growing queue.
+    const RECENT: usize = 7;
+    /// TSvals awaiting their echo: what a long path holds at a tick a millisecond.
+    const MOST_PROBES: usize = 1024;
     /// Nearer than this share of the round trip the tap is taken to be at the sender.
     const NEAR: f64 = 0.15;
     /// Round trips below this are too short to tell near from far.
@@ -98,18 +101,17 @@ impl Return {
         if self.direct() {
             return 0;
         }
-        let recent = match self.buckets {
-            [Some(a), Some(b)] => Some(a.min(b)),
-            [a, b] => a.or(b),
-        };
-        recent.or(self.handshake_ns).unwrap_or_default()
+        self.middle_ns.or(self.handshake_ns).unwrap_or_default()
     }
 
     /// An acknowledgment passes the tap on its way to the sender; where that is not here, it travels.
     pub fn pass(&mut self, ack: Ack, value: Option<u32>, passed_ns: i64) {
         if let Some(value) = value {
-            if self.probe.is_none() && self.last_value != Some(value) {
-                self.probe = Some((value, passed_ns));
+            if self.last_value != Some(value) {
+                if self.probes.len() == Self::MOST_PROBES {
+                    self.probes.pop_front();
+                }
+                self.probes.push_back((value, passed_ns));
             }
             self.last_value = Some(value);
         }
@@ -128,23 +130,29 @@ impl Return {
 
     /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures.
     pub fn echoed(&mut self, echo: u32, time_ns: i64) {
-        let Some((value, passed_ns)) = self.probe else {
-            return;
-        };
-        if echo == value {
-            self.measured((time_ns - passed_ns).max(0), time_ns);
-        }
-        if echo.wrapping_sub(value) < 1 << 31 {
-            self.probe = None;
+        while let Some(&(value, passed_ns)) = self.probes.front() {
+            if echo.wrapping_sub(value) >= 1 << 31 {
+                break; // not yet there
+            }
+            if echo == value {
+                self.measured((time_ns - passed_ns).max(0));
+            }
+            self.probes.pop_front();
         }
     }
 
-    fn measured(&mut self, delay_ns: i64, time_ns: i64) {
-        if time_ns >= self.bucket_end_ns {
-            self.buckets = [None, self.buckets[0]];
-            self.bucket_end_ns = time_ns + Self::BUCKET_NS;
+    fn measured(&mut self, delay_ns: i64) {
+        if self.recent.len() == Self::RECENT {
+            self.recent.pop_front();
         }
-        self.buckets[0] = Some(self.buckets[0].map_or(delay_ns, |least| least.min(delay_ns)));
+        self.recent.push_back(delay_ns);
+        let mut sorted = [0; Self::RECENT];
+        let sorted = &mut sorted[..self.recent.len()];
+        for (slot, delay) in sorted.iter_mut().zip(&self.recent) {
+            *slot = *delay;
+        }
+        sorted.sort_unstable();
+        self.middle_ns = sorted.get(sorted.len() / 2).copied();
         self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
         if self.handshake_ns.is_none() {
             self.decide();

@@ -1,0 +1,127 @@
+"""The rules of `bdpcap.limits`: what they say of transfers whose cause is known."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from oracles import ROOT, SHARED
+
+import bdpcap
+from bdpcap.limits.claim import grade
+from bdpcap.limits.evidence import Evidence
+
+SAMPLES = ROOT / "sample_captures"
+LAB = SHARED / "captures/lab"
+
+# Agreement with the sending kernel's labels, time-weighted, transfers equal. The figures are floors a few points below
+# what the rules reach, so that a change that breaks a rule fails and one that shifts a boundary by a round does not.
+FLOORS = {"sender": 0.93, "middle": 0.85, "receiver": 0.85}
+
+
+def evidence(flow, **columns):
+    """Evidence with the columns given, one flow number a round."""
+    return Evidence(
+        columns={name: np.asarray(values, dtype=np.int64) for name, values in columns.items()},
+        flow=np.asarray(flow),
+        mss=np.ones(len(flow)),
+        direct=np.ones(len(flow), dtype=bool),
+        handshake_ns=np.full(len(flow), np.nan),
+        flow_acks=np.ones(len(flow)),
+    )
+
+
+def test_neighbours_do_not_reach_into_another_flow():
+    rounds = evidence([0, 0, 1, 1])
+    assert rounds.near(np.array([True, False, False, False]), 1, 1).tolist() == [True, True, False, False]
+    assert rounds.around(np.array([1.0, 2.0, 4.0, 8.0]), 1).tolist() == [3.0, 3.0, 12.0, 12.0]
+
+
+def test_the_running_maximum_starts_anew_with_each_flow():
+    rounds = evidence([0, 0, 0, 1, 1])
+    assert rounds.most_so_far(np.array([5.0, 9.0, 7.0, 1.0, 3.0])).tolist() == [5.0, 9.0, 9.0, 1.0, 3.0]
+
+
+def test_a_percentile_weighs_by_time_within_its_flow():
+    rounds = evidence([0, 0, 1])
+    values, weights = np.array([10.0, 20.0, 99.0]), np.array([3.0, 1.0, 1.0])
+    assert rounds.percentile(values, weights, 0.5).tolist() == [10.0, 10.0, 99.0]
+    assert rounds.percentile(values, weights, 0.9).tolist() == [20.0, 20.0, 99.0]
+
+
+def test_a_percentile_of_nothing_is_unknown():
+    rounds = evidence([0, 1])
+    assert np.isnan(rounds.percentile(np.array([np.nan, 5.0]), np.ones(2), 0.5)).tolist() == [True, False]
+
+
+def test_grade_rises_or_falls():
+    assert grade(np.array([0.0, 0.5, 1.0]), 0.0, 1.0).tolist() == [0.0, 0.5, 1.0]
+    assert grade(np.array([0.0, 0.5, 1.0]), 1.0, 0.0).tolist() == [1.0, 0.5, 0.0]
+
+
+def test_the_73552_byte_window():
+    """SO_RCVBUF 50000 on a kernel that keeps a quarter and reserves a segment: 100000 * 3/4 - 1448, reached by a ramp."""
+    capture = bdpcap.analyze(SAMPLES / "linux61_advwinscale2_w50000.pcap.zst")
+    flow = capture.flow(0)
+    assert flow.summary["window_scale"] == 1
+    assert flow.summary["window_scale_source"] == "negotiated"
+    assert flow.summary["window_max_bytes"] == 2 * 50000 * 3 // 4 - 1448
+    assert flow.summary["mss_bytes"] == 1460 - 12
+    assert flow.summary["limit"] == "rwnd"
+    assert (
+        flow.summary["rwnd_share"] > 0.85
+    )  # iperf's transfer was window-limited but for its first round trips
+    windows = flow.rtts["window_max_bytes"]
+    first_full = int((windows == 73552).to_numpy().argmax())
+    assert first_full > 0
+    assert windows[: first_full + 1].is_monotonic_increasing
+    assert "ramp" in set(flow.rtts["detail"][: first_full + 1])
+    assert set(flow.rtts.loc[flow.rtts["limit"] == "rwnd", "detail"]) <= {"ramp", "buffer", "slow reader"}
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SAMPLES.glob("*_*_*.pcap*.zst")))
+def test_the_main_flow_of_a_sample_has_the_limit_it_was_made_with(name):
+    expected = "rwnd" if name.startswith("linux61") else name.split("_")[0]
+    capture = bdpcap.analyze(SAMPLES / name)
+    largest = capture.flows.loc[capture.flows["payload_bytes"].idxmax()]
+    assert largest["limit"] == expected
+
+
+def test_shares_sum_to_one_and_every_round_has_its_reason():
+    capture = bdpcap.analyze(SAMPLES / "app_small_writes.sender.pcap.zst")
+    shares = capture.flows[[f"{limit}_share" for limit in bdpcap.limits.LIMITS]]
+    assert np.allclose(shares.sum(axis=1), 1.0)
+    assert capture.rtts["evidence"].str.len().min() > 0
+    assert capture.rtts["confidence"].between(0, 1).all()
+
+
+def truth(path):
+    """Decisive bins: the link was busy all the time, or the kernel's state was the same in 70 % of its samples."""
+    with path.open() as rows:
+        for row in csv.DictReader(rows):
+            decisive = max(float(row[limit]) for limit in ("rwnd", "cwnd", "sndbuf", "app")) >= 0.7
+            if row["truth"] == "link" or (row["truth"] in ("rwnd", "cwnd", "sndbuf", "app") and decisive):
+                yield int(row["t0"]), int(row["t1"]), row["truth"]
+
+
+def agreement(folder, view):
+    capture = bdpcap.analyze(next(folder.glob(f"{view}.pcap*")))
+    rounds = capture.flow(0).rtts
+    starts, ends, limits = (rounds[name].to_numpy() for name in ("start_ns", "end_ns", "limit"))
+    right = total = 0
+    for start, end, wanted in truth(folder / "truth.csv"):
+        held = defaultdict(int)
+        for i in np.flatnonzero((starts < end) & (ends > start)):
+            held[limits[i]] += min(end, ends[i]) - max(start, starts[i])
+        total += end - start
+        right += (end - start) * bool(held and max(held, key=held.get) == wanted)
+    return right / total
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("view", FLOORS)
+def test_the_sending_kernel_agrees(view):
+    scores = {folder.name: agreement(folder, view) for folder in sorted(LAB.iterdir())}
+    assert np.mean(list(scores.values())) >= FLOORS[view], scores
