@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(*sources: object) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Run the core over captures read as one; give event columns, with names for numbers, and those of directions."""
+    """Run the core over captures read as one; give the columns of events and of directions."""
     core = _core.Analysis(list(sources), events=True)
     batches = []
     more = True

@@ -1,20 +1,18 @@
 """Answers from tools that nobody here wrote: tshark for TCP, capinfos for files.
 
-tshark's answers for `sample_captures/` are kept in `tests/data/`, so that the comparison runs where tshark is missing;
-`python tests/oracles.py --update` writes them anew.
+tshark's answers for `sample_captures/` are kept in `tests/data/`, so that the comparison runs where tshark is
+missing; `python tests/oracles.py --update` writes them anew.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
-import shutil
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
+import zstandard
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -50,16 +48,8 @@ TEXTS = ("initial_rtt", "protocols", "more_fragments", "gre")
 NUMBERS = [name for name in FIELDS if name not in (*TEXTS, "sack_left", "sack_right")]
 
 
-@cache
-def tshark(capture: Path) -> pd.DataFrame:
-    """One row a TCP frame, the innermost TCP of each; what tshark does not say is NA."""
-    kept = KEPT / f"{capture.name}.csv.gz"
-    if kept.exists() and capture.parent == ROOT / "sample_captures" and not shutil.which("tshark"):
-        return parse(gzip.decompress(kept.read_bytes()).decode())
-    return parse(ask_tshark(capture))
-
-
 def ask_tshark(capture: Path) -> str:
+    """Ask for FIELDS of every TCP frame, a line each."""
     options = [word for name, value in PREFERENCES.items() for word in ("-o", f"{name}:{value}")]
     fields = [word for field in FIELDS.values() for word in ("-e", field)]
     command = [
@@ -85,7 +75,13 @@ def ask_tshark(capture: Path) -> str:
     return done.stdout
 
 
+def kept(capture: Path) -> str:
+    """What tshark said of a sample when its answers were written down."""
+    return zstandard.decompress((KEPT / f"{capture.name}.csv.zst").read_bytes()).decode()
+
+
 def parse(text: str) -> pd.DataFrame:
+    """One row a TCP frame; what tshark does not say is NA."""
     rows = []
     for line in text.splitlines():
         cells = dict(zip(FIELDS, line.split("\t"), strict=True))
@@ -125,7 +121,7 @@ def update() -> None:
     KEPT.mkdir(exist_ok=True)
     for capture in SAMPLES:
         text = ask_tshark(capture)
-        (KEPT / f"{capture.name}.csv.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+        (KEPT / f"{capture.name}.csv.zst").write_bytes(zstandard.compress(text.encode(), 19))
 
 
 if __name__ == "__main__":

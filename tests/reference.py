@@ -1,8 +1,8 @@
-"""The specification of connection tracking, executable: slow, obvious, on dpkt, and sharing nothing with the core.
+"""The specification of connection tracking, executable: slow, obvious, on dpkt, nothing shared with the core.
 
-`track(packets)` gives one Row for every (segment, flow) pair of the events table, as a tap beside the sender sees it.
-A flow is one direction of a stream. The state of a flow is what RFC 9293 section 3.3.1 calls the send sequence
-variables (SND.UNA, SND.NXT, SND.WND, SND.WL1, SND.WL2), plus a list of everything that was ever sent.
+`track(packets)` gives the rows of the events table, one for every (segment, flow), as a tap beside the sender
+sees them. A flow is one direction of a stream. Its state is the send sequence variables of RFC 9293 section
+3.3.1 (SND.UNA, SND.NXT, SND.WND), and a list of all that was sent and is not yet acknowledged.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Segment:
 
 
 def segments(packets: Iterable[Packet]) -> Iterable[Segment]:
-    """Decode TCP in IPv4 or IPv6 in Ethernet; lengths are those of the IP header, whatever the capture kept."""
+    """Decode TCP in IP in Ethernet; lengths are those of the IP header, whatever the capture kept."""
     for frame, packet in enumerate(packets, 1):
         ip = dpkt.ethernet.Ethernet(packet.data).data
         if not isinstance(ip, dpkt.ip.IP | dpkt.ip6.IP6) or not isinstance(ip.data, dpkt.tcp.TCP):
@@ -156,7 +156,7 @@ class Flow:
     probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
 
     def relative(self, number: int) -> int:
-        """Unwrap: of all relative numbers that the 32 bits could mean, the one nearest to the furthest seen."""
+        """Unwrap: of all relative numbers that 32 bits can mean, the one nearest to the furthest seen."""
         if self.origin is None:
             return 0
         near = self.nxt or 0
@@ -166,6 +166,9 @@ class Flow:
     def unseen(self, first: int, end: int) -> bool:
         """Did none of these numbers pass the tap before?"""
         return not any(part.first < end and first < part.end for part in self.sent)
+
+    def sent_once(self, part: Sent) -> bool:
+        return not any(q is not part and q.first < part.end and part.first < q.end for q in self.sent)
 
     @property
     def in_flight(self) -> int | None:
@@ -182,7 +185,7 @@ class Stream:
     initial_rtt_ns: int | None = None
 
     def scale(self, advertiser: Flow) -> int | None:
-        """RFC 7323 section 2.2: in force only if both SYNs carry the option; what was not captured is taken to."""
+        """RFC 7323 section 2.2: in force only if both SYNs carry the option; one not captured is taken to."""
         if any(flow.syn is not None and flow.syn.scale is None for flow in self.flows):
             return 0
         if advertiser.syn is None:
@@ -191,11 +194,8 @@ class Stream:
 
     def handshake(self, segment: Segment) -> None:
         """SYN to SYN-ACK to the client's first ACK: one round trip of the whole path, wherever the tap is."""
-        if (
-            segment.source != self.flows[0].sender
-            or segment.flags & (SYN | RST | ACK) != ACK
-            or self.established
-        ):
+        from_client = segment.source == self.flows[0].sender
+        if self.established or not from_client or segment.flags & (SYN | RST | ACK) != ACK:
             return
         self.established = True
         question, answer = (flow.syn for flow in self.flows)
@@ -233,21 +233,13 @@ def reuses_ports(stream: Stream, segment: Segment) -> bool:
 
 
 def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
-    """Take one segment into a stream: first what it acknowledges of the peer's flow, then what it sends itself."""
+    """Take one segment into a stream: what it acknowledges of the peer's flow, then what it sends itself."""
     own, peer = stream.flows if stream.flows[0].sender == segment.source else stream.flows[::-1]
-    if own.origin is None:
-        own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
-    if peer.origin is None and segment.has(ACK):
-        peer.origin = (segment.acknowledgment - 1) % 2**32
-    if segment.has(SYN):
-        own.syn = segment  # of several, the one that was answered is the last
+    anchor(own, peer, segment)
     stream.handshake(segment)
     sequence = own.relative(segment.sequence)
     acknowledgment = peer.relative(segment.acknowledgment) if segment.has(ACK) else None
-    advertised = segment.window
-    if not segment.has(SYN):  # RFC 7323 section 2.2: the window of a SYN is never scaled
-        scale = 0 if segment.window == 0 else stream.scale(own)  # nothing is nothing at any scale
-        advertised = None if scale is None else segment.window << scale
+    advertised = advertised_window(stream, own, segment)
     header = {"advertised_bytes": advertised, "own_acknowledgment": acknowledgment}
 
     copied = is_copy(own, segment)
@@ -297,10 +289,28 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
         )
 
 
+def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
+    """Where numbers count from, as Wireshark: a SYN is 0; without one, the first byte seen is 1."""
+    if own.origin is None:
+        own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
+    if peer.origin is None and segment.has(ACK):
+        peer.origin = (segment.acknowledgment - 1) % 2**32
+    if segment.has(SYN):
+        own.syn = segment  # of several, the one that was answered is the last
+
+
+def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None:
+    """SEG.WND in bytes, if the scale is known; a SYN's is never scaled (RFC 7323 section 2.2)."""
+    if segment.has(SYN) or segment.window == 0:  # nothing is nothing at any scale
+        return segment.window
+    scale = stream.scale(own)
+    return None if scale is None else segment.window << scale
+
+
 def is_copy(flow: Flow, segment: Segment) -> bool:
     """Did the capture see this very packet a moment ago?
 
-    Equal headers within a millisecond; without an IP identification, pure acknowledgments may be equal and yet two.
+    Equal headers within a millisecond; without an IP identification, two acknowledgments may well be equal.
     """
     return bool(segment.identification or segment.length) and any(
         segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
@@ -338,19 +348,14 @@ def sent_kind(stream: Stream, flow: Flow, segment: Segment, sequence: int) -> st
 def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
     """Was a segment that fills a hole sent before those that the tap saw first?"""
     newest = flow.frontier
-    if newest is not None and newest.identification and segment.identification:
+    if newest and newest.identification and segment.identification:
         ahead = (segment.identification - newest.identification + 2**15) % 2**16 - 2**15
         if 1 <= abs(ahead) <= 1000:
             return ahead < 0  # hosts count it up
-    if (
-        newest is not None
-        and newest.timestamps
-        and segment.timestamps
-        and newest.timestamps[0] != segment.timestamps[0]
-    ):
-        return (
-            segment.timestamps[0] - newest.timestamps[0]
-        ) % 2**32 >= 2**31  # RFC 7323 section 5.2: clocks go up
+    if newest and newest.timestamps and segment.timestamps:
+        later = (segment.timestamps[0] - newest.timestamps[0]) % 2**32
+        if later:
+            return later >= 2**31  # clocks go up, RFC 7323 section 5.2
     above = [part for part in flow.sent if part.first >= end]
     # A retransmission takes a round trip: at the tap that is the whole path's, wherever the tap is.
     patience = REORDER_NS if stream.initial_rtt_ns is None else stream.initial_rtt_ns // 2
@@ -387,7 +392,7 @@ def acknowledgment_kind(
     if peer.probed and same_window:
         return "keep-alive ack"
     if peer.in_flight and (same_window or segment.sack):
-        return "duplicate ack"  # RFC 5681 section 2; RFC 6675 section 2 drops the window from it where SACK is in use
+        return "duplicate ack"  # RFC 5681 section 2; with SACK, whatever the window (RFC 6675 section 2)
     return "ack" if same_window else "window update"
 
 
@@ -423,14 +428,13 @@ def reported(peer: Flow, segment: Segment, acknowledgment: int) -> list[tuple[in
 
 
 def karn(flow: Flow, segment: Segment, una: int, acknowledgment: int) -> int | None:
-    """RFC 6298 section 3: no sample from what was sent twice, unless the timestamp echo tells the copies apart.
+    """RFC 6298 section 3: no sample from what was sent twice, unless timestamps tell the copies apart.
 
-    As tcptrace has it, the acknowledgment must end where a segment ends, and nothing else that it covers may have
-    been sent later: that, not the last segment, would be what it answers.
+    As tcptrace has it, the acknowledgment must end where a segment ends, and nothing else that it covers may
+    have been sent later: that, not the last segment, would be what it answers.
     """
-    covered = [
-        p for p in flow.sent if una < p.end <= acknowledgment and p.first >= flow.start and not p.sacked
-    ]
+    known = [part for part in flow.sent if part.first >= flow.start and not part.sacked]
+    covered = [part for part in known if una < part.end <= acknowledgment]
     last = next((part for part in covered if part.end == acknowledgment and part.new is not None), None)
     if last is None:
         return None
@@ -448,14 +452,10 @@ def karn(flow: Flow, segment: Segment, una: int, acknowledgment: int) -> int | N
 
 
 def selective(flow: Flow, segment: Segment, left: int, right: int) -> int | None:
-    """The youngest segment that a SACK block reports for the first time and that was sent once measures too."""
+    """The youngest segment that SACK reports for the first time and that was sent once measures too."""
     inside = [part for part in flow.sent if left <= part.first and part.end <= right]
     fresh = [part for part in inside if not part.sacked]
     for part in inside:
         part.sacked = True
-    once = [
-        p
-        for p in fresh
-        if not p.resent and not any(q is not p and q.first < p.end and p.first < q.end for q in flow.sent)
-    ]
+    once = [part for part in fresh if not part.resent and flow.sent_once(part)]
     return segment.time_ns - once[-1].time_ns if once else None

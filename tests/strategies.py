@@ -1,10 +1,9 @@
-"""Flows for hypothesis: valid ones, from a small deterministic TCP, and the ways in which a capture damages them."""
+"""Flows for hypothesis: valid ones, from a small deterministic TCP, and how captures damage them."""
 
 from __future__ import annotations
 
 import heapq
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from packets import Address, Packet, tcp_packet
 from reference import segments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 START_NS = 1_700_000_000 * 10**9
 MS = 10**6
@@ -242,7 +241,7 @@ class Wire:
             self.later(shape.delay_ns, lambda: self.hosts[1 - side].arrive(segment))
 
     def run(self) -> list[Packet]:
-        client, server = self.hosts
+        client, _server = self.hosts
         client.nxt = 1
         client.send(0, flags=SYN)
         client.watch()
@@ -306,11 +305,12 @@ class Capture:
     shapes: tuple[Shape, ...]
     damage: tuple[str, ...]
 
-    def _repr_pretty_(self, printer, cycle) -> None:
+    def _repr_pretty_(self, printer, _cycle) -> None:
         """Show a failing example as a dialogue."""
         lines = [
-            f"{s.frame:4} {s.time_ns - START_NS:>12} {s.source:>20} {s.flags:#04x} seq {s.sequence} len {s.length}"
-            f" ack {s.acknowledgment} win {s.window} sack {s.sack} ts {s.timestamps} id {s.identification}"
+            f"{s.frame:4} {s.time_ns - START_NS:>12} {s.source:>20} {s.flags:#04x} seq {s.sequence}"
+            f" len {s.length} ack {s.acknowledgment} win {s.window}"
+            f" sack {s.sack} ts {s.timestamps} id {s.identification}"
             for s in segments(self.packets)
         ]
         printer.text("\n".join([*map(str, self.shapes), *self.damage, *lines]))
@@ -383,12 +383,9 @@ def joined_late(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
 
 
 def one_sided(packets: list[Packet]) -> st.SearchStrategy[list[Packet]]:
-    """Only one direction comes past the tap. Frames differ in source and destination at the IP addresses."""
-
-    def keep(packet: Packet) -> bool:
-        return packet.data[14:34].find(bytes([192, 0, 2, 1])) == 12 or packet.data[22:38].endswith(b"\x01")
-
-    return st.booleans().map(lambda client: [packet for packet in packets if keep(packet) == client])
+    """Only one direction comes past the tap."""
+    servers = {segment.frame for segment in segments(packets) if segment.source.endswith(":80")}
+    return st.booleans().map(lambda keep: [p for n, p in enumerate(packets, 1) if (n in servers) == keep])
 
 
 DAMAGES = {

@@ -1,7 +1,7 @@
 """Connection tracking, one behaviour a test.
 
-Every expected value follows from the dialogue above it and the RFC named; `>` is CLIENT, `<` is SERVER. Unless a
-test says otherwise the tap is beside the client: the server's answers come 20 ms after what they answer.
+Every expected value follows from the dialogue above it and the RFC named; `>` is CLIENT, `<` is SERVER. The
+tap is beside the client: the server's answers come 20 ms after what they answer.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import lz4.frame
 import pandas as pd
 import strategies
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from observe import observe
 from packets import pcap, pcapng_file
@@ -22,7 +22,11 @@ from reference import track
 
 import bdpcap
 
+# The core alone is quick, and its kinds are many.
+THOROUGH = settings(max_examples=5 * settings().max_examples)
 
+
+@THOROUGH
 @given(strategies.captures())
 def test_events_equal_the_reference_tracker(capture):
     packets = capture.packets
@@ -33,6 +37,7 @@ def test_events_equal_the_reference_tracker(capture):
         assert ours == theirs
 
 
+@THOROUGH
 @given(strategies.captures())
 def test_beside_the_sender_its_view_equals_the_reference_trackers(capture):
     observation = observe(capture.packets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 
 import dpkt
@@ -56,7 +57,8 @@ def test_as_many_frames_as_capinfos_counts(name):
 
 
 @pytest.mark.parametrize(
-    "name", files(public().query("ts_res not in ['us', '6', '10^-6'] or endian == 'BE'"))
+    "name",
+    files(public().query("capinfos_packets > 0 and (ts_res not in ['us', '6', '10^-6'] or endian == 'BE')")),
 )
 @pytest.mark.usefixtures("need_tshark")
 def test_clocks_and_lengths_as_tshark_reads_them(name):
@@ -73,7 +75,7 @@ def test_clocks_and_lengths_as_tshark_reads_them(name):
         return
     times = [nanoseconds(time) for time in theirs["time"].dropna()]
     assert (info.first_ns, info.last_ns) == ((min(times), max(times)) if times else (None, None))
-    assert info.time_backwards == sum(after < before for before, after in zip(times, times[1:], strict=False))
+    assert info.time_backwards == sum(after < before for before, after in itertools.pairwise(times))
     assert info.cut_by_snaplen == (theirs["kept"] < theirs["length"]).sum()
 
 
