@@ -9,7 +9,6 @@ DEMO := sample_captures/linux61_advwinscale2_w50000.pcap.zst
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
-	@echo "The report lies in report.html: open it in a browser."
 
 test: $(VENV)/ready ## set up and pass every test
 	cargo test --quiet --locked --manifest-path core/Cargo.toml

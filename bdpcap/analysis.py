@@ -227,8 +227,14 @@ class Capture:
         self.damage: Final[Damage | None] = damages[0] if damages else None
         """Where the capture broke; the first place, if several files did."""
         self.info: Final = _info(core)
-        self.flows, self.rtts = limits.judge(rounds, self._directions)
-        """Tables as `bdpcap.tables.FLOWS` and `bdpcap.tables.RTTS`."""
+        self._judgement = limits.Judgement(rounds, self._directions)
+        self.flows: Final[pd.DataFrame] = self._judgement.flows()
+        """Table as `bdpcap.tables.FLOWS`."""
+
+    @cached_property
+    def rtts(self) -> pd.DataFrame:
+        """Table as `bdpcap.tables.RTTS`."""
+        return self._judgement.rtts()
 
     def __repr__(self) -> str:
         return (

@@ -64,7 +64,7 @@ def command(
             for flow in verdict.that_matter(capture):
                 ends = units.printable(f"{flow.sender} → {flow.receiver}")
                 sys.stderr.write(f"stream {flow.stream}, {ends}: {verdict.sentence(flow.summary)}\n")
-        sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)})\n")
+        sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)}), for a browser\n")
     return source.exit_code(capture.damage) or rules.exit_code(broken, capture.flows)
 
 

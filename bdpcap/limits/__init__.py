@@ -1,6 +1,6 @@
 """What limited the sender in each round: one rule set a file, weighed in `verdict`."""
 
-from bdpcap.limits.judging import judge
+from bdpcap.limits.judging import Judgement
 from bdpcap.limits.verdict import LIMITS
 
-__all__ = ["LIMITS", "judge"]
+__all__ = ["LIMITS", "Judgement"]

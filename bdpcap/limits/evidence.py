@@ -72,16 +72,27 @@ class Evidence:
         inside &= self.flow[at] == self.flow
         return np.where(inside, values[at], missing)
 
+    def _span(self, before: int, after: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """First round and the one past the last of a span around each round, within its flow."""
+        at = np.arange(self.size)
+        ends = np.append(self.starts, self.size)[1:]
+        return np.maximum(at - before, self.starts[self.flow]), np.minimum(at + after + 1, ends[self.flow])
+
     def near(self, values: Bools, before: int, after: int) -> Bools:
         """Is it so in this round, or up to so many rounds before or after?"""
-        shifts: list[Bools] = [self.shifted(values, by, missing=False) for by in range(-before, after + 1)]
-        anywhere: Bools = np.any(shifts, axis=0)
+        first, past = self._span(before, after)
+        count = np.concatenate([[0], np.cumsum(values)])
+        anywhere: Bools = count[past] > count[first]
         return anywhere
 
     def around(self, values: Floats, reach: int) -> Floats:
-        """Sum over the round and `reach` rounds on either side; NaN counts as nothing."""
-        known = np.nan_to_num(values)
-        near: Floats = np.sum([self.shifted(known, by, 0.0) for by in range(-reach, reach + 1)], axis=0)
+        """Sum over the round and `reach` rounds on either side; NaN counts as nothing.
+
+        Values are whole numbers, so that differences of running sums are exact.
+        """
+        first, past = self._span(reach, reach)
+        total = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
+        near: Floats = total[past] - total[first]
         return near
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:

@@ -14,11 +14,11 @@ from bdpcap.limits.verdict import LIMITS, Verdict, weigh
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["judge"]
+__all__ = ["Judgement"]
 
 
-def judge(rounds: dict[str, np.ndarray], directions: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Judge every round; return the tables `flows` and `rtts`.
+class Judgement:
+    """Every round judged. The tables are made when asked for.
 
     Parameters
     ----------
@@ -27,22 +27,30 @@ def judge(rounds: dict[str, np.ndarray], directions: dict[str, Any]) -> tuple[pd
     directions
         Columns of `bdpcap._core.Analysis.directions`.
     """
-    order = np.lexsort((rounds["round"], rounds["direction"], rounds["stream"]))
-    rounds = {name: values[order] for name, values in rounds.items()}
-    carried = np.flatnonzero(directions["carried"])
-    flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
-    row = 2 * rounds["stream"].astype(np.int64) + rounds["direction"]
-    flow = np.searchsorted(carried, row)
-    evidence = Evidence(
-        columns=rounds,
-        flow=flow,
-        mss=flows["mss_bytes"][flow].astype(np.float64),
-        direct=flows["direct"][flow].astype(bool),
-        handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
-        flow_acks=flows["acks"][flow].astype(np.float64),
-    )
-    verdict = weigh(evidence)
-    return _flows(flows, evidence, verdict), _rtts(flows, evidence, verdict)
+
+    def __init__(self, rounds: dict[str, np.ndarray], directions: dict[str, Any]) -> None:
+        order = np.lexsort((rounds["round"], rounds["direction"], rounds["stream"]))
+        rounds = {name: values[order] for name, values in rounds.items()}
+        carried = np.flatnonzero(directions["carried"])
+        self._flows = flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
+        flow = np.searchsorted(carried, 2 * rounds["stream"].astype(np.int64) + rounds["direction"])
+        self._evidence = Evidence(
+            columns=rounds,
+            flow=flow,
+            mss=flows["mss_bytes"][flow].astype(np.float64),
+            direct=flows["direct"][flow].astype(bool),
+            handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
+            flow_acks=flows["acks"][flow].astype(np.float64),
+        )
+        self._verdict = weigh(self._evidence)
+
+    def flows(self) -> pd.DataFrame:
+        """Table of `bdpcap.tables.FLOWS`."""
+        return _flows(self._flows, self._evidence, self._verdict)
+
+    def rtts(self) -> pd.DataFrame:
+        """Table of `bdpcap.tables.RTTS`."""
+        return _rtts(self._flows, self._evidence, self._verdict)
 
 
 def _floats(values: np.ndarray) -> Floats:

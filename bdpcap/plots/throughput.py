@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.plots import palette
-from bdpcap.plots.canvas import Canvas, floats, largest
+from bdpcap.plots.canvas import Canvas, at_least, floats, largest
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -50,6 +50,6 @@ def throughput_figure(flow: Flow) -> go.Figure:
         line={"color": palette.WINDOW, "width": 1.8},
     )
     if capacity:
-        name = canvas.named("capacity", capacity, units.rate)
+        name = canvas.named(f"{at_least(summary)}the capacity", capacity, units.rate)
         canvas.level(capacity, name=name, hover="%{y:.4s}bit/s", colour=palette.PATH)
     return canvas.finish()

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.plots import palette, ribbon
-from bdpcap.plots.canvas import Canvas, floats, largest, seconds
+from bdpcap.plots.canvas import Canvas, at_least, floats, largest, seconds
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -56,8 +56,7 @@ def window_figure(flow: Flow) -> go.Figure:
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
     if bdp:
-        canvas.level(
-            bdp, name=canvas.named("BDP", bdp, units.data_size), hover="%{y:,d} bytes", colour=palette.PATH
-        )
+        name = canvas.named(f"{at_least(summary)}the BDP", bdp, units.data_size)
+        canvas.level(bdp, name=name, hover="%{y:,d} bytes", colour=palette.PATH)
     ribbon.draw(canvas, rtts)
     return canvas.finish()

@@ -15,6 +15,7 @@ from markupsafe import Markup
 import bdpcap
 from bdpcap import plots, units
 from bdpcap.plots import palette, ribbon
+from bdpcap.plots.canvas import at_least
 from bdpcap.report import trust, verdict
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _flow(number: int, flow: Flow, capture: Capture) -> dict[str, Any]:
         "summary": flow.summary,
         "sentence": verdict.sentence(flow.summary),
         "numbers": verdict.numbers(flow.summary),
+        "at_least": at_least(flow.summary),
         "arithmetic": verdict.arithmetic(flow.summary),
         "shares": verdict.shares(flow.summary),
         "span": verdict.best_span(flow),

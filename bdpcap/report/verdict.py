@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.limits import LIMITS
+from bdpcap.plots.canvas import at_least
 from bdpcap.plots.palette import LIMIT_NAMES
 from bdpcap.plots.ribbon import Stripe, stripes
 
@@ -100,15 +101,17 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     """Return the sums behind the verdict: window over RTT, and the bandwidth-delay product of the path."""
     sums = []
     window, rtt = summary["window_max_bytes"], summary["rtt_min_ns"]
-    if pd.notna(window) and pd.notna(rtt) and rtt > 0:
+    # Where the window was the limit, the finding has this sum.
+    if summary["limit"] != "rwnd" and pd.notna(window) and pd.notna(rtt) and rtt > 0:
         sums.append(
             f"{units.exact_bytes(window)} of window every {units.duration(rtt)} (the least RTT) "
             f"allow {units.rate(float(window) * 8e9 / float(rtt))}."
         )
     if pd.notna(summary["bdp_bytes"]) and pd.notna(summary["capacity_bps"]):
+        least = at_least(summary)
         sums.append(
-            f"The path carries {units.rate(summary['capacity_bps'])}; "
-            f"filling it takes {units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
+            f"The path carries {least}{units.rate(summary['capacity_bps'])}; "
+            f"filling it takes {least}{units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
         )
     if pd.notna(summary["in_flight_max_bytes"]):
         sums.append(f"At most {units.exact_bytes(summary['in_flight_max_bytes'])} were in flight.")

@@ -118,10 +118,10 @@ impl Flow {
     pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64, at: At) {
         self.way.handshake(sender_ns, receiver_ns);
         self.tap.rtt_min_ns = Some(receiver_ns.max(0));
-        let sent_ns = at.time_ns - sender_ns - receiver_ns;
+        let rtt_ns = sender_ns.saturating_add(receiver_ns);
         let sample = Sample {
-            sent_ns,
-            rtt_ns: sender_ns + receiver_ns,
+            sent_ns: at.time_ns - rtt_ns,
+            rtt_ns,
             round: self.rounds.number(),
             maybe_delayed: false,
         };
@@ -329,7 +329,7 @@ impl Flow {
             if !sample.maybe_delayed {
                 self.way.receiver_side(sample.rtt_ns);
             }
-            sample.rtt_ns += self.way.delay_ns();
+            sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
             effect.rtt_ns = sample.rtt_ns;
             self.rounds
                 .measured(sample, at.time_ns, self.tap.delivered());

@@ -466,7 +466,7 @@ impl Rounds {
         }
         let long = self
             .floor_ns
-            .is_none_or(|floor| 10 * (now_ns - row.start_ns) >= 7 * floor);
+            .is_none_or(|floor| now_ns - row.start_ns >= floor / 10 * 7);
         let (una, next) = (
             sender.una().unwrap_or_default(),
             sender.next().unwrap_or_default(),
@@ -626,9 +626,9 @@ impl Rounds {
             return;
         };
         let fill_ns = if self.capacity > 0 {
-            wire_time_ns(23 * self.mss / 10, self.capacity).min(15 * floor_ns / 100)
+            wire_time_ns(23 * self.mss / 10, self.capacity).min(floor_ns / 100 * 15)
         } else {
-            15 * floor_ns / 100
+            floor_ns / 100 * 15
         };
         let mut until_ns = self.busy_until_ns;
         let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;

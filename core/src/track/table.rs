@@ -4,6 +4,7 @@
 use super::connection::{Connection, Rows};
 use super::flow::At;
 use crate::decode::{Endpoint, Segment};
+use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
 /// Which connections' events are wanted.
@@ -31,7 +32,7 @@ impl Wanted {
 /// All connections of a capture.
 #[derive(Debug, Default)]
 pub struct Table {
-    by_ends: HashMap<(Endpoint, Endpoint), usize>,
+    by_ends: HashMap<(Endpoint, Endpoint), usize, RandomState>,
     connections: Vec<Connection>,
     wanted: Wanted,
     /// Rows made so far and not yet taken.

@@ -1,0 +1,52 @@
+"""Put what bdpcap prints into README.md, after each command there that reads a sample."""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+from pathlib import Path
+from unittest import mock
+
+from bdpcap.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "README.md"
+DEMO = re.search(r"^DEMO := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
+
+
+def with_output(page: str) -> str:
+    """Return the page with what stands below ``make demo`` and below commands on samples made anew."""
+    page = re.sub(r"(?<=^\$ make demo\n).*?(?=^\.\.\.$)", _demo, page, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(
+        r"^\$ (bdpcap [^\n]*sample_captures/[^\n]*)\n(.*?)(?=^```$)",
+        _command,
+        page,
+        flags=re.MULTILINE | re.DOTALL,
+    )
+
+
+def printed(*arguments: str) -> list[str]:
+    """Return the lines that a command prints on a terminal of 80 columns, from the repository's root."""
+    said = io.StringIO()
+    columns = mock.patch.dict(os.environ, {"COLUMNS": "80"})
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(said), columns:
+        assert main(list(arguments)) == 0
+    return [line.rstrip() for line in said.getvalue().splitlines()]
+
+
+def _demo(_: re.Match[str]) -> str:
+    lines = printed("report", DEMO, "--text", "-")
+    return "".join(f"{line}\n" for line in lines[: lines.index("CAPTURE") - 1])
+
+
+def _command(found: re.Match[str]) -> str:
+    lines = printed(*shlex.split(found[1])[1:])
+    before = found[2].splitlines()
+    if before[-1:] == ["..."]:
+        lines = [*lines[: len(before) - 1], "..."]
+    return "".join(f"{line}\n" for line in (f"$ {found[1]}", *lines))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_output(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

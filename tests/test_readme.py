@@ -1,0 +1,81 @@
+"""What README.md shows is what bdpcap does: commands exist, examples run, numbers are those printed."""
+
+import re
+import shlex
+
+import pytest
+import typer
+from readme_page import DEMO, PAGE, ROOT, printed, with_output
+
+from bdpcap.cli import app
+from bdpcap.limits import LIMITS
+
+README = PAGE.read_text(encoding="utf-8")
+CONSOLE = re.findall(r"^```console\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+TYPED = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines() if line.startswith("$ ")]
+
+
+def commands():
+    """Return the arguments of every bdpcap command, without what stands before it in a pipe."""
+    words = [shlex.split(line.rpartition("| ")[2], comments=True) for line in TYPED]
+    return [arguments for program, *arguments in words if program == "bdpcap"]
+
+
+def stable(page):
+    """Return what rules that are refined leave as it is: no shares, bars, times and words of confidence."""
+    blocks = re.findall(r"^\$ bdpcap (?:flows|info) sample.*?^```$", page, flags=re.MULTILINE | re.DOTALL)
+    return [
+        re.sub(r"([<>] +)?[\d.]+ (%|s|ms|us)(?!\w)|\b(high|fair|low)\b", "", one).split() for one in blocks
+    ]
+
+
+def test_the_first_commands_are_demo_and_test():
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert TYPED[:2] == ["make demo", "make test"]
+    assert {"demo", "test"} <= set(targets)
+
+
+@pytest.mark.parametrize("arguments", commands(), ids=" ".join)
+def test_every_command_exists_with_its_options(arguments):
+    command = typer.main.get_command(app).commands[arguments[0]]
+    command.make_context(arguments[0], arguments[1:])
+
+
+def test_every_file_that_it_names_is_there():
+    names = re.findall(r"\]\(([\w/.-]+)\)|(sample_captures/[\w.]+\w)", README)
+    assert [name for pair in names for name in pair if name and not (ROOT / name).exists()] == []
+    rooms = re.findall(r"`((?:\w+/)+)`", README)
+    assert [name for name in rooms if not any((ROOT / base / name).is_dir() for base in ("", "bdpcap"))] == []
+    assert names
+    assert rooms
+
+
+def test_tables_are_those_printed():
+    assert len(stable(README)) == 2
+    assert stable(README) == stable(with_output(README)), "run: python tests/readme_page.py"
+
+
+def test_the_demo_prints_the_verdict_that_is_shown():
+    told, said = CONSOLE[0], "\n".join(printed("report", DEMO, "--text", "-"))
+    for line in (
+        "what limited the senders in linux61_advwinscale2_w50000.pcap.zst",
+        "  Stream 0: 192.168.1.3:54348 -> 192.168.1.34:5001\n",
+        "    The receive window held the sender back for ",
+        "window up to 73,552 bytes.",
+    ):
+        assert line in told
+        assert line in said
+
+
+def test_the_python_example_runs(monkeypatch, tmp_path, capsys):
+    (code,) = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "sample_captures").symlink_to(ROOT / "sample_captures")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102  ours
+    assert "rwnd" in capsys.readouterr().out
+    assert {"window.html", "report.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_it_explains_every_limit():
+    table = README.partition("## How to read a verdict")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(LIMITS)
