@@ -82,8 +82,8 @@ class Compared:
 @pytest.fixture(scope="module")
 def answers(request) -> Iterator[dict[Path, Future[str]]]:
     """What tshark says, asked for on the other core while the core's own answers are compared."""
-    wanted = {item.callspec.params["both"] for item in request.session.items if "both" in item.fixturenames}
-    live = sorted(path for path, how in wanted if how == "live" and path.exists())
+    wanted = [item.callspec.params["both"] for item in request.session.items if "both" in item.fixturenames]
+    live = dict.fromkeys(path for path, how in wanted if how == "live" and path.exists())
     with ThreadPoolExecutor(2) as pool:
         yield {path: pool.submit(ask_tshark, path) for path in live if shutil.which("tshark")}
         pool.shutdown(cancel_futures=True)
