@@ -22,7 +22,6 @@ lint: $(VENV)/ready ## formatters, linters, types, the extension's stub, unused 
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest bdpcap._core
 	$(BIN)/deptry .
-	cargo machete core
 
 format: $(VENV)/ready ## apply the formatters
 	cargo fmt --manifest-path core/Cargo.toml

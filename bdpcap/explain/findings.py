@@ -36,14 +36,15 @@ def findings(flow: Flow) -> list[Finding]:
 
 
 def _share(flow: Flow) -> str:
-    limit = flow.summary["limit"]
-    return f"{limit} for {units.share(flow.summary[f'{limit}_share'])} of the time"
+    held = int((flow.rtts["limit"] == flow.summary["limit"]).sum())
+    return f"{flow.summary['limit']} in {held} of {len(flow.rtts)} rounds"
 
 
 def _rwnd(flow: Flow) -> Finding | None:
     window, rtt_ns = flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"]
     if pd.isna(window) or pd.isna(rtt_ns) or rtt_ns <= 0:
         return None
+    bdp = flow.summary["bdp_bytes"]
     details = flow.rtts.loc[flow.rtts["limit"] == "rwnd", "detail"]
     slow = details.isin(["slow reader", "zero window"]).mean() > 0.5
     ceiling = f"{units.exact_bytes(window)} / {units.duration(rtt_ns)} = {units.rate(window * 8e9 / rtt_ns)}"
@@ -56,7 +57,7 @@ def _rwnd(flow: Flow) -> Finding | None:
         cause = "The receiver's window is smaller than the path could hold, so the sender waits for it every round trip."
         remedy = (
             "Raise the receive buffer (SO_RCVBUF, iperf -w; or leave it to autotuning up to net.ipv4.tcp_rmem[2]) "
-            "until the window exceeds rate times round-trip time."
+            f"until the window exceeds rate times round-trip time, here at least {units.exact_bytes(bdp)}."
         )
     return Finding(
         code="window-below-bdp" if not slow else "slow-reader",

@@ -110,10 +110,13 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     weight = np.bincount(evidence.flow, length * leads, count)
     sure = np.bincount(evidence.flow, length * leads * verdict.confidence, count)
     first = evidence.starts
-    capacity = evidence.capacity[first] * 8 if evidence.size else np.zeros(0)
-    floor = evidence.floor[first] if evidence.size else np.zeros(0)
+    # A flow that never filled the link shows its rate in short runs only.
+    runs = evidence.percentile(evidence.run_rate, evidence.duration, 0.95)
+    filled = held["link"][evidence.flow] > 0.1 * total[evidence.flow]
+    capacity = np.where(filled, evidence.capacity, np.fmax(evidence.capacity, runs))[first] * 8
+    floor = evidence.floor[first]
     moving = np.where(evidence.idle, np.nan, evidence.rtt_ns)
-    median = evidence.percentile(moving, evidence.duration, 0.5)[first] if evidence.size else np.zeros(0)
+    median = evidence.percentile(moving, evidence.duration, 0.5)[first]
     life = (flows["end_ns"] - flows["start_ns"]).astype(np.float64)
     capacity_bps = pd.Series(capacity).astype("Float64").mask(~np.isfinite(capacity) | (capacity <= 0))
     return tables.frame(
