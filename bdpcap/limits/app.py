@@ -42,24 +42,20 @@ def claim(evidence: Evidence) -> Claim:
     short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
     tiny = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
-    strength = np.maximum.reduce(
-        [
-            grade(empty, 0.1, 0.5),
-            grade(unprompted, 0.2, 0.8) * quiet * paced,
-            drained * quiet,
-            lazy
-            * np.maximum(unasked, level)
-            * quiet
-            * ~evidence.doubling
-            * ~(queued & (evidence.fullness > 0.95)),
-            tiny * quiet * ~queued,
-            0.8 * evidence.draining,
-            replies * grade(evidence.response, 0.95, 0.7) * quiet,
-        ]
-    )
-    strength = np.where(evidence.idle, 1.0, strength * ~(evidence.tightness >= 0.5)) * (
-        evidence.share("zero_window_ns") < 0.1
-    )
+    saturated = queued & (evidence.fullness > 0.95)
+    signs = [
+        grade(empty, 0.1, 0.5),
+        grade(unprompted, 0.2, 0.8) * quiet * paced,
+        drained * quiet,
+        lazy * np.maximum(unasked, level) * quiet * ~evidence.doubling * ~saturated,
+        tiny * quiet * ~queued,
+        0.8 * evidence.draining,
+        0.95 * evidence.slight,
+        replies * grade(evidence.response, 0.95, 0.7) * quiet,
+    ]
+    open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
+    idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
+    strength = np.where(idle, 1.0, np.fmax.reduce(signs) * open_)
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,

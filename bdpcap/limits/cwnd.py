@@ -24,11 +24,13 @@ def claim(evidence: Evidence) -> Claim:
     after_loss = evidence.near(evidence.lossy, 8, 0)
     eager = np.nan_to_num(grade(evidence.response, 0.3, 0.8), nan=0.2)
     moved = (evidence.sent_bytes + evidence.resent_bytes + evidence.acked_bytes) > 0
-    strength = np.maximum.reduce([0.95 * lossy, 0.9 * evidence.doubling, 0.8 * after_loss, 0.5 + 0.4 * eager])
+    strength = np.fmax.reduce([0.95 * lossy, 0.9 * evidence.doubling, 0.8 * after_loss, 0.5 + 0.4 * eager])
     recovery = evidence.resent_bytes > 0
     # A steady stream at the flow's own highest rate, with no queue to make it steady.
     paced = (evidence.fullness > 0.85) & (evidence.queue_packets < 3) & ~after_loss & flat(evidence)
-    slow_start = evidence.doubling & ~lossy
+    # The first flights of a connection, and whatever doubles after them.
+    first = (evidence.flight_max_bytes <= 10 * evidence.mss) & ~evidence.lossy_so_far
+    slow_start = (evidence.doubling | first) & ~lossy
     return Claim.build(
         evidence,
         strength * moved,

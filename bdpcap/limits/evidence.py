@@ -194,9 +194,25 @@ class Evidence:
         return (sent < 0.5 * self.acked_bytes) & (self.acked_bytes > 2 * self.mss) & blameless
 
     @cached_property
+    def slight(self) -> Bools:
+        """Was less in flight than any sender may send, two segments, though the window had room for more?
+
+        RFC 5681 section 3.1 allows an initial window of two segments at the least, and so does every buffer.
+        """
+        room = np.isnan(self.window_min_bytes) | (self.window_min_bytes > 2 * self.flight_max_bytes)
+        return (self.flight_max_bytes < 2 * self.mss) & room & ~self.near(self.lossy, 20, 0)
+
+    @cached_property
     def lossy(self) -> Bools:
         """Did the round send again, or learn of a loss?"""
         return (self.resent_bytes > 0) | (self.duplicate_acks >= 3) | (self.congestion_echoes > 0)
+
+    @cached_property
+    def lossy_so_far(self) -> Bools:
+        """Was anything lost in the flow up to here?"""
+        losses = self.most_so_far(np.where(self.lossy, 1.0, 0.0))
+        before: Bools = losses > 0
+        return before
 
     @cached_property
     def growth(self) -> Floats:

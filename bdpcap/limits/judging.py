@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap import _core, tables
 from bdpcap.limits.evidence import Evidence, Floats
+from bdpcap.limits.sentences import sentences
 from bdpcap.limits.verdict import LIMITS, Verdict, weigh
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _rtts(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) ->
             "limit": verdict.limit,
             "detail": verdict.detail,
             "confidence": verdict.confidence,
-            "evidence": _sentences(evidence, verdict),
+            "evidence": sentences(evidence, verdict),
         },
     )
 
@@ -145,49 +146,3 @@ def _vantage(flows: dict[str, np.ndarray]) -> NDArray[np.object_]:
     vantage[part > 0.85] = "receiver"
     vantage[~np.isfinite(part) | (whole < 500_000)] = "unknown"
     return vantage
-
-
-def _sentences(evidence: Evidence, verdict: Verdict) -> list[str]:
-    """Return the numbers behind each verdict, as a short sentence."""
-    percent = {
-        name: np.round(100 * evidence.share(name)).astype(int)
-        for name in ("tight_ns", "zero_window_ns", "busy_ns", "empty_ns")
-    }
-    flight = evidence.columns["flight_max_bytes"]
-    window = np.nan_to_num(evidence.window_max_bytes).astype(np.int64)
-    queue_ms = np.nan_to_num(evidence.rtt - evidence.floor) / 1e6
-    with np.errstate(divide="ignore", invalid="ignore"):
-        of_capacity = 100 * evidence.fullness
-        unprompted = np.round(100 * evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1)).astype(
-            int
-        )
-    response = np.round(100 * np.nan_to_num(evidence.response)).astype(int)
-    resent = evidence.columns["resent_segments"]
-    sentences = []
-    for i, (limit, reason) in enumerate(zip(verdict.limit, verdict.reason, strict=True)):
-        match limit:
-            case "rwnd" if percent["zero_window_ns"][i]:
-                text = f"window closed for {percent['zero_window_ns'][i]} % of the round"
-            case "rwnd":
-                text = (
-                    f"{flight[i]} of {window[i]} bytes in flight, window full for {percent['tight_ns'][i]} %"
-                )
-            case "sndbuf":
-                text = f"{flight[i]} bytes in flight at most, round after round; {response[i]} % of ACKs answered at once"
-            case "link":
-                text = (
-                    f"queue stood for {percent['busy_ns'][i]} % of the round, {queue_ms[i]:.1f} ms deep; "
-                    f"rate {of_capacity[i]:.0f} % of capacity"
-                )
-            case "app" if percent["empty_ns"][i] > 10:
-                text = f"nothing in flight for {percent['empty_ns'][i]} % of the round"
-            case "app":
-                text = f"{unprompted[i]} % of the bytes came without an ACK calling for them"
-            case "cwnd" if resent[i]:
-                text = f"{resent[i]} packets sent again, {flight[i]} bytes in flight"
-            case "cwnd":
-                text = f"{flight[i]} bytes in flight, {response[i]} % of ACKs answered at once, window and link not full"
-            case _:
-                text = reason or "no rule holds"
-        sentences.append(text)
-    return sentences

@@ -40,4 +40,4 @@ def claim(evidence: Evidence) -> Claim:
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     blind = ~evidence.direct & ~evidence.stamped
     arrivals = np.where(blind & ~tight, grade(full, 0.94, 1.0), 0.0)
-    return Claim.build(evidence, np.maximum.reduce([alone, lean, deep, arrivals]), [])
+    return Claim.build(evidence, np.fmax.reduce([alone, lean, deep, arrivals]), [])

@@ -2,12 +2,15 @@
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
 use crate::capture::{CaptureError, CaptureInfo, Reader};
-use crate::decode::{self, Path, Undecoded};
+use crate::decode::{self, Path, Segment, Undecoded};
 use crate::filter::Program;
 use crate::track::{At, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
 
 /// Where frames come from.
 pub enum Source {
@@ -71,39 +74,26 @@ pub struct Counts {
     pub last_ns: Option<i64>,
 }
 
-/// A run over one capture, or several as one.
-pub struct Pipeline {
+/// Captures, one after the other, to segments.
+struct Intake {
     sources: VecDeque<Source>,
+    names: VecDeque<String>,
     reader: Option<Reader>,
     read_before: u64,
     frames_before: u64,
     previous_ns: i64,
     filters: Option<Filters>,
-    /// What was counted.
-    pub counts: Counts,
-    /// Connections and their rows.
-    pub table: Table,
-    /// The captures read to the end, or to where they broke.
-    pub captures: Vec<(String, CaptureInfo)>,
-    /// Where captures broke.
-    pub damages: Vec<CaptureError>,
-    names: VecDeque<String>,
+    counts: Counts,
+    captures: Vec<(String, CaptureInfo)>,
+    damages: Vec<CaptureError>,
 }
 
-impl Pipeline {
-    /// Times beyond this (146 years from the epoch; pcap's own clock ends in 2106) are taken as this,
-    /// so that differences and sums of times fit in 64 bits.
+impl Intake {
+    /// Times are taken to lie between the epoch and this, 146 years later (pcap's own clock ends in 2106), so that
+    /// differences of times fit in 64 bits.
     const FURTHEST_NS: i64 = 1 << 62;
 
-    /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
-    ///
-    /// # Errors
-    /// Any of the sources cannot be read at all.
-    pub fn new(
-        sources: Vec<Source>,
-        filters: Option<Filters>,
-        wanted: Wanted,
-    ) -> Result<Self, Stop> {
+    fn new(sources: Vec<Source>, filters: Option<Filters>) -> Result<Self, Stop> {
         let sources = in_order(sources)?;
         let names = sources
             .iter()
@@ -111,21 +101,20 @@ impl Pipeline {
                 Source::Path(name) | Source::Stream(_, name) => name.clone(),
             })
             .collect();
-        let mut pipeline = Self {
+        let mut intake = Self {
             sources,
+            names,
             reader: None,
             read_before: 0,
             frames_before: 0,
             previous_ns: i64::MIN,
             filters,
             counts: Counts::default(),
-            table: Table::new(wanted),
             captures: Vec::new(),
             damages: Vec::new(),
-            names,
         };
-        pipeline.open_next()?;
-        Ok(pipeline)
+        intake.open_next()?;
+        Ok(intake)
     }
 
     fn open_next(&mut self) -> Result<(), Stop> {
@@ -133,17 +122,18 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Bytes taken from the sources, compressed as they are.
-    #[must_use]
-    pub fn bytes_read(&self) -> u64 {
-        self.read_before + self.reader.as_ref().map_or(0, Reader::bytes_read)
+    fn next_capture(&mut self) -> Result<(), Stop> {
+        if let Some(reader) = self.reader.take() {
+            self.read_before += reader.bytes_read();
+            self.frames_before = self.counts.frames;
+            let name = self.names.pop_front().unwrap_or_default();
+            self.captures.push((name, reader.info().clone()));
+        }
+        self.open_next()
     }
 
-    /// Reads up to `frames` frames; says whether there may be more. At the end all rows are complete.
-    ///
-    /// # Errors
-    /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
-    pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
+    /// Adds the segments of up to `frames` frames to `batch`; says whether there may be more.
+    fn fill(&mut self, batch: &mut Vec<(Segment, At)>, frames: usize) -> Result<bool, Stop> {
         for _ in 0..frames {
             let Some(reader) = &mut self.reader else {
                 return Ok(false);
@@ -200,26 +190,107 @@ impl Pipeline {
                         time_ns,
                         frame: self.frames_before + frame.number,
                     };
-                    self.table.segment(&segment, at);
+                    batch.push((segment, at));
                 }
                 Err(reason) => counts.undecoded[reason.index()] += 1,
             }
         }
         Ok(self.reader.is_some())
     }
+}
 
-    fn next_capture(&mut self) -> Result<(), Stop> {
-        if let Some(reader) = self.reader.take() {
-            self.read_before += reader.bytes_read();
-            self.frames_before = self.counts.frames;
-            let name = self.names.pop_front().unwrap_or_default();
-            self.captures.push((name, reader.info().clone()));
-        }
-        self.open_next()?;
-        if self.reader.is_none() {
+/// A run over one capture, or several as one.
+pub struct Pipeline {
+    intake: Intake,
+    /// Connections and their rows.
+    pub table: Table,
+}
+
+impl Pipeline {
+    /// Frames decoded ahead in one piece: small enough to stay in a core's cache.
+    const BATCH: usize = 256;
+    /// Pieces decoded ahead.
+    const AHEAD: usize = 4;
+
+    /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
+    ///
+    /// # Errors
+    /// Any of the sources cannot be read at all.
+    pub fn new(
+        sources: Vec<Source>,
+        filters: Option<Filters>,
+        wanted: Wanted,
+    ) -> Result<Self, Stop> {
+        Ok(Self {
+            intake: Intake::new(sources, filters)?,
+            table: Table::new(wanted),
+        })
+    }
+
+    /// Bytes taken from the sources, compressed as they are.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.intake.read_before + self.intake.reader.as_ref().map_or(0, Reader::bytes_read)
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.intake.counts
+    }
+
+    /// The captures read to the end, or to where they broke, by name.
+    #[must_use]
+    pub fn captures(&self) -> &[(String, CaptureInfo)] {
+        &self.intake.captures
+    }
+
+    /// Where captures broke.
+    #[must_use]
+    pub fn damages(&self) -> &[CaptureError] {
+        &self.intake.damages
+    }
+
+    /// Reads up to `frames` frames; says whether there may be more. At the end all rows are complete. One thread
+    /// reads and decodes while this one tracks.
+    ///
+    /// # Errors
+    /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
+    pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
+        let Self { intake, table } = self;
+        let more = thread::scope(|scope| {
+            let (send, batches) = sync_channel(Self::AHEAD);
+            let (give_back, used) = channel::<Vec<(Segment, At)>>();
+            let reading = scope.spawn(move || {
+                let mut left = frames;
+                let mut more = true;
+                while more && left > 0 {
+                    let count = left.min(Self::BATCH);
+                    left -= count;
+                    let mut batch = used.try_recv().unwrap_or_default();
+                    batch.clear();
+                    let result = intake.fill(&mut batch, count);
+                    // What was read before a stop counts.
+                    if send.send(batch).is_err() {
+                        break;
+                    }
+                    more = result?;
+                }
+                Ok(more)
+            });
+            for batch in batches {
+                for (segment, at) in &batch {
+                    table.segment(segment, *at);
+                }
+                // The reader may have ended: then nobody wants the buffer.
+                let _ = give_back.send(batch);
+            }
+            reading.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
+        if !more {
             self.table.finish();
         }
-        Ok(())
+        Ok(more)
     }
 }
 

@@ -152,7 +152,7 @@ impl Analysis {
 
     #[getter]
     fn frames(&self) -> u64 {
-        self.pipeline().counts.frames
+        self.pipeline().counts().frames
     }
 
     fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -172,7 +172,7 @@ impl Analysis {
     fn damages(&self) -> Vec<(String, u64, u64, String)> {
         let pipeline = self.pipeline();
         pipeline
-            .damages
+            .damages()
             .iter()
             .map(|d| (d.file.clone(), d.frame, d.offset, d.reason.to_string()))
             .collect()
@@ -180,7 +180,7 @@ impl Analysis {
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pipeline = self.pipeline();
-        let counts = &pipeline.counts;
+        let counts = pipeline.counts();
         let dict = PyDict::new(py);
         dict.set_item("frames", counts.frames)?;
         dict.set_item("filtered_out", counts.filtered_out)?;
@@ -216,7 +216,7 @@ impl Analysis {
 
     fn captures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for (name, info) in &self.pipeline().captures {
+        for (name, info) in self.pipeline().captures() {
             let dict = PyDict::new(py);
             dict.set_item("file", name)?;
             dict.set_item("format", &info.format)?;

@@ -50,7 +50,8 @@ pub struct Half {
     /// The data it sends.
     pub flow: Flow,
     carried: bool,
-    last_effective_mss: i64,
+    /// Largest payload when its MSS was last worked out.
+    largest_bytes: i64,
 }
 
 /// A TCP connection.
@@ -70,6 +71,8 @@ pub struct Connection {
     pub initial_rtt_ns: Option<i64>,
     /// Outer headers of the first packet.
     pub path: Path,
+    /// Window scales in force, by who advertises; they change with a SYN only.
+    shifts: [Option<u8>; 2],
     wants_events: bool,
     established: bool,
     finished: bool,
@@ -95,7 +98,7 @@ impl Connection {
             syn_ns: None,
             flow: Flow::new(number, direction, at),
             carried: false,
-            last_effective_mss: 0,
+            largest_bytes: 0,
         };
         Self {
             number,
@@ -105,6 +108,7 @@ impl Connection {
             last: at,
             initial_rtt_ns: None,
             path: segment.path,
+            shifts: [None; 2],
             wants_events,
             established: false,
             finished: false,
@@ -134,7 +138,8 @@ impl Connection {
     /// SYNs carry the option; 0 is a value).
     #[must_use]
     pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
-        let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn.map(|syn| syn.window_scale));
+        let [own, other] =
+            [end, 1 - end].map(|e| self.halves[e].syn.as_ref().map(|syn| syn.window_scale));
         match (own, other) {
             (Some(None), _) | (_, Some(None)) => (Some(0), ScaleSource::Declined),
             (Some(Some(shift)), Some(Some(_))) => {
@@ -148,7 +153,7 @@ impl Connection {
     /// Largest payload of a packet that `end` sends: the smaller MSS of both SYNs (either may sit on the narrower
     /// link), less the timestamp option if agreed (RFC 6691); without SYNs, the largest payload that no offload made.
     fn mss(&self, end: usize) -> i64 {
-        let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn);
+        let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn.as_ref());
         let option = [own, other]
             .into_iter()
             .flatten()
@@ -180,6 +185,7 @@ impl Connection {
         if syn {
             self.halves[from].syn = Some(segment.options);
             self.halves[from].syn_ns = Some(at.time_ns);
+            self.shifts = [self.scale(0).0, self.scale(1).0];
         }
         // As Wireshark: SYN is 0; a stream seen from the middle starts at 1.
         self.halves[from].flow.tap.space.anchor(if syn {
@@ -196,7 +202,7 @@ impl Connection {
         }
         self.handshake(from, segment, at);
 
-        let shift = if syn { Some(0) } else { self.scale(from).0 };
+        let shift = if syn { Some(0) } else { self.shifts[from] };
         let advertised = shift.map(|shift| i64::from(segment.window) << shift);
         let payload = segment.payload_bytes > 0;
         let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
@@ -223,9 +229,11 @@ impl Connection {
             }
         }
         if sends {
-            let mss = self.mss(from);
-            if mss != self.halves[from].last_effective_mss {
-                self.halves[from].last_effective_mss = mss;
+            let largest = self.halves[from].flow.totals.largest_bytes;
+            // What the MSS follows from changes with a SYN or a larger payload only.
+            if syn || largest != self.halves[from].largest_bytes || largest == 0 {
+                self.halves[from].largest_bytes = largest;
+                let mss = self.mss(from);
                 self.halves[from].flow.set_mss(mss);
             }
             let effect = self.halves[from].flow.segment(segment, at, copy, &mut out);

@@ -182,6 +182,13 @@ impl Flow {
             let sequence = self.tap.space.relative(segment.sequence);
             return self.effect(Kind::Duplicate, sequence, length);
         }
+        let end = self.tap.space.relative(segment.sequence) + length;
+        while !self.sender.allows(end) {
+            let Some((time_ns, ack)) = self.way.hurry(at.time_ns, echo) else {
+                break;
+            };
+            self.deliver(&ack, time_ns, at.frame);
+        }
         let carries = length > 0;
         if carries {
             self.rounds.before_send(at.time_ns, at.frame, &self.sender);
@@ -267,17 +274,12 @@ impl Flow {
             effect.kind = Kind::Duplicate;
             return effect;
         }
-        let mut told = Ack {
+        let told = Ack {
             ack,
             window,
-            blocks: [(0, 0); 4],
-            count: 0,
+            blocks: self.blocks(segment, ack),
             echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
-        for (start, end) in self.blocks(segment, ack) {
-            told.blocks[told.count] = (start, end);
-            told.count += 1;
-        }
         let una = self.tap.una();
         let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
         let options = segment.options.timestamps;
@@ -341,23 +343,29 @@ impl Flow {
         effect
     }
 
-    /// SACK blocks, relative. A first block below the acknowledgment or inside the second reports a duplicate
-    /// (D-SACK, RFC 2883 section 4) and is left out.
-    fn blocks(&self, segment: &Segment, ack: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
+    /// SACK blocks as distances from the acknowledgment. A first block below it or inside the second reports a
+    /// duplicate (D-SACK, RFC 2883 section 4) and is left out, as is one beyond what was sent.
+    fn blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
+        let mut kept = [(0, 0); 4];
         let count = usize::from(segment.options.sack_blocks).min(4);
-        let mut blocks = [(0, 0); 4];
-        for (block, &(start, end)) in blocks.iter_mut().zip(&segment.options.sack[..count]) {
-            *block = (self.tap.space.relative(start), self.tap.space.relative(end));
+        if count == 0 {
+            return kept;
         }
+        let relative =
+            |(start, end)| (self.tap.space.relative(start), self.tap.space.relative(end));
+        let blocks = segment.options.sack.map(relative);
         let (first, second) = (blocks[0], blocks[1]);
-        let duplicate = count > 0
-            && (first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1));
+        let duplicate = first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1);
         let next = self.tap.next().unwrap_or(i64::MAX);
-        blocks
-            .into_iter()
-            .take(count)
+        let good = blocks[..count]
+            .iter()
             .skip(usize::from(duplicate))
-            .filter(move |&(start, end)| start < end && start >= ack && end <= next)
+            .filter(|&&(start, end)| start < end && start >= ack && end <= next);
+        let distance = |to: i64| u32::try_from(to - ack).unwrap_or(u32::MAX);
+        for (slot, &(start, end)) in kept.iter_mut().zip(good) {
+            *slot = (distance(start), distance(end));
+        }
+        kept
     }
 
     fn finished(&mut self, out: impl FnMut(Round)) {

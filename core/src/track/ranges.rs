@@ -88,7 +88,8 @@ impl Ranges {
     }
 
     /// The ranges, lowest first.
-    pub fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+    #[cfg(test)]
+    fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.ranges.iter().copied()
     }
 }

@@ -321,11 +321,13 @@ impl Rounds {
         if let Some(usable) = sender.usable()
             && (flight > 0 || closed)
         {
+            // A sender sends a segment, or half of the window if that is less (RFC 9293 section 3.8.6.2.1).
+            let enough = self.mss.min((usable + flight) / 2);
             let tenth = (usable + flight) / 10;
-            if usable < self.mss {
+            if usable < enough || closed {
                 row.stalled_ns += passed_ns;
             }
-            if usable < tenth.max(self.mss) {
+            if usable < tenth.max(enough) || closed {
                 row.tight_ns += passed_ns;
             } else if self.last_small {
                 row.after_small_ns += passed_ns;

@@ -10,19 +10,20 @@ pub struct Ack {
     pub ack: i64,
     /// Window advertised, scaled; `None` where the scale is unknown.
     pub window: Option<i64>,
-    /// SACK blocks, relative, without D-SACK.
-    pub blocks: [(i64, i64); 4],
-    /// How many blocks count.
-    pub count: usize,
+    /// SACK blocks without D-SACK, as distances from `ack`; empty where there are fewer.
+    pub blocks: [(u32, u32); 4],
     /// ECN echo set.
     pub echo_congestion: bool,
 }
 
 impl Ack {
-    /// The SACK blocks.
-    #[must_use]
-    pub fn blocks(&self) -> &[(i64, i64)] {
-        &self.blocks[..self.count]
+    /// The SACK blocks, relative.
+    pub fn blocks(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let ack = self.ack;
+        self.blocks
+            .into_iter()
+            .take_while(|(start, end)| start < end)
+            .map(move |(start, end)| (ack + i64::from(start), ack + i64::from(end)))
     }
 }
 
@@ -98,6 +99,12 @@ impl Sender {
         Some((self.edge? - self.next?).max(0))
     }
 
+    /// May everything below `end` be sent, as far as the window is known?
+    #[must_use]
+    pub fn allows(&self, end: i64) -> bool {
+        self.edge.is_none_or(|edge| end <= edge)
+    }
+
     /// Sends `start..end`; `resent` when it went out before.
     pub fn send(&mut self, start: i64, end: i64, resent: bool) {
         let next = *self.next.get_or_insert(start);
@@ -126,7 +133,7 @@ impl Sender {
             self.sacked.trim(ack.ack);
             self.resent.trim(ack.ack);
         }
-        for &(start, end) in ack.blocks() {
+        for (start, end) in ack.blocks() {
             self.sacked.add(start.max(ack.ack), end);
             self.resent.remove(start, end);
         }
@@ -144,12 +151,13 @@ mod tests {
 
     fn ack(ack: i64, window: i64, blocks: &[(i64, i64)]) -> Ack {
         let mut kept = [(0, 0); 4];
-        kept[..blocks.len()].copy_from_slice(blocks);
+        for (slot, &(start, end)) in kept.iter_mut().zip(blocks) {
+            *slot = ((start - ack) as u32, (end - ack) as u32);
+        }
         Ack {
             ack,
             window: Some(window),
             blocks: kept,
-            count: blocks.len(),
             echo_congestion: false,
         }
     }

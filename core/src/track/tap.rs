@@ -85,6 +85,8 @@ pub struct Tap {
     /// Below `next`, never seen.
     holes: Ranges,
     sacked: Ranges,
+    /// Where and when a hole was last filled.
+    filler: Option<(i64, i64)>,
     /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
     frontier: Option<(Option<u16>, Option<u32>)>,
     recent: [Option<(i64, Print)>; 4],
@@ -221,7 +223,9 @@ impl Tap {
         }
         let unseen = self.holes.covered(start, end.min(next)) + (end - next).max(0);
         let overtaken = unseen == end - start && end <= next && self.overtaken(segment, time_ns);
-        self.holes.remove(start, end);
+        if self.holes.remove(start, end) > 0 {
+            self.filler = Some((start, time_ns));
+        }
         if end > next {
             self.record(next, end, time_ns, value, round);
             self.next = Some(end);
@@ -305,7 +309,7 @@ impl Tap {
     pub fn acknowledge(
         &mut self,
         ack: i64,
-        blocks: &[(i64, i64)],
+        blocks: impl Iterator<Item = (i64, i64)>,
         echo: Option<u32>,
         time_ns: i64,
     ) -> Acknowledged {
@@ -324,10 +328,10 @@ impl Tap {
             missed += self.holes.covered(una, ack);
             self.holes.trim(ack);
             self.sacked.trim(ack);
-            sample = self.cumulative(ack, echo, time_ns);
+            sample = self.cumulative(una, ack, echo, time_ns);
         }
         let mut newly = 0;
-        for &(start, end) in blocks {
+        for (start, end) in blocks {
             let fresh = self.sacked.add(start.max(ack), end);
             newly += fresh;
             if fresh > 0
@@ -357,10 +361,19 @@ impl Tap {
     /// Takes acknowledged records off. Karn's rule (RFC 6298 section 3) as tcptrace refines it: the acknowledgment
     /// ends at a segment's end, the segment went out once, and nothing it covers went out after it. With timestamps
     /// the echo says which copy was acknowledged, so a segment sent twice still measures.
-    fn cumulative(&mut self, ack: i64, echo: Option<u32>, time_ns: i64) -> Option<Sample> {
+    fn cumulative(
+        &mut self,
+        una: i64,
+        ack: i64,
+        echo: Option<u32>,
+        time_ns: i64,
+    ) -> Option<Sample> {
         let mut last = None;
         let mut popped = 0;
-        let mut latest_ns = i64::MIN;
+        let filled = self
+            .filler
+            .filter(|&(start, _)| start >= una && start < ack);
+        let mut latest_ns = filled.map_or(i64::MIN, |(_, filled_ns)| filled_ns);
         while let Some(record) = self.records.front() {
             if record.end > ack {
                 break;

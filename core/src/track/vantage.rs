@@ -179,6 +179,17 @@ impl Return {
         Some((due_ns.min(now_ns), first.ack))
     }
 
+    /// The next acknowledgment on its way, if the echo allows that the sender had it: a sender that sends beyond the
+    /// window it had shows that a wider one had come.
+    pub fn hurry(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
+        let allowed = match (self.travelling.front()?.value, echo) {
+            (Some(value), Some(echo)) => echo.wrapping_sub(value) < 1 << 31,
+            _ => true,
+        };
+        let first = allowed.then(|| self.travelling.pop_front()).flatten()?;
+        Some((now_ns, first.ack))
+    }
+
     /// Whatever is still on its way, at the end of the stream.
     pub fn rest(&mut self) -> Option<(i64, Ack)> {
         let first = self.travelling.pop_front()?;
@@ -195,7 +206,6 @@ mod tests {
             ack,
             window: None,
             blocks: [(0, 0); 4],
-            count: 0,
             echo_congestion: false,
         }
     }
