@@ -85,6 +85,8 @@ pub struct Tap {
     /// Below `next`, never seen.
     holes: Ranges,
     sacked: Ranges,
+    /// End of the last zero-window probe: its octet passed the tap, and may be acknowledged.
+    probe_end: i64,
     /// Where and when a hole was last filled.
     filler: Option<(i64, i64)>,
     /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
@@ -199,6 +201,7 @@ impl Tap {
             }
             if start == next && length == 1 && !window_open {
                 // Not counted as sent unless it is acknowledged: the receiver may well drop it.
+                self.probe_end = end;
                 return Arrival {
                     new_bytes: 0,
                     ..whole(Kind::ZeroWindowProbe)
@@ -317,7 +320,7 @@ impl Tap {
         let next = *self.next.get_or_insert(ack);
         let mut missed = 0;
         if ack > next {
-            missed = ack - next;
+            missed = (ack - next.max(self.probe_end)).max(0);
             self.next = Some(ack);
             self.space.advance(ack);
         }
