@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bdpcap._core import CaptureError, FilterError, __version__
+import warnings
+
+from bdpcap._core import OPTIMISED, CaptureError, FilterError, __version__
 from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events
 from bdpcap.explain import Finding
 
@@ -19,3 +21,6 @@ __all__ = [
     "analyze",
     "stream_events",
 ]
+
+if not OPTIMISED:
+    warnings.warn("bdpcap was built without optimisation and is slow: build with --release", stacklevel=2)

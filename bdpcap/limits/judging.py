@@ -138,7 +138,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
 def _vantage(flows: dict[str, np.ndarray]) -> NDArray[np.object_]:
     """Where the tap was, from the round trips to either end: nearer than 15 % of the whole is at that end.
 
-    Round trips below half a millisecond are too short to tell.
+    Round trips below a tenth of a millisecond are too short to tell.
     """
     sender, receiver = _floats(flows["sender_side_ns"]), _floats(flows["receiver_side_ns"])
     whole = sender + receiver
@@ -147,5 +147,5 @@ def _vantage(flows: dict[str, np.ndarray]) -> NDArray[np.object_]:
     vantage = np.full(len(whole), "between", dtype=object)
     vantage[part < 0.15] = "sender"
     vantage[part > 0.85] = "receiver"
-    vantage[~np.isfinite(part) | (whole < 500_000)] = "unknown"
+    vantage[~np.isfinite(part) | (whole < 100_000)] = "unknown"
     return vantage

@@ -91,7 +91,7 @@ pub struct Path {
 
 impl Path {
     /// How many headers are kept; more are decoded but not recorded.
-    pub const DEPTH: usize = 4;
+    pub const DEPTH: usize = 5;
 
     /// Appends an inner header.
     pub fn push(&mut self, layer: Layer) {

@@ -41,7 +41,7 @@ impl Return {
     /// Nearer than this share of the round trip the tap is taken to be at the sender.
     const NEAR: f64 = 0.15;
     /// Round trips below this are too short to tell near from far.
-    const SHORT_NS: i64 = 500_000;
+    const SHORT_NS: i64 = 100_000;
     /// A sender that stays silent for this long after an acknowledgment was due had it, echo or not.
     const PATIENCE_NS: i64 = 1_000_000_000;
     /// An acknowledgment that no segment ever echoes must not be held for ever.
