@@ -122,7 +122,8 @@ class Evidence:
 
     def share(self, name: str) -> Floats:
         """Share of the round that a clock ran."""
-        return np.clip(getattr(self, name) / self.duration, 0.0, 1.0)
+        clock: Floats = getattr(self, name)
+        return np.clip(clock / self.duration, 0.0, 1.0)
 
     @cached_property
     def floor(self) -> Floats:
