@@ -6,17 +6,6 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -29,14 +18,17 @@ def shown(*, wanted: bool = True) -> Iterator[Callable[[Read], None] | None]:
     if not wanted or not sys.stderr.isatty():
         yield None
         return
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("reading"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[frames]:,} frames"),
+    from rich import progress as rich  # noqa: PLC0415 - slow to import, and seldom shown
+    from rich.console import Console  # noqa: PLC0415
+
+    bar = rich.Progress(
+        rich.SpinnerColumn(),
+        rich.TextColumn("reading"),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[frames]:,} frames"),
         console=Console(stderr=True),
         transient=True,
     )

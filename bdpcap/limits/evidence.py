@@ -39,15 +39,13 @@ class Evidence:
     """Per round: acknowledgments that the capture holds of its flow."""
 
     def __getattr__(self, name: str) -> Floats:
-        """Any of the core's columns, as floats."""
-        if name in self.columns:
-            return self[name]
-        raise AttributeError(name)
-
-    def __getitem__(self, name: str) -> Floats:
+        """Any of the core's columns, as floats; made once."""
+        if name not in self.columns:
+            raise AttributeError(name)
         values = self.columns[name]
         floats = values.astype(np.float64)
         floats[values == _core.NULL] = np.nan
+        self.__dict__[name] = floats  # found before this is asked again
         return floats
 
     @property
@@ -124,7 +122,8 @@ class Evidence:
 
     def share(self, name: str) -> Floats:
         """Share of the round that a clock ran."""
-        return np.clip(self[name] / self.duration, 0.0, 1.0)
+        clock: Floats = getattr(self, name)
+        return np.clip(clock / self.duration, 0.0, 1.0)
 
     @cached_property
     def floor(self) -> Floats:

@@ -132,6 +132,15 @@ fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
     i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
 }
 
+/// Packets that `bytes` of payload take; one mostly, which needs no division.
+fn packets(bytes: i64, mss: i64) -> i64 {
+    if bytes <= mss {
+        1
+    } else {
+        (bytes + mss - 1) / mss
+    }
+}
+
 /// A round that may still gain measurements.
 #[derive(Debug)]
 struct Open {
@@ -375,7 +384,6 @@ impl Rounds {
 
     /// The sender sent `payload` bytes, `fresh` of them new.
     pub fn sent(&mut self, now_ns: i64, frame: u64, payload: i64, fresh: i64, sender: &Sender) {
-        let packets = (payload + self.mss - 1) / self.mss;
         let gap_ns = self
             .floor_ns
             .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
@@ -412,14 +420,14 @@ impl Rounds {
         }
         if fresh > 0 {
             row.sent_bytes += fresh;
-            row.sent_segments += (fresh + self.mss - 1) / self.mss;
+            row.sent_segments += packets(fresh, self.mss);
         }
         if resent > 0 {
             row.resent_bytes += resent;
-            row.resent_segments += packets;
+            row.resent_segments += packets(payload, self.mss);
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
         }
-        let small = payload % self.mss != 0;
+        let small = payload < self.mss || payload % self.mss != 0;
         row.small_segments += i64::from(small);
         row.flight_max_bytes = row.flight_max_bytes.max(sender.in_flight());
         row.pipe_max_bytes = row.pipe_max_bytes.max(sender.pipe(self.mss));

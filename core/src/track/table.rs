@@ -51,7 +51,9 @@ impl Table {
 
     /// Takes the next segment of the capture.
     pub fn segment(&mut self, segment: &Segment, at: At) {
-        let ends = if segment.source <= segment.destination {
+        // Either order would do; ports nearly always decide, and are quickly compared.
+        let order = |end: &Endpoint| (end.port, end.address);
+        let ends = if order(&segment.source) <= order(&segment.destination) {
             (segment.source, segment.destination)
         } else {
             (segment.destination, segment.source)

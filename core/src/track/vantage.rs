@@ -21,8 +21,9 @@ struct Travelling {
 pub struct Return {
     handshake_ns: Option<i64>,
     receiver_ns: Option<i64>,
-    /// The last echo delays.
-    recent: VecDeque<i64>,
+    /// The last echo delays, in a ring.
+    recent: [i64; Return::RECENT],
+    echoes: usize,
     middle_ns: Option<i64>,
     least_ns: Option<i64>,
     /// The first acknowledgment with each TSval whose echo is awaited.
@@ -142,15 +143,10 @@ impl Return {
     }
 
     fn measured(&mut self, delay_ns: i64) {
-        if self.recent.len() == Self::RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(delay_ns);
-        let mut sorted = [0; Self::RECENT];
-        let sorted = &mut sorted[..self.recent.len()];
-        for (slot, delay) in sorted.iter_mut().zip(&self.recent) {
-            *slot = *delay;
-        }
+        self.recent[self.echoes % Self::RECENT] = delay_ns;
+        self.echoes += 1;
+        let mut sorted = self.recent;
+        let sorted = &mut sorted[..self.echoes.min(Self::RECENT)];
         sorted.sort_unstable();
         self.middle_ns = sorted.get(sorted.len() / 2).copied();
         self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
