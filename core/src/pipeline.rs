@@ -8,9 +8,6 @@ use crate::track::{At, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
-use std::panic::resume_unwind;
-use std::sync::mpsc::{channel, sync_channel};
-use std::thread;
 
 /// Where frames come from.
 pub enum Source {
@@ -202,15 +199,14 @@ impl Intake {
 /// A run over one capture, or several as one.
 pub struct Pipeline {
     intake: Intake,
+    batch: Vec<(Segment, At)>,
     /// Connections and their rows.
     pub table: Table,
 }
 
 impl Pipeline {
-    /// Frames decoded ahead in one piece: small enough to stay in a core's cache.
-    const BATCH: usize = 256;
-    /// Pieces decoded ahead.
-    const AHEAD: usize = 4;
+    /// Frames decoded in one piece: small enough to stay in a core's cache.
+    const BATCH: usize = 64;
 
     /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
     ///
@@ -223,6 +219,7 @@ impl Pipeline {
     ) -> Result<Self, Stop> {
         Ok(Self {
             intake: Intake::new(sources, filters)?,
+            batch: Vec::new(),
             table: Table::new(wanted),
         })
     }
@@ -251,42 +248,24 @@ impl Pipeline {
         &self.intake.damages
     }
 
-    /// Reads up to `frames` frames; says whether there may be more. At the end all rows are complete. One thread
-    /// reads and decodes while this one tracks.
+    /// Reads up to `frames` frames; says whether there may be more. At the end all rows are complete.
     ///
     /// # Errors
     /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
-        let Self { intake, table } = self;
-        let more = thread::scope(|scope| {
-            let (send, batches) = sync_channel(Self::AHEAD);
-            let (give_back, used) = channel::<Vec<(Segment, At)>>();
-            let reading = scope.spawn(move || {
-                let mut left = frames;
-                let mut more = true;
-                while more && left > 0 {
-                    let count = left.min(Self::BATCH);
-                    left -= count;
-                    let mut batch = used.try_recv().unwrap_or_default();
-                    batch.clear();
-                    let result = intake.fill(&mut batch, count);
-                    // What was read before a stop counts.
-                    if send.send(batch).is_err() {
-                        break;
-                    }
-                    more = result?;
-                }
-                Ok(more)
-            });
-            for batch in batches {
-                for (segment, at) in &batch {
-                    table.segment(segment, *at);
-                }
-                // The reader may have ended: then nobody wants the buffer.
-                let _ = give_back.send(batch);
+        let mut left = frames;
+        let mut more = true;
+        while more && left > 0 {
+            let count = left.min(Self::BATCH);
+            left -= count;
+            self.batch.clear();
+            let result = self.intake.fill(&mut self.batch, count);
+            // What was read before a stop counts.
+            for (segment, at) in &self.batch {
+                self.table.segment(segment, *at);
             }
-            reading.join().unwrap_or_else(|panic| resume_unwind(panic))
-        })?;
+            more = result?;
+        }
         if !more {
             self.table.finish();
         }
