@@ -2,7 +2,8 @@
 //! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
 
 use super::event::{Kind, NULL};
-use super::round::{Round, Rounds};
+use super::round::Round;
+use super::rounds::Rounds;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
 use super::vantage::Return;

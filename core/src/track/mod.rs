@@ -7,6 +7,7 @@ mod event;
 mod flow;
 mod ranges;
 mod round;
+mod rounds;
 mod sender;
 mod sequence;
 mod table;

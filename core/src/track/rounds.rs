@@ -1,0 +1,562 @@
+//! # Rounds
+//! A flow's time, cut into round trips, with the evidence counted in each.
+//!
+//! A round ends when SND.UNA passes the SND.NXT of its start (as in BBR and Linux `tcp_rate.c`), so it is bounded by
+//! sequence numbers; idle time is a round of its own. Evidence is counted here and judged elsewhere.
+
+use super::event::NULL;
+use super::round::Round;
+use super::sender::{Progress, Sender};
+use super::tap::Sample;
+use std::collections::VecDeque;
+
+/// How long `bytes` take at `rate` bytes per second.
+fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
+    i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
+}
+
+/// Packets that `bytes` of payload take; one mostly, which needs no division.
+fn packets(bytes: i64, mss: i64) -> i64 {
+    if bytes <= mss {
+        1
+    } else {
+        (bytes + mss - 1) / mss
+    }
+}
+
+/// A round that may still gain measurements.
+#[derive(Debug)]
+struct Open {
+    row: Round,
+    /// SND.NXT at the end: once acknowledged, every measurement is in.
+    end_sequence: i64,
+    flight_integral: i128,
+    /// Send time after the round's start and RTT of each sample.
+    samples: Vec<(i64, i64)>,
+    /// Delivery rates of runs of packets.
+    runs: Vec<i64>,
+    stride: u32,
+    skipped: u32,
+}
+
+impl Open {
+    /// More samples than this in one round and every other is dropped.
+    const MOST_SAMPLES: usize = 2048;
+
+    fn add(&mut self, sample: Sample) {
+        if self.skipped + 1 < self.stride {
+            self.skipped += 1;
+            return;
+        }
+        self.skipped = 0;
+        if self.samples.len() == Self::MOST_SAMPLES {
+            let mut keep = false;
+            self.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.stride *= 2;
+        }
+        self.samples.push((sample.sent_ns, sample.rtt_ns));
+    }
+}
+
+/// One point of the delivery curve.
+#[derive(Debug, Clone, Copy)]
+struct Delivery {
+    time_ns: i64,
+    sent_ns: i64,
+    bytes: i64,
+}
+
+/// The rounds of one flow, as they come.
+#[derive(Debug)]
+pub struct Rounds {
+    stream: u32,
+    direction: u8,
+    mss: i64,
+    clock_ns: i64,
+    current: Open,
+    target: i64,
+    pending: VecDeque<Open>,
+    spare: Vec<Vec<(i64, i64)>>,
+    started: bool,
+    empty_since_ns: Option<i64>,
+    empty_zero_ns: i64,
+    last_ack_ns: i64,
+    last_send_ns: i64,
+    last_small: bool,
+    unanswered: VecDeque<i64>,
+    burst_unprompted: bool,
+    floor_ns: Option<i64>,
+    run: Option<Delivery>,
+    capacity: i64,
+    busy_until_ns: i64,
+    shift_ns: i64,
+    slack_ns: i64,
+    end_ns: i64,
+}
+
+impl Rounds {
+    /// Acknowledgments answered by data within this were what the sender waited for.
+    const ANSWER_NS: i64 = 1_000_000;
+    /// A blocked writer that an acknowledgment wakes sends within this.
+    const PROMPT_NS: i64 = 300_000;
+    /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
+    const SLACK_NS: i64 = 2_000_000;
+    /// Host and timer noise in an RTT that is no queue.
+    const NOISE_NS: i64 = 150_000;
+    /// Packets in a run over which the delivery rate is taken.
+    const RUN: i64 = 16;
+    /// Rounds kept open for late measurements.
+    const MOST_PENDING: usize = 64;
+    /// RFC 6298's least timeout is 1 s; Linux uses 200 ms (`TCP_RTO_MIN`).
+    const TIMEOUT_NS: i64 = 200_000_000;
+
+    /// The rounds of a flow whose stream began at `start_ns` with `frame`.
+    #[must_use]
+    pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
+        let mut rounds = Self {
+            stream,
+            direction,
+            mss: 1,
+            clock_ns: start_ns,
+            current: Open {
+                row: Round::default(),
+                end_sequence: 0,
+                flight_integral: 0,
+                samples: Vec::new(),
+                runs: Vec::new(),
+                stride: 1,
+                skipped: 0,
+            },
+            target: 1, // the SYN's own acknowledgment ends no round
+            pending: VecDeque::new(),
+            spare: Vec::new(),
+            started: false,
+            empty_since_ns: Some(start_ns),
+            empty_zero_ns: 0,
+            last_ack_ns: start_ns,
+            last_send_ns: start_ns,
+            last_small: false,
+            unanswered: VecDeque::new(),
+            burst_unprompted: false,
+            floor_ns: None,
+            run: None,
+            capacity: 0,
+            busy_until_ns: i64::MIN,
+            shift_ns: 0,
+            slack_ns: 0,
+            end_ns: start_ns,
+        };
+        rounds.current.row = rounds.blank(0, start_ns, frame);
+        rounds
+    }
+
+    fn blank(&self, round: u32, start_ns: i64, frame: u64) -> Round {
+        Round {
+            stream: self.stream,
+            direction: self.direction,
+            round,
+            start_ns,
+            first_frame: frame,
+            last_frame: frame,
+            window_min_bytes: NULL,
+            window_max_bytes: NULL,
+            usable_min_bytes: NULL,
+            ..Round::default()
+        }
+    }
+
+    /// Number of the round now open.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.current.row.round
+    }
+
+    /// Largest payload of a packet on this flow.
+    pub fn set_mss(&mut self, mss: i64) {
+        self.mss = mss.max(1);
+    }
+
+    /// Half the round trip from the tap to the sender: boundaries are handed out on the sender's clock.
+    pub fn set_shift(&mut self, shift_ns: i64) {
+        self.shift_ns = shift_ns;
+        self.slack_ns = if shift_ns > 0 { Self::SLACK_NS } else { 0 };
+    }
+
+    /// Lets time pass to `now_ns` with the sender's state as it stands.
+    pub fn advance(&mut self, now_ns: i64, sender: &Sender) {
+        let passed_ns = now_ns - self.clock_ns;
+        if passed_ns <= 0 {
+            return;
+        }
+        self.clock_ns = now_ns;
+        let flight = sender.in_flight();
+        let open = &mut self.current;
+        let row = &mut open.row;
+        open.flight_integral += i128::from(flight) * i128::from(passed_ns);
+        let closed = sender.window() == Some(0) && self.started;
+        if closed {
+            row.zero_window_ns += passed_ns;
+        }
+        if flight == 0 && !self.started {
+            // The handshake; a wait after it becomes a round of its own.
+        } else if flight == 0 {
+            row.empty_ns += passed_ns;
+            if closed {
+                self.empty_zero_ns += passed_ns;
+            }
+        } else {
+            row.outstanding_ns += passed_ns;
+        }
+        if let Some(usable) = sender.usable()
+            && (flight > 0 || closed)
+        {
+            // A sender sends a segment, or half of the window if that is less (RFC 9293 section 3.8.6.2.1).
+            let enough = self.mss.min((usable + flight) / 2);
+            let tenth = (usable + flight) / 10;
+            if usable < enough || closed {
+                row.stalled_ns += passed_ns;
+            }
+            if usable < tenth.max(enough) || closed {
+                row.tight_ns += passed_ns;
+            } else if self.last_small {
+                row.after_small_ns += passed_ns;
+            }
+        } else if self.last_small {
+            row.after_small_ns += passed_ns;
+        }
+    }
+
+    /// The sender is about to send. Idle time before it becomes a round of its own.
+    pub fn before_send(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+        self.advance(now_ns, sender);
+        let Some(since_ns) = self.empty_since_ns.filter(|_| sender.in_flight() == 0) else {
+            return;
+        };
+        let idle_ns = now_ns - since_ns;
+        let patience_ns = if self.started {
+            self.floor_ns.unwrap_or(10_000_000) / 2
+        } else {
+            // The first data may follow the handshake at once: that is no idle time.
+            self.floor_ns
+                .map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
+        };
+        if idle_ns <= patience_ns.max(1_000_000) {
+            return;
+        }
+        let next = sender.next().unwrap_or_default();
+        let zero_ns = self.empty_zero_ns;
+        self.current.row.empty_ns -= idle_ns.min(self.current.row.empty_ns);
+        self.current.row.zero_window_ns -= zero_ns.min(self.current.row.zero_window_ns);
+        self.current.row.stalled_ns -= zero_ns.min(self.current.row.stalled_ns);
+        self.current.row.tight_ns -= zero_ns.min(self.current.row.tight_ns);
+        if since_ns > self.current.row.start_ns {
+            self.close(since_ns, frame, next, sender);
+        }
+        let row = &mut self.current.row;
+        row.empty_ns = idle_ns;
+        row.zero_window_ns = zero_ns;
+        row.stalled_ns = zero_ns;
+        row.tight_ns = zero_ns;
+        self.close(now_ns, frame, next, sender);
+        self.empty_since_ns = None;
+        self.empty_zero_ns = 0;
+    }
+
+    /// The sender sent `payload` bytes, `fresh` of them new.
+    pub fn sent(&mut self, now_ns: i64, frame: u64, payload: i64, fresh: i64, sender: &Sender) {
+        let gap_ns = self
+            .floor_ns
+            .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
+        let gap_ns = gap_ns + self.slack_ns;
+        let after_send_ns = now_ns - self.last_send_ns;
+        let after_ack_ns = now_ns - self.last_ack_ns;
+        let resent = payload - fresh;
+        let row = &mut self.current.row;
+        row.last_frame = frame;
+        while let Some(ack_ns) = self.unanswered.pop_front() {
+            row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
+        }
+        if after_ack_ns <= gap_ns {
+            self.burst_unprompted = false;
+        } else if after_send_ns > gap_ns && self.started {
+            self.burst_unprompted = fresh > 0;
+            row.unprompted_bursts += i64::from(fresh > 0);
+        }
+        let flight = sender.in_flight() - fresh;
+        if self.started && flight <= 0 && fresh > 0 {
+            row.fresh_starts += 1;
+            row.prompt_starts += i64::from(after_ack_ns <= Self::PROMPT_NS);
+        }
+        if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
+            row.bursts += 1;
+            row.prompt_bursts += i64::from(after_ack_ns <= Self::PROMPT_NS);
+            row.burst_flight_bytes += flight;
+        }
+        if self.burst_unprompted {
+            row.unprompted_bytes += fresh;
+        }
+        if self.started {
+            row.silence_ns = row.silence_ns.max(after_send_ns);
+        }
+        if fresh > 0 {
+            row.sent_bytes += fresh;
+            row.sent_segments += packets(fresh, self.mss);
+        }
+        if resent > 0 {
+            row.resent_bytes += resent;
+            row.resent_segments += packets(payload, self.mss);
+            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
+        }
+        let small = payload < self.mss || payload % self.mss != 0;
+        row.small_segments += i64::from(small);
+        row.flight_max_bytes = row.flight_max_bytes.max(sender.in_flight());
+        row.pipe_max_bytes = row.pipe_max_bytes.max(sender.pipe(self.mss));
+        if let Some(usable) = sender.usable() {
+            row.usable_min_bytes = if row.usable_min_bytes == NULL {
+                usable
+            } else {
+                row.usable_min_bytes.min(usable)
+            };
+        }
+        self.last_small = small;
+        self.last_send_ns = now_ns;
+        self.started = true;
+        self.empty_since_ns = None;
+    }
+
+    /// The sender received an acknowledgment.
+    pub fn received(&mut self, now_ns: i64, frame: u64, progress: Progress, sender: &Sender) {
+        let row = &mut self.current.row;
+        row.last_frame = frame;
+        row.acked_bytes += progress.advanced;
+        row.delivered_bytes += progress.delivered;
+        if let Some(window) = sender.window() {
+            row.window_min_bytes = if row.window_min_bytes == NULL {
+                window
+            } else {
+                row.window_min_bytes.min(window)
+            };
+            row.window_max_bytes = row.window_max_bytes.max(window);
+        }
+        if progress.delivered > 0 {
+            row.acks += 1;
+            // Older ones can no longer be answered in time.
+            while self
+                .unanswered
+                .front()
+                .is_some_and(|ack_ns| now_ns - ack_ns > Self::ANSWER_NS)
+            {
+                self.unanswered.pop_front();
+            }
+            self.unanswered.push_back(now_ns);
+            self.last_ack_ns = now_ns;
+        }
+        if sender.in_flight() == 0 {
+            self.empty_since_ns.get_or_insert(now_ns);
+        }
+        let long = self
+            .floor_ns
+            .is_none_or(|floor| now_ns - row.start_ns >= floor / 10 * 7);
+        let (una, next) = (
+            sender.una().unwrap_or_default(),
+            sender.next().unwrap_or_default(),
+        );
+        if self.started && una > self.target && long {
+            self.close(now_ns, frame, next, sender);
+        }
+    }
+
+    /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
+    pub fn measured(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
+        if !sample.maybe_delayed {
+            self.floor_ns = Some(
+                self.floor_ns
+                    .map_or(sample.rtt_ns, |floor| floor.min(sample.rtt_ns)),
+            );
+        }
+        self.delivery(sample, now_ns, delivered);
+        if sample.maybe_delayed {
+            return;
+        }
+        let number = sample.round;
+        if number == self.current.row.round {
+            self.current.add(sample);
+        } else if let Some(open) = self
+            .pending
+            .iter_mut()
+            .find(|open| open.row.round == number)
+        {
+            open.add(sample);
+        }
+    }
+
+    /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
+    fn delivery(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
+        let point = Delivery {
+            time_ns: now_ns,
+            sent_ns: sample.sent_ns,
+            bytes: delivered,
+        };
+        let first = *self.run.get_or_insert(point);
+        let bytes = point.bytes - first.bytes;
+        if bytes < Self::RUN * self.mss {
+            return;
+        }
+        self.run = Some(point);
+        let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
+        if span_ns > 0 && self.current.runs.len() < Open::MOST_SAMPLES {
+            let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
+            self.current
+                .runs
+                .push(i64::try_from(rate).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Adds to a counter of the round now open.
+    pub fn note(&mut self, count: impl FnOnce(&mut Round)) {
+        count(&mut self.current.row);
+    }
+
+    fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {
+        let number = self.current.row.round + 1;
+        let mut blank = self.blank(number, now_ns, frame);
+        let flight = sender.in_flight();
+        blank.flight_start_bytes = flight;
+        blank.flight_max_bytes = flight;
+        blank.pipe_max_bytes = sender.pipe(self.mss);
+        if let Some(window) = sender.window() {
+            blank.window_min_bytes = window;
+            blank.window_max_bytes = window;
+        }
+        let samples = self.spare.pop().unwrap_or_default();
+        let fresh = Open {
+            row: blank,
+            end_sequence: 0,
+            flight_integral: 0,
+            samples,
+            runs: Vec::new(),
+            stride: 1,
+            skipped: 0,
+        };
+        let mut done = std::mem::replace(&mut self.current, fresh);
+        done.row.end_ns = now_ns;
+        done.end_sequence = next;
+        let length_ns = now_ns - done.row.start_ns;
+        if length_ns > 0 {
+            done.row.flight_mean_bytes = (done.flight_integral / i128::from(length_ns)) as i64;
+        }
+        self.pending.push_back(done);
+        self.target = next;
+    }
+
+    /// Hands over every round that can gain no more measurements, now that the tap saw `una` acknowledged.
+    pub fn finished(&mut self, una: i64, mut out: impl FnMut(Round)) {
+        while self
+            .pending
+            .front()
+            .is_some_and(|open| open.end_sequence <= una || self.pending.len() > Self::MOST_PENDING)
+        {
+            self.hand_over(&mut out);
+        }
+    }
+
+    /// Closes the last round at `end_ns` and hands over all.
+    pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender, mut out: impl FnMut(Round)) {
+        self.advance(end_ns, sender);
+        let next = sender.next().unwrap_or_default();
+        self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
+        while self.pending.len() > 1 {
+            self.hand_over(&mut out);
+        }
+        self.shift_ns = 0; // the last row ends with the last packet
+        self.hand_over(&mut |row: Round| {
+            let content = row.sent_bytes + row.resent_bytes + row.acked_bytes > 0;
+            if row.round == 0 || content || row.end_ns > row.start_ns {
+                out(row);
+            }
+        });
+    }
+
+    fn hand_over(&mut self, out: &mut impl FnMut(Round)) {
+        let Some(mut open) = self.pending.pop_front() else {
+            return;
+        };
+        self.judge_queue(&mut open);
+        let mut row = open.row;
+        // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
+        row.start_ns = self.boundary(row.round, row.start_ns);
+        row.end_ns = (row.end_ns - self.shift_ns).max(row.start_ns);
+        self.end_ns = row.end_ns;
+        out(row);
+        open.samples.clear();
+        self.spare.push(open.samples);
+    }
+
+    fn boundary(&self, round: u32, start_ns: i64) -> i64 {
+        if round == 0 { start_ns } else { self.end_ns }
+    }
+
+    /// RTT statistics of the round, and for how long a queue stood: the union of the waits `[s, s + q]` of segments
+    /// sent at `s` with an RTT `q` above the floor. Short gaps between waits are filled: one packet's worth of
+    /// transmission is no idle link.
+    fn judge_queue(&mut self, open: &mut Open) {
+        let row = &mut open.row;
+        row.rtt_floor_ns = self.floor_ns.unwrap_or(NULL);
+        row.rtt_samples = open.samples.len() as i64;
+        open.runs.sort_unstable();
+        row.run_rate = open.runs.get(open.runs.len() / 2).copied().unwrap_or(NULL);
+        let length_ns = row.end_ns - row.start_ns;
+        if row.acked_bytes > 0 && length_ns > 0 {
+            let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
+            self.capacity = self.capacity.max(rate);
+        }
+        let (Some(floor_ns), false) = (self.floor_ns, open.samples.is_empty()) else {
+            (row.rtt_min_ns, row.rtt_ns, row.rtt_max_ns, row.queue_low_ns) =
+                (NULL, NULL, NULL, NULL);
+            return;
+        };
+        let fill_ns = if self.capacity > 0 {
+            wire_time_ns(23 * self.mss / 10, self.capacity).min(floor_ns / 100 * 15)
+        } else {
+            floor_ns / 100 * 15
+        };
+        let mut until_ns = self.busy_until_ns;
+        let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
+        for &(sent_ns, rtt_ns) in &open.samples {
+            let wait_ns = rtt_ns - floor_ns - Self::NOISE_NS;
+            if wait_ns <= 0 {
+                continue;
+            }
+            let begin_ns = if sent_ns.saturating_sub(until_ns) <= fill_ns {
+                until_ns
+            } else {
+                sent_ns
+            };
+            let begin_ns = begin_ns.max(row.start_ns);
+            let end_ns = sent_ns + wait_ns;
+            busy_ns += (end_ns.min(row.end_ns) - begin_ns.min(row.end_ns)).max(0);
+            until_ns = until_ns.max(end_ns);
+        }
+        if row.end_ns > until_ns && row.end_ns.saturating_sub(until_ns) <= fill_ns {
+            busy_ns += row.end_ns - until_ns.max(row.start_ns);
+        }
+        self.busy_until_ns = until_ns;
+        row.busy_ns = busy_ns.min(length_ns);
+        open.samples.sort_unstable_by_key(|&(_, rtt_ns)| rtt_ns);
+        let count = open.samples.len();
+        let at = |part: usize| open.samples[(count - 1) * part / 100].1;
+        row.rtt_min_ns = at(0);
+        row.rtt_ns = at(50);
+        row.rtt_max_ns = at(100);
+        row.queue_low_ns = (at(20) - floor_ns).max(0);
+    }
+
+    /// Least RTT so far.
+    #[must_use]
+    pub fn floor_ns(&self) -> Option<i64> {
+        self.floor_ns
+    }
+}
