@@ -202,7 +202,12 @@ impl Connection {
         }
         self.handshake(from, segment, at);
 
-        let shift = if syn { Some(0) } else { self.shifts[from] };
+        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
+        let shift = if syn || segment.window == 0 {
+            Some(0)
+        } else {
+            self.shifts[from]
+        };
         let advertised = shift.map(|shift| i64::from(segment.window) << shift);
         let payload = segment.payload_bytes > 0;
         let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);

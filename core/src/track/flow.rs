@@ -71,6 +71,8 @@ pub struct Flow {
     /// Sums.
     pub totals: Totals,
     window_at_tap: Option<i64>,
+    /// Window last advertised, as meant and as written.
+    window_told: Option<(Option<i64>, u16)>,
     probed: bool,
     last_ns: i64,
     mss: i64,
@@ -89,6 +91,7 @@ impl Flow {
             rounds: Rounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             window_at_tap: None,
+            window_told: None,
             probed: false,
             last_ns: at.time_ns,
             mss: 1448,
@@ -290,21 +293,28 @@ impl Flow {
             options.map(|(_, echo)| echo),
             at.time_ns,
         );
+        // The same field and the same meaning: a SYN's window means something else than what follows.
+        let window_told = (window, segment.window);
+        let same = self.window_told.is_none_or(|before| before == window_told);
         effect.kind = if window == Some(0) && !segment.flags.has(Flags::SYN) {
             Kind::ZeroWindow
         } else if !pure || una != Some(ack) {
             Kind::Ack
-        } else if self.probed && window == self.window_at_tap {
+        } else if self.probed && same {
             Kind::KeepAliveAck
-        } else if outstanding && (window == self.window_at_tap || segment.options.sack_blocks > 0) {
+        } else if outstanding && (same || segment.options.sack_blocks > 0) {
             Kind::DuplicateAck
-        } else if window != self.window_at_tap {
+        } else if !same {
             Kind::WindowUpdate
         } else {
             Kind::Ack
         };
         self.probed = false;
-        self.window_at_tap = window;
+        // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
+        if una.is_none_or(|una| ack >= una) {
+            self.window_told = Some(window_told);
+            self.window_at_tap = window;
+        }
         self.totals.acks += 1;
         self.totals.acked_bytes += seen.advanced;
         self.totals.missed_bytes += seen.missed;
