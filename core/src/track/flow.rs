@@ -123,6 +123,7 @@ impl Flow {
         self.way.handshake(sender_ns, receiver_ns);
         self.tap.rtt_min_ns = Some(receiver_ns.max(0));
         let rtt_ns = sender_ns.saturating_add(receiver_ns);
+        self.tap.path_rtt_ns = Some(rtt_ns);
         let sample = Sample {
             sent_ns: at.time_ns - rtt_ns,
             rtt_ns,

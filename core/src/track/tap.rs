@@ -22,6 +22,22 @@ struct Record {
     round: u32,
 }
 
+impl Record {
+    fn new(start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) -> Self {
+        Self {
+            start,
+            end,
+            first_ns: time_ns,
+            first_value: value,
+            last_ns: time_ns,
+            last_value: value,
+            resent: false,
+            sacked: false,
+            round,
+        }
+    }
+}
+
 /// One RTT measurement, from the tap to the receiver and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
@@ -87,14 +103,14 @@ pub struct Tap {
     sacked: Ranges,
     /// End of the last zero-window probe: its octet passed the tap, and may be acknowledged.
     probe_end: i64,
-    /// Where and when a hole was last filled.
-    filler: Option<(i64, i64)>,
     /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
     frontier: Option<(Option<u16>, Option<u32>)>,
     recent: [Option<(i64, Print)>; 4],
     slot: usize,
     /// Least RTT seen here, delayed acknowledgments left out.
     pub rtt_min_ns: Option<i64>,
+    /// Round trip of the whole path, from the handshake: no retransmission comes sooner.
+    pub path_rtt_ns: Option<i64>,
 }
 
 impl Tap {
@@ -226,15 +242,26 @@ impl Tap {
         }
         let unseen = self.holes.covered(start, end.min(next)) + (end - next).max(0);
         let overtaken = unseen == end - start && end <= next && self.overtaken(segment, time_ns);
-        if self.holes.remove(start, end) > 0 {
-            self.filler = Some((start, time_ns));
-        }
+        self.holes.remove(start, end);
         if end > next {
             self.record(next, end, time_ns, value, round);
             self.next = Some(end);
             self.space.advance(end);
         }
-        self.mark_resent(start, end, time_ns, value);
+        if unseen == end - start && end <= next {
+            // It is what the next acknowledgment answers, not the segments that waited above the hole.
+            let place = self.records.partition_point(|r| r.start < start);
+            let record = Record::new(start, end, time_ns, value, round);
+            self.records.insert(
+                place,
+                Record {
+                    resent: !overtaken,
+                    ..record
+                },
+            );
+        } else {
+            self.mark_resent(start, end, time_ns, value);
+        }
         let kind = match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
             (true, true) => Kind::SynAck,
             (true, false) => Kind::Syn,
@@ -270,7 +297,7 @@ impl Tap {
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
-        let patience = self.rtt_min_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
+        let patience = self.path_rtt_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
         let start = self.space.relative(segment.sequence);
         let passed = self.records.partition_point(|r| r.start < start);
         self.records
@@ -282,17 +309,8 @@ impl Tap {
         if self.records.len() >= Self::MOST_RECORDS {
             self.records.pop_front();
         }
-        self.records.push_back(Record {
-            start,
-            end,
-            first_ns: time_ns,
-            first_value: value,
-            last_ns: time_ns,
-            last_value: value,
-            resent: false,
-            sacked: false,
-            round,
-        });
+        self.records
+            .push_back(Record::new(start, end, time_ns, value, round));
     }
 
     fn mark_resent(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>) {
@@ -303,6 +321,7 @@ impl Tap {
             .take_while(|r| r.start < end)
         {
             record.resent = true;
+            record.sacked = false; // what comes now may be what the next acknowledgment answers
             record.last_ns = time_ns;
             record.last_value = value;
         }
@@ -331,7 +350,7 @@ impl Tap {
             missed += self.holes.covered(una, ack);
             self.holes.trim(ack);
             self.sacked.trim(ack);
-            sample = self.cumulative(una, ack, echo, time_ns);
+            sample = self.cumulative(ack, echo, time_ns);
         }
         let mut newly = 0;
         for (start, end) in blocks {
@@ -364,19 +383,10 @@ impl Tap {
     /// Takes acknowledged records off. Karn's rule (RFC 6298 section 3) as tcptrace refines it: the acknowledgment
     /// ends at a segment's end, the segment went out once, and nothing it covers went out after it. With timestamps
     /// the echo says which copy was acknowledged, so a segment sent twice still measures.
-    fn cumulative(
-        &mut self,
-        una: i64,
-        ack: i64,
-        echo: Option<u32>,
-        time_ns: i64,
-    ) -> Option<Sample> {
+    fn cumulative(&mut self, ack: i64, echo: Option<u32>, time_ns: i64) -> Option<Sample> {
         let mut last = None;
         let mut popped = 0;
-        let filled = self
-            .filler
-            .filter(|&(start, _)| start >= una && start < ack);
-        let mut latest_ns = filled.map_or(i64::MIN, |(_, filled_ns)| filled_ns);
+        let mut latest_ns = i64::MIN;
         while let Some(record) = self.records.front() {
             if record.end > ack {
                 break;
