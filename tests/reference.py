@@ -373,7 +373,9 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
         return
     end = sequence + segment.occupies
     for part in flow.sent:
-        part.sacked &= not (part.first < end and sequence < part.end)  # the next acknowledgment may answer this copy
+        part.sacked &= not (
+            part.first < end and sequence < part.end
+        )  # the next acknowledgment may answer this copy
     clock = segment.timestamps[0] if segment.timestamps else None
     new = max(sequence, flow.nxt) if end > flow.nxt else sequence if flow.unseen(sequence, end) else None
     flow.sent.append(Sent(sequence, end, segment.time_ns, clock, new, resent=kind == "retransmission"))
