@@ -32,7 +32,7 @@ def claim(evidence: Evidence) -> Claim:
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
     moving = np.where(evidence.idle, 0.0, evidence.duration)
     proven = evidence.per_flow(
-        np.add.reduceat(proof, evidence.starts) > 0.15 * np.add.reduceat(moving, evidence.starts)
+        np.add.reduceat(proof, evidence.starts) > 0.03 * np.add.reduceat(moving, evidence.starts)
     )
     lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * (proven > 0) * ~tight
     # Acknowledgments without a pause in the spacing of the bottleneck: it needs no more than a short queue.
