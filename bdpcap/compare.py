@@ -54,8 +54,10 @@ COMPARISON: Final[dict[str, Column]] = {
     ),
     "accuracy": Column("Float64", "throughput over expected"),
     "rtt_median_ns": Column("Int64", "median round trip, queues included"),
-    "sent_per_rtt_max_bytes": Column("Int64", "most payload of a round trip; null for several streams"),
-    "sent_per_rtt_mean_bytes": Column("Float64", "mean payload of a round trip"),
+    "sent_per_rtt_max_bytes": Column(
+        "Int64", "most payload of a round, which may outlast a round trip; null for several streams"
+    ),
+    "sent_per_rtt_mean_bytes": Column("Float64", "mean payload of a round"),
     "window_over_rtt_bps": Column("Float64", "the lesser of window and SO_SNDBUF over the median round trip"),
     "window_over_rtt_share": Column("Float64", "throughput over window_over_rtt_bps"),
     "fairness": Column("Float64", "Jain's index of the streams' throughputs; null for one stream"),

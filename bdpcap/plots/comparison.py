@@ -10,19 +10,20 @@ import plotly.graph_objects as go
 
 from bdpcap import units
 from bdpcap.plots import palette
-from bdpcap.plots.canvas import floats
+from bdpcap.plots.canvas import floats, largest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _POINTS: Final = 200
+_DASHES: Final = ("solid", "dash", "dot", "dashdot")
 _ALIKE: Final = 0.1
 """Paths whose RTTs differ by less than this share one line of theory."""
 
 
 def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     """
-    Draw a point for each capture, and for each path the line min(window / RTT, link rate).
+    Draw a point for each capture, coloured by its limit, and for each path the line min(window / RTT, link rate).
 
     Parameters
     ----------
@@ -30,24 +31,22 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
         Table as `bdpcap.compare.COMPARISON`.
     """
     known = comparison[comparison["window_max_bytes"].notna() & comparison["throughput_bps"].notna()]
-    windows = floats(known["window_max_bytes"])
-    reach = 1.15 * float(max(windows, default=1.0))
+    reach = 1.15 * (largest(floats(known["window_max_bytes"])) or 1.0)
     axis = {"gridcolor": palette.GRID, "zeroline": False, "rangemode": "tozero", "tickformat": "~s"}
     figure = go.Figure(
         layout={
             "template": "none",
             "title": {"text": "Throughput against window", "x": 0, "xref": "paper", "font": {"size": 15}},
             "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
-            "margin": {"l": 92, "r": 24, "t": 90, "b": 64},
             "modebar": {"bgcolor": "rgba(0,0,0,0)"},
             "hovermode": "closest",
-            "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
+            "legend": {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 11}},
             "xaxis": {**axis, "title": {"text": "largest window"}, "ticksuffix": "B", "range": [0, reach]},
             "yaxis": {**axis, "title": {"text": "throughput"}, "ticksuffix": "bit/s"},
         }
     )
-    colours = (palette.WINDOW, palette.LIMIT_COLOURS["sndbuf"], palette.LIMIT_COLOURS["cwnd"], palette.FLOW)
-    for index, (rtt_ns, rate_bps) in enumerate(_paths(known)):
+    paths = list(_paths(known))
+    for index, (rtt_ns, rate_bps) in enumerate(paths):
         # The corner of the line, at the BDP, is one of its points.
         window = np.union1d(np.linspace(0, reach, _POINTS), [min(reach, rate_bps * rtt_ns / 8e9)])
         capped = "" if np.isinf(rate_bps) else f", at most {units.rate(rate_bps)}"
@@ -57,26 +56,33 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
                 y=np.minimum(window * 8e9 / rtt_ns, rate_bps),
                 mode="lines",
                 name=f"window / {units.duration(rtt_ns)}{capped}",
-                line={"color": colours[index % len(colours)], "width": 1.8},
+                line={"color": palette.PATH, "width": 1.8, "dash": _DASHES[index % len(_DASHES)]},
                 hovertemplate="%{x:.4s}B allow %{y:.4s}bit/s<extra></extra>",
             )
         )
-    figure.add_trace(
-        go.Scatter(
-            x=windows,
-            y=floats(known["throughput_bps"]),
-            mode="markers",
-            name="measured",
-            marker={
-                "size": 11,
-                "color": [palette.LIMIT_COLOURS[limit] for limit in known["limit"]],
-                "line": {"color": palette.INK, "width": 1},
-            },
-            customdata=np.column_stack((known["capture"], known["limit"].map(palette.LIMIT_NAMES))),
-            hovertemplate="%{customdata[0]}<br>%{x:,d} bytes, %{y:.4s}bit/s<br>"
-            "mostly limited by: %{customdata[1]}<extra></extra>",
+    for number, row in known.iterrows():
+        limit = str(row["limit"])
+        figure.add_trace(
+            go.Scatter(
+                x=[int(row["window_max_bytes"])],
+                y=[float(row["throughput_bps"])],
+                mode="markers+text",
+                name=f"{int(str(number)) + 1}  {row['capture']} ({palette.LIMIT_NAMES[limit]})",
+                text=[str(int(str(number)) + 1)],
+                textposition="bottom center",
+                marker={
+                    "size": 11,
+                    "color": palette.LIMIT_COLOURS[limit],
+                    "line": {"color": palette.INK, "width": 1},
+                },
+                hovertemplate="%{x:,d} bytes, %{y:.4s}bit/s<extra>%{fullData.name}</extra>",
+            )
         )
-    )
+    # A line without a known link rate leaves through the top.
+    highest = largest(floats(known["throughput_bps"]), *(rate for _, rate in paths if np.isfinite(rate)))
+    figure.update_yaxes(range=[0, 1.15 * highest or 1.0])
+    legend = 20 * len(figure.data)
+    figure.update_layout(height=440 + legend, margin={"l": 92, "r": 24, "t": 60, "b": 80 + legend})
     return figure
 
 
