@@ -75,6 +75,7 @@ pub struct Flow {
     /// Window last advertised, as meant and as written.
     window_told: Option<(Option<i64>, u16)>,
     probed: bool,
+    ended: bool,
     forth: OneWay,
     back: OneWay,
     last_delivery_ns: i64,
@@ -97,6 +98,7 @@ impl Flow {
             window_at_tap: None,
             window_told: None,
             probed: false,
+            ended: false,
             forth: OneWay::default(),
             back: OneWay::default(),
             last_delivery_ns: at.time_ns,
@@ -246,6 +248,11 @@ impl Flow {
                 row.echoed_flight_bytes += step * before;
             });
             self.last_echo = echo;
+        }
+        if segment.flags.has(Flags::FIN) && !self.ended {
+            self.ended = true;
+            self.rounds.advance(at.time_ns, &self.sender);
+            self.rounds.ended(at.time_ns, at.frame, &self.sender);
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
