@@ -4,6 +4,7 @@
 use super::event::{Kind, NULL};
 use super::round::Round;
 use super::rounds::Rounds;
+use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
 use super::vantage::Return;
@@ -67,6 +68,8 @@ pub struct Flow {
     pub way: Return,
     /// The sender's own view.
     pub sender: Sender,
+    /// What its traffic says of the scale of its windows.
+    pub scale: Scale,
     rounds: Rounds,
     /// Sums.
     pub totals: Totals,
@@ -88,6 +91,7 @@ impl Flow {
             tap: Tap::default(),
             way: Return::default(),
             sender: Sender::default(),
+            scale: Scale::default(),
             rounds: Rounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             window_at_tap: None,
@@ -158,6 +162,7 @@ impl Flow {
     fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
         self.rounds.advance(time_ns, &self.sender);
         let progress = self.sender.receive(ack);
+        self.scale.advertised(ack.ack, ack.field, ack.scaled);
         if ack.echo_congestion {
             self.rounds.note(|row| row.congestion_echoes += 1);
         }
@@ -188,7 +193,7 @@ impl Flow {
             return self.effect(Kind::Duplicate, sequence, length);
         }
         let end = self.tap.space.relative(segment.sequence) + length;
-        while !self.sender.allows(end) {
+        while !self.sender.allows(end) || self.scale.forbids(end) {
             let Some((time_ns, ack)) = self.way.hurry(at.time_ns, echo) else {
                 break;
             };
@@ -213,6 +218,10 @@ impl Flow {
         self.probed = false;
         let fresh = arrival.new_bytes;
         let resent = arrival.kind == Kind::Retransmission;
+        if let (true, Some(una), Some(next)) = (carries, self.sender.una(), self.sender.next()) {
+            let end = arrival.start + length;
+            self.scale.sent(arrival.start, end, una, next, self.mss);
+        }
         self.sender.send(arrival.start, arrival.end, resent);
         if carries {
             self.totals.payload_bytes += fresh;
@@ -282,6 +291,8 @@ impl Flow {
         let told = Ack {
             ack,
             window,
+            field: segment.window,
+            scaled: !segment.flags.has(Flags::SYN),
             blocks: self.blocks(segment, ack),
             echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
