@@ -148,6 +148,14 @@ impl Flow {
         self.rounds.set_shift(shift_ns);
     }
 
+    /// Where no handshake shows it, the first echoes tell that the tap is not at the sender: what was measured until
+    /// then was only a part of the way.
+    fn placed(&mut self, was_direct: bool) {
+        if was_direct && !self.way.direct() {
+            self.rounds.forget_rtts();
+        }
+    }
+
     /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
     fn catch_up(&mut self, at: At, echo: Option<u32>) {
         if at.time_ns < self.last_ns {
@@ -184,7 +192,9 @@ impl Flow {
             .map(|(_, echo)| echo);
         self.catch_up(at, echo);
         if let Some(echo) = echo {
+            let direct = self.way.direct();
             self.way.echoed(echo, at.time_ns);
+            self.placed(direct);
             self.shift();
         }
         let length = i64::from(segment.payload_bytes);
@@ -352,7 +362,9 @@ impl Flow {
         self.way.pass(told, value, at.time_ns);
         if let Some(mut sample) = seen.sample {
             if !sample.maybe_delayed {
+                let direct = self.way.direct();
                 self.way.receiver_side(sample.rtt_ns);
+                self.placed(direct);
             }
             sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
             effect.rtt_ns = sample.rtt_ns;
