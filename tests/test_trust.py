@@ -265,3 +265,13 @@ def test_netem_before_the_tap_is_told_from_the_wire():
     assert flow.summary["vantage"] == "between"
     assert "on the sending host" in flow.vantage_evidence
     assert "behind 20 ms of its own delay" in flow.vantage_evidence
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("name", ["cwnd_loss_2pct", "sndbuf_24k_15ms", "app_small_writes", "rwnd_100k_30ms"])
+def test_without_its_handshake_a_capture_at_the_receiver_is_judged_the_same(name, tmp_path):
+    # Until the first echoes tell where the tap is, its round trips are those to the receiver alone.
+    path = LAB / name / "receiver.pcap.zst"
+    whole = main_flow(bdpcap.analyze(path))
+    cut = main_flow(analyse([packet for packet in packets_of(path) if not is_syn(packet)], tmp_path))
+    assert (cut["limit"], cut["vantage"]) == (whole["limit"], "receiver")

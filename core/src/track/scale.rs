@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_window_half_used_bounds_its_scale_from_below() {
-        let scale = held(1000, 20_000, 0);
+        let scale = held(1000, 24_000, 0);
         assert_eq!(scale.least(), 5);
         assert!(!scale.is_reached());
         assert_eq!(scale.most(), 14);
