@@ -422,6 +422,15 @@ impl Rounds {
         }
     }
 
+    /// What was measured so far was not the whole round trip.
+    pub fn forget_rtts(&mut self) {
+        self.floor_ns = None;
+        self.current.samples.clear();
+        for open in &mut self.pending {
+            open.samples.clear();
+        }
+    }
+
     /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
     fn delivery(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
         let point = Delivery {

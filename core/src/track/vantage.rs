@@ -201,6 +201,8 @@ mod tests {
         Ack {
             ack,
             window: None,
+            field: 0,
+            scaled: true,
             blocks: [(0, 0); 4],
             echo_congestion: false,
         }
