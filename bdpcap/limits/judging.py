@@ -39,7 +39,7 @@ class Judgement:
             mss=flows["mss_bytes"][flow].astype(np.float64),
             direct=flows["direct"][flow].astype(bool),
             handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
-            facing=(_vantage(flows) == "receiver")[flow],
+            facing=(vantage.places(flows) == "receiver")[flow],
             flow_acks=flows["acks"][flow].astype(np.float64),
         )
         verdict = weigh(self._evidence)

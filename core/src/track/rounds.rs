@@ -425,9 +425,9 @@ impl Rounds {
     /// What was measured so far was not the whole round trip.
     pub fn forget_rtts(&mut self) {
         self.floor_ns = None;
-        self.current.samples.clear();
+        self.current.measured.samples.clear();
         for open in &mut self.pending {
-            open.samples.clear();
+            open.measured.samples.clear();
         }
     }
 
