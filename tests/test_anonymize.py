@@ -40,8 +40,7 @@ def write_named(path):
         options={
             "if_name": INTERFACE,
             "if_description": f"{INTERFACE} to the world",
-            "if_filter": b"\0" + f"host {ipaddress.ip_address(CLIENT)}".encode(),
-            "if_tsresol": b"\x09",
+            "if_filter": [(0, f"host {ipaddress.ip_address(CLIENT)}".encode())],
         },
     )
     out = io.BytesIO()
@@ -54,7 +53,7 @@ def write_named(path):
             packet_data=packet.data,
             packet_len=len(packet.data),
         )
-        block.timestamp_high, block.timestamp_low = divmod(packet.time_ns, 2**32)
+        block.timestamp_high, block.timestamp_low = divmod(packet.time_ns // 1000, 2**32)
         writer.write_block(block)
     path.write_bytes(out.getvalue())
     return path
@@ -169,7 +168,7 @@ def test_a_warning_of_damage_names_no_file(named, secrets, tmp_path, capsys):
 def test_a_real_capture_is_searched_too(tmp_path):
     capture = bdpcap.analyze(IPV6_SAMPLE)
     ends = {end.rpartition(":")[0].strip("[]") for end in capture.flows["sender"]}
-    words = [word for comment in capture.info.comments for word in comment.split() if len(word) > 7]
+    words = [part for comment in capture.info.comments for part in (comment, *comment.split(". "))]
     names = [interface["name"] for interface in capture.info.interfaces if interface["name"]]
     true = [*ends, *words, *names, IPV6_SAMPLE.name]
     bundle = tmp_path / "bundle.zip"
