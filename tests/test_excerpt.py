@@ -182,7 +182,7 @@ KINDS = {
     "IPv6 in VXLAN": (CLIENT6, SERVER6, in_vxlan),
     "IPv4 in GRE": (CLIENT, SERVER, in_gre),
 }
-CHECKSUMS = ("tcp.checksum.status", "ip.checksum.status", "udp.checksum.status")
+CHECKSUMS = ("tcp.checksum.status", "ip.checksum.status", "udp.checksum.status", "gre.checksum.status")
 CHECKING = ("tcp.check_checksum", "ip.check_checksum", "udp.check_checksum")
 
 
