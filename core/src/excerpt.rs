@@ -82,7 +82,8 @@ impl Excerpt {
                 Some(link_type) if link_type == frame.link_type => {}
                 Some(link_type) => {
                     let [one, other] = [link_type, frame.link_type].map(|link_type| {
-                        link_type_name(link_type).map_or_else(|| link_type.to_string(), String::from)
+                        link_type_name(link_type)
+                            .map_or_else(|| link_type.to_string(), String::from)
                     });
                     return Err(Stop::Unreadable(format!(
                         "frame {number}: the stream was captured on two link types ({one}, {other}), of which a pcap file \
@@ -177,8 +178,8 @@ fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result
     let before = frame.to_vec();
     for header in headers {
         let bytes = &mut frame[header.range.clone()];
-        for place in addresses(header.kind, bytes) {
-            names.replace(&mut bytes[place])?;
+        for &(start, len) in addresses(header.kind, bytes) {
+            names.replace(&mut bytes[start..start + len])?;
         }
         blank(header.kind, bytes);
     }
@@ -186,20 +187,20 @@ fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result
     for (index, header) in headers.iter().enumerate().rev() {
         let start = header.range.start;
         let to_the_end = start..frame.len();
-        let pseudo = || pseudo_header(&headers[..index]);
+        let pseudo = pseudo_header(&headers[..index]);
         match header.kind {
-            Kind::Ipv4 => update(&before, frame, start + 10, &[header.range.clone()]),
-            Kind::Tcp => update(&before, frame, start + 16, &[to_the_end, pseudo()]),
+            Kind::Ipv4 => update(&before, frame, start + 10, header.range.clone(), 0..0),
+            Kind::Tcp => update(&before, frame, start + 16, to_the_end, pseudo),
             // 0 stands for none (RFC 768), and so the sum 0 is sent as its other form.
             Kind::Udp if frame[start + 6..start + 8] != [0, 0] => {
-                update(&before, frame, start + 6, &[to_the_end, pseudo()]);
+                update(&before, frame, start + 6, to_the_end, pseudo);
                 if frame[start + 6..start + 8] == [0, 0] {
                     frame[start + 6..start + 8].fill(0xff);
                 }
             }
             // RFC 2784 section 2.1: with the first flag.
             Kind::Gre if frame[start] & 0x80 != 0 => {
-                update(&before, frame, start + 4, &[to_the_end]);
+                update(&before, frame, start + 4, to_the_end, 0..0);
             }
             _ => {}
         }
@@ -207,21 +208,21 @@ fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result
     Ok(())
 }
 
-/// Where addresses stand in a header.
-fn addresses(kind: Kind, header: &[u8]) -> Vec<Range<usize>> {
+/// Where addresses stand in a header, and their lengths.
+fn addresses(kind: Kind, header: &[u8]) -> &'static [(usize, usize)] {
     /// In the second byte of frame control: to and from the distribution system, and so with a fourth address.
     const TO_AND_FROM_DS: u8 = 0x03;
     match kind {
-        Kind::Ethernet => vec![0..6, 6..12],
-        Kind::Cooked => vec![6..12],
-        Kind::Cooked2 => vec![12..18],
+        Kind::Ethernet => &[(0, 6), (6, 6)],
+        Kind::Cooked => &[(6, 6)],
+        Kind::Cooked2 => &[(12, 6)],
         Kind::Wifi if header[1] & TO_AND_FROM_DS == TO_AND_FROM_DS => {
-            vec![4..10, 10..16, 16..22, 24..30]
+            &[(4, 6), (10, 6), (16, 6), (24, 6)]
         }
-        Kind::Wifi => vec![4..10, 10..16, 16..22],
-        Kind::Ipv4 => vec![12..16, 16..20],
-        Kind::Ipv6 => vec![8..24, 24..40],
-        _ => Vec::new(),
+        Kind::Wifi => &[(4, 6), (10, 6), (16, 6)],
+        Kind::Ipv4 => &[(12, 4), (16, 4)],
+        Kind::Ipv6 => &[(8, 16), (24, 16)],
+        _ => &[],
     }
 }
 
@@ -299,18 +300,19 @@ fn pseudo_header(outer: &[Header]) -> Range<usize> {
 ///
 /// What it covers and the capture has cut did not change, so one that was right is right, and one that was wrong is
 /// still wrong.
-fn update(before: &[u8], now: &mut [u8], field: usize, covered: &[Range<usize>]) {
-    if covered
-        .iter()
-        .all(|range| before[range.clone()] == now[range.clone()])
+fn update(
+    before: &[u8],
+    now: &mut [u8],
+    field: usize,
+    covered: Range<usize>,
+    pseudo: Range<usize>,
+) {
+    let sum = |frame: &[u8]| add(add(0, &frame[covered.clone()]), &frame[pseudo.clone()]);
+    if before[covered.clone()] == now[covered.clone()]
+        && before[pseudo.clone()] == now[pseudo.clone()]
     {
         return;
     }
-    let sum = |bytes: &[u8]| {
-        covered
-            .iter()
-            .fold(0, |sum, range| add(sum, &bytes[range.clone()]))
-    };
     let old = u16::from_be_bytes([now[field], now[field + 1]]);
     let difference = u32::from(!sum(before)) + u32::from(sum(now)) + u32::from(!old);
     now[field..field + 2].copy_from_slice(&(!fold(difference)).to_be_bytes());
@@ -342,7 +344,7 @@ mod tests {
         // Section 4: header checksum dd2f, a field from 5555 to 3285; the sum of the rest makes it consistent.
         let before = [0xdd, 0x2f, 0x55, 0x55];
         let mut now = [0xdd, 0x2f, 0x32, 0x85];
-        update(&before, &mut now, 0, &[2..4]);
+        update(&before, &mut now, 0, 2..4, 0..0);
         assert_eq!(now, [0x00, 0x00, 0x32, 0x85]);
     }
 
@@ -350,7 +352,7 @@ mod tests {
     fn a_checksum_over_unchanged_bytes_stays_as_it_is() {
         let before = [0xff, 0xff, 1, 2];
         let mut now = before;
-        update(&before, &mut now, 0, &[2..4]);
+        update(&before, &mut now, 0, 2..4, 0..0);
         assert_eq!(now, before);
     }
 
@@ -370,7 +372,10 @@ mod tests {
 
     #[test]
     fn an_option_that_does_not_fit_is_blanked_to_the_end() {
-        for (mut list, blanked) in [([99, 9, 7, 7], [99, 9, 0, 0]), ([1, 99, 1, 7], [1, 99, 1, 0])] {
+        for (mut list, blanked) in [
+            ([99, 9, 7, 7], [99, 9, 0, 0]),
+            ([1, 99, 1, 7], [1, 99, 1, 0]),
+        ] {
             blank_options(&mut list);
             assert_eq!(list, blanked);
         }

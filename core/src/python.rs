@@ -263,7 +263,7 @@ impl Excerpt {
         let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
         let rename = rename.map(|call| -> Rename {
             Box::new(move |address| {
-                Python::attach(|py| call.bind(py).call1((address,))?.extract().map_err(PyErr::from))
+                Python::attach(|py| call.bind(py).call1((address,))?.extract())
                     .map_err(|error: PyErr| io::Error::other(error.to_string()))
             })
         });
