@@ -16,6 +16,7 @@ from small_transfer import packets as transfer
 from small_transfer import write_pcap
 
 import bdpcap
+from bdpcap import _core
 from bdpcap.cli import main
 
 CLIENT, SERVER = bytes([203, 0, 113, 77]), bytes([198, 51, 100, 88])
@@ -54,7 +55,8 @@ def same_analysis(capture, stream, ours, events, *, names=None):
             expected["frame"] = expected["frame"].map(frames)
         if names:
             for side in ("sender", "receiver"):
-                expected[side] = expected[side].map(names.endpoint).astype(expected[side].dtype)
+                other = {end: names.endpoint(end) for end in expected[side].unique()}
+                expected[side] = expected[side].map(other).astype(expected[side].dtype)
         pd.testing.assert_frame_equal(part, expected, check_exact=True)
 
 
@@ -88,24 +90,33 @@ def test_any_stream_can_be_taken_out(made):
             same_analysis(capture, stream, *analysed(excerpt(hidden, stream)), names=names)
 
 
+def has_streams(path):
+    try:
+        core = _core.Analysis([str(path)])
+    except bdpcap.CaptureError:
+        return False
+    while core.advance(1_000_000):
+        pass
+    return core.counts()["streams"] > 0
+
+
 @pytest.mark.usefixtures("need_shared")
 def test_streams_of_other_projects_captures_can_be_taken_out():
     taken = 0
     for path in sorted((SHARED / "captures" / "public").rglob("*.pcap*")):
-        names = bdpcap.Pseudonyms()
-        try:
-            capture, hidden = bdpcap.analyze(path), bdpcap.analyze(path, pseudonyms=names)
-        except bdpcap.CaptureError:
+        if not has_streams(path):
             continue
-        for stream in range(min(1, capture.info.streams)):
-            try:
-                part, hidden_part = excerpt(capture, stream), excerpt(hidden, stream)
-            except bdpcap.CaptureError as error:
-                assert "two link types" in str(error) or "2106" in str(error), path  # noqa: PT017
-                continue
-            same_analysis(capture, stream, *analysed(part))
-            same_analysis(capture, stream, *analysed(hidden_part), names=names)
-            taken += 1
+        capture = bdpcap.analyze(path)
+        names = bdpcap.Pseudonyms()
+        hidden = bdpcap.analyze(path, pseudonyms=names)
+        try:
+            part, hidden_part = excerpt(capture, 0), excerpt(hidden, 0)
+        except bdpcap.CaptureError as error:
+            assert "two link types" in str(error) or "2106" in str(error), path  # noqa: PT017
+            continue
+        same_analysis(capture, 0, *analysed(part))
+        same_analysis(capture, 0, *analysed(hidden_part), names=names)
+        taken += 1
     assert taken > 100
 
 
