@@ -338,6 +338,135 @@ const fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::tests::packets::{encapsulate, ip_packet, tunnel};
+    use crate::decode::{Endpoint, LINK_TYPES, Layer, Path, Segment, decode};
+    use proptest::prelude::*;
+    use std::net::IpAddr;
+
+    const RAW: u32 = 101;
+
+    /// Every bit the other way round.
+    fn inverted(address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(address) => address.octets().map(|byte| !byte).into(),
+            IpAddr::V6(address) => address.octets().map(|byte| !byte).into(),
+        }
+    }
+
+    fn inverted_end(end: Endpoint) -> Endpoint {
+        Endpoint {
+            address: inverted(end.address),
+            ..end
+        }
+    }
+
+    fn inverted_path(path: &Path) -> Path {
+        let mut inverted_path = Path::default();
+        for layer in path.layers() {
+            inverted_path.push(match *layer {
+                Layer::Ip(from, to) => Layer::Ip(inverted(from), inverted(to)),
+                other => other,
+            });
+        }
+        inverted_path
+    }
+
+    /// The record that is written of a frame, without its header, every address in it inverted.
+    fn renamed(link_type: u32, data: &[u8], wire_len: u32, headers_only: bool) -> Option<Vec<u8>> {
+        let frame = Frame {
+            number: 1,
+            time_ns: Some(0),
+            link_type,
+            wire_len,
+            data,
+        };
+        let mut names = Names::new(Box::new(|address| {
+            Ok(address.iter().map(|byte| !byte).collect())
+        }));
+        let mut out = Vec::new();
+        write(&frame, 0, headers_only, Some(&mut names), &mut out).ok()?;
+        Some(out.split_off(16))
+    }
+
+    fn as_renamed(segment: &Segment, renamed: &Segment) -> Segment {
+        Segment {
+            source: inverted_end(segment.source),
+            destination: inverted_end(segment.destination),
+            path: inverted_path(&segment.path),
+            checksum: renamed.checksum,
+            ..*segment
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_renamed_frame_is_the_same_segment_between_other_ends(
+            packet in ip_packet(),
+            tunnels in prop::collection::vec(tunnel(), 0..=3),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+            more in 0..2000_u32,
+            headers_only: bool,
+        ) {
+            let mut bytes = packet.bytes;
+            for (layer, over_ipv4) in tunnels {
+                bytes = encapsulate(&bytes, layer, over_ipv4);
+            }
+            for (at, value) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+            let wire_len = bytes.len() as u32 + more;
+            let before = decode(RAW, &bytes, wire_len);
+            let frame = renamed(RAW, &bytes, wire_len, headers_only);
+            prop_assert_eq!(frame.is_some(), before.is_ok());
+            if let (Ok(before), Some(frame)) = (before, frame) {
+                let after = decode(RAW, &frame, wire_len).expect("a segment again");
+                prop_assert_eq!(as_renamed(&before, &after), after);
+            }
+        }
+
+        #[test]
+        fn hostile_bytes_never_panic(
+            link_type in prop::sample::select(LINK_TYPES),
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            wire_len: u32,
+        ) {
+            prop_assert_eq!(
+                renamed(link_type, &bytes, wire_len, true).is_some(),
+                decode(link_type, &bytes, wire_len).is_ok()
+            );
+        }
+    }
+
+    #[test]
+    fn link_addresses_are_renamed_on_every_kind_of_link() {
+        const MAC: [u8; 6] = [0xa1; 6];
+        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+        let ip = [
+            0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 0, 0,
+            3, 0, 0, 0, 4, 0x50, 0x10, 0, 5, 0, 6, 0, 0,
+        ];
+        let all = [MAC; 4].concat();
+        let links: [(u32, Vec<u8>); 5] = [
+            (1, [&all[..12], &[8, 0]].concat()),
+            (113, [&[0, 0, 0, 1, 0, 6], &all[..8], &[8, 0]].concat()),
+            (
+                276,
+                [&[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6], &all[..8]].concat(),
+            ),
+            (105, [&[8, 1, 0, 0], &all[..18], &[0, 0], &snap].concat()),
+            (
+                105,
+                [&[8, 3, 0, 0], &all[..18], &[0, 0], &MAC, &snap].concat(),
+            ),
+        ];
+        for (link_type, header) in links {
+            let frame = [&header[..], &ip].concat();
+            let renamed = renamed(link_type, &frame, 0, true).expect("a frame");
+            assert!(!renamed.contains(&MAC[0]), "link type {link_type}");
+            assert_eq!(renamed.len(), frame.len());
+        }
+    }
 
     #[test]
     fn the_example_of_rfc_1624_comes_out() {

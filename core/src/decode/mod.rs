@@ -17,7 +17,7 @@ mod ppp;
 mod segment;
 mod tcp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tunnel;
 mod undecoded;
 mod wifi;
