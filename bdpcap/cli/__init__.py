@@ -16,7 +16,7 @@ import typer
 
 import bdpcap
 from bdpcap import units
-from bdpcap.cli import events, excerpt, exits, flows, info, options, plot, report, rtts
+from bdpcap.cli import bdp, compare, events, excerpt, exits, flows, info, options, plot, report, rtts
 
 app = typer.Typer(
     name="bdpcap",
@@ -26,6 +26,8 @@ app = typer.Typer(
 )
 for module in (report, info, flows, rtts, events, plot, excerpt):
     app.command(module.__name__.rpartition(".")[2], epilog=options.CAPTURES)(module.command)
+for module in (compare, bdp):
+    app.command(module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
 
 
 def _version(wanted: bool) -> None:

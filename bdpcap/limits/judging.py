@@ -41,6 +41,7 @@ class Judgement:
             mss=flows["mss_bytes"][flow].astype(np.float64),
             direct=flows["direct"][flow].astype(bool),
             handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
+            facing=(_vantage(flows) == "receiver")[flow],
             flow_acks=flows["acks"][flow].astype(np.float64),
         )
         self._verdict = weigh(self._evidence)

@@ -1,10 +1,11 @@
-"""Figures of a flow, as plotly draws them. Show them with ``CONFIG``, which has no upload button."""
+"""Figures of a flow and of a comparison, as plotly draws them. Show them with ``CONFIG``, which has no upload button."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.plots.canvas import CONFIG
+from bdpcap.plots.comparison import comparison_figure
 from bdpcap.plots.rtt import rtt_figure
 from bdpcap.plots.sequence import sequence_figure
 from bdpcap.plots.throughput import throughput_figure
@@ -49,6 +50,7 @@ def figure(flow: Flow, kind: str = "window") -> go.Figure:
 __all__ = [
     "CONFIG",
     "FIGURES",
+    "comparison_figure",
     "figure",
     "rtt_figure",
     "sequence_figure",

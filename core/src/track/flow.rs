@@ -2,6 +2,7 @@
 //! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
 
 use super::event::{Kind, NULL};
+use super::one_way::OneWay;
 use super::round::Round;
 use super::rounds::Rounds;
 use super::sender::{Ack, Sender};
@@ -74,6 +75,9 @@ pub struct Flow {
     /// Window last advertised, as meant and as written.
     window_told: Option<(Option<i64>, u16)>,
     probed: bool,
+    forth: OneWay,
+    back: OneWay,
+    last_delivery_ns: i64,
     last_ns: i64,
     mss: i64,
     last_value: Option<u32>,
@@ -93,6 +97,9 @@ impl Flow {
             window_at_tap: None,
             window_told: None,
             probed: false,
+            forth: OneWay::default(),
+            back: OneWay::default(),
+            last_delivery_ns: at.time_ns,
             last_ns: at.time_ns,
             mss: 1448,
             last_value: None,
@@ -183,6 +190,11 @@ impl Flow {
             self.shift();
         }
         let length = i64::from(segment.payload_bytes);
+        if let Some((value, _)) = segment.options.timestamps
+            && let Some(excess_ns) = self.forth.excess_ns(value, at.time_ns)
+        {
+            self.rounds.forth(excess_ns);
+        }
         if copy {
             let sequence = self.tap.space.relative(segment.sequence);
             return self.effect(Kind::Duplicate, sequence, length);
@@ -288,6 +300,7 @@ impl Flow {
         let una = self.tap.una();
         let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
         let options = segment.options.timestamps;
+        let delivered = self.tap.delivered();
         let seen = self.tap.acknowledge(
             ack,
             told.blocks(),
@@ -331,7 +344,16 @@ impl Flow {
             row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
         });
         let value = options.map(|(value, _)| value);
+        if let Some(excess_ns) = value.and_then(|value| self.back.excess_ns(value, at.time_ns)) {
+            self.rounds.back(excess_ns);
+        }
         if seen.advanced + seen.sacked > 0 {
+            let gap_ns = (at.time_ns - self.last_delivery_ns).max(0);
+            let delivered = self.tap.delivered() - delivered;
+            if delivered > 0 {
+                self.rounds.spaced(gap_ns, delivered);
+                self.last_delivery_ns = at.time_ns;
+            }
             self.rounds
                 .note(|row| row.replies += i64::from(segment.payload_bytes > 0));
             self.rounds

@@ -5,6 +5,7 @@
 mod connection;
 mod event;
 mod flow;
+mod one_way;
 mod ranges;
 mod round;
 mod rounds;

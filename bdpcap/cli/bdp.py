@@ -1,0 +1,144 @@
+"""``bdpcap bdp``: the calculator."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
+
+import pandas as pd
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from bdpcap import quantities, units
+from bdpcap.cli import options, output, terminal
+from bdpcap.explain import bdp
+from bdpcap.explain.headers import packet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+EPILOG: Final = (
+    "k, M, G are powers of 1000, Ki, Mi, Gi of 1024; bit and b are bits, B bytes; a bare size counts bytes. "
+    "A capital K is refused. Slow start is not counted."
+)
+
+
+def _quantity(read: Callable[[str], Fraction], name: str, metavar: str, text: str) -> Any:
+    def parse(typed: str) -> Fraction:
+        try:
+            return read(typed)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return typer.Option(f"--{name}", metavar=metavar, parser=parse, help=text)
+
+
+def command(
+    *,
+    rate: Annotated[
+        Any, _quantity(quantities.rate, "rate", "RATE", "Of the link: 100Mbit/s, 12.5MB/s.")
+    ] = None,
+    rtt: Annotated[Any, _quantity(quantities.duration, "rtt", "TIME", "Round-trip time: 25ms, 0.3s.")] = None,
+    window: Annotated[
+        Any, _quantity(quantities.size, "window", "SIZE", "Largest window: 64KiB, 73552.")
+    ] = None,
+    loss: Annotated[
+        Any, _quantity(quantities.fraction, "loss", "SHARE", "Share of packets lost: 0.01%.")
+    ] = None,
+    size: Annotated[
+        Any, _quantity(quantities.size, "size", "SIZE", "What is to be moved: 1GB, 700MiB.")
+    ] = None,
+    time: Annotated[
+        Any, _quantity(quantities.duration, "time", "TIME", "How long it may take: 10s, 2h.")
+    ] = None,
+    headers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STACK",
+            help="Count headers: ethernet,ipv4,tcp,timestamps; also vlan, mpls, pppoe, ipv6, udp, gre, vxlan, "
+            "or a number of bytes.",
+        ),
+    ] = None,
+    mtu: Annotated[
+        int, typer.Option(min=68, max=65535, metavar="BYTES", help="Of the link; jumbo frames: 9000.")
+    ] = 1500,
+    mss: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="BYTES",
+            help=f"Payload of a packet. Default: what the headers leave of the MTU, else {bdp.MSS_BYTES}.",
+            show_default=False,
+        ),
+    ] = None,
+    stack: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Buffers of one kernel: {', '.join(bdp.STACKS)}. Default: all."),
+    ] = None,
+    format_: options.OutputFormat = None,
+    output_: options.Output = None,
+) -> int:
+    """Calculate: bandwidth-delay product, buffers, ceilings, time.
+
+    From any of rate, RTT, window, loss, size and time, what follows of the others.
+    """
+    if stack is not None and stack not in bdp.STACKS:
+        raise typer.BadParameter(
+            f"no stack {stack!r}: there are {', '.join(bdp.STACKS)}", param_hint="--stack"
+        )
+    try:
+        full = packet(headers, mtu, mss) if headers is not None else None
+        known = bdp.Known(
+            rate,
+            rtt,
+            window,
+            loss,
+            size,
+            time,
+            mss_bytes=mss or (full.payload_bytes if full else bdp.MSS_BYTES),
+            packet=full,
+        )
+        answers = bdp.solve(known, stack)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    given = [
+        ("rate", rate, "bit/s"),
+        ("RTT", rtt, "s"),
+        ("window", window, "bytes"),
+        ("loss", loss, "1"),
+        ("size", size, "bytes"),
+        ("time", time, "s"),
+    ]
+    rows = [bdp.Answer(name, value, unit, "given") for name, value, unit in given if value is not None]
+    frame = pd.DataFrame(
+        [(row.quantity, float(row.value), row.unit, row.how) for row in [*rows, *answers]],
+        columns=["quantity", "value", "unit", "how"],
+    )
+    chosen = output.chosen(format_, output_)
+    output.write("bdp", [frame], chosen, output_, lambda _frames, file: _human([*rows, *answers], file))
+    return 0
+
+
+def _human(rows: list[bdp.Answer], file: IO[str]) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(no_wrap=True, justify="right")
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for row in rows:
+        binary = quantities.kib(row.value) if row.unit == "bytes" else ""
+        grid.add_row(row.quantity, _shown(row.value, row.unit), binary, Text(row.how))
+    terminal.console(file).print(grid)
+
+
+def _shown(value: Fraction, unit: str) -> str:
+    match unit:
+        case "bit/s":
+            return units.rate(value)
+        case "bytes":
+            return units.exact_bytes(round(value))
+        case "s":
+            return units.duration(value * 10**9)
+    return f"{float(100 * value):.4g} %"

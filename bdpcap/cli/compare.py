@@ -1,0 +1,183 @@
+"""``bdpcap compare``: several captures in one table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bdpcap import compare as comparing
+from bdpcap import plots, settings, units
+from bdpcap.cli import comparison_tables, options, output, source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    import pandas as pd
+
+    from bdpcap.analysis import Capture, Damage
+    from bdpcap.settings import Settings
+
+EPILOG: Final = (
+    "CAPTURE is as everywhere, but each is analysed by itself. Settings may stand in bdpcap.yaml or bdpcap.csv "
+    "in the captures' folder; an option is given once for all captures, or once for each, in order."
+)
+
+
+class Format(StrEnum):
+    """How a comparison is written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    link_rate: Annotated[
+        list[str] | None, typer.Option(metavar="RATE", help="Of the bottleneck: 25Mbit/s.")
+    ] = None,
+    rtt: Annotated[
+        list[str] | None, typer.Option(metavar="TIME", help="Of the path without queues: 40ms.")
+    ] = None,
+    sndbuf: Annotated[
+        list[str] | None, typer.Option(metavar="SIZE", help="SO_SNDBUF that was asked for: 64KiB, 50000.")
+    ] = None,
+    rcvbuf: Annotated[
+        list[str] | None, typer.Option(metavar="SIZE", help="SO_RCVBUF that was asked for (iperf -w).")
+    ] = None,
+    settings_: Annotated[
+        Path | None,
+        typer.Option(
+            "--settings",
+            metavar="FILE",
+            help="YAML or CSV: link_rate, rtt, sndbuf, rcvbuf by name of the capture.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw throughput against window, with theory, as an HTML page."),
+    ] = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help=f"One of {', '.join(Format)}. Default: by the suffix of -o, else table.",
+            show_default=False,
+        ),
+    ] = None,
+    output_: options.Output = None,
+) -> int:
+    """Compare captures: window, RTT, what they allow, what was measured.
+
+    Parallel streams of one pair of hosts are summed. Of two captures, the second is also set against the first.
+    """
+    paths = source.sources(captures, read)
+    if not isinstance(paths, list):
+        raise typer.BadParameter("standard input holds one capture: name files")
+    typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
+    given = _settings(paths, settings_, _typed(typed, len(paths)))
+    names = [Path(path).name for path in paths]
+    damages: list[Damage | None] = []
+
+    def analysed() -> Iterator[Capture]:
+        for path in paths:
+            capture = source.capture([path], None, filter_)
+            damages.append(capture.damage)
+            yield capture
+
+    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else paths, given)
+    for name, streams in zip(table["capture"], table["streams"], strict=True):
+        if not streams:
+            sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
+    _write(table, format_, output_)
+    if plot is not None:
+        plots.comparison_figure(table).write_html(plot, config=plots.CONFIG)
+        sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
+    return max(map(source.exit_code, damages))
+
+
+def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str, Fraction | None]]:
+    """Return the settings that were typed, for each capture."""
+    rows: list[dict[str, Fraction | None]] = [{} for _ in range(number)]
+    for name, texts in options_.items():
+        if not texts:
+            continue
+        hint = f"--{name.replace('_', '-')}"
+        if len(texts) not in (1, number):
+            raise typer.BadParameter(f"give it once, or once for each of {number} captures", param_hint=hint)
+        try:
+            values = [settings.READERS[name](text) for text in texts]
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=hint) from None
+        for row, value in zip(rows, values * (number if len(values) == 1 else 1), strict=True):
+            row[name] = value
+    return rows
+
+
+def _settings(paths: list[str], file: Path | None, typed: list[dict[str, Fraction | None]]) -> list[Settings]:
+    """Return the settings of each capture: typed ones before those of a file."""
+    rows = []
+    for path, mine in zip(paths, typed, strict=True):
+        where = file or settings.beside(Path(path))
+        found = _read(where).get(Path(path).name) if where else None
+        rows.append((found or settings.Settings()).updated(mine))
+    return rows
+
+
+def _read(file: Path) -> dict[str, Settings]:
+    try:
+        return settings.read(file)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--settings") from None
+    except ModuleNotFoundError:
+        raise typer.BadParameter(
+            f"reading {file} needs the extra: pip install 'bdpcap[yaml]', or write it as CSV",
+            param_hint="--settings",
+        ) from None
+
+
+def _write(table: pd.DataFrame, format_: Format | None, file: Path | None) -> None:
+    suffixes = {".csv": Format.CSV, ".json": Format.JSON, ".md": Format.MARKDOWN}
+    chosen = format_ or suffixes.get(file.suffix.lower() if file else "", Format.TABLE)
+    if chosen is Format.CSV:
+        output.write("compare", [table], options.Format.CSV, file, lambda _frames, _file: None)
+        return
+    with output.opened(file) as out:
+        match chosen:
+            case Format.JSON:
+                json.dump(_document(table), out, indent=1, allow_nan=False)
+                out.write("\n")
+            case Format.MARKDOWN:
+                comparison_tables.markdown(table, out)
+            case Format.TABLE:
+                comparison_tables.text(table, out)
+
+
+def _document(table: pd.DataFrame) -> dict[str, Any]:
+    changes = comparing.difference(table) if len(table) == 2 else None
+    return {
+        "schema_version": output.SCHEMA_VERSION,
+        "table": "compare",
+        "rows": json.loads(table.to_json(orient="records", double_precision=15)),
+        "difference": changes
+        and [
+            {
+                "quantity": change.quantity,
+                "before": change.before,
+                "after": change.after,
+                "ratio": change.ratio,
+            }
+            for change in changes
+        ],
+    }

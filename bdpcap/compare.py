@@ -1,0 +1,275 @@
+"""
+Several captures in one table, as labs publish them: what the window should allow, and what was measured.
+
+The parallel streams of the pair of hosts that moved most count as one transfer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import tables
+from bdpcap.limits import LIMITS
+from bdpcap.tables import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bdpcap.analysis import Capture, Flow
+    from bdpcap.settings import Settings
+
+__all__ = [
+    "COMPARISON",
+    "Change",
+    "Transfer",
+    "compare",
+    "difference",
+    "fairness",
+    "main_flows",
+    "together",
+    "transfer",
+]
+
+COMPARISON: Final[dict[str, Column]] = {
+    "capture": Column("str", "name of the capture"),
+    "sender": Column("str", "host that sent most"),
+    "receiver": Column("str", "host that it sent to"),
+    "streams": Column("int64", "parallel streams between the two, summed"),
+    "link_rate_bps": Column("Float64", "as given, else the capacity that the capture shows"),
+    "link_rate_source": Column("str", "given, measured, or at least: the link was never filled"),
+    "rtt_path_ns": Column("Int64", "as given, else the least measured"),
+    "bdp_bytes": Column("Int64", "link rate times path RTT"),
+    "sndbuf_bytes": Column("Int64", "SO_SNDBUF as asked for, where given"),
+    "rcvbuf_bytes": Column("Int64", "SO_RCVBUF as asked for, where given"),
+    "buffer_bytes": Column("Int64", "what Linux makes of SO_RCVBUF: twice as much"),
+    "window_max_bytes": Column("Int64", "largest window advertised"),
+    "expected_bps": Column("Float64", "window over path RTT, at most the link rate where that is known"),
+    "throughput_bps": Column(
+        "Float64", "payload over the time from its first byte to its last acknowledgment"
+    ),
+    "accuracy": Column("Float64", "throughput over expected"),
+    "rtt_median_ns": Column("Int64", "median round trip, queues included"),
+    "sent_per_rtt_max_bytes": Column(
+        "Int64", "most payload of a round, which may outlast a round trip; null for several streams"
+    ),
+    "sent_per_rtt_mean_bytes": Column("Float64", "mean payload of a round"),
+    "window_over_rtt_bps": Column("Float64", "the lesser of window and SO_SNDBUF over the median round trip"),
+    "window_over_rtt_share": Column("Float64", "throughput over window_over_rtt_bps"),
+    "fairness": Column("Float64", "Jain's index of the streams' throughputs; null for one stream"),
+    "retransmitted_bytes": Column("Int64", "payload sent again"),
+    "limit": Column("str", "the limit with the most time"),
+    "limit_share": Column("Float64", "share of time in that limit"),
+}
+"""Columns of the comparison."""
+
+_LEAST_SHARE: Final = 0.01
+"""A stream with less of the largest one's payload is no parallel transfer: iperf3's control connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """
+    What one stream moved.
+
+    At the sender this is what the sending program measures; at the receiver, what the receiving one does.
+    """
+
+    payload_bytes: int
+    """Acknowledged."""
+    start_ns: int
+    """First payload."""
+    end_ns: int
+    """Acknowledgment of the last."""
+
+
+def compare(captures: Iterable[Capture], names: Sequence[str], settings: Sequence[Settings]) -> pd.DataFrame:
+    """
+    Compare captures.
+
+    Parameters
+    ----------
+    captures
+        What was analysed. Each is done with before the next is asked for.
+    names, settings
+        Of each capture.
+
+    Returns
+    -------
+    Table as `COMPARISON`, a row a capture; where nothing was transferred, all but its name is missing.
+    """
+    rows = list(starmap(_row, zip(captures, names, settings, strict=True)))
+    return tables.frame(COMPARISON, {name: [row.get(name) for row in rows] for name in COMPARISON})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A quantity of `COMPARISON` before and after; None where unknown."""
+
+    quantity: str
+    before: Any
+    after: Any
+
+    @property
+    def ratio(self) -> float | None:
+        """After over before; None where there is none."""
+        if isinstance(self.before, str) or not self.before or self.after is None:
+            return None
+        return float(self.after / self.before)
+
+
+def difference(comparison: pd.DataFrame) -> list[Change]:
+    """Return what changed from the first row of a comparison to the last, in the order of its columns."""
+    pairs = [
+        Change(str(name), *(_plain(comparison[name].iloc[row]) for row in (0, -1)))
+        for name in comparison
+        if name != "capture"
+    ]
+    return [pair for pair in pairs if pair.before != pair.after]
+
+
+def _plain(value: Any) -> Any:
+    """Return a cell as Python's own type."""
+    if pd.isna(value):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def main_flows(capture: Capture) -> list[Flow]:
+    """Return the flow that carried most, and those parallel to it: same hosts, same direction, same time."""
+    flows = capture.flows
+    if flows.empty:
+        return []
+    most = flows.iloc[int(flows["payload_bytes"].to_numpy().argmax())]
+    parallel = flows[
+        (flows["sender"].map(_host) == _host(most["sender"]))
+        & (flows["receiver"].map(_host) == _host(most["receiver"]))
+        & (flows["start_ns"] < most["end_ns"])
+        & (flows["end_ns"] > most["start_ns"])
+        & (flows["payload_bytes"] >= _LEAST_SHARE * most["payload_bytes"])
+    ]
+    return [capture.flow(int(row.stream), str(row.sender)) for row in parallel.itertuples()]
+
+
+def transfer(events: pd.DataFrame) -> Transfer | None:
+    """Return what a flow's events moved; None where no payload was acknowledged."""
+    data = events[events["length"].fillna(0) > 0]
+    answers = events[events["sequence"].isna() & events["acknowledged"].notna()]
+    if data.empty or answers.empty:
+        return None
+    first = int(data["sequence"].min())
+    # A FIN counts as a byte to acknowledge, and is none of payload.
+    last = min(int((data["sequence"] + data["length"]).max()), int(answers["acknowledged"].max()))
+    start_ns = int(data["time_ns"].min())
+    end_ns = int(answers.loc[answers["acknowledged"] >= last, "time_ns"].min())
+    return Transfer(last - first, start_ns, end_ns) if last > first and end_ns > start_ns else None
+
+
+def together(transfers: Iterable[Transfer]) -> float | None:
+    """Return bits per second of several transfers: all they moved, over the time from the first to the last."""
+    moved = list(transfers)
+    if not moved:
+        return None
+    life_ns = max(one.end_ns for one in moved) - min(one.start_ns for one in moved)
+    return sum(one.payload_bytes for one in moved) * 8e9 / life_ns
+
+
+def fairness(rates: Sequence[float]) -> float | None:
+    """
+    Return Jain's fairness index, 1/n (one has all) to 1 (all have the same); None below two rates.
+
+    R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination for resource allocation in
+    shared computer systems", DEC TR-301, 1984.
+    """
+    shares = np.asarray(rates, dtype=np.float64)
+    if len(shares) < 2 or not shares.any():
+        return None
+    shares = shares / shares.max()
+    return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
+
+
+def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
+    flows = main_flows(capture)
+    row: dict[str, Any] = {
+        "capture": name,
+        "streams": len(flows),
+        "sndbuf_bytes": given.sndbuf and round(given.sndbuf),
+        "rcvbuf_bytes": given.rcvbuf and round(given.rcvbuf),
+        "buffer_bytes": given.rcvbuf and 2 * round(given.rcvbuf),
+    }
+    if not flows:
+        return row
+    capture.load_events([flow.stream for flow in flows])
+    transfers = [moved for flow in flows if (moved := transfer(flow.events))]
+    summary = pd.DataFrame([flow.summary for flow in flows])
+    throughput = together(transfers)
+    rate, source = _link_rate(summary, given)
+    path_ns = float(given.rtt) * 1e9 if given.rtt else _known(summary["rtt_min_ns"].min())
+    median_ns = _known(summary["rtt_median_ns"].median())
+    window = _known(summary["window_max_bytes"].sum(min_count=len(flows)))
+    allowed = _least(window, float(given.sndbuf) * len(flows) if given.sndbuf else None)
+    over_path = _over(window, path_ns)
+    expected = over_path if source == "at least" or rate is None else _least(over_path, rate)
+    over_rtt = _over(allowed, median_ns)
+    sent = [acked[acked > 0] for flow in flows if len(acked := flow.rtts["acked_bytes"])]
+    limit, share = _limit(summary)
+    return row | {
+        "sender": _host(flows[0].sender),
+        "receiver": _host(flows[0].receiver),
+        "link_rate_bps": rate,
+        "link_rate_source": source,
+        "rtt_path_ns": path_ns and round(path_ns),
+        "bdp_bytes": rate and path_ns and round(rate * path_ns / 8e9),
+        "window_max_bytes": window and round(window),
+        "expected_bps": expected,
+        "throughput_bps": throughput,
+        "accuracy": throughput and expected and throughput / expected,
+        "rtt_median_ns": median_ns and round(median_ns),
+        "sent_per_rtt_max_bytes": int(sent[0].max()) if len(flows) == 1 and len(sent[0]) else None,
+        "sent_per_rtt_mean_bytes": sum(float(acked.mean()) for acked in sent if len(acked)),
+        "window_over_rtt_bps": over_rtt,
+        "window_over_rtt_share": throughput and over_rtt and throughput / over_rtt,
+        "fairness": fairness([together([moved]) or 0.0 for moved in transfers]),
+        "retransmitted_bytes": int(summary["retransmitted_bytes"].sum()),
+        "limit": limit,
+        "limit_share": share,
+    }
+
+
+def _host(end: str) -> str:
+    return end.rpartition(":")[0]
+
+
+def _known(value: Any) -> float | None:
+    return None if pd.isna(value) else float(value)
+
+
+def _least(*values: float | None) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _over(window_bytes: float | None, rtt_ns: float | None) -> float | None:
+    return window_bytes * 8e9 / rtt_ns if window_bytes is not None and rtt_ns else None
+
+
+def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, str | None]:
+    """Return the link's rate and where it is from; flows that hardly filled the link show a lower bound only."""
+    if given.link_rate:
+        return float(given.link_rate), "given"
+    shown = _known(summary["capacity_bps"].max())
+    if shown is None:
+        return None, None
+    return shown, "measured" if summary["link_share"].max() >= 0.1 else "at least"
+
+
+def _limit(summary: pd.DataFrame) -> tuple[str, float]:
+    """Return the limit with the most of all streams' time, and its share of that."""
+    life = (summary["end_ns"] - summary["start_ns"]).to_numpy(dtype=np.float64)
+    weights = life / life.sum() if life.sum() else np.full(len(life), 1 / len(life))
+    shares = {name: float(summary[f"{name}_share"].to_numpy(dtype=np.float64) @ weights) for name in LIMITS}
+    most = max(shares, key=shares.__getitem__)
+    return most, min(1.0, shares[most])

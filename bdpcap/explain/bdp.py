@@ -1,0 +1,251 @@
+"""
+The bandwidth-delay product, and what follows from it: whatever is missing of rate, RTT, window, loss, size and time.
+
+All in bits per second, seconds and bytes; fractions, so that only what is shown is rounded. Steady state: slow
+start and the handshake are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bdpcap.explain.headers import Packet
+
+__all__ = [
+    "MSS_BYTES",
+    "STACKS",
+    "Answer",
+    "Known",
+    "Stack",
+    "bdp",
+    "buffer_for",
+    "loss_ceiling",
+    "loss_for",
+    "solve",
+    "window_ceiling",
+]
+
+MSS_BYTES: Final = 1448
+"""Payload of a full packet where none is given: MTU 1500, IPv4, TCP with timestamps."""
+
+_MATHIS: Final = Fraction(3, 2)
+"""Square of the constant of Mathis et al. for random or periodic loss, each packet acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """How a kernel makes a window of a receive buffer."""
+
+    share: Fraction
+    """Of the buffer that becomes window."""
+    doubled: bool
+    """Whether the buffer is twice what SO_RCVBUF asks for."""
+
+
+# The shares alone; rounding and reserve, which cost less than a segment or two, are left out.
+STACKS: Final = {
+    "linux-2.6-3.3": Stack(Fraction(3, 4), doubled=True),
+    "linux-3.4-6.5": Stack(Fraction(1, 2), doubled=True),
+    "linux-6.6-6.9": Stack(Fraction(1, 4), doubled=True),
+    "linux-6.12-on": Stack(Fraction(5, 8), doubled=True),
+    "freebsd": Stack(Fraction(1), doubled=False),
+}
+"""Stacks by name, with the share of the buffer that they advertise.
+
+Linux: tcp_win_from_space() with net.ipv4.tcp_adv_win_scale 2, then 1 (commit b49960a05e32); from 6.6 on a ratio of
+payload to memory (commit dfa2f0483360), which at first stayed at a quarter where SO_RCVBUF was set, and was measured
+to be 160/256 for full packets on 6.18. FreeBSD: tcp_output() advertises the free space itself.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is given; None is what is not."""
+
+    rate_bps: Fraction | None = None
+    """Of the link, headers included."""
+    rtt_s: Fraction | None = None
+    window_bytes: Fraction | None = None
+    loss: Fraction | None = None
+    """Share of the packets that are lost."""
+    size_bytes: Fraction | None = None
+    time_s: Fraction | None = None
+    mss_bytes: int = MSS_BYTES
+    packet: Packet | None = None
+    """With its headers; None: they are not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    One number that follows.
+
+    Attributes
+    ----------
+    quantity
+        Stable, for programs.
+    value, unit
+        In ``bit/s``, ``bytes``, ``s``, or 1 for a share.
+    how
+        The arithmetic, and where it is from.
+    """
+
+    quantity: str
+    value: Fraction
+    unit: str
+    how: str
+
+
+def bdp(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
+    """Return the bandwidth-delay product in bytes: the least window that keeps a path full."""
+    return rate_bps * rtt_s / 8
+
+
+def window_ceiling(window_bytes: Fraction, rtt_s: Fraction) -> Fraction:
+    """Return the most that a window allows, in bits per second (RFC 7323 section 1.1)."""
+    return window_bytes * 8 / rtt_s
+
+
+def buffer_for(window_bytes: Fraction, stack: Stack) -> int:
+    """Return the least receive buffer in bytes that can advertise a window."""
+    return math.ceil(window_bytes / stack.share)
+
+
+def loss_ceiling(mss_bytes: int, rtt_s: Fraction, loss: Fraction) -> Fraction:
+    """
+    Return the most that loss leaves to Reno's congestion control, in bits per second.
+
+    MSS / RTT x sqrt(3/2) / sqrt(loss): M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The macroscopic behavior of the
+    TCP congestion avoidance algorithm", ACM CCR 27(3), 1997. Delayed acknowledgments lower it by sqrt(2); CUBIC at
+    long round trips and BBR exceed it.
+    """
+    return Fraction(math.sqrt(_MATHIS / loss)) * mss_bytes * 8 / rtt_s
+
+
+def loss_for(mss_bytes: int, rtt_s: Fraction, rate_bps: Fraction) -> Fraction:
+    """Return the largest share of lost packets at which Reno still reaches a rate; see `loss_ceiling`."""
+    return min(Fraction(1), _MATHIS * (mss_bytes * 8 / (rtt_s * rate_bps)) ** 2)
+
+
+def solve(known: Known, stack: str | None = None) -> list[Answer]:
+    """
+    Return all that follows from what is known.
+
+    Parameters
+    ----------
+    known
+        What is given.
+    stack
+        One of `STACKS`, for the buffers; all of them where None.
+
+    Raises
+    ------
+    ValueError
+        Nothing follows.
+    """
+    chosen = STACKS if stack is None else {stack: STACKS[stack]}
+    answers = [*_headers(known), *_windows(known, chosen), *_losses(known), *_transfers(known)]
+    if not answers:
+        raise ValueError(
+            "nothing follows from that: give two or more of rate, RTT, window, loss, size and time, or headers"
+        )
+    return answers
+
+
+def _headers(known: Known) -> Iterator[Answer]:
+    if known.packet is None:
+        return
+    yield Answer(
+        "efficiency",
+        known.packet.efficiency,
+        "1",
+        f"{known.packet.payload_bytes} of {known.packet.wire_bytes} bytes on the link",
+    )
+    if known.rate_bps is not None:
+        yield Answer("payload rate", _payload_rate(known, known.rate_bps), "bit/s", "rate x efficiency")
+
+
+def _windows(known: Known, stacks: dict[str, Stack]) -> Iterator[Answer]:
+    rate, rtt, window = known.rate_bps, known.rtt_s, known.window_bytes
+    if rate is not None and rtt is not None:
+        product = bdp(rate, rtt)
+        yield Answer("BDP", product, "bytes", "rate x RTT")
+        for name, stack in stacks.items():
+            buffer = buffer_for(product, stack)
+            asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.doubled else ""
+            how = f"BDP x {1 / stack.share}{asked}"
+            yield Answer(f"buffer, {name}", Fraction(buffer), "bytes", how)
+    if window is not None and rtt is not None:
+        yield Answer("window / RTT", window_ceiling(window, rtt), "bit/s", "the most the window allows")
+    if window is not None and rate is not None:
+        payload_rate, name = _payload_rate(known, rate), _rate_name(known)
+        yield Answer("longest RTT", window * 8 / payload_rate, "s", f"window / {name}")
+        if rtt is not None:
+            filled = min(Fraction(1), window_ceiling(window, rtt) / payload_rate)
+            yield Answer("share of the link", filled, "1", f"window / ({name} x RTT), at most 1")
+
+
+def _losses(known: Known) -> Iterator[Answer]:
+    mss, loss = known.mss_bytes, known.loss
+    formula = f"Mathis et al. 1997, MSS {mss}: rate = MSS / RTT x sqrt(3/2 / loss)"
+    if loss is None:
+        if known.rate_bps is not None and known.rtt_s is not None:
+            reached = _payload_rate(known, known.rate_bps)
+            yield Answer("largest loss", loss_for(mss, known.rtt_s, reached), "1", formula)
+    elif known.rtt_s is not None:
+        yield Answer("loss ceiling", loss_ceiling(mss, known.rtt_s, loss), "bit/s", formula)
+    elif known.rate_bps is not None:
+        one_second = loss_ceiling(mss, Fraction(1), loss)
+        longest = one_second / _payload_rate(known, known.rate_bps)
+        yield Answer("longest RTT for the loss", longest, "s", formula)
+
+
+def _transfers(known: Known) -> Iterator[Answer]:
+    size, time = known.size_bytes, known.time_s
+    ceilings = _ceilings(known)
+    if ceilings:
+        name, most = min(ceilings.items(), key=lambda item: item[1])
+        if len(ceilings) > 1:
+            yield Answer("throughput", most, "bit/s", f"{name}, the lowest ceiling")
+        if size is not None:
+            yield Answer(
+                "time", size * 8 / most, "s", f"size / ({name})" if "/" in name else f"size / {name}"
+            )
+        elif time is not None:
+            yield Answer("size", most * time / 8, "bytes", f"{name} x time")
+    if size is None or time is None:
+        return
+    goodput = size * 8 / time
+    needed = goodput if known.packet is None else goodput / known.packet.efficiency
+    counted = "" if known.packet is None else " / efficiency"
+    yield Answer("rate needed", needed, "bit/s", f"size / time{counted}")
+    if known.rtt_s is not None:
+        yield Answer("window needed", bdp(goodput, known.rtt_s), "bytes", "size / time x RTT")
+    if known.rate_bps is not None:
+        yield Answer("link used", needed / known.rate_bps, "1", "rate needed / rate")
+
+
+def _ceilings(known: Known) -> dict[str, Fraction]:
+    """Return what bounds the payload's rate, by name."""
+    ceilings = {}
+    if known.rate_bps is not None:
+        ceilings[_rate_name(known)] = _payload_rate(known, known.rate_bps)
+    if known.rtt_s is not None and known.window_bytes is not None:
+        ceilings["window / RTT"] = window_ceiling(known.window_bytes, known.rtt_s)
+    if known.rtt_s is not None and known.loss is not None:
+        ceilings["loss ceiling"] = loss_ceiling(known.mss_bytes, known.rtt_s, known.loss)
+    return ceilings
+
+
+def _payload_rate(known: Known, rate_bps: Fraction) -> Fraction:
+    return rate_bps if known.packet is None else rate_bps * known.packet.efficiency
+
+
+def _rate_name(known: Known) -> str:
+    return "rate" if known.packet is None else "payload rate"

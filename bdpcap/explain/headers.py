@@ -1,0 +1,88 @@
+"""What headers leave of a link: payload as a share of all the bytes that a packet keeps the link busy for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+__all__ = ["INSIDE_MTU", "OUTSIDE_MTU", "Packet", "packet"]
+
+OUTSIDE_MTU: Final = {
+    "ethernet": 38,
+    "vlan": 4,
+    "mpls": 4,
+}
+"""Bytes outside the MTU.
+
+Ethernet: preamble and start delimiter 8, header 14, check sequence 4, gap 12 (IEEE 802.3 clauses 3.1.1, 4.4.2);
+VLAN tag 4 (IEEE 802.1Q clause 9); MPLS label 4 (RFC 3032 section 2.1).
+"""
+
+INSIDE_MTU: Final = {
+    "pppoe": 8,
+    "ipv4": 20,
+    "ipv6": 40,
+    "tcp": 20,
+    "timestamps": 12,
+    "udp": 8,
+    "gre": 4,
+    "vxlan": 8,
+}
+"""Bytes inside the MTU, without options.
+
+RFC 2516 section 4 with the PPP protocol field, RFC 791, RFC 8200, RFC 9293, RFC 7323 section 3.2 padded to words,
+RFC 768, RFC 2784, RFC 7348.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A full packet of a stack of headers."""
+
+    payload_bytes: int
+    wire_bytes: int
+    """All that keeps the link busy, gap between frames included."""
+
+    @property
+    def efficiency(self) -> Fraction:
+        """Payload over all bytes, 0 to 1."""
+        return Fraction(self.payload_bytes, self.wire_bytes)
+
+
+def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) -> Packet:
+    """
+    Return a full packet.
+
+    Parameters
+    ----------
+    stack
+        Names of `OUTSIDE_MTU` and `INSIDE_MTU`, or numbers of bytes inside the MTU, with commas between; a name may
+        come more than once.
+    mtu_bytes
+        What the link carries as one packet, IP header included.
+    payload_bytes
+        Where packets are not filled: how much they carry.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown, or the packet does not fit the MTU.
+    """
+    outside = inside = 0
+    for name in (part.strip().lower() for part in stack.split(",")):
+        if name in OUTSIDE_MTU:
+            outside += OUTSIDE_MTU[name]
+        elif name in INSIDE_MTU:
+            inside += INSIDE_MTU[name]
+        elif name.isascii() and name.isdigit() and len(name) < 6:
+            inside += int(name)
+        else:
+            known = ", ".join([*OUTSIDE_MTU, *INSIDE_MTU])
+            raise ValueError(f"no header {name!r}: there are {known}, or a number of bytes")
+    payload = mtu_bytes - inside if payload_bytes is None else payload_bytes
+    if payload < 1 or payload + inside > mtu_bytes:
+        raise ValueError(
+            f"{inside} bytes of headers and {max(payload, 1)} of payload exceed the MTU, {mtu_bytes}"
+        )
+    return Packet(payload, payload + inside + outside)

@@ -1,0 +1,119 @@
+"""What no capture can tell of a transfer: the buffers asked for, the link's rate, the path's RTT.
+
+Read from ``bdpcap.yaml`` or ``bdpcap.csv`` beside the captures, whose values are typed as on the command line::
+
+    before.pcap:                capture,rcvbuf,link_rate
+      rcvbuf: 50000             before.pcap,50000,25Mbit/s
+      link_rate: 25Mbit/s       after.pcap,64KiB,25Mbit/s
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from bdpcap import quantities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
+    from pathlib import Path
+
+__all__ = ["READERS", "Settings", "beside", "read"]
+
+READERS: Final[dict[str, Callable[[str], Fraction]]] = {
+    "link_rate": quantities.rate,
+    "rtt": quantities.duration,
+    "sndbuf": quantities.size,
+    "rcvbuf": quantities.size,
+}
+"""How each setting is read."""
+
+_NAMES: Final = ("bdpcap.yaml", "bdpcap.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is known of a transfer from outside; None is what is not."""
+
+    link_rate: Fraction | None = None
+    """Bits per second."""
+    rtt: Fraction | None = None
+    """Of the path without a queue, in seconds."""
+    sndbuf: Fraction | None = None
+    """SO_SNDBUF as asked for, in bytes."""
+    rcvbuf: Fraction | None = None
+    """SO_RCVBUF as asked for (iperf -w), in bytes."""
+
+    def updated(self, others: Mapping[str, Fraction | None]) -> Settings:
+        """Return these settings with others in their place, where those are known."""
+        known: dict[str, Any] = {name: value for name, value in others.items() if value is not None}
+        return replace(self, **known)
+
+
+def beside(capture: Path) -> Path | None:
+    """Return the file of settings in a capture's folder, if there is one."""
+    return next((path for name in _NAMES if (path := capture.parent / name).is_file()), None)
+
+
+def read(path: Path) -> dict[str, Settings]:
+    """
+    Read a file of settings.
+
+    Returns
+    -------
+    Settings by name of the capture's file.
+
+    Raises
+    ------
+    ValueError
+        It cannot be understood; the message says what in which file.
+    ModuleNotFoundError
+        It is YAML, and the extra that reads YAML is not installed.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        try:
+            text = file.read()
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} is not text") from None
+    rows = _csv(text, path) if path.suffix.lower() == ".csv" else _yaml(text, path)
+    return {name: _settings(values, f"{path}: {name}") for name, values in rows.items()}
+
+
+def _csv(text: str, path: Path) -> dict[str, dict[str, Any]]:
+    rows = csv.DictReader(text.splitlines(), restkey="too many cells")
+    if "capture" not in (rows.fieldnames or ()):
+        raise ValueError(f"{path} has no column 'capture' in its first line")
+    try:
+        return {row.pop("capture"): row for row in rows}
+    except csv.Error as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _yaml(text: str, path: Path) -> dict[str, dict[str, Any]]:
+    import yaml  # noqa: PLC0415  an extra
+
+    try:
+        # BaseLoader makes nothing but strings, lists and mappings, so that "25Mbit/s" and 50000 are read alike.
+        document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply") from None
+    if not isinstance(document, dict) or not all(isinstance(values, dict) for values in document.values()):
+        raise ValueError(f"{path} must map names of captures to their settings")
+    return {str(name): values for name, values in document.items()}
+
+
+def _settings(values: dict[str, Any], where: str) -> Settings:
+    unknown = [name for name in values if name not in READERS]
+    if unknown:
+        raise ValueError(f"{where}: no setting {unknown[0]!r}; there are {', '.join(READERS)}")
+    known = {name: value for name, value in values.items() if value}
+    if not all(isinstance(value, str) for value in known.values()):
+        raise ValueError(f"{where}: a setting is one value")
+    try:
+        return Settings(**{name: READERS[name](value) for name, value in known.items()})
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
