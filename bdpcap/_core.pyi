@@ -1,6 +1,6 @@
 """The counting half of bdpcap, in Rust. Nothing here judges; see `bdpcap.analysis` for the way in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, TypeAlias, final
 
 import numpy as np
@@ -15,6 +15,7 @@ __all__ = [
     "OPTIMISED",
     "Analysis",
     "CaptureError",
+    "Excerpt",
     "FilterError",
     "__version__",
     "filter_matches",
@@ -90,6 +91,45 @@ class Analysis:
         """What was counted on the way."""
     def captures(self) -> list[dict[str, Any]]:
         """What each capture read to its end says about itself."""
+
+@final
+class Excerpt:
+    """Chosen frames of captures as a pcap file in nanoseconds.
+
+    Parameters
+    ----------
+    sources
+        Paths, as those of an `Analysis`.
+    wanted
+        Frames, ascending: number over all sources, and the time to write in nanoseconds since the epoch.
+    headers_only
+        Leave out what follows the TCP header.
+    rename
+        Gives an address (4 bytes: IPv4, 6: MAC, 16: IPv6) another of its length. With it all addresses are
+        replaced, options that may hold one are blanked, and checksums stay as valid as they were.
+
+    Raises
+    ------
+    CaptureError
+        A source cannot be read at all.
+    """
+
+    def __new__(
+        cls,
+        sources: Sequence[str],
+        wanted: Sequence[tuple[int, int]],
+        *,
+        headers_only: bool = False,
+        rename: Callable[[bytes], bytes] | None = None,
+    ) -> Excerpt: ...
+    def take(self, frames: int) -> tuple[bytes, bool]:
+        """Read up to `frames` frames: the next bytes of the pcap file, and whether there may be more.
+
+        Raises
+        ------
+        CaptureError
+            A source cannot be read, or a pcap file cannot hold a frame: a second link type, a time after 2106.
+        """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """Run a compiled filter over one frame.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from bdpcap.scale import InferredScale, infer
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+
+    from bdpcap.anonymize import Pseudonyms
 
 __all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
 
@@ -54,6 +57,15 @@ class Damage:
 
     def __str__(self) -> str:
         return f"{self.file}: frame {self.frame}, byte {self.offset}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What tells a file from any other. What came from a pipe has only a name."""
+
+    name: str
+    size_bytes: int | None
+    sha256: str | None
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,7 @@ def analyze(
     *,
     filter: str | None = None,  # noqa: A002 - the word users look for
     progress: Callable[[Progress], None] | None = None,
+    pseudonyms: Pseudonyms | None = None,
 ) -> Capture:
     """Read a capture and judge every round trip in it.
 
@@ -112,6 +125,8 @@ def analyze(
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
     progress
         Called now and then while reading.
+    pseudonyms
+        Other names for the addresses, files and comments of the capture; its own appear nowhere.
 
     Raises
     ------
@@ -130,12 +145,13 @@ def analyze(
         rounds.append(core.take_rounds())
         if not again:
             events.append(core.take_events())
-    scales = infer(core.directions()) if again else []
+    scales = infer(_named(core.directions(), pseudonyms)) if again else []
     if scales:
         # Windows are weighed as packets come: with another scale, all of them anew.
         core = _open(sources, filter, events=False, scales=scales)
         rounds = [core.take_rounds() for _ in _steps(core, sources, progress)]
-    return Capture(core, _joined(rounds), sources, filter, None if again else _joined(events), scales=scales)
+    kept = None if again else _joined(events)
+    return Capture(core, _joined(rounds), sources, filter, kept, scales=scales, pseudonyms=pseudonyms)
 
 
 def stream_events(
@@ -144,6 +160,7 @@ def stream_events(
     filter: str | None = None,  # noqa: A002 - the word users look for
     streams: Sequence[int] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    pseudonyms: Pseudonyms | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read a capture and hand out its events in pieces, in memory that does not grow with it.
 
@@ -166,11 +183,11 @@ def stream_events(
         core.take_rounds()
         columns = core.take_events()
         if len(columns["stream"]):
-            piece = _events(columns, core.directions())
+            piece = _events(columns, _named(core.directions(), pseudonyms))
             piece.attrs["first_ns"] = core.counts()["first_ns"]
             yield piece
     for damage in core.damages():
-        raise _core.CaptureError(str(Damage(*damage)))
+        raise _core.CaptureError(str(_damage(damage, pseudonyms)))
 
 
 def _sources(source: Source) -> list[str | BinaryIO]:
@@ -237,16 +254,20 @@ class Capture:
         events: dict[str, np.ndarray] | None,
         *,
         scales: list[InferredScale],
+        pseudonyms: Pseudonyms | None,
     ) -> None:
         self._sources = sources
         self._filter = expression
-        self._directions = core.directions()
+        self.pseudonyms: Final = pseudonyms
+        """The names that stand for the capture's own; None where these are used."""
+        self._directions = _named(core.directions(), pseudonyms)
         self._kept = events
         self._by_stream: dict[int, pd.DataFrame] = {}
-        damages = [Damage(*damage) for damage in core.damages()]
+        damages = [_damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
         """Where the capture broke; the first place, if several files did."""
-        self.info: Final = _info(core, self._directions)
+        info = _info(core, self._directions)
+        self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
         self._judgement = limits.Judgement(rounds, self._directions)
@@ -318,6 +339,55 @@ class Capture:
         row = 2 * flow.stream
         return vantage.sentence(self._directions, row + (self._directions["sender"][row] != flow.sender))
 
+    def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
+        """Write the packets of a stream as a pcap file in nanoseconds, whose analysis is that of the stream here.
+
+        With pseudonyms, addresses are renamed in the packets as they are in the tables, and the payload is left
+        out whatever `headers_only` says; IP and TCP checksums stay as valid as they were.
+
+        Parameters
+        ----------
+        stream
+            Its number here; in the excerpt it is stream 0.
+        file
+            Open for writing.
+        headers_only
+            Leave out what follows the TCP header.
+
+        Returns
+        -------
+        int
+            The number of packets written.
+
+        Raises
+        ------
+        KeyError
+            There is no such stream.
+        CaptureError
+            The capture came from a pipe, or the stream from two kinds of link, which a pcap file cannot hold.
+        """
+        if not 0 <= stream < self.info.streams:
+            raise KeyError(f"no stream {stream}")
+        if self._kept is not None:
+            raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
+        packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
+        core = _core.Excerpt(
+            cast("list[str]", self._sources),
+            list(packets.itertuples(index=False, name=None)),
+            headers_only=headers_only or self.pseudonyms is not None,
+            rename=self.pseudonyms.packed if self.pseudonyms else None,
+        )
+        more = True
+        while more:
+            piece, more = core.take(STEP)
+            file.write(piece)
+        return len(packets)
+
+    def fingerprints(self) -> list[Fingerprint]:
+        """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""
+        name = self.pseudonyms.file if self.pseudonyms else str
+        return [_fingerprint(source, name) for source in self._sources]
+
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report, one self-contained HTML file."""
         from bdpcap.report import write_html  # noqa: PLC0415 - plots are only loaded where they are drawn
@@ -367,6 +437,24 @@ class Flow:
         from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
 
         return figure(self, kind)
+
+
+def _fingerprint(source: str | BinaryIO, name: Callable[[str], str]) -> Fingerprint:
+    if not isinstance(source, str):
+        return Fingerprint(name(str(getattr(source, "name", "<stream>"))), None, None)
+    if not Path(source).is_file():
+        return Fingerprint(name(source), None, None)
+    with Path(source).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return Fingerprint(name(source), file.tell(), digest.hexdigest())
+
+
+def _named(directions: dict[str, Any], pseudonyms: Pseudonyms | None) -> dict[str, Any]:
+    return pseudonyms.directions(directions) if pseudonyms else directions
+
+
+def _damage(damage: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) -> Damage:
+    return pseudonyms.damage(Damage(*damage)) if pseudonyms else Damage(*damage)
 
 
 def _info(core: _core.Analysis, directions: dict[str, Any]) -> CaptureInfo:

@@ -22,8 +22,11 @@ COLUMNS: Final = 80
 _JOINT: Final = "\N{NO-BREAK SPACE}"
 
 
-def text(capture: Capture) -> str:
-    """Return verdict, evidence, caveats and how to see it oneself, in lines of at most 80 columns."""
+def text(capture: Capture, *, ascii_only: bool = False) -> str:
+    """Return verdict, evidence, caveats and how to see it oneself, in lines of at most 80 columns.
+
+    With `ascii_only` what else the capture's own words contain is spelt out.
+    """
     flows = verdict.that_matter(capture)
     names = ", ".join(Path(file).name for file in capture.info.files)
     parts = [
@@ -44,7 +47,15 @@ def text(capture: Capture) -> str:
     parts += ["", "CAVEATS", *(line for caveat in said or ["None found."] for line in _wrap(caveat, "  - "))]
     if flows:
         parts += ["", "TO SEE IT IN WIRESHARK", *(line for flow in flows for line in _reproduce(flow))]
+    if ascii_only:
+        parts = [line for part in parts for line in _ascii(part)]
     return "\n".join(parts) + "\n"
+
+
+def _ascii(line: str) -> list[str]:
+    spelt = line.encode("ascii", "backslashreplace").decode()
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(spelt, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _verdict(flow: Flow) -> list[str]:

@@ -18,7 +18,7 @@ pub enum Source {
 }
 
 impl Source {
-    fn open(self) -> Result<Reader, Stop> {
+    pub(crate) fn open(self) -> Result<Reader, Stop> {
         let (input, name): (Box<dyn Read + Send>, String) = match self {
             Self::Path(path) => {
                 let file = File::open(&path).map_err(|error| {
@@ -275,7 +275,7 @@ impl Pipeline {
 }
 
 /// Paths by the time of their first frame, so that a rotated capture may be named in any order; streams stay put.
-fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
+pub(crate) fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
     if sources.len() < 2
         || sources
             .iter()

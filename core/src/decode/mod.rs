@@ -6,6 +6,7 @@
 
 mod cursor;
 mod ethernet;
+mod headers;
 mod ip;
 mod ipv4;
 mod ipv6;
@@ -16,11 +17,12 @@ mod ppp;
 mod segment;
 mod tcp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tunnel;
 mod undecoded;
 mod wifi;
 
+pub use headers::{Header, Kind, headers};
 pub use link::{LINK_TYPES, link_type_name};
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};
 pub use undecoded::Undecoded;
@@ -67,10 +69,22 @@ enum Next {
 /// # Errors
 /// The reason why no TCP segment was found, for counting.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
+    walk(link_type, data, wire_len, |_, _| ())
+}
+
+/// Walks the headers; `visit` sees each one and the cursor at its first byte.
+#[inline(always)]
+fn walk(
+    link_type: u32,
+    data: &[u8],
+    wire_len: u32,
+    mut visit: impl FnMut(&Next, &Cursor<'_>),
+) -> Result<Segment, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
     let mut path = Path::default();
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
     for _ in 0..HEADERS_MAX {
+        visit(&next, &at);
         next = match next {
             Next::Null => link::null(&mut at)?,
             Next::Cooked => link::cooked(&mut at)?,

@@ -1,6 +1,6 @@
 //! Whole frames: packets that etherparse wrote, behind every link type and in every tunnel.
 
-mod packets;
+pub(crate) mod packets;
 
 use std::net::{IpAddr, Ipv4Addr};
 
