@@ -317,11 +317,10 @@ def test_thinning_keeps_every_columns_extremes(y, columns, random):
             assert (left.min(), left.max()) == (inside.min(), inside.max())
 
 
-def test_a_thinned_figure_says_so(flow, monkeypatch):
+def test_a_thinned_figure_says_so(flow):
     whole = plots.window_figure(flow)
     assert "points drawn" not in whole.layout.xaxis.title.text
-    monkeypatch.setattr(decimate.keep, "__defaults__", (5,))
-    thin = plots.window_figure(flow)
+    thin = plots.window_figure(flow, 5)
     assert "points drawn" in thin.layout.xaxis.title.text
     assert max(thin.data[0].y) == max(whole.data[0].y)
 

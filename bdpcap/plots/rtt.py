@@ -82,6 +82,7 @@ def rtt_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
         hover=hover + ("<br>%{customdata[1]:.3s}s of it queueing" if np.isfinite(least) else ""),
         mode="lines",
         line={"color": palette.QUEUE, "width": 1.6},
-        **({"fill": "tonexty", "fillcolor": palette.QUEUE_FILL} if np.isfinite(least) else {}),
+        fill="tonexty" if np.isfinite(least) else None,
+        fillcolor=palette.QUEUE_FILL,
     )
     return canvas.finish()

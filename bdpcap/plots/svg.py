@@ -12,6 +12,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from bdpcap.plots.scale import Scale
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
@@ -20,6 +22,7 @@ WIDTH: Final = 1000
 HEIGHT: Final = 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 10, 46, 36
 _PREFIXES: Final = {-3: "n", -2: "\N{MICRO SIGN}", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}
+_LOOK: Final = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="currentColor"'
 _LETTER: Final = 6.1
 """Width of a letter of the legend, about."""
 
@@ -41,15 +44,14 @@ def svg(figure: go.Figure, label: str) -> str:
     """
     layout = figure.layout
     low, high = layout.xaxis.range
-    across = _Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
+    across = Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
     beyond = layout.yaxis.range or (0.0, max(1.0, *(np.nanmax(trace.y) for trace in figure.data)) * 1.04)
     room = HEIGHT - _TOP - _BOTTOM
     part = layout.yaxis.domain or (0, 1)
-    up = _Scale(beyond[0], beyond[1], room, room * (1 - part[1]))
-    strip = _Scale(-1, 1, room * 0.07, 0)
+    up = Scale(beyond[0], beyond[1], room, room * (1 - part[1]))
+    strip = Scale(-1, 1, room * 0.07, 0)
     parts = [
-        f'<svg class="still" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label={quoteattr(label)} '
-        'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="currentColor">',
+        f'<svg class="still" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
         f'<text y="13" x="{_LEFT}" font-size="14">{escape(layout.title.text)}</text>',
         *_legend(figure),
         *_axes(layout, across, up),
@@ -63,28 +65,7 @@ def svg(figure: go.Figure, label: str) -> str:
     return "".join(parts)
 
 
-class _Scale:
-    """From values to pixels."""
-
-    def __init__(self, low: float, high: float, start: float, to: float) -> None:
-        self.low, self.high, self.start, self.to = float(low), float(high), start, to
-
-    def __call__(self, values: Any) -> NDArray[np.float64]:
-        part = (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
-        return np.round(self.start + part * (self.to - self.start), 1)
-
-    def ticks(self, most: int) -> list[float]:
-        """Return at most so many round values in its range."""
-        least = (self.high - self.low) / most
-        magnitude = 10.0 ** math.floor(math.log10(least))
-        step = next(
-            magnitude * factor for factor in (1, 2, 5, 10) if magnitude * factor >= least * (1 - 1e-9)
-        )
-        first = math.ceil(self.low / step - 1e-9)
-        return [number * step for number in range(first, math.floor(self.high / step + 1e-9) + 1)]
-
-
-def _axes(layout: go.Layout, across: _Scale, up: _Scale) -> list[str]:
+def _axes(layout: go.Layout, across: Scale, up: Scale) -> list[str]:
     grid, labels = [], []
     bottom = HEIGHT - _BOTTOM
     for value in up.ticks(5):
@@ -100,12 +81,12 @@ def _axes(layout: go.Layout, across: _Scale, up: _Scale) -> list[str]:
     note = lines[2].partition(">")[2].removesuffix("</span>")
     title = f"{lines[0]}{f'; {note}' if note else ''}"
     middle = (_TOP + bottom) / 2
+    named = f'<text transform="translate(14 {middle:g}) rotate(-90)" text-anchor="middle">'
     return [
         f'<path d="{"".join(grid)}" stroke="{layout.xaxis.gridcolor}"/>',
         *labels,
         f'<text x="{_LEFT + across.to / 2:g}" y="{HEIGHT - 6}" text-anchor="middle">{escape(title)}</text>',
-        f'<text transform="translate(14 {middle:g}) rotate(-90)" text-anchor="middle">'
-        f"{escape(layout.yaxis.title.text)}</text>",
+        f"{named}{escape(layout.yaxis.title.text)}</text>",
     ]
 
 
@@ -128,7 +109,7 @@ def _legend(figure: go.Figure) -> list[str]:
     return parts
 
 
-def _trace(trace: Any, across: _Scale, up: _Scale, before: Any) -> list[str]:
+def _trace(trace: Any, across: Scale, up: Scale, before: Any) -> list[str]:
     x = across(np.array([math.nan if value is None else value for value in trace.x], dtype=np.float64))
     y = up(np.array([math.nan if value is None else value for value in trace.y], dtype=np.float64))
     if trace.mode == "markers":
