@@ -102,9 +102,6 @@ def _crowd(flows: pd.DataFrame, start: int, end: int) -> Crowd:
 
 def _stairs(x: np.ndarray, y: np.ndarray, first: str) -> str:
     """Return a path that holds each of n values between two of n + 1 places."""
-    path = [f"{first}{x[0]:g} {y[0]:.1f}"]
-    for index in range(1, len(y)):
-        if y[index] != y[index - 1]:
-            path.append(f"H{x[index]:g}V{y[index]:.1f}")
-    path.append(f"H{x[-1]:g}")
-    return "".join(path)
+    steps = (np.flatnonzero(np.diff(y)) + 1).tolist()
+    path = "".join(f"H{x[index]:g}V{y[index]:.1f}" for index in steps)
+    return f"{first}{x[0]:g} {y[0]:.1f}{path}H{x[-1]:g}"

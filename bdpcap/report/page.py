@@ -88,12 +88,7 @@ def html(capture: Capture) -> str:
     )
     flows = verdict.that_matter(capture)
     table = verdict.ranked(capture)
-    known = {(flow.stream, flow.sender) for flow in flows}
-    brief = [
-        capture.flow(int(row.stream), str(row.sender))
-        for row in table.head(len(flows) + BRIEF_FLOWS).itertuples()
-        if (row.stream, row.sender) not in known
-    ]
+    brief = verdict.listed(capture, table.iloc[len(flows) : len(flows) + BRIEF_FLOWS])
     scripts = [_asset("plotly-basic.min.js"), _asset("page.js")] if flows else []
     return environment.get_template("page.html.j2").render(
         version=bdpcap.__version__,

@@ -43,15 +43,17 @@ LOSING: Final = ("rwnd", "cwnd", "sndbuf")
 """Limits that a setting or a cleaner path would lift: time under them is lost."""
 
 
-def lost_ns(flows: Any) -> Any:
-    """Return the time that each flow lost to a window, a buffer or congestion control, of a table or of a row."""
-    return sum(flows[f"{limit}_share"] for limit in LOSING) * (flows["end_ns"] - flows["start_ns"])
+def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
+    """Return the time that each flow lost to a window, a buffer or congestion control."""
+    parts: pd.Series[float] = flows[[f"{limit}_share" for limit in LOSING]].sum(axis=1)
+    return parts * (flows["end_ns"] - flows["start_ns"])
 
 
 def weights(flows: pd.DataFrame) -> pd.Series[float]:
     """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
-    lost = lost_ns(flows)
-    return flows["payload_bytes"] / max(flows["payload_bytes"].sum(), 1) + lost / max(lost.sum(), 1)
+    lost, carried = lost_ns(flows), flows["payload_bytes"].astype("float64")
+    total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
+    return total
 
 
 def ranked(capture: Capture) -> pd.DataFrame:
@@ -66,7 +68,15 @@ def that_matter(capture: Capture) -> list[Flow]:
     weight = weights(capture.flows)
     flows = flows[weight[flows.index] * 100 >= weight.max()]
     capture.load_events(flows["stream"].tolist())
-    return [capture.flow(int(row.stream), str(row.sender)) for row in flows.itertuples()]
+    return listed(capture, flows)
+
+
+def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
+    """Return the flows of a table's rows."""
+    return [
+        capture.flow(stream, sender)
+        for stream, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True)
+    ]
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
