@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-import os
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from importlib import resources
 from itertools import pairwise
@@ -154,27 +151,6 @@ def test_a_capture_without_flows_has_a_report_too(tmp_path):
     html = report.write_html(bdpcap.analyze(empty), tmp_path / "r.html").read_text(encoding="utf-8")
     assert "nothing to judge" in html
     assert not Elements(html).of("script")
-
-
-def browser():
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    if found is None and "CI" not in os.environ:
-        pytest.skip("no Chromium here")
-    assert found, "Chromium is needed in CI"
-    return found
-
-
-def test_a_browser_draws_every_figure_and_has_nothing_to_complain_of(page, tmp_path):
-    done = subprocess.run(
-        [
-            browser(), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path}", "--virtual-time-budget=60000", "--dump-dom", page.as_uri(),
-        ],
-        capture_output=True, check=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []
-    assert f'data-drawn="{len(plots.FIGURES)}"' in done.stdout
-    assert len(re.findall('<path class="js-line"', done.stdout)) >= 2 * len(plots.FIGURES)
 
 
 # text and JSON

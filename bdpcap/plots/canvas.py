@@ -98,6 +98,7 @@ class Canvas:
                 "margin": {"l": 92, "r": 12, "t": 64, "b": 56},
                 "modebar": {"bgcolor": "rgba(0,0,0,0)"},
                 "hovermode": "closest",
+                "hoverdistance": 60,
                 "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
                 "xaxis": {
                     **axis,
