@@ -107,7 +107,7 @@ class Canvas:
                 },
                 "yaxis": {
                     **axis,
-                    "title": {"text": y_title},
+                    "title": {"text": y_title, "standoff": 12},
                     "rangemode": "tozero",
                     "tickformat": "~s",
                     "ticksuffix": y_unit,
@@ -192,7 +192,8 @@ class Canvas:
         known = np.flatnonzero(~np.isnan(low + high))
         if not len(known):
             return
-        lows, highs = (keep(x[known], ends[known], self.columns) for ends in (low, high))
+        columns = self.columns // 3  # a bar takes three points
+        lows, highs = (keep(x[known], ends[known], columns) for ends in (low, high))
         chosen = known[np.union1d(lows, highs)]
         self.points += len(known)
         self.drawn += len(chosen)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BRIEF_FLOWS: Final = 40
 """Most flows that follow the detailed ones, each folded into a line."""
 
-TABLE_ROWS: Final = (30, 2000)
+TABLE_ROWS: Final = (30, 1000)
 """Most flows in the page's table: at first sight, and in all."""
 
 ROUNDS: Final = (300, 100)
