@@ -81,7 +81,7 @@ def rtt_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
         custom=np.column_stack((frame, queue)),
         hover=hover + ("<br>%{customdata[1]:.3s}s of it queueing" if np.isfinite(least) else ""),
         mode="lines",
-        line={"color": palette.QUEUE, "width": 1.6},
+        line={"color": palette.QUEUE, "width": 1.6, "shape": "hv"},
         fill="tonexty" if np.isfinite(least) else None,
         fillcolor=palette.QUEUE_FILL,
     )

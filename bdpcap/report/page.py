@@ -102,7 +102,7 @@ def html(capture: Capture) -> str:
         table=table.assign(lost_ns=verdict.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],
         total=len(table),
-        overview=overview(capture, table) if len(table) > 1 else None,
+        overview=overview(capture, table) if table["stream"].nunique() > 1 else None,
         limits=palette.LIMIT_NAMES,
         held={limit for flow in flows for limit, _ in verdict.shares(flow.summary)},
         colours=palette.LIMIT_COLOURS,
