@@ -404,7 +404,10 @@ TRANSFER = """
             TRANSFER.replace("1:1461(1460)", "1:4381(4380)").replace("ack 1461", "ack 4381"),
             "larger than the MSS",
         ),
-        ("\n".join(line for line in TRANSFER.splitlines() if "<" not in line[:12]), "Without a single acknowledgment: 1 flow."),
+        (
+            "\n".join(line for line in TRANSFER.splitlines() if "<" not in line[:12]),
+            "Without a single acknowledgment: 1 flow.",
+        ),
         ("\n".join(TRANSFER.splitlines()[4:]), "Handshake not captured: 1 flow."),
     ],
 )
