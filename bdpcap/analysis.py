@@ -305,6 +305,11 @@ class Capture:
         return Flow(self, rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())])
 
     @property
+    def directions(self) -> dict[str, Any]:
+        """The core's columns about both directions of every stream, two rows each, the client's first."""
+        return self._directions
+
+    @property
     def events(self) -> pd.DataFrame:
         """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
         if self._kept is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from bdpcap import units
 
 if TYPE_CHECKING:
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
 
     from bdpcap.analysis import Capture, CaptureInfo
 
-
 SCALES: Final = 5
 """Most inferred window scales to name one by one."""
+
+_DOUBTFUL: Final = ("carried", "largest_bytes", "mss_bytes", "handshake")
 
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
@@ -56,6 +59,10 @@ def caveats(capture: Capture) -> list[str]:
     info, flows = capture.info, capture.flows
     scales = [str(scale) for scale in capture.scales]
     scaleless = int((flows["window_scale_source"] == "unknown").sum())
+    sides = {name: np.asarray(capture.directions[name]) for name in _DOUBTFUL}
+    carried = sides["carried"] > 0
+    offloaded = int((carried & (sides["largest_bytes"] > sides["mss_bytes"])).sum())
+    headless = int((carried & (sides["handshake"] == 0)).sum())
     placeless = int((flows["vantage"] == "unknown").sum())
     findings = [
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
@@ -98,7 +105,12 @@ def caveats(capture: Capture) -> list[str]:
                 "shared by its subflows."
             ),
         ),
-        (scaleless, f"Window scale unknown, handshake not captured: {_number(scaleless, 'flow')}."),
+        (headless, f"Handshake not captured: {_number(headless, 'flow')}."),
+        (scaleless, f"Window scale unknown, windows in bytes missing: {_number(scaleless, 'flow')}."),
+        (
+            offloaded,
+            f"Segments larger than the MSS, timed by the burst (offload at the tap): {_number(offloaded, 'flow')}.",
+        ),
         (placeless, f"Could not tell where it was captured: {_number(placeless, 'flow')}."),
         (
             info.cut_by_snaplen,

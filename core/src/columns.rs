@@ -57,7 +57,7 @@ pub fn events(rows: &[Event]) -> Columns {
         U64 { frame }
         I64 {
             time_ns, sequence, length, acknowledged, window_bytes, in_flight_bytes, pipe_bytes, rtt_ns,
-            advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
+            sack_start, sack_end, advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
         }
     );
     columns.push(("kind", Column::U8(kinds)));

@@ -279,6 +279,7 @@ impl Connection {
                 acknowledged: NULL,
                 window_bytes: NULL,
                 rtt_ns: NULL,
+                sack: (NULL, NULL),
             };
             emit(effect, from, self);
         }
@@ -343,6 +344,8 @@ impl Connection {
                 NULL
             },
             rtt_ns: effect.rtt_ns,
+            sack_start: effect.sack.0,
+            sack_end: effect.sack.1,
             advertised_bytes: advertised.unwrap_or(NULL),
             own_acknowledgment: if acks {
                 self.halves[1 - from]

@@ -35,6 +35,8 @@ pub struct Effect {
     pub window_bytes: i64,
     /// RTT measured.
     pub rtt_ns: i64,
+    /// The SACK block that brought news; see [`super::event::Event`].
+    pub sack: (i64, i64),
 }
 
 /// Sums over the life of a flow.
@@ -285,6 +287,7 @@ impl Flow {
             acknowledged: self.sender.una().unwrap_or(NULL),
             window_bytes: self.sender.window().unwrap_or(NULL),
             rtt_ns: NULL,
+            sack: (NULL, NULL),
         }
     }
 
@@ -308,6 +311,7 @@ impl Flow {
             acknowledged: ack,
             window_bytes: window.unwrap_or(NULL),
             rtt_ns: NULL,
+            sack: (NULL, NULL),
         };
         if segment.flags.has(Flags::RST) {
             effect.kind = Kind::Rst; // its acknowledgment number is no promise
@@ -325,6 +329,9 @@ impl Flow {
             blocks: self.blocks(segment, ack),
             echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
+        if let Some((start, end)) = told.blocks().next() {
+            effect.sack = (start, end);
+        }
         let una = self.tap.una();
         let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
         let options = segment.options.timestamps;
