@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from bdpcap import _core, limits, tables
-from bdpcap.explain import Finding, findings
+from bdpcap.explain.findings import Finding, findings
 from bdpcap.filter import compile_filter
 
 if TYPE_CHECKING:
@@ -236,6 +236,21 @@ class Capture:
         """Table as `bdpcap.tables.RTTS`."""
         return self._judgement.rtts()
 
+    @property
+    def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of every row of `rtts`."""
+        return self._judgement.frames()
+
+    def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
+        """Return what the core counted of a direction; absent numbers are None."""
+        names = self._directions["sender"]
+        row = next(row for row in (2 * stream, 2 * stream + 1) if names[row] == sender)
+        values = {name: column[row] for name, column in self._directions.items()}
+        return {
+            name: None if isinstance(value, np.integer) and value == _core.NULL else value
+            for name, value in values.items()
+        }
+
     def __repr__(self) -> str:
         return (
             f"<Capture of {', '.join(self.info.files)}: {self.info.frames} frames, {len(self.flows)} flows>"
@@ -320,12 +335,25 @@ class Flow:
         return rtts[mine].reset_index(drop=True)
 
     @cached_property
+    def round_frames(self) -> pd.DataFrame:
+        """First and last frame of each of its rounds; columns ``first`` and ``last``."""
+        first, last = self.capture.frames_of_rounds
+        rtts = self.capture.rtts
+        mine = ((rtts["stream"] == self.stream) & (rtts["sender"] == self.sender)).to_numpy()
+        return type(rtts)({"first": first[mine], "last": last[mine]})
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """What was counted of it beyond the table, such as ``largest_bytes`` and ``sender_side_ns``."""
+        return self.capture.counts_of(self.stream, self.sender)
+
+    @cached_property
     def events(self) -> pd.DataFrame:
         """Its events. Reads the capture again, unless they were kept."""
         events = self.capture.events_of(self.stream)
         return events[events["sender"] == self.sender].reset_index(drop=True)
 
-    @property
+    @cached_property
     def findings(self) -> list[Finding]:
         """Why these numbers, and what to change; most important first."""
         return findings(self)

@@ -88,7 +88,7 @@ class Era:
 ERAS: Final = (
     Era(
         "linux-3.3",
-        "Linux up to 3.3, or tcp_adv_win_scale=2 up to 6.5",
+        "Linux up to 3.3, or tcp_adv_win_scale=2",
         (2, 6),
         (3, 3),
         "3/4",
@@ -264,7 +264,10 @@ def eras_of(kernel: Version | None = None, adv_win_scale: int | None = None) -> 
     left = []
     for era in ERAS:
         usual = kernel is None or (
-            era.linux and era.first is not None and era.first <= kernel and (not era.last or kernel <= era.last)
+            era.linux
+            and era.first is not None
+            and era.first <= kernel
+            and (not era.last or kernel <= era.last)
         )
         possible = usual or (era.shift is not None and kernel is not None and kernel <= (6, 5))
         if adv_win_scale is not None and (kernel is None or kernel <= (6, 5)):

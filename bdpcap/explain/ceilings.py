@@ -90,7 +90,8 @@ def of(
     if not trip or not rate:
         return None
     window = _known(summary["window_max_bytes"])
-    need = math.ceil(rate * trip / 8e9)
+    asked = rate_bps is not None or rtt_ns is not None
+    need = math.ceil(rate * trip / 8e9) if asked else int(summary["bdp_bytes"])
     mss = max(1, int(summary["mss_bytes"]))
     return Ceiling(
         window=int(window) if window is not None else None,
@@ -111,12 +112,12 @@ def commands(era: Era, setting: int) -> tuple[str, ...]:
     """Return what to type on the receiver, so that its windows reach what a setting of SO_RCVBUF allows."""
     if not era.linux:
         return (
-            f"sysctl kern.ipc.maxsockbuf={_room(setting)}   # FreeBSD, macOS; more is refused (ENOBUFS)",
-            f"iperf -s -w {setting}   # setsockopt(SO_RCVBUF) before listen()",
+            f"sysctl kern.ipc.maxsockbuf={_room(setting)}   # FreeBSD, macOS",
+            f"iperf -s -w {setting}   # SO_RCVBUF, before listen()",
         )
-    autotuned = f"sysctl -w net.ipv4.tcp_rmem='4096 131072 {2 * setting}'   # or leave it to autotuning"
+    autotuned = f"sysctl -w net.ipv4.tcp_rmem='4096 131072 {2 * setting}'   # or autotune"
     raised = (f"sysctl -w net.core.rmem_max={setting}",) if setting > RMEM_MAX else ()
-    return (*raised, f"iperf -s -w {setting}   # setsockopt(SO_RCVBUF) before listen()", autotuned)
+    return (*raised, f"iperf -s -w {setting}   # SO_RCVBUF, before listen()", autotuned)
 
 
 def _room(setting: int) -> int:
@@ -136,9 +137,7 @@ def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int
         lost = Fraction(min(1.0, again / payload))
         reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
         if reno < rate:
-            return (
-                f"loss: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} (Mathis 1997)"
-            )
+            return f"loss: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} (Mathis 1997)"
     return f"the link, at {units.rate(rate)}; beyond {units.exact_bytes(need)} of window only its queue grows"
 
 

@@ -60,11 +60,14 @@ class Facts:
     """What is known from outside the capture."""
 
     rcvbuf: int | None = None
+    sndbuf: int | None = None
     kernel: Version | None = None
     adv_win_scale: int | None = None
 
-    def __bool__(self) -> bool:
-        return self != Facts()
+    @property
+    def of_receiver(self) -> bool:
+        """Whether anything is known of the receiver."""
+        return (self.rcvbuf, self.kernel, self.adv_win_scale) != (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,11 @@ class Answer:
     def chosen(self) -> bool:
         """Whether the setting is one that a person or a kernel would choose, and that nothing was fitted to."""
         return not self.fitted and _is_chosen(self.setting.knob, self.setting.value)
+
+    @property
+    def telling(self) -> bool:
+        """Whether it says more than that some number fits: it is chosen, or nearly pinned down."""
+        return not self.against and (self.chosen or self.high <= 1.1 * self.low and self.fitted)
 
     @property
     def well_known(self) -> str:
@@ -187,8 +195,8 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     answers.sort(key=_rank)
     best = min((answer.exactness for answer in answers if not answer.against), key=_ORDER.index, default=None)
     if full:
-        best = Exactness.EXACT
-    elif best is None or (best is Exactness.CONSISTENT and not any(answer.chosen for answer in answers)):
+        best = Exactness.EXACT  # of the field, whatever the buffer
+    elif best is None or (best is Exactness.CONSISTENT and not any(answer.telling for answer in answers)):
         best = Exactness.NONE
     return Solution(observed, answers, best, full, _predict(observed, facts))
 
@@ -243,9 +251,7 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
         return f"its SYN-ACK would have offered {advertised.syn:,} bytes, not {observed.syn:,}"
     unset = setting.era.linux and setting.knob is not Knob.OPTION
     if unset and observed.scale is not None and 0 < observed.scale < 2:
-        return (
-            f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {observed.scale}"
-        )
+        return f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {observed.scale}"
     return ""
 
 
@@ -289,9 +295,7 @@ def _free_ratio(era: Era, observed: Observed, facts: Facts) -> Answer | None:
 
 
 def _same(one: Answer, other: Answer) -> bool:
-    return (
-        one.setting == other.setting and not other.against and other.exactness is not Exactness.CONSISTENT
-    )
+    return one.setting == other.setting and not other.against and other.exactness is not Exactness.CONSISTENT
 
 
 def _rank(answer: Answer) -> tuple[float, ...]:

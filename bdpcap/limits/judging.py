@@ -53,6 +53,11 @@ class Judgement:
         """Table of `bdpcap.tables.RTTS`."""
         return _rtts(self._flows, self._evidence, self._verdict)
 
+    def frames(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """First and last frame of every row of `rtts`."""
+        columns = self._evidence.columns
+        return columns["first_frame"], columns["last_frame"]
+
 
 def _floats(values: np.ndarray) -> Floats:
     return np.where(values == _core.NULL, np.nan, values.astype(np.float64))
