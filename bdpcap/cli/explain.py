@@ -189,7 +189,11 @@ def _answers(solution: Solution) -> list[str]:
     lines = ["", "Every setting that gives this window, best first:"]
     for answer in solution.answers:
         odd = answer.fitted or not answer.chosen
-        value = f"{answer.low:,} to {answer.high:,}" if odd and answer.low < answer.high else f"{answer.setting.value:,}"
+        value = (
+            f"{answer.low:,} to {answer.high:,}"
+            if odd and answer.low < answer.high
+            else f"{answer.setting.value:,}"
+        )
         knob = str(answer.setting.knob).removeprefix("net.ipv4.")
         lines += wrap(f"{knob} {value}, {answer.setting.era.name}", f"  {answer.exactness:<17}")
         lines += wrap(answer.arithmetic, " " * 19)

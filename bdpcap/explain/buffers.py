@@ -236,7 +236,7 @@ def least_setting(era: Era, window: int, mss: int) -> int:
     """Return the smallest SO_RCVBUF whose socket advertises at least a window."""
     return bisect_left(
         range(8 * window + 8 * mss),
-        True,  # noqa: FBT003 - found is found
+        True,
         key=lambda value: Setting(era, Knob.OPTION, value).advertises(mss).window >= window,
     )
 

@@ -40,6 +40,8 @@ class Exactness(StrEnum):
 
 
 _ORDER: Final = list(Exactness)
+_RATIOS: Final = (40, 240)
+"""256ths of memory that can be payload: small packets in large buffers, large ones in pages of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class Answer:
     @property
     def telling(self) -> bool:
         """Whether it says more than that some number fits: it is chosen, or nearly pinned down."""
-        return not self.against and (self.chosen or self.high <= 1.1 * self.low and self.fitted)
+        return not self.against and (self.chosen or (self.high <= 1.1 * self.low and self.fitted))
 
     @property
     def well_known(self) -> str:
@@ -273,7 +275,7 @@ def _free_ratio(era: Era, observed: Observed, facts: Facts) -> Answer | None:
     """Fit the ratio of payload to memory, which Linux measures per socket since 6.12."""
     if not era.charged_bytes:
         return None
-    low, high = observed.window * 256 // (2 * 240), observed.window * 256 // (2 * 40)
+    low, high = -(-observed.window * 256 // (2 * _RATIOS[1])), observed.window * 256 // (2 * _RATIOS[0])
     if observed.syn is not None and observed.syn < FIELD_MAX:
         low, high = max(low, observed.syn), min(high, observed.syn + observed.mss - 1)
     if observed.scale is not None:
@@ -286,11 +288,10 @@ def _free_ratio(era: Era, observed: Observed, facts: Facts) -> Answer | None:
     value = roundest(low, high)
     setting = Setting(era, Knob.OPTION, value)
     advertised = setting.advertises(observed.mss, observed.scale)
-    fitted = observed.window / (2 * value)
-    words = (
-        f"2 x {value:,} = {2 * value:,}; x {fitted:.3f} = {observed.window:,}, "
-        "the measured share of payload in memory"
-    )
+    least, most = observed.window / (2 * high), observed.window / (2 * low)
+    span = f"{low:,}" if low == high else f"({low:,} to {high:,})"
+    share = f"{most:.3f}" if low == high else f"({most:.3f} to {least:.3f})"
+    words = f"2 x {span} x {share}, the measured share of payload in memory, = {observed.window:,}"
     return Answer(setting, low, high, advertised, words, Exactness.CONSISTENT, fitted=True)
 
 

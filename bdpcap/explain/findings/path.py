@@ -10,6 +10,7 @@ from bdpcap import units
 from bdpcap.explain import ceilings
 from bdpcap.explain.buffers import ERAS, Era, eras_of
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def congestion(flow: Flow) -> list[Finding]:
     again, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
     details = flow.rtts.loc[flow.rtts["limit"] == "cwnd", "detail"]
     if again:
-        sentence = f"{units.exact_bytes(again)} of {units.exact_bytes(payload)} were sent again ({units.share(again / payload)})."
+        part = units.share(again / max(1, payload))
+        sentence = f"{units.exact_bytes(again)} of {units.exact_bytes(payload)} were sent again ({part})."
         remedy = "Find where packets are lost; over long paths with stray losses CUBIC or BBR recovers faster than Reno."
         commands: tuple[str, ...] = (
             "sysctl net.ipv4.tcp_available_congestion_control",
@@ -76,7 +78,8 @@ def application(flow: Flow) -> list[Finding]:
     return [
         Finding(
             code=Code.SENDER_IDLE,
-            sentence=f"The sending application had nothing to send for {units.share(flow.summary['app_share'])} of the time.",
+            sentence="The sending application had nothing to send for "
+            f"{units.share(flow.summary['app_share'])} of the time.",
             cause="TCP was ready to send more than it was given.",
             remedy="Look at the sending application: its reads, its requests, its pauses between writes.",
             values={"app_share": float(flow.summary["app_share"])},
@@ -99,6 +102,9 @@ def takes(
         if known and facts
         else ERAS
     )
+    # A slow reader's wait is neither a lack of window nor a queue.
+    if limit == "rwnd" and slow_part(flow) > 0.2 and not asked:
+        return []
     ceiling = ceilings.of(flow.summary, rate_bps=rate_bps, rtt_ns=rtt_ns, eras=eras)
     told = []
     if ceiling is not None and (asked or limit in ("rwnd", "sndbuf", "cwnd", "link")):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["explains", "limits", "observed", "setting"]
+__all__ = ["explains", "limits", "observed", "setting", "slow_part"]
 
 _SLOW = ("slow reader", "zero window")
 
@@ -27,19 +27,21 @@ def limits(flow: Flow) -> list[Finding]:
     if pd.isna(window) or pd.isna(rtt) or rtt <= 0:
         return []
     held = (flow.rtts["limit"] == "rwnd").to_numpy()
-    slow = flow.rtts["detail"].isin(_SLOW).to_numpy() & held
-    if slow.sum() > held.sum() / 2:
-        return [_slow(flow, slow, held)]
+    part = slow_part(flow)
+    told = [_slow(flow, held)] if part > 0.2 else []
+    if part > 0.8:
+        return told
     ceiling = float(window) * 8e9 / float(rtt)
     reached = flow.summary["throughput_bps"]
     share = (
         "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."
     )
     return [
+        *told,
         Finding(
             code=Code.WINDOW_BELOW_BDP,
-            sentence=f"The window, at most {units.exact_bytes(window)}, allows no more than {units.exact_bytes(window)} / "
-            f"{units.duration(rtt)} = {units.rate(ceiling)}.{share}",
+            sentence=f"The window, at most {units.exact_bytes(window)}, allows no more than "
+            f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
             remedy=f"Raise the receive buffer until the window exceeds rate times round-trip time, here at least "
@@ -49,8 +51,16 @@ def limits(flow: Flow) -> list[Finding]:
             values={"window_bytes": int(window), "rtt_ns": int(rtt), "ceiling_bps": ceiling},
             exactness=Exactness.EXACT,
             source="RFC 9293 section 3.8.6; RFC 7323 section 1.1",
-        )
+        ),
     ]
+
+
+def slow_part(flow: Flow) -> float:
+    """Return the share of the window-limited time in which a slow reader closed the window."""
+    lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy(dtype=np.float64)
+    held = (flow.rtts["limit"] == "rwnd").to_numpy()
+    slow = held & flow.rtts["detail"].isin(_SLOW).to_numpy()
+    return float(lasting[slow].sum() / max(1.0, lasting[held].sum()))
 
 
 def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
@@ -95,10 +105,14 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
     seen = solution.observed
     told = [_predicted(solution, where)] if solution.predicted else []
     told += [_field_full(seen, where)] if solution.field_full else []
-    best = [answer for answer in solution.answers if answer.exactness is solution.exactness and answer.telling]
+    best = [
+        answer for answer in solution.answers if answer.exactness is solution.exactness and answer.telling
+    ]
     if not best or solution.exactness is Exactness.NONE:
         return told if solution.field_full else [*told, _unexplained(solution, where)]
     first = best[0]
+    if solution.field_full:
+        return [*told, _also(first, seen, where)]
     told.append(_explained(solution, best, where))
     kept = first.advertised.offered - first.advertised.raw
     if kept > 0:
@@ -116,7 +130,7 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
                 source="tcp_init_buffer_space(): window_clamp = max(2 * advmss, maxwin - advmss)",
             )
         )
-    if first.setting.era.linux and first.setting.knob is Knob.OPTION:
+    if first.setting.era.linux and first.setting.knob is Knob.OPTION and not first.fitted:
         value = first.setting.value
         told.append(
             Finding(
@@ -142,14 +156,16 @@ def _explained(solution: Solution, best: list[Answer], where: tuple[int, int] | 
         if others
         else ""
     )
+    if first.fitted and seen.syn is not None and seen.syn < FIELD_MAX:
+        apart = f"The first window, {seen.syn:,}, is half of the doubled buffer, down to whole segments."
     return Finding(
         code=Code.WINDOW_SETTING,
         sentence=f"The window stops at {units.exact_bytes(seen.window)}: {first.arithmetic}"
-        + (f", from {_span(first)}" if first.fitted else "")
-        + f" ({_named(first)}).{fit}",
+        f" ({_named(first)}).{fit}",
         cause="The receive buffer has a fixed size, and the kernel offers a share of it as window."
-        + (f" As good: {others}. {apart}" if others else "")
-        + (f" {first.well_known.capitalize()}." if first.well_known else ""),
+        + (f" As good: {others}." if others else "")
+        + (f" {apart}" if apart else "")
+        + (f" {first.setting.value:,} is {first.well_known}." if first.well_known else ""),
         remedy="To raise it, set a larger buffer before the handshake, or do not set one and let autotuning grow it.",
         evidence=_clues(seen),
         frames=where,
@@ -159,16 +175,30 @@ def _explained(solution: Solution, best: list[Answer], where: tuple[int, int] | 
     )
 
 
+def _also(answer: Answer, seen: Observed, where: tuple[int, int] | None) -> Finding:
+    return Finding(
+        code=Code.WINDOW_SETTING,
+        sentence=f"{units.exact_bytes(seen.window)} are also {answer.arithmetic} ({_named(answer)}).",
+        cause="Two reasons give this number; the limit of the window field is the simpler one. "
+        + (f"{answer.setting.value:,} is {answer.well_known}." if answer.well_known else ""),
+        remedy="Look at the window scale in the handshake: with one in force, the field was not the limit.",
+        evidence=_clues(seen),
+        frames=where,
+        values={"window_bytes": seen.window, "answers": [summary(answer)]},
+        source=answer.setting.era.source,
+    )
+
+
 def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     seen = solution.observed
-    near = [answer for answer in solution.answers if not answer.fitted][:2]
+    near = [answer for answer in solution.answers if not answer.against][:3]
     possible = "; ".join(
         f"{_named(answer)} from {_span(answer)}" if answer.low < answer.high else _named(answer)
         for answer in near
     )
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"No setting that anyone would choose gives a window of {units.exact_bytes(seen.window)}.",
+        sentence=f"No setting that anyone would choose gives a window of {units.exact_bytes(seen.window)} exactly.",
         cause="Any number is explained by some odd setting, which proves nothing."
         + (f" Possible: {possible}." if possible else ""),
         remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
@@ -190,7 +220,9 @@ def _predicted(solution: Solution, where: tuple[int, int] | None) -> Finding:
     if not agree:
         verdict = f"The {seen.window:,} seen do not agree: another setting, or another kernel, is in force."
     elif agree[0].fitted:
-        verdict = f"The {seen.window:,} seen are {seen.window / (2 * value):.3f} of the doubled buffer: possible."
+        verdict = (
+            f"The {seen.window:,} seen are {seen.window / (2 * value):.3f} of the doubled buffer: possible."
+        )
     else:
         verdict = f"The {seen.window:,} seen agree: {agree[0].arithmetic}."
     return Finding(
@@ -267,7 +299,8 @@ def _clues(seen: Observed) -> str:
     return ", ".join(clues)
 
 
-def _slow(flow: Flow, slow: np.ndarray, held: np.ndarray) -> Finding:
+def _slow(flow: Flow, held: np.ndarray) -> Finding:
+    slow = held & flow.rtts["detail"].isin(_SLOW).to_numpy()
     windows = flow.rtts["window_min_bytes"].dropna()
     smallest, largest = int(windows.min()), int(flow.summary["window_max_bytes"])
     return Finding(

@@ -31,7 +31,7 @@ def limits(flow: Flow) -> list[Finding]:
     commands: tuple[str, ...] = ()
     if pd.notna(need):
         least = sendbuf.least_setting(int(need))
-        remedy += f" To keep {units.exact_bytes(need)} in flight, SO_SNDBUF takes {least:,}, however the application writes."
+        remedy += f" To keep {units.exact_bytes(need)} in flight, it takes {least:,}, however the application writes."
         commands = (
             *((f"sysctl -w net.core.wmem_max={least}",) if least > RMEM_MAX else ()),
             f"iperf -c HOST -w {least}   # SO_SNDBUF",
