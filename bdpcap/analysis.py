@@ -330,17 +330,20 @@ class Flow:
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Its rounds."""
-        rtts = self.capture.rtts
-        mine = (rtts["stream"] == self.stream) & (rtts["sender"] == self.sender)
-        return rtts[mine].reset_index(drop=True)
+        return self.capture.rtts.iloc[self._rows].reset_index(drop=True)
 
     @cached_property
     def round_frames(self) -> pd.DataFrame:
         """First and last frame of each of its rounds; columns ``first`` and ``last``."""
         first, last = self.capture.frames_of_rounds
+        return type(self.rtts)({"first": first[self._rows], "last": last[self._rows]})
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Which rows of `Capture.rtts` are its."""
         rtts = self.capture.rtts
-        mine = ((rtts["stream"] == self.stream) & (rtts["sender"] == self.sender)).to_numpy()
-        return type(rtts)({"first": first[mine], "last": last[mine]})
+        rows = np.flatnonzero(rtts["stream"].to_numpy() == self.stream)
+        return rows[(rtts["sender"].iloc[rows] == self.sender).to_numpy()]
 
     @cached_property
     def counts(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import (
     FIELD_MAX,
@@ -23,6 +23,9 @@ from bdpcap.explain.buffers import (
     Version,
     eras_of,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Answer", "Exactness", "Facts", "Observed", "Solution", "roundness", "solve"]
 
@@ -214,18 +217,32 @@ def _knobs(era: Era, observed: Observed) -> list[Knob]:
     return [Knob.OPTION, Knob.DEFAULT, Knob.GROWN, *first]
 
 
-def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts) -> Answer | None:
-    def window(value: int) -> int:
-        return Setting(era, knob, value).advertises(observed.mss, observed.scale).window
+def _values(era: Era, knob: Knob, observed: Observed) -> tuple[int, int] | None:
+    """Return the least and the largest value of a knob that gives the window, narrowed by what the handshake showed."""
 
+    def made(value: int) -> Advertised:
+        return Setting(era, knob, value).advertises(observed.mss, observed.scale)
+
+    found = _span(
+        1, 8 * observed.window + 8 * observed.mss, observed.window, lambda value: made(value).window
+    )
+    if found is None or knob is not Knob.OPTION or not era.linux:
+        return found
+    # Scale and first window never fall either: each narrows the span, unless it contradicts.
+    if observed.scale is not None:
+        found = _span(*found, observed.scale, lambda value: made(value).scale or 0) or found
+    if observed.syn is not None:
+        found = _span(*found, observed.syn, lambda value: made(value).syn or 0) or found
+    return found
+
+
+def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts) -> Answer | None:
     if facts.rcvbuf is not None and knob is not Knob.OPTION:
         return None
-    values = range(1, 8 * observed.window + 8 * observed.mss)
-    low = bisect_left(values, observed.window, key=window)
-    high = bisect_right(values, observed.window, key=window) - 1
-    if low > high:
+    found = _values(era, knob, observed)
+    if found is None:
         return None
-    low, high = values[low], values[high]
+    low, high = found
     if facts.rcvbuf is not None:
         if not low <= facts.rcvbuf <= high:
             return None
@@ -244,6 +261,13 @@ def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts) -> Answer | 
     return Answer(
         setting, low, high, advertised, _arithmetic(setting, advertised, observed), exactness, against
     )
+
+
+def _span(low: int, high: int, target: int, key: Callable[[int], int]) -> tuple[int, int] | None:
+    """Return the first and the last number of `low` to `high` that a function which never falls takes to a target."""
+    values = range(low, high + 1)
+    first, past = bisect_left(values, target, key=key), bisect_right(values, target, key=key)
+    return (values[first], values[past - 1]) if first < past else None
 
 
 def _against(setting: Setting, advertised: Advertised, observed: Observed) -> str:

@@ -72,7 +72,8 @@ def _evidence(flow: Flow) -> list[str]:
             "  - ",
         )
     for finding in flow.findings:
-        lines += finding_lines(finding)
+        # Where nothing is to be changed the sentence will do; `bdpcap explain` has the rest.
+        lines += finding_lines(finding) if finding.remedy else wrap(finding.sentence, "  * ")
     return lines
 
 
