@@ -311,6 +311,26 @@ def test_the_page_explains_every_code_and_no_other():
         assert re.findall(r"^- (\w+):", section, re.MULTILINE) == ["Fires", "Arithmetic", "Source"]
 
 
+def test_offload_names_what_to_type_and_how_large_the_segments_were():
+    told = codes(SHOWN_BY[Code.OFFLOAD]())[Code.OFFLOAD]
+    assert told.values == {"largest_bytes": 5840, "mss_bytes": 1460}
+    assert any("tso off gso off" in command for command in told.commands)
+    assert Code.OFFLOAD not in codes(dialogue(handshake=False))
+
+
+def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
+    told = codes(sample("linux61_advwinscale2_w50000.pcap.zst"))[Code.DELAY_BEFORE_TAP].values
+    # netem held each way for 20 ms, and the tap stood behind one of them; the bottleneck queued the rest.
+    assert 20e6 <= told["sender_side_ns"] < 21e6
+    assert 20e6 <= told["receiver_side_ns"] < 25e6
+
+
+def test_a_scale_that_the_sender_does_not_know_stops_it_at_the_field():
+    # The capture shows scale 7, so 16 x 1460 x 128 bytes; the sender goes by the field alone.
+    told = codes(dialogue(segments=16, window=16 * 1460, scale=7))[Code.WINDOW_SCALE_REWRITTEN]
+    assert told.values == {"window_scale": 7, "implied_scale": 0}
+
+
 def test_a_plain_transfer_is_not_called_odd():
     plain = set(codes(dialogue()))
     odd = {

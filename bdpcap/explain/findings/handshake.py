@@ -118,7 +118,9 @@ def _scale(flow: Flow, what: str, shift: int) -> Finding:
 
 def _segments(flow: Flow) -> Finding | None:
     """Tell the MTU that the MSS implies, where segments are full ones."""
-    mss = int(flow.summary["mss_bytes"])
+    said = bool(flow.counts["handshake"])
+    # Without the handshake the largest payload is all that tells of the MSS.
+    mss = int(flow.summary["mss_bytes"]) if said else int(flow.counts["largest_bytes"] or 0)
     headers = _IPV6 if flow.sender.startswith("[") else _IPV4
     for options, name in ((0, ""), (_TIMESTAMPS, " with timestamps")):
         mtu = mss + headers + options
@@ -132,8 +134,10 @@ def _segments(flow: Flow) -> Finding | None:
                 sentence=f"Full segments carry {mss:,} bytes: an MTU of {mtu:,} ({_LINKS[mtu]}){name}.",
                 cause=f"{spelt} = {mtu:,}.",
                 values={"mss_bytes": mss, "mtu_bytes": mtu},
-                evidence="largest payload of a packet, options taken off",
-                exactness=Exactness.EXACT,
+                evidence="MSS of the handshake, timestamps taken off"
+                if said
+                else "largest payload of a packet",
+                exactness=Exactness.EXACT if said else Exactness.CONSISTENT,
                 source="RFC 6691 section 2; RFC 7323 section 3.2",
             )
     return None

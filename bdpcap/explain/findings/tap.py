@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bdpcap import units
 from bdpcap.explain.findings.finding import Code, Finding
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explains"]
 
+_USUAL_MSS: Final = 1460
+"""Of Ethernet with IPv4."""
+
 
 def explains(flow: Flow) -> list[Finding]:
     """Tell of segments larger than the MSS, and of half round trips to either side."""
@@ -20,9 +23,12 @@ def explains(flow: Flow) -> list[Finding]:
 
 
 def _offload(flow: Flow) -> Finding | None:
-    largest, mss = flow.counts["largest_bytes"], int(flow.summary["mss_bytes"])
+    largest, said = flow.counts["largest_bytes"], bool(flow.counts["handshake"])
+    # Without the handshake the MSS is a guess: only what no Ethernet of MTU 1500 carries is told.
+    mss = int(flow.summary["mss_bytes"]) if said else _USUAL_MSS
     if largest is None or largest <= mss:
         return None
+    bound = f"the MSS of {mss:,}" if said else f"the {mss:,} that an MTU of 1,500 carries"
     receiving = str(flow.summary["vantage"]) == "receiver"
     what = (
         "joins segments after they arrive (GRO, LRO)"
@@ -31,8 +37,8 @@ def _offload(flow: Flow) -> Finding | None:
     )
     return Finding(
         code=Code.OFFLOAD,
-        sentence=f"Segments of up to {units.exact_bytes(largest)} were captured, {largest / mss:.0f} times the MSS of "
-        f"{mss:,}: no link carries them.",
+        sentence=f"Segments of up to {units.exact_bytes(largest)} were captured, {largest / mss:.1f} times {bound}: "
+        "the wire had them in pieces.",
         cause=f"The captured host {what}; times inside such a burst are not those of the wire.",
         remedy="Before a capture that is to show packets as the wire has them, turn offload off on the captured host; "
         "for measuring throughput leave it on.",
@@ -43,7 +49,7 @@ def _offload(flow: Flow) -> Finding | None:
         ),
         evidence="largest payload of a captured segment",
         values={"largest_bytes": int(largest), "mss_bytes": mss},
-        exactness=Exactness.EXACT,
+        exactness=Exactness.EXACT if said else Exactness.CONSISTENT,
         source="Linux Documentation/networking/segmentation-offloads",
     )
 
