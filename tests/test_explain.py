@@ -410,6 +410,15 @@ def test_a_standing_queue_warns_of_larger_windows():
     assert not ceilings.of(sample("linux61_advwinscale2_w50000.pcap.zst").summary).queue
 
 
+def test_where_the_window_suffices_no_larger_buffer_is_advised():
+    flow = sample("link_5_100ms_bloat.sender.pcap.zst")
+    told = codes(flow, rate_bps=50e6)[Code.WHAT_IT_TAKES]
+    assert "large enough" in told.remedy
+    assert not told.commands
+    short = codes(flow, rate_bps=1e9)[Code.WHAT_IT_TAKES]
+    assert any("-w" in command for command in short.commands)
+
+
 # the command
 
 

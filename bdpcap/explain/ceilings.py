@@ -133,7 +133,8 @@ def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int
     if need > FIELD_MAX and summary["window_scale_source"] in ("declined", "one-sided"):
         return f"window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}"
     again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
-    if again > 0 and payload > 0:
+    # What a full link's queue drops is no limit of its own.
+    if again > 0 and payload > 0 and summary["limit"] != "link":
         lost = Fraction(min(1.0, again / payload))
         reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
         if reno < rate:

@@ -140,7 +140,11 @@ def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) 
         reach += "enough for it." if full >= 1 else f"{units.share(full)} of it."
         if ceiling.measured_bps is not None:
             reach += f" Measured: {units.rate(ceiling.measured_bps)}."
+    suffices = ceiling.window is not None and ceiling.window >= ceiling.bdp_bytes
     buffers = "; ".join(f"{eras[key].name}: {value:,}" for key, value in ceiling.rcvbuf.items())
+    receiver = (
+        "The receive buffer is large enough." if suffices else f"Least SO_RCVBUF for that window: {buffers}."
+    )
     # The largest that any of the kernels needs suits them all.
     largest = max(ceiling.rcvbuf, key=lambda key: ceiling.rcvbuf[key])
     return Finding(
@@ -148,8 +152,10 @@ def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) 
         sentence=f"To fill {least}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window of "
         f"{units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{reach}",
         cause=f"Then limits: {ceiling.then}.",
-        remedy=f"Least SO_RCVBUF for that window: {buffers}. Least SO_SNDBUF on a Linux sender: {ceiling.sndbuf:,}.",
-        commands=ceilings.commands(eras[largest], ceiling.rcvbuf[largest]) if receiving else (),
+        remedy=f"{receiver} Least SO_SNDBUF on a Linux sender: {ceiling.sndbuf:,}.",
+        commands=ceilings.commands(eras[largest], ceiling.rcvbuf[largest])
+        if receiving and not suffices
+        else (),
         evidence=f"rate {'given' if ceiling.rate_given else 'as the capture shows it'}, least RTT",
         values={
             "rate_bps": ceiling.rate_bps,

@@ -248,7 +248,7 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
         cause=(
             "The scale was settled in the handshake, by the buffer of that moment; the buffer could offer more now."
             if scale
-            else "No window scale is in force, so that 16 bits are all there is."
+            else "Without a window scale 16 bits are all there is."
         ),
         remedy=(
             "Set the larger buffer before the handshake, so that a larger scale is offered."
