@@ -1,6 +1,6 @@
 """The counting half of bdpcap, in Rust. Nothing here judges; see `bdpcap.analysis` for the way in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO, Final, TypeAlias, final
 
 import numpy as np
@@ -50,6 +50,8 @@ class Analysis:
         Make events (at a cost in memory until they are taken).
     streams
         Make events of these streams only.
+    scales
+        Window scales that an earlier pass inferred, by stream and direction of the data that they limit.
 
     Raises
     ------
@@ -66,6 +68,7 @@ class Analysis:
         *,
         events: bool = False,
         streams: Sequence[int] | None = None,
+        scales: Mapping[tuple[int, int], int] | None = None,
     ) -> Analysis: ...
     def advance(self, frames: int) -> bool:
         """Read up to `frames` frames, without the interpreter lock; say whether there may be more."""

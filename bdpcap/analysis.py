@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, limits, tables
-from bdpcap.explain.findings import Finding, findings
+from bdpcap import _core, limits, tables, vantage
+from bdpcap.explain import Finding, findings
 from bdpcap.filter import compile_filter
+from bdpcap.scale import InferredScale, infer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +85,14 @@ class CaptureInfo:
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by what they were wrapped in: tags and tunnels."""
+    missed_bytes: int = 0
+    """Bytes that were acknowledged and that the capture does not hold."""
+    data_only: int = 0
+    """Flows of which the capture holds no acknowledgment."""
+    acknowledgments_only: int = 0
+    """Flows of which it holds nothing else."""
+    multipath: int = 0
+    """Streams that are part of a multipath connection (RFC 8684)."""
 
 
 def analyze(
@@ -121,7 +130,12 @@ def analyze(
         rounds.append(core.take_rounds())
         if not again:
             events.append(core.take_events())
-    return Capture(core, _joined(rounds), sources, filter, None if again else _joined(events))
+    scales = infer(core.directions()) if again else []
+    if scales:
+        # Windows are weighed as packets come: with another scale, all of them anew.
+        core = _open(sources, filter, events=False, scales=scales)
+        rounds = [core.take_rounds() for _ in _steps(core, sources, progress)]
+    return Capture(core, _joined(rounds), sources, filter, None if again else _joined(events), scales=scales)
 
 
 def stream_events(
@@ -132,6 +146,8 @@ def stream_events(
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read a capture and hand out its events in pieces, in memory that does not grow with it.
+
+    Windows whose scale was not captured are null: to infer it takes the whole capture.
 
     Yields
     ------
@@ -174,9 +190,11 @@ def _open(
     *,
     events: bool,
     streams: Sequence[int] | None = None,
+    scales: Sequence[InferredScale] = (),
 ) -> _core.Analysis:
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
-    return _core.Analysis(sources, filters, events=events, streams=streams)
+    shifts = {(scale.stream, scale.direction): scale.shift for scale in scales}
+    return _core.Analysis(sources, filters, events=events, streams=streams, scales=shifts)
 
 
 def _steps(
@@ -217,6 +235,8 @@ class Capture:
         sources: list[str | BinaryIO],
         expression: str | None,
         events: dict[str, np.ndarray] | None,
+        *,
+        scales: list[InferredScale],
     ) -> None:
         self._sources = sources
         self._filter = expression
@@ -226,7 +246,9 @@ class Capture:
         damages = [Damage(*damage) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
         """Where the capture broke; the first place, if several files did."""
-        self.info: Final = _info(core)
+        self.info: Final = _info(core, self._directions)
+        self.scales: Final = scales
+        """Window scales that no handshake showed, or another one."""
         self._judgement = limits.Judgement(rounds, self._directions)
         self.flows: Final[pd.DataFrame] = self._judgement.flows()
         """Table as `bdpcap.tables.FLOWS`."""
@@ -297,7 +319,7 @@ class Capture:
             self._by_stream[stream] = table[table["stream"] == stream].reset_index(drop=True)
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
-        core = _open(self._sources, self._filter, events=True, streams=streams)
+        core = _open(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
         pieces = [core.take_events() for _ in _steps(core, self._sources, None)]
         return _events(_joined(pieces), self._directions)
 
@@ -305,6 +327,11 @@ class Capture:
         """Events of both directions of a stream."""
         self.load_events([stream])
         return self._by_stream[stream]
+
+    def vantage_of(self, flow: Flow) -> str:
+        """Say what shows where a flow was captured."""
+        row = 2 * flow.stream
+        return vantage.sentence(self._directions, row + (self._directions["sender"][row] != flow.sender))
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report, one self-contained HTML file."""
@@ -356,6 +383,11 @@ class Flow:
         events = self.capture.events_of(self.stream)
         return events[events["sender"] == self.sender].reset_index(drop=True)
 
+    @property
+    def vantage_evidence(self) -> str:
+        """What shows where it was captured, in words."""
+        return self.capture.vantage_of(self)
+
     @cached_property
     def findings(self) -> list[Finding]:
         """Why these numbers, and what to change; most important first."""
@@ -368,9 +400,10 @@ class Flow:
         return figure(self, kind)
 
 
-def _info(core: _core.Analysis) -> CaptureInfo:
+def _info(core: _core.Analysis, directions: dict[str, Any]) -> CaptureInfo:
     captures = core.captures()
     counts = core.counts()
+    carried = directions["carried"] > 0
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
         files=[capture["file"] for capture in captures],
@@ -379,5 +412,10 @@ def _info(core: _core.Analysis) -> CaptureInfo:
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
         comments=[comment for capture in captures for comment in capture["comments"]],
         capture_drops=sum(drops) if drops else None,
+        missed_bytes=int(directions["missed_bytes"][carried].sum()),
+        data_only=int((carried & (directions["acks"] == 0)).sum()),
+        # A SYN and a FIN are acknowledged as a byte each.
+        acknowledgments_only=int((~carried & (directions["acked_bytes"] > 2)).sum()),
+        multipath=int((directions["multipath"] > 0).sum()) // 2,
         **counts,
     )

@@ -87,14 +87,14 @@ class Transfer:
     """Acknowledgment of the last."""
 
 
-def compare(captures: Sequence[Capture], names: Sequence[str], settings: Sequence[Settings]) -> pd.DataFrame:
+def compare(captures: Iterable[Capture], names: Sequence[str], settings: Sequence[Settings]) -> pd.DataFrame:
     """
     Compare captures.
 
     Parameters
     ----------
     captures
-        What was analysed.
+        What was analysed. Each is done with before the next is asked for.
     names, settings
         Of each capture.
 

@@ -1,6 +1,6 @@
 """What no capture can tell of a transfer: the buffers asked for, the link's rate, the path's RTT.
 
-Read from ``settings.yaml`` or ``settings.csv`` beside the captures, whose values are typed as on the command line::
+Read from ``bdpcap.yaml`` or ``bdpcap.csv`` beside the captures, whose values are typed as on the command line::
 
     before.pcap:                capture,rcvbuf,link_rate
       rcvbuf: 50000             before.pcap,50000,25Mbit/s
@@ -30,7 +30,7 @@ READERS: Final[dict[str, Callable[[str], Fraction]]] = {
 }
 """How each setting is read."""
 
-_NAMES: Final = ("settings.yaml", "settings.csv")
+_NAMES: Final = ("bdpcap.yaml", "bdpcap.csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,10 @@ def _settings(values: dict[str, Any], where: str) -> Settings:
     unknown = [name for name in values if name not in READERS]
     if unknown:
         raise ValueError(f"{where}: no setting {unknown[0]!r}; there are {', '.join(READERS)}")
+    known = {name: value for name, value in values.items() if value}
+    if not all(isinstance(value, str) for value in known.values()):
+        raise ValueError(f"{where}: a setting is one value")
     try:
-        return Settings(**{name: READERS[name](str(value)) for name, value in values.items() if value})
+        return Settings(**{name: READERS[name](value) for name, value in known.items()})
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None

@@ -153,6 +153,7 @@ class Flow:
     frontier: Segment | None = None  # the segment that last moved SND.NXT
     captured: list[Segment] = field(default_factory=list)
     carried_payload: bool = False
+    reported: set[int] = field(default_factory=set)  # the SACK scoreboard, RFC 6675 section 3
     probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
 
     def relative(self, number: int) -> int:
@@ -371,6 +372,10 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
     if flow.probed or kind == "rst":
         return
     end = sequence + segment.occupies
+    for part in flow.sent:
+        part.sacked &= not (
+            part.first < end and sequence < part.end
+        )  # the next acknowledgment may answer this copy
     clock = segment.timestamps[0] if segment.timestamps else None
     new = max(sequence, flow.nxt) if end > flow.nxt else sequence if flow.unseen(sequence, end) else None
     flow.sent.append(Sent(sequence, end, segment.time_ns, clock, new, resent=kind == "retransmission"))
@@ -453,6 +458,10 @@ def karn(flow: Flow, segment: Segment, una: int, acknowledgment: int) -> int | N
 
 def selective(flow: Flow, segment: Segment, left: int, right: int) -> int | None:
     """The youngest segment that SACK reports for the first time and that was sent once measures too."""
+    news = set(range(left, right)) - flow.reported
+    flow.reported |= news
+    if not news:
+        return None
     inside = [part for part in flow.sent if left <= part.first and part.end <= right]
     fresh = [part for part in inside if not part.sacked]
     for part in inside:

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -163,7 +164,9 @@ def test_a_capture_without_payload_is_a_blank_row(small, tmp_path, capsys):
     row, _ = json.loads(said.out)["rows"]
     assert (row["capture"], row["streams"], row["throughput_bps"]) == ("silent.pcap", 0, None)
     for format_ in ("table", "markdown"):
-        assert main(["compare", str(silent), str(small), "--format", format_]) == 0
+        assert main(["compare", str(silent), str(silent), "--format", format_]) == 0
+        assert "no TCP payload" in capsys.readouterr().out
+    assert main(["compare", str(silent), "--plot", str(tmp_path / "empty.html")]) == 0
 
 
 # parallel streams
@@ -234,7 +237,7 @@ CSV_SETTINGS = "capture,rcvbuf,link_rate\nsmall.pcap,64KiB,25Mbit/s\nother.pcap,
 YAML_SETTINGS = "small.pcap:\n  rcvbuf: 64KiB\n  link_rate: 25Mbit/s\nother.pcap: {rcvbuf: 1}\n"
 
 
-@pytest.mark.parametrize(("name", "text"), [("settings.csv", CSV_SETTINGS), ("settings.yaml", YAML_SETTINGS)])
+@pytest.mark.parametrize(("name", "text"), [("bdpcap.csv", CSV_SETTINGS), ("bdpcap.yaml", YAML_SETTINGS)])
 def test_settings_lie_beside_the_captures(name, text, small, capsys):
     small.with_name(name).write_text(text)
     (row,) = rows_of([small], capsys)
@@ -258,7 +261,7 @@ def test_what_is_typed_outranks_the_file(small, tmp_path, capsys):
         ("s.yaml", "a: [", "no YAML"),
         ("s.yaml", "- a", "must map"),
         ("s.yaml", "a: 5", "must map"),
-        ("s.yaml", "a: {rtt: [1]}", "cannot read"),
+        ("s.yaml", "a: {rtt: [1]}", "is one value"),
     ],
 )
 def test_settings_that_cannot_be_understood_are_one_line(name, text, says, small, tmp_path, capsys):
@@ -272,7 +275,7 @@ def test_settings_that_cannot_be_understood_are_one_line(name, text, says, small
 
 
 def test_yaml_without_the_extra_names_it(small, monkeypatch, capsys):
-    small.with_name("settings.yaml").write_text(YAML_SETTINGS)
+    small.with_name("bdpcap.yaml").write_text(YAML_SETTINGS)
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert main(["compare", str(small)]) == 2
     assert "bdpcap[yaml]" in capsys.readouterr().err
@@ -346,6 +349,18 @@ def test_one_or_three_captures_have_no_difference(small, tmp_path, capsys):
 # how it is shown
 
 
+def test_the_examples_of_settings_in_the_reference_are_read_alike(tmp_path):
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (as_csv,) = re.findall(r"```text\n(capture,.*?)```", page, flags=re.DOTALL)
+    (as_yaml,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    files = {name: tmp_path / f"bdpcap.{name}" for name in ("csv", "yaml")}
+    files["csv"].write_text(as_csv)
+    files["yaml"].write_text(as_yaml)
+    read = {name: settings.read(file) for name, file in files.items()}
+    assert read["csv"] == read["yaml"]
+    assert read["csv"]["after.pcap"] == Settings(Fraction(25_000_000), Fraction(1, 25), None, Fraction(2**18))
+
+
 def test_the_tables_fit_80_columns(small, tmp_path, capsys):
     both = [str(small), str(write_pcap(tmp_path / "other.pcap", rounds=20))]
     assert main(["compare", *both, "--rcvbuf", "123456", "--sndbuf", "4MiB", "--link-rate", "100Gbit/s"]) == 0
@@ -389,7 +404,7 @@ def test_the_plot_has_the_points_and_the_line_of_theory(small):
     table = compare(
         [bdpcap.analyze(small)],
         ["small"],
-        [settings.Settings(link_rate=settings.READERS["link_rate"]("2Mbit/s"))],
+        [Settings(link_rate=Fraction(2_000_000))],
     )
     line, point = plots.comparison_figure(table).data
     rtt_ns = float(table["rtt_path_ns"][0])

@@ -12,17 +12,19 @@ import typer
 
 from bdpcap import compare as comparing
 from bdpcap import plots, settings, units
-from bdpcap.cli import comparison_tables, exits, options, output, source
+from bdpcap.cli import comparison_tables, options, output, source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from fractions import Fraction
 
     import pandas as pd
 
+    from bdpcap.analysis import Capture, Damage
     from bdpcap.settings import Settings
 
 EPILOG: Final = (
-    "CAPTURE is as everywhere, but each is analysed by itself. Settings may stand in settings.yaml or settings.csv "
+    "CAPTURE is as everywhere, but each is analysed by itself. Settings may stand in bdpcap.yaml or bdpcap.csv "
     "in the captures' folder; an option is given once for all captures, or once for each, in order."
 )
 
@@ -85,9 +87,16 @@ def command(
         raise typer.BadParameter("standard input holds one capture: name files")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
     given = _settings(paths, settings_, _typed(typed, len(paths)))
-    analysed = [source.capture([path], None, filter_) for path in paths]
     names = [Path(path).name for path in paths]
-    table = comparing.compare(analysed, names if len(set(names)) == len(names) else paths, given)
+    damages: list[Damage | None] = []
+
+    def analysed() -> Iterator[Capture]:
+        for path in paths:
+            capture = source.capture([path], None, filter_)
+            damages.append(capture.damage)
+            yield capture
+
+    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else paths, given)
     for name, streams in zip(table["capture"], table["streams"], strict=True):
         if not streams:
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
@@ -95,7 +104,7 @@ def command(
     if plot is not None:
         plots.comparison_figure(table).write_html(plot, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
-    return max([source.exit_code(capture.damage) for capture in analysed], default=exits.DONE)
+    return max(map(source.exit_code, damages))
 
 
 def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str, Fraction | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -47,7 +48,8 @@ class _Shown:
         """Return the values in a unit, with as many decimals as the digits allow and any of them needs."""
         values = table[self.source].astype("Float64") / size
         known = [float(value) for value in values.dropna()]
-        whole = len(str(int(max(known, default=0))))
+        highest = max(known, default=0.0)
+        whole = math.floor(math.log10(highest)) + 1 if highest > 0 else 1
         most = max(0, self.digits - whole)
         decimals = next(
             places
@@ -61,20 +63,20 @@ _EXPECTED: Final = (
     _Shown("rate", "link_rate_bps", "bps"),
     _Shown("RTT", "rtt_path_ns", "ns"),
     _Shown("BDP", "bdp_bytes", "bytes"),
-    _Shown("rcvbuf", "rcvbuf_bytes", "bytes", 6),
-    _Shown("buffer", "buffer_bytes", "bytes", 6),
-    _Shown("window", "window_max_bytes", "bytes", 6),
+    _Shown("rcvbuf", "rcvbuf_bytes", "bytes", 7),
+    _Shown("buffer", "buffer_bytes", "bytes", 7),
+    _Shown("window", "window_max_bytes", "bytes", 7),
     _Shown("expected", "expected_bps", "bps"),
     _Shown("measured", "throughput_bps", "bps"),
     _Shown("accuracy", "accuracy", "share", 3),
 )
 _PER_RTT: Final = (
     _Shown("RTT", "rtt_median_ns", "ns"),
-    _Shown("sndbuf", "sndbuf_bytes", "bytes", 6),
-    _Shown("rcvbuf", "rcvbuf_bytes", "bytes", 6),
+    _Shown("sndbuf", "sndbuf_bytes", "bytes", 7),
+    _Shown("rcvbuf", "rcvbuf_bytes", "bytes", 7),
     _Shown("max/RTT", "sent_per_rtt_max_bytes", "bytes"),
     _Shown("mean/RTT", "sent_per_rtt_mean_bytes", "bytes"),
-    _Shown("window", "window_max_bytes", "bytes", 6),
+    _Shown("window", "window_max_bytes", "bytes", 7),
     _Shown("measured", "throughput_bps", "bps"),
     _Shown("W/RTT", "window_over_rtt_bps", "bps"),
     _Shown("of W/RTT", "window_over_rtt_share", "share", 3),
@@ -90,7 +92,8 @@ _TITLES: Final = (
 def text(table: pd.DataFrame, file: IO[str]) -> None:
     """Write both tables, and the difference of two captures, in 80 columns."""
     for number, capture in enumerate(table.itertuples(), 1):
-        file.write(f"{number}  {units.printable(capture.capture)}\n{_wrapped(_summary(capture), 3)}\n")
+        file.write(f"{number}  {units.printable(capture.capture)}\n")
+        file.writelines(f"{_wrapped(part, 3)}\n" for part in _summary(capture).split("; "))
     for title, shown in zip(_TITLES, (_EXPECTED, _PER_RTT), strict=True):
         rows = _cells(table, shown)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -145,14 +148,11 @@ def _at_least(table: pd.DataFrame) -> bool:
 def _cells(table: pd.DataFrame, shown: Sequence[_Shown]) -> list[list[str]]:
     """Return heads, units and rows of one table; the first column is the capture's number."""
     chosen = [column.unit(table) for column in shown]
-    # Rates side by side are compared, so they share a unit.
-    common = max(
-        (unit for column, unit in zip(shown, chosen, strict=True) if column.kind == "bps"),
-        key=lambda unit: unit[1],
-    )
+    # Rates are compared with what was measured, so they have its unit.
+    measured = next(column for column in shown if column.source == "throughput_bps").unit(table)
     columns = [["", "", *(str(number + 1) for number in range(len(table)))]]
     for column, own in zip(shown, chosen, strict=True):
-        name, size = common if column.kind == "bps" and own[0] else own
+        name, size = measured if column.kind == "bps" and own[0] and measured[0] else own
         cells = column.cells(table, size)
         if column.source == "link_rate_bps":
             bounds = table["link_rate_source"] == "at least"
@@ -199,9 +199,15 @@ def _changes(table: pd.DataFrame) -> list[list[str]]:
         still = kind != "bytes" and ratio is not None and abs(ratio - 1) < 0.01
         if change.quantity in _NAMED and not still:
             before, after = (_value(kind, value) for value in (change.before, change.after))
-            moved = "" if ratio is None or kind == "share" else f"{100 * (ratio - 1):+.3g} %"
-            rows.append([_NAMED[change.quantity], before, after, moved])
+            moved = None if kind == "share" else ratio
+            rows.append([_NAMED[change.quantity], before, after, _moved(moved)])
     return rows
+
+
+def _moved(ratio: float | None) -> str:
+    if ratio is None:
+        return ""
+    return f"{100 * (ratio - 1):+.3g} %" if ratio < 10 else f"x {ratio:.3g}"
 
 
 def _value(kind: str, value: Any) -> str:

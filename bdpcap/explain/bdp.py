@@ -184,10 +184,11 @@ def _windows(known: Known, stacks: dict[str, Stack]) -> Iterator[Answer]:
     if window is not None and rtt is not None:
         yield Answer("window / RTT", window_ceiling(window, rtt), "bit/s", "the most the window allows")
     if window is not None and rate is not None:
-        yield Answer("longest RTT", window * 8 / rate, "s", "window / rate")
+        payload_rate, name = _payload_rate(known, rate), _rate_name(known)
+        yield Answer("longest RTT", window * 8 / payload_rate, "s", f"window / {name}")
         if rtt is not None:
-            filled = min(Fraction(1), window_ceiling(window, rtt) / rate)
-            yield Answer("share of the link", filled, "1", "window / BDP, at most 1")
+            filled = min(Fraction(1), window_ceiling(window, rtt) / payload_rate)
+            yield Answer("share of the link", filled, "1", f"window / ({name} x RTT), at most 1")
 
 
 def _losses(known: Known) -> Iterator[Answer]:
@@ -234,8 +235,7 @@ def _ceilings(known: Known) -> dict[str, Fraction]:
     """Return what bounds the payload's rate, by name."""
     ceilings = {}
     if known.rate_bps is not None:
-        name = "rate" if known.packet is None else "payload rate"
-        ceilings[name] = _payload_rate(known, known.rate_bps)
+        ceilings[_rate_name(known)] = _payload_rate(known, known.rate_bps)
     if known.rtt_s is not None and known.window_bytes is not None:
         ceilings["window / RTT"] = window_ceiling(known.window_bytes, known.rtt_s)
     if known.rtt_s is not None and known.loss is not None:
@@ -245,3 +245,7 @@ def _ceilings(known: Known) -> dict[str, Fraction]:
 
 def _payload_rate(known: Known, rate_bps: Fraction) -> Fraction:
     return rate_bps if known.packet is None else rate_bps * known.packet.efficiency
+
+
+def _rate_name(known: Known) -> str:
+    return "rate" if known.packet is None else "payload rate"

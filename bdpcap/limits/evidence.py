@@ -33,6 +33,8 @@ class Evidence:
     """Per round, of its flow."""
     direct: Bools
     """Per round: is the sender's state seen, and not reconstructed?"""
+    facing: Bools
+    """Per round: was the capture taken at the receiver?"""
     handshake_ns: Floats
     """Per round: the initial RTT of its stream."""
     flow_acks: Floats
@@ -174,6 +176,26 @@ class Evidence:
             return np.nan_to_num(self.smooth_rate / self.capacity, posinf=0.0)
 
     @cached_property
+    def evenness(self) -> Floats:
+        """Delivery rate over the rate at which half of the bytes came, or faster; NaN where too few came to tell.
+
+        1 where acknowledgments keep the spacing that a busy bottleneck gave the packets; less where the flow pauses.
+        """
+        return self.smooth_rate / self.spacing_rate
+
+    @cached_property
+    def backed_up(self) -> Bools:
+        """Does the queue stand on the way back, where acknowledgments wait and data do not?
+
+        By the clocks of both ends (their TSvals, a tick a millisecond): waits before the tap on the way back, or none
+        before a tap at the receiver on the way out.
+        """
+        deep = self.queue_low_ns > 3e6
+        back = self.back_ns > 0.5 * self.queue_low_ns
+        no_way_out = self.facing & (self.forth_ns < 0.3 * self.queue_low_ns)
+        return deep & (back | no_way_out)
+
+    @cached_property
     def queue_packets(self) -> Floats:
         """Packets that stood in the queue for four fifths of the round; 0 where unknown."""
         return np.nan_to_num(self.queue_low_ns * self.capacity / self.mss / 1e9)
@@ -248,6 +270,18 @@ class Evidence:
             by_echo = self.around(self.echoed_flight_bytes, 4) / self.around(self.echoed_ticks, 4)
             by_burst = self.around(self.burst_flight_bytes, 4) / self.around(self.bursts, 4)
             return np.where(self.stamped, by_echo, by_burst) / self.flight_max_bytes
+
+    @cached_property
+    def refill_high(self) -> Floats:
+        """The same, less the segment by which a small buffer is not filled evenly."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.refill - self.mss / self.flight_max_bytes
+
+    @cached_property
+    def opening(self) -> Bools:
+        """Slow start or about to be: doubling, or a first flight of the ten segments of RFC 6928."""
+        first = (self.columns["round"] <= 1) & (self.flight_max_bytes >= 9 * self.mss)
+        return self.doubling | first
 
     @cached_property
     def promptness(self) -> Floats:

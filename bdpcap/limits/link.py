@@ -32,12 +32,20 @@ def claim(evidence: Evidence) -> Claim:
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
     moving = np.where(evidence.idle, 0.0, evidence.duration)
     proven = evidence.per_flow(
-        np.add.reduceat(proof, evidence.starts) > 0.15 * np.add.reduceat(moving, evidence.starts)
+        np.add.reduceat(proof, evidence.starts) > 0.03 * np.add.reduceat(moving, evidence.starts)
     )
     lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * (proven > 0) * ~tight
+    # Acknowledgments without a pause in the spacing of the bottleneck: it needs no more than a short queue.
+    even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98)) * grade(full, 0.94, 0.98)
+    smooth = even * np.maximum(
+        grade(busy, 0.8, 0.95) * (queue >= 0.6), grade(busy, 0.3, 0.45) * (proven > 0) * ~tight
+    )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
     deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     blind = ~evidence.direct & ~evidence.stamped
-    arrivals = np.where(blind & ~tight, grade(full, 0.94, 1.0), 0.0)
-    return Claim.build(evidence, np.fmax.reduce([alone, lean, deep, arrivals]), [])
+    arrivals = np.where(
+        blind & ~tight, grade(full, 0.94, 1.0) * np.nan_to_num(grade(evidence.evenness, 0.85, 0.93)), 0.0
+    )
+    strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals])
+    return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])

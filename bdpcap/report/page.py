@@ -105,6 +105,7 @@ def _flow(number: int, flow: Flow, capture: Capture) -> dict[str, Any]:
         "at_least": at_least(flow.summary),
         "arithmetic": verdict.arithmetic(flow.summary),
         "shares": verdict.shares(flow.summary),
+        "vantage": flow.vantage_evidence,
         "span": verdict.best_span(flow),
         "strip": [
             (

@@ -40,7 +40,7 @@ pub fn rounds(rows: &[Round]) -> Columns {
             delivered_bytes, acks, answered_acks, ack_ticks, echoed_ticks, echoed_flight_bytes, replies, fresh_starts, prompt_starts, flight_start_bytes, flight_max_bytes, flight_mean_bytes,
             pipe_max_bytes, window_min_bytes, window_max_bytes, usable_min_bytes, outstanding_ns, empty_ns,
             stalled_ns, tight_ns, zero_window_ns, rtt_samples, rtt_min_ns, rtt_ns, rtt_max_ns, rtt_floor_ns,
-            queue_low_ns, busy_ns, run_rate, small_segments, after_small_ns, unprompted_bytes,
+            queue_low_ns, busy_ns, run_rate, spacing_rate, pauses_ns, forth_ns, back_ns, small_segments, after_small_ns, unprompted_bytes,
             unprompted_bursts, bursts, prompt_bursts, burst_flight_bytes, silence_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
             congestion_marks, missed_bytes, backwards,
         }
@@ -78,6 +78,11 @@ struct Direction {
     carried: u8,
     handshake: u8,
     direct: u8,
+    multipath: u8,
+    unfinished: u8,
+    scale_least: u8,
+    scale_most: u8,
+    scale_reached: u8,
     sender: String,
     receiver: String,
     window_scale_source: String,
@@ -95,6 +100,9 @@ struct Direction {
     largest_bytes: i64,
     mss_bytes: i64,
     window_scale: i64,
+    scale_checked: i64,
+    scale_exceeded: i64,
+    ttl: i64,
     window_max_bytes: i64,
     in_flight_max_bytes: i64,
     rtt_min_ns: i64,
@@ -112,12 +120,14 @@ pub fn directions(connections: &[Connection]) -> Columns {
         .collect();
     transpose!(rows,
         U32 { stream }
-        U8 { direction, carried, handshake, direct }
+        U8 {
+            direction, carried, handshake, direct, multipath, unfinished, scale_least, scale_most, scale_reached,
+        }
         U64 { first_frame, last_frame }
         Text { sender, receiver, window_scale_source, path }
         I64 {
             start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, acked_bytes, acks, missed_bytes,
-            largest_bytes, mss_bytes, window_scale, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
+            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     )
@@ -140,6 +150,11 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         handshake: u8::from(connection.halves[0].syn.is_some())
             | u8::from(connection.halves[1].syn.is_some()) << 1,
         direct: u8::from(flow.way.direct()),
+        multipath: u8::from(connection.is_multipath()),
+        unfinished: u8::from(connection.halves[from].witness.is_unfinished()),
+        scale_least: flow.scale.least(),
+        scale_most: flow.scale.most(),
+        scale_reached: u8::from(flow.scale.is_reached()),
         sender: name(from),
         receiver: name(to),
         window_scale_source: source.name().to_owned(),
@@ -159,8 +174,13 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         window_scale: match source {
             // Nothing was scaled: no scale is in force, which is not the same as a scale of 0.
             ScaleSource::Declined | ScaleSource::Unknown => NULL,
-            ScaleSource::Negotiated | ScaleSource::OneSided => or_null(scale.map(i64::from)),
+            ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
+                or_null(scale.map(i64::from))
+            }
         },
+        scale_checked: i64::from(flow.scale.checked()),
+        scale_exceeded: i64::from(flow.scale.exceeded()),
+        ttl: or_null(connection.halves[from].witness.ttl().map(i64::from)),
         window_max_bytes: or_null(totals.window_max_bytes),
         in_flight_max_bytes: totals.in_flight_max_bytes,
         rtt_min_ns: or_null(flow.rtt_min_ns()),

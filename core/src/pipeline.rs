@@ -4,7 +4,7 @@
 use crate::capture::{CaptureError, CaptureInfo, Reader};
 use crate::decode::{self, Path, Segment, Undecoded};
 use crate::filter::Program;
-use crate::track::{At, Table, Wanted};
+use crate::track::{At, Scales, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
@@ -216,11 +216,12 @@ impl Pipeline {
         sources: Vec<Source>,
         filters: Option<Filters>,
         wanted: Wanted,
+        scales: Scales,
     ) -> Result<Self, Stop> {
         Ok(Self {
             intake: Intake::new(sources, filters)?,
             batch: Vec::new(),
-            table: Table::new(wanted),
+            table: Table::new(wanted, scales),
         })
     }
 

@@ -7,7 +7,7 @@ use crate::columns::{self, Column, Columns};
 use crate::decode::{Undecoded, link_type_name};
 use crate::filter::Program;
 use crate::pipeline::{Filters, Pipeline, Source, Stop};
-use crate::track::{NULL, Wanted};
+use crate::track::{NULL, Scales, Wanted};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -124,12 +124,13 @@ impl Analysis {
 #[pymethods]
 impl Analysis {
     #[new]
-    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None))]
+    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None, scales=None))]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         filters: Option<HashMap<u32, Bound<'_, PyAny>>>,
         events: bool,
         streams: Option<Vec<u32>>,
+        scales: Option<Scales>,
     ) -> PyResult<Self> {
         let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
         let wanted = match (events, streams) {
@@ -138,7 +139,10 @@ impl Analysis {
             (true, Some(streams)) => Wanted::Streams(streams.into_iter().collect()),
         };
         let filters = filters.map(compiled).transpose()?;
-        Ok(Self(Mutex::new(Pipeline::new(sources, filters, wanted)?)))
+        let scales = scales.unwrap_or_default();
+        Ok(Self(Mutex::new(Pipeline::new(
+            sources, filters, wanted, scales,
+        )?)))
     }
 
     fn advance(&self, py: Python<'_>, frames: usize) -> PyResult<bool> {

@@ -2,8 +2,10 @@
 //! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
 
 use super::event::{Kind, NULL};
+use super::one_way::OneWay;
 use super::round::Round;
 use super::rounds::Rounds;
+use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
 use super::vantage::Return;
@@ -67,6 +69,8 @@ pub struct Flow {
     pub way: Return,
     /// The sender's own view.
     pub sender: Sender,
+    /// What its traffic says of the scale of its windows.
+    pub scale: Scale,
     rounds: Rounds,
     /// Sums.
     pub totals: Totals,
@@ -74,6 +78,10 @@ pub struct Flow {
     /// Window last advertised, as meant and as written.
     window_told: Option<(Option<i64>, u16)>,
     probed: bool,
+    ended: bool,
+    forth: OneWay,
+    back: OneWay,
+    last_delivery_ns: i64,
     last_ns: i64,
     mss: i64,
     last_value: Option<u32>,
@@ -88,11 +96,16 @@ impl Flow {
             tap: Tap::default(),
             way: Return::default(),
             sender: Sender::default(),
+            scale: Scale::default(),
             rounds: Rounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             window_at_tap: None,
             window_told: None,
             probed: false,
+            ended: false,
+            forth: OneWay::default(),
+            back: OneWay::default(),
+            last_delivery_ns: at.time_ns,
             last_ns: at.time_ns,
             mss: 1448,
             last_value: None,
@@ -144,6 +157,14 @@ impl Flow {
         self.rounds.set_shift(shift_ns);
     }
 
+    /// Where no handshake shows it, the first echoes tell that the tap is not at the sender: what was measured until
+    /// then was only a part of the way.
+    fn placed(&mut self, was_direct: bool) {
+        if was_direct && !self.way.direct() {
+            self.rounds.forget_rtts();
+        }
+    }
+
     /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
     fn catch_up(&mut self, at: At, echo: Option<u32>) {
         if at.time_ns < self.last_ns {
@@ -158,6 +179,7 @@ impl Flow {
     fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
         self.rounds.advance(time_ns, &self.sender);
         let progress = self.sender.receive(ack);
+        self.scale.advertised(ack.ack, ack.field, ack.scaled);
         if ack.echo_congestion {
             self.rounds.note(|row| row.congestion_echoes += 1);
         }
@@ -179,16 +201,23 @@ impl Flow {
             .map(|(_, echo)| echo);
         self.catch_up(at, echo);
         if let Some(echo) = echo {
+            let direct = self.way.direct();
             self.way.echoed(echo, at.time_ns);
+            self.placed(direct);
             self.shift();
         }
         let length = i64::from(segment.payload_bytes);
+        if let Some((value, _)) = segment.options.timestamps
+            && let Some(excess_ns) = self.forth.excess_ns(value, at.time_ns)
+        {
+            self.rounds.forth(excess_ns);
+        }
         if copy {
             let sequence = self.tap.space.relative(segment.sequence);
             return self.effect(Kind::Duplicate, sequence, length);
         }
         let end = self.tap.space.relative(segment.sequence) + length;
-        while !self.sender.allows(end) {
+        while !self.sender.allows(end) || self.scale.forbids(end) {
             let Some((time_ns, ack)) = self.way.hurry(at.time_ns, echo) else {
                 break;
             };
@@ -213,6 +242,10 @@ impl Flow {
         self.probed = false;
         let fresh = arrival.new_bytes;
         let resent = arrival.kind == Kind::Retransmission;
+        if let (true, Some(una), Some(next)) = (carries, self.sender.una(), self.sender.next()) {
+            let end = arrival.start + length;
+            self.scale.sent(arrival.start, end, una, next, self.mss);
+        }
         self.sender.send(arrival.start, arrival.end, resent);
         if carries {
             self.totals.payload_bytes += fresh;
@@ -234,6 +267,11 @@ impl Flow {
                 row.echoed_flight_bytes += step * before;
             });
             self.last_echo = echo;
+        }
+        if segment.flags.has(Flags::FIN) && !self.ended {
+            self.ended = true;
+            self.rounds.advance(at.time_ns, &self.sender);
+            self.rounds.ended(at.time_ns, at.frame, &self.sender);
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
@@ -282,12 +320,15 @@ impl Flow {
         let told = Ack {
             ack,
             window,
+            field: segment.window,
+            scaled: !segment.flags.has(Flags::SYN),
             blocks: self.blocks(segment, ack),
             echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         let una = self.tap.una();
         let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
         let options = segment.options.timestamps;
+        let delivered = self.tap.delivered();
         let seen = self.tap.acknowledge(
             ack,
             told.blocks(),
@@ -331,7 +372,16 @@ impl Flow {
             row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
         });
         let value = options.map(|(value, _)| value);
+        if let Some(excess_ns) = value.and_then(|value| self.back.excess_ns(value, at.time_ns)) {
+            self.rounds.back(excess_ns);
+        }
         if seen.advanced + seen.sacked > 0 {
+            let gap_ns = (at.time_ns - self.last_delivery_ns).max(0);
+            let delivered = self.tap.delivered() - delivered;
+            if delivered > 0 {
+                self.rounds.spaced(gap_ns, delivered);
+                self.last_delivery_ns = at.time_ns;
+            }
             self.rounds
                 .note(|row| row.replies += i64::from(segment.payload_bytes > 0));
             self.rounds
@@ -341,7 +391,9 @@ impl Flow {
         self.way.pass(told, value, at.time_ns);
         if let Some(mut sample) = seen.sample {
             if !sample.maybe_delayed {
+                let direct = self.way.direct();
                 self.way.receiver_side(sample.rtt_ns);
+                self.placed(direct);
             }
             sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
             effect.rtt_ns = sample.rtt_ns;

@@ -5,17 +5,20 @@
 mod connection;
 mod event;
 mod flow;
+mod one_way;
 mod ranges;
 mod round;
 mod rounds;
+mod scale;
 mod sender;
 mod sequence;
 mod table;
 mod tap;
 mod vantage;
+mod witness;
 
 pub use connection::{Connection, Rows, ScaleSource};
 pub use event::{Event, Kind, NULL};
 pub use flow::{At, Totals};
 pub use round::Round;
-pub use table::{Table, Wanted};
+pub use table::{Scales, Table, Wanted};

@@ -88,6 +88,14 @@ pub struct Round {
     pub busy_ns: i64,
     /// Median delivery rate over runs of 16 packets, bytes per second.
     pub run_rate: i64,
+    /// Rate at which half of the bytes were acknowledged, or faster, bytes per second.
+    pub spacing_rate: i64,
+    /// Time in pauses between acknowledgments longer than thrice what that rate explains.
+    pub pauses_ns: i64,
+    /// 20th percentile of what the sender's packets took longer than at best to the tap, to a tick of its clock.
+    pub forth_ns: i64,
+    /// The same from the receiver to the tap.
+    pub back_ns: i64,
     /// Data segments smaller than the MSS.
     pub small_segments: i64,
     /// Time after a segment smaller than the MSS with nothing following and room in the window.

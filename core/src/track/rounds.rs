@@ -31,12 +31,34 @@ struct Open {
     /// SND.NXT at the end: once acknowledged, every measurement is in.
     end_sequence: i64,
     flight_integral: i128,
-    /// Send time after the round's start and RTT of each sample.
+    measured: Measured,
+    stride: u32,
+    skipped: u32,
+}
+
+/// What was measured in a round, before it is summed up.
+#[derive(Debug, Default)]
+struct Measured {
+    /// Send time and RTT of each sample.
     samples: Vec<(i64, i64)>,
     /// Delivery rates of runs of packets.
     runs: Vec<i64>,
-    stride: u32,
-    skipped: u32,
+    /// Time since the acknowledgment before, and what this one delivered.
+    spacings: Vec<(i64, i64)>,
+    /// Longer than at best: from the sender to the tap.
+    forth: Vec<i64>,
+    /// Likewise from the receiver to the tap.
+    back: Vec<i64>,
+}
+
+impl Measured {
+    fn clear(&mut self) {
+        self.samples.clear();
+        self.runs.clear();
+        self.spacings.clear();
+        self.forth.clear();
+        self.back.clear();
+    }
 }
 
 impl Open {
@@ -49,15 +71,16 @@ impl Open {
             return;
         }
         self.skipped = 0;
-        if self.samples.len() == Self::MOST_SAMPLES {
+        let samples = &mut self.measured.samples;
+        if samples.len() == Self::MOST_SAMPLES {
             let mut keep = false;
-            self.samples.retain(|_| {
+            samples.retain(|_| {
                 keep = !keep;
                 keep
             });
             self.stride *= 2;
         }
-        self.samples.push((sample.sent_ns, sample.rtt_ns));
+        samples.push((sample.sent_ns, sample.rtt_ns));
     }
 }
 
@@ -79,7 +102,7 @@ pub struct Rounds {
     current: Open,
     target: i64,
     pending: VecDeque<Open>,
-    spare: Vec<Vec<(i64, i64)>>,
+    spare: Vec<Measured>,
     started: bool,
     empty_since_ns: Option<i64>,
     empty_zero_ns: i64,
@@ -125,8 +148,7 @@ impl Rounds {
                 row: Round::default(),
                 end_sequence: 0,
                 flight_integral: 0,
-                samples: Vec::new(),
-                runs: Vec::new(),
+                measured: Measured::default(),
                 stride: 1,
                 skipped: 0,
             },
@@ -327,6 +349,13 @@ impl Rounds {
         self.empty_since_ns = None;
     }
 
+    /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
+    pub fn ended(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+        if self.started && now_ns > self.current.row.start_ns {
+            self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
+        }
+    }
+
     /// The sender received an acknowledgment.
     pub fn received(&mut self, now_ns: i64, frame: u64, progress: Progress, sender: &Sender) {
         let row = &mut self.current.row;
@@ -393,6 +422,15 @@ impl Rounds {
         }
     }
 
+    /// What was measured so far was not the whole round trip.
+    pub fn forget_rtts(&mut self) {
+        self.floor_ns = None;
+        self.current.measured.samples.clear();
+        for open in &mut self.pending {
+            open.measured.samples.clear();
+        }
+    }
+
     /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
     fn delivery(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
         let point = Delivery {
@@ -407,11 +445,36 @@ impl Rounds {
         }
         self.run = Some(point);
         let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
-        if span_ns > 0 && self.current.runs.len() < Open::MOST_SAMPLES {
+        if span_ns > 0 && self.current.measured.runs.len() < Open::MOST_SAMPLES {
             let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
             self.current
+                .measured
                 .runs
                 .push(i64::try_from(rate).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// An acknowledgment passes the tap, `gap_ns` after the one before, that delivers `bytes`.
+    pub fn spaced(&mut self, gap_ns: i64, bytes: i64) {
+        let spacings = &mut self.current.measured.spacings;
+        if spacings.len() < Open::MOST_SAMPLES {
+            spacings.push((gap_ns, bytes));
+        }
+    }
+
+    /// What the sender's packets took longer than at best to the tap.
+    pub fn forth(&mut self, excess_ns: i64) {
+        let forth = &mut self.current.measured.forth;
+        if forth.len() < Open::MOST_SAMPLES {
+            forth.push(excess_ns);
+        }
+    }
+
+    /// What the receiver's packets took longer than at best to the tap.
+    pub fn back(&mut self, excess_ns: i64) {
+        let back = &mut self.current.measured.back;
+        if back.len() < Open::MOST_SAMPLES {
+            back.push(excess_ns);
         }
     }
 
@@ -431,13 +494,11 @@ impl Rounds {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
         }
-        let samples = self.spare.pop().unwrap_or_default();
         let fresh = Open {
             row: blank,
             end_sequence: 0,
             flight_integral: 0,
-            samples,
-            runs: Vec::new(),
+            measured: self.spare.pop().unwrap_or_default(),
             stride: 1,
             skipped: 0,
         };
@@ -485,14 +546,17 @@ impl Rounds {
             return;
         };
         self.judge_queue(&mut open);
+        judge_spacing(&mut open);
+        open.row.forth_ns = low(&mut open.measured.forth);
+        open.row.back_ns = low(&mut open.measured.back);
         let mut row = open.row;
         // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
         row.start_ns = self.boundary(row.round, row.start_ns);
         row.end_ns = (row.end_ns - self.shift_ns).max(row.start_ns);
         self.end_ns = row.end_ns;
         out(row);
-        open.samples.clear();
-        self.spare.push(open.samples);
+        open.measured.clear();
+        self.spare.push(open.measured);
     }
 
     fn boundary(&self, round: u32, start_ns: i64) -> i64 {
@@ -504,16 +568,17 @@ impl Rounds {
     /// transmission is no idle link.
     fn judge_queue(&mut self, open: &mut Open) {
         let row = &mut open.row;
+        let Measured { samples, runs, .. } = &mut open.measured;
         row.rtt_floor_ns = self.floor_ns.unwrap_or(NULL);
-        row.rtt_samples = open.samples.len() as i64;
-        open.runs.sort_unstable();
-        row.run_rate = open.runs.get(open.runs.len() / 2).copied().unwrap_or(NULL);
+        row.rtt_samples = samples.len() as i64;
+        runs.sort_unstable();
+        row.run_rate = runs.get(runs.len() / 2).copied().unwrap_or(NULL);
         let length_ns = row.end_ns - row.start_ns;
         if row.acked_bytes > 0 && length_ns > 0 {
             let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
             self.capacity = self.capacity.max(rate);
         }
-        let (Some(floor_ns), false) = (self.floor_ns, open.samples.is_empty()) else {
+        let (Some(floor_ns), false) = (self.floor_ns, samples.is_empty()) else {
             (row.rtt_min_ns, row.rtt_ns, row.rtt_max_ns, row.queue_low_ns) =
                 (NULL, NULL, NULL, NULL);
             return;
@@ -525,7 +590,7 @@ impl Rounds {
         };
         let mut until_ns = self.busy_until_ns;
         let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
-        for &(sent_ns, rtt_ns) in &open.samples {
+        for &(sent_ns, rtt_ns) in samples.iter() {
             let wait_ns = rtt_ns - floor_ns - Self::NOISE_NS;
             if wait_ns <= 0 {
                 continue;
@@ -545,9 +610,9 @@ impl Rounds {
         }
         self.busy_until_ns = until_ns;
         row.busy_ns = busy_ns.min(length_ns);
-        open.samples.sort_unstable_by_key(|&(_, rtt_ns)| rtt_ns);
-        let count = open.samples.len();
-        let at = |part: usize| open.samples[(count - 1) * part / 100].1;
+        samples.sort_unstable_by_key(|&(_, rtt_ns)| rtt_ns);
+        let count = samples.len();
+        let at = |part: usize| samples[(count - 1) * part / 100].1;
         row.rtt_min_ns = at(0);
         row.rtt_ns = at(50);
         row.rtt_max_ns = at(100);
@@ -559,4 +624,48 @@ impl Rounds {
     pub fn floor_ns(&self) -> Option<i64> {
         self.floor_ns
     }
+}
+
+/// The 20th percentile: what nearly all had to wait.
+fn low(values: &mut [i64]) -> i64 {
+    values.sort_unstable();
+    match values.len() {
+        0 => NULL,
+        count => values[(count - 1) / 5],
+    }
+}
+
+/// How evenly acknowledgments came: the rate at which half of the bytes were delivered, or faster, and the time in
+/// pauses longer than thrice what that rate explains. A busy bottleneck leaves none.
+fn judge_spacing(open: &mut Open) {
+    let row = &mut open.row;
+    let spacings = &mut open.measured.spacings;
+    (row.spacing_rate, row.pauses_ns) = (NULL, NULL);
+    let total: i64 = spacings.iter().map(|&(_, bytes)| bytes).sum();
+    if spacings.len() < 4 || total <= 0 {
+        return;
+    }
+    let pace = |&(gap_ns, bytes): &(i64, i64)| i128::from(gap_ns) * 1_000_000 / i128::from(bytes);
+    spacings.sort_unstable_by_key(pace);
+    let mut passed = 0;
+    let middle = spacings.iter().find(|&&(_, bytes)| {
+        passed += bytes;
+        2 * passed >= total
+    });
+    let Some(middle) = middle.map(pace).filter(|&pace| pace > 0) else {
+        return;
+    };
+    row.spacing_rate = i64::try_from(1_000_000_000_000_000 / middle).unwrap_or(i64::MAX);
+    row.pauses_ns = spacings
+        .iter()
+        .map(|&(gap_ns, bytes)| {
+            let explained =
+                i64::try_from(i128::from(bytes) * middle / 1_000_000).unwrap_or(i64::MAX);
+            if gap_ns > explained.saturating_mul(3) {
+                gap_ns - explained
+            } else {
+                0
+            }
+        })
+        .sum();
 }

@@ -335,7 +335,10 @@ impl Tap {
         echo: Option<u32>,
         time_ns: i64,
     ) -> Acknowledged {
-        let una = *self.una.get_or_insert(ack);
+        let una = *self.una.get_or_insert_with(|| {
+            self.holes.trim(ack); // what lies below the first acknowledgment seen was never missing
+            ack
+        });
         let next = *self.next.get_or_insert(ack);
         let mut missed = 0;
         if ack > next {

@@ -213,6 +213,7 @@ pub(super) fn ethernet_packet() -> impl Strategy<Value = Packet> {
                         .fold(0, |bits, flag| bits << 1 | u8::from(*flag)),
                 ),
                 window: tcp.window_size,
+                header_bytes: tcp.header_len() as u8,
                 payload_bytes: payload.len() as u32,
                 options,
                 ttl,
