@@ -279,6 +279,21 @@ class Capture:
         """Table as `bdpcap.tables.RTTS`."""
         return self._judgement.rtts()
 
+    @property
+    def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of every row of `rtts`."""
+        return self._judgement.frames()
+
+    def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
+        """Return what the core counted of a direction; absent numbers are None."""
+        names = self._directions["sender"]
+        row = next(row for row in (2 * stream, 2 * stream + 1) if names[row] == sender)
+        values = {name: column[row] for name, column in self._directions.items()}
+        return {
+            name: None if isinstance(value, np.integer) and value == _core.NULL else value
+            for name, value in values.items()
+        }
+
     def __repr__(self) -> str:
         return (
             f"<Capture of {', '.join(self.info.files)}: {self.info.frames} frames, {len(self.flows)} flows>"
@@ -417,9 +432,25 @@ class Flow:
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Its rounds."""
+        return self.capture.rtts.iloc[self._rows].reset_index(drop=True)
+
+    @cached_property
+    def round_frames(self) -> pd.DataFrame:
+        """First and last frame of each of its rounds; columns ``first`` and ``last``."""
+        first, last = self.capture.frames_of_rounds
+        return type(self.rtts)({"first": first[self._rows], "last": last[self._rows]})
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Which rows of `Capture.rtts` are its."""
         rtts = self.capture.rtts
-        mine = (rtts["stream"] == self.stream) & (rtts["sender"] == self.sender)
-        return rtts[mine].reset_index(drop=True)
+        rows = np.flatnonzero(rtts["stream"].to_numpy() == self.stream)
+        return rows[(rtts["sender"].iloc[rows] == self.sender).to_numpy()]
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """What was counted of it beyond the table, such as ``largest_bytes`` and ``sender_side_ns``."""
+        return self.capture.counts_of(self.stream, self.sender)
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -432,7 +463,7 @@ class Flow:
         """What shows where it was captured, in words."""
         return self.capture.vantage_of(self)
 
-    @property
+    @cached_property
     def findings(self) -> list[Finding]:
         """Why these numbers, and what to change; most important first."""
         return findings(self)

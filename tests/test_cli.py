@@ -22,7 +22,7 @@ from bdpcap.cli import flows as flows_command
 from bdpcap.limits import LIMITS
 
 TABLES = ("flows", "rtts", "events")
-COMMANDS = ("report", "info", *TABLES, "plot", "excerpt", "compare", "bdp")
+COMMANDS = ("report", "info", *TABLES, "explain", "plot", "excerpt", "compare", "bdp")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import typer
 
 import bdpcap
 from bdpcap import units
-from bdpcap.cli import bdp, compare, events, excerpt, exits, flows, info, options, plot, report, rtts
+from bdpcap.cli import bdp, compare, events, excerpt, exits, explain, flows, info, options, plot, report, rtts
 
 app = typer.Typer(
     name="bdpcap",
@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (report, info, flows, rtts, events, plot, excerpt):
+for module in (report, info, flows, rtts, events, explain, plot, excerpt):
     app.command(module.__name__.rpartition(".")[2], epilog=options.CAPTURES)(module.command)
 for module in (compare, bdp):
     app.command(module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)

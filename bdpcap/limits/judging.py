@@ -55,6 +55,11 @@ class Judgement:
         words = doubt.marked(sentences(self._evidence, self._verdict), self._doubts)
         return _rtts(self._flows, self._evidence, self._verdict, words)
 
+    def frames(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of every row of `rtts`."""
+        columns = self._evidence.columns
+        return columns["first_frame"], columns["last_frame"]
+
 
 def _floats(values: np.ndarray) -> Floats:
     return np.where(values == _core.NULL, np.nan, values.astype(np.float64))
