@@ -54,7 +54,7 @@ def damage(
         Packets lost, and where the capture now begins (ns since the epoch).
     """
     header, records = read(path)
-    chance = random.Random(seed)
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
     begin = records[0].time_ns + begin_ms * 10**6
     kept, left = [], 0
     late = [record for record in records if record.time_ns >= begin]

@@ -25,7 +25,7 @@ class Draw:
     """A path drawn at random: `rtt_ms`, `rate_mbps` and `cc` may be changed before `transfer` takes them."""
 
     def __init__(self, seed: str) -> None:
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self.rtt_ms = self.log(12, 90)
         self.rate_mbps = round(self.log(15, 120), 1)
         self.cc = self.random.choice(["cubic", "cubic", "reno"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from draw import NO_AUTOTUNING, NO_TIMESTAMPS, Draw
-from transfer import Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from transfer import Transfer
 
 __all__ = ["KINDS"]
 
@@ -31,7 +32,7 @@ def rwnd_buffer(d: Draw) -> Transfer:
     return d.transfer(window=d.real(0.15, 0.7) * d.bdp)
 
 
-def near_bdp(d: Draw, ratio: float, **settings: object) -> Transfer:
+def near_bdp(d: Draw, ratio: float, **settings: Any) -> Transfer:
     """Take a window at about `ratio` times the BDP."""
     d.rate_mbps = min(d.rate_mbps, 80)
     return d.transfer(window=(ratio + d.real(-0.03, 0.03)) * d.bdp, **settings)
@@ -99,7 +100,7 @@ def rwnd_nots(d: Draw) -> Transfer:
 # The sender's buffer
 
 
-def small_sndbuf(d: Draw, low: float, high: float, sender: dict[str, object], **settings: object) -> Transfer:
+def small_sndbuf(d: Draw, low: float, high: float, sender: dict[str, Any], **settings: Any) -> Transfer:
     """Take a send buffer between two shares of the BDP of a fast path."""
     d.rate_mbps *= 2
     return d.transfer(sender={"sndbuf": int(d.real(low, high) * d.bdp)} | sender, **settings)
@@ -320,7 +321,7 @@ def app_on_off(d: Draw) -> Transfer:
     )
 
 
-def paced(d: Draw, chunk: int, gap_us: int, *, absolute: bool = False, **settings: object) -> Transfer:
+def paced(d: Draw, chunk: int, gap_us: int, *, absolute: bool = False, **settings: Any) -> Transfer:
     """Write `chunk` bytes every so often."""
     sender = {"pattern": "paced", "chunk": chunk, "gap_us": gap_us, "absolute": int(absolute)}
     return d.transfer(sender=sender, **settings)
@@ -516,7 +517,7 @@ def path_ipv6_link(d: Draw) -> Transfer:
 # Window scales that a middlebox changes. Big buffers: the raw field is what is left of the window.
 
 
-def changed_scale(d: Draw, change: int, window: tuple[int, int], **settings: object) -> Transfer:
+def changed_scale(d: Draw, change: int, window: tuple[int, int], **settings: Any) -> Transfer:
     """Change the shift of the receiver's SYN-ACK on its way back."""
     d.rate_mbps = d.real(60, 120)
     return d.transfer(

@@ -80,8 +80,9 @@ def make(transfer: Transfer, target: Path, programs: Path, about: dict[str, Any]
 def quiet() -> None:
     """Wait, two minutes at most, until the machine has something to spare."""
     for _ in range(60):
-        before, _, after = processor(), time.sleep(2), processor()
-        spent = [b - a for a, b in zip(before, after, strict=True)]
+        before = processor()
+        time.sleep(2)
+        spent = [after - ticks for ticks, after in zip(before, processor(), strict=True)]
         idle, stolen = spent[3] / sum(spent), spent[7] / sum(spent)
         if idle > 0.25 and stolen < 0.02:
             return
@@ -99,29 +100,41 @@ def summary(meta: dict[str, Any]) -> str:
     return f"{meta['set']:8}{meta['name']:26}{meta['receiver']['mbps']:8.2f} Mbit/s  {said}"
 
 
-def readme(out: Path, group: str) -> None:
+def describe(folder: Path) -> None:
     """Write the table of a set."""
-    metas = [json.loads(path.read_text()) for path in sorted((out / group).glob("*/meta.json"))]
-    table = pd.DataFrame(
-        {
-            "transfer": [meta["name"] for meta in metas],
-            "rtt_ms": [
-                (meta["params"]["link"]["delay_us"] + meta["params"]["link"]["back_delay_us"]) / 1000
-                for meta in metas
-            ],
-            "rate_mbps": [round(meta["params"]["link"]["rate_bps"] / 1e6, 1) for meta in metas],
-            "cc": [meta["params"]["sender"]["cc"] for meta in metas],
-            "goodput_mbps": [meta["receiver"]["mbps"] for meta in metas],
-            "truth": [json.dumps(meta["shares"]) for meta in metas],
-            "settings": [
-                json.dumps(
-                    {key: meta["params"][key] for key in ("link", "sender", "receiver", "tap", "flows")}
-                )
-                for meta in metas
-            ],
-        }
-    )
-    (out / group / "README.txt").write_text(table.to_string(index=False, justify="left") + "\n")
+    rows = []
+    for path in sorted(folder.glob("*/meta.json")):
+        meta = json.loads(path.read_text())
+        parameters = meta["params"]
+        link = parameters["link"]
+        rows.append(
+            {
+                "transfer": meta["name"],
+                "rtt_ms": (link["delay_us"] + link["back_delay_us"]) / 1000,
+                "rate_mbps": round(link["rate_bps"] / 1e6, 1),
+                "goodput_mbps": meta["receiver"]["mbps"],
+                "truth": json.dumps(meta["shares"]),
+                "settings": json.dumps(
+                    {name: parameters[name] for name in ("sender", "receiver", "link", "tap")}
+                ),
+            }
+        )
+    (folder / "README.txt").write_text(pd.DataFrame(rows).to_string(index=False) + "\n")
+
+
+def produce(transfer: Transfer, out: Path, programs: Path, about: dict[str, Any]) -> None:
+    """Make one transfer, again if the machine was disturbed or something failed."""
+    for _ in range(ATTEMPTS):
+        quiet()
+        try:
+            meta = make(transfer, out / about["set"] / about["name"], programs, about)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            print(f"{about['set']} {about['name']}: {error}", file=sys.stderr)
+            continue
+        print(summary(meta), flush=True)
+        if meta["shares"].get("disturbed", 0) <= WORST_DISTURBED:
+            return
+        print("  the machine was disturbed", file=sys.stderr)
 
 
 def main() -> None:
@@ -129,44 +142,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="make labelled transfers (as root: namespaces, tcpdump, chrt)"
     )
-    parser.add_argument("kinds", nargs="*", default=[], help="of these kinds (all)")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of these kinds: {', '.join(KINDS)} (all)")
     parser.add_argument("-o", "--out", type=Path, default=Path(__file__).parent / "out")
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=int, default=SEED, help="%(default)s")
     parser.add_argument("--draws", type=int, default=1, help="of each kind in each set (%(default)s)")
     parser.add_argument("--set", choices=SETS, action="append", help="only this one (both)")
-    parser.add_argument("--list", action="store_true", help="only say what would be drawn")
     options = parser.parse_args()
     sets = options.set or SETS
-    unknown = [kind for kind in options.kinds if kind not in KINDS]
-    if unknown:
+    if unknown := sorted(set(options.kinds) - set(KINDS)):
         parser.error(f"no such kind: {', '.join(unknown)}; there are {', '.join(KINDS)}")
     programs = options.out / "programs"
-    if not options.list:
-        build(programs)
+    build(programs)
     for group, kind, name, transfer in plan(options.seed, options.draws, options.kinds or list(KINDS)):
-        target = options.out / group / name
-        if group not in sets or (target / "meta.json").exists():
-            continue
-        if options.list:
-            print(group, name, asdict(transfer))
-            continue
-        about = {"name": name, "kind": kind, "set": group, "seed": f"{options.seed}/{group}/{name}"}
-        for attempt in range(ATTEMPTS):
-            quiet()
-            try:
-                meta = make(transfer, target, programs, about)
-            except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-                print(f"{group} {name}: {error}", file=sys.stderr)
-                continue
-            print(summary(meta), flush=True)
-            if meta["shares"].get("disturbed", 0) <= WORST_DISTURBED:
-                break
-            if attempt + 1 < ATTEMPTS:
-                print("  the machine was disturbed: once more", file=sys.stderr)
-    if not options.list:
-        for group in sets:
-            readme(options.out, group)
-        shutil.rmtree(programs)
+        if group in sets and not (options.out / group / name / "meta.json").exists():
+            about = {"name": name, "kind": kind, "set": group, "seed": f"{options.seed}/{group}/{name}"}
+            produce(transfer, options.out, programs, about)
+    for group in sets:
+        describe(options.out / group)
+    shutil.rmtree(programs)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL}
 def ready(process: subprocess.Popen[str]) -> None:
     """Wait for the line that says a program has begun."""
     if not process.stdout or not process.stdout.readline():
-        raise RuntimeError(f"{process.args} did not begin")
+        raise RuntimeError(f"{process.args!r} did not begin")
 
 
 def end(process: subprocess.Popen[str]) -> None:

@@ -67,8 +67,7 @@ def rwnd_detail(window: np.ndarray, later: float, mss: float, *, slow_reader: bo
 
 def cwnd_details(info: pd.DataFrame) -> np.ndarray:
     """Detail of each sample, were it limited by congestion control."""
-    states = np.array(CA_STATES)[info["ca_state"].to_numpy()]
-    recovery = np.isin(states, ("recovery", "loss"))
+    recovery = np.isin(np.array(CA_STATES)[info["ca_state"].to_numpy()], ("recovery", "loss"))
     starting = (info["cwnd"] < info["ssthresh"]).to_numpy()
     return np.select([recovery, starting], ["recovery", "slow start"], "avoidance")
 
@@ -130,7 +129,7 @@ def label(folder: Path, hints: dict[str, Any]) -> pd.DataFrame:
     info = pd.read_csv(folder / "info.csv")
     link = pd.read_csv(folder / "link.csv")
     state = states(info, paced=hints["paced"])
-    detail = cwnd_details(info)
+    congestion = cwnd_details(info)
     busy, still = Busy(link), pauses(info, link)
     time, window = info["t_ns"].to_numpy(), info["snd_wnd"].to_numpy()
     later = np.maximum.accumulate(window[::-1])[::-1]
@@ -146,18 +145,16 @@ def label(folder: Path, hints: dict[str, Any]) -> pd.DataFrame:
             truth = "link" if share >= LINK_BUSY and most != "app" else most
             if any(begin < b and end > a for a, b in still):
                 truth = "disturbed"
-            kind = {
-                "rwnd": lambda: rwnd_detail(
-                    window[inside],
-                    later[first],
-                    info["snd_mss"].iloc[first],
-                    slow_reader=hints["slow_reader"],
-                ),
-                "cwnd": lambda: "pacing" if hints["paced"] else majority(detail[inside]),
-                "app": lambda: "small writes" if hints["small_writes"] else "idle",
-            }.get(truth, lambda: None)()
+            detail = None
+            if truth == "rwnd":
+                mss = info["snd_mss"].iloc[first]
+                detail = rwnd_detail(window[inside], later[first], mss, slow_reader=hints["slow_reader"])
+            elif truth == "cwnd":
+                detail = "pacing" if hints["paced"] else majority(congestion[inside])
+            elif truth == "app":
+                detail = "small writes" if hints["small_writes"] else "idle"
             shares = [float(np.mean(state[inside] == limit)) for limit in LIMITS]
-            rows.append((begin, end, truth, kind, most, share, *shares))
+            rows.append((begin, end, truth, detail, most, share, *shares))
         begin = end
     names = ["t0", "t1", "truth", "detail", "window_truth", "link_busy", *LIMITS]
     return pd.DataFrame(rows, columns=names)
