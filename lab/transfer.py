@@ -115,8 +115,9 @@ class Hosts:
             settings = f"echo {transfer.gro_flush_ns} >gro_flush_timeout; echo 10 >napi_defer_hard_irqs"
             script = f"mount -t sysfs sys /sys; cd /sys/class/net/eth0; {settings}"
             do("ip", "netns", "exec", self.receiver, "sh", "-c", script)
-        for host, settings in zip(both, (transfer.sender_sysctl, transfer.receiver_sysctl), strict=True):
-            for setting in settings:
+        sysctls = (transfer.sender_sysctl, transfer.receiver_sysctl)
+        for host, changes in zip(both, sysctls, strict=True):
+            for setting in changes:
                 do("ip", "netns", "exec", host, "sysctl", "-qw", setting)
 
     def lock_route(self, metrics: str) -> None:

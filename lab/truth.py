@@ -21,6 +21,7 @@ LIMITS = ("rwnd", "cwnd", "sndbuf", "app")
 LINK_BUSY = 0.97
 SAMPLER_PAUSE_NS = 5_000_000  # ten samples missing
 HALF_WINDOW_NS = 20_000_000  # the kernel's clocks tick in jiffies of up to 10 ms: look at several
+RAMP_RTTS = 4
 CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")  # enum tcp_ca_state
 
 
@@ -57,7 +58,7 @@ def states(info: pd.DataFrame, *, paced: bool = False) -> np.ndarray:
 
 
 def rwnd_detail(window: np.ndarray, later: float, mss: float, *, slow_reader: bool) -> str:
-    """Detail of a bin held by the window: its samples, and the largest window from there on."""
+    """Detail of a bin held by the window, from its samples and the largest window a few round trips later."""
     if np.mean(window < mss) >= 0.5:
         return "zero window"
     if slow_reader:
@@ -132,7 +133,6 @@ def label(folder: Path, hints: dict[str, Any]) -> pd.DataFrame:
     congestion = cwnd_details(info)
     busy, still = Busy(link), pauses(info, link)
     time, window = info["t_ns"].to_numpy(), info["snd_wnd"].to_numpy()
-    later = np.maximum.accumulate(window[::-1])[::-1]
     rtt = np.maximum(info["rtt_us"].to_numpy(), 1000) * 1000
     rows, begin = [], int(time[0])
     while begin < time[-1]:
@@ -148,7 +148,8 @@ def label(folder: Path, hints: dict[str, Any]) -> pd.DataFrame:
             detail = None
             if truth == "rwnd":
                 mss = info["snd_mss"].iloc[first]
-                detail = rwnd_detail(window[inside], later[first], mss, slow_reader=hints["slow_reader"])
+                later = window[first : np.searchsorted(time, end + RAMP_RTTS * (end - begin))].max()
+                detail = rwnd_detail(window[inside], later, mss, slow_reader=hints["slow_reader"])
             elif truth == "cwnd":
                 detail = "pacing" if hints["paced"] else majority(congestion[inside])
             elif truth == "app":
