@@ -62,7 +62,7 @@ def read(path: Path) -> Seen:
     record = np.array(starts)
 
     def number(at: np.ndarray, size: int) -> np.ndarray:
-        value = bytes_[at]
+        value: np.ndarray = bytes_[at]
         for i in range(1, size):
             value = value << 8 | bytes_[at + i]
         return value

@@ -78,8 +78,8 @@ def make(transfer: Transfer, target: Path, programs: Path, about: dict[str, Any]
 
 
 def quiet() -> None:
-    """Wait, two minutes at most, until the machine has something to spare."""
-    for _ in range(60):
+    """Wait, ten seconds at most, until the machine has something to spare."""
+    for _ in range(5):
         before = processor()
         time.sleep(2)
         spent = [after - ticks for ticks, after in zip(before, processor(), strict=True)]
