@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -151,15 +150,15 @@ def main() -> None:
     sets = options.set or SETS
     if unknown := sorted(set(options.kinds) - set(KINDS)):
         parser.error(f"no such kind: {', '.join(unknown)}; there are {', '.join(KINDS)}")
-    programs = options.out / "programs"
-    build(programs)
-    for group, kind, name, transfer in plan(options.seed, options.draws, options.kinds or list(KINDS)):
-        if group in sets and not (options.out / group / name / "meta.json").exists():
-            about = {"name": name, "kind": kind, "set": group, "seed": f"{options.seed}/{group}/{name}"}
-            produce(transfer, options.out, programs, about)
+    with tempfile.TemporaryDirectory() as folder:
+        programs = Path(folder)
+        build(programs)
+        for group, kind, name, transfer in plan(options.seed, options.draws, options.kinds or list(KINDS)):
+            if group in sets and not (options.out / group / name / "meta.json").exists():
+                about = {"name": name, "kind": kind, "set": group, "seed": f"{options.seed}/{group}/{name}"}
+                produce(transfer, options.out, programs, about)
     for group in sets:
         describe(options.out / group)
-    shutil.rmtree(programs)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,6 @@ def addresses(v6: object) -> tuple[str, str]:
 
 def build(folder: Path) -> None:
     """Compile the programs into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
     for program, sources in PROGRAMS.items():
         paths = [str(TOOLS / source) for source in sources]
         command = ["cc", "-O2", "-Wall", "-o", str(folder / program), *paths, "-pthread", "-lm"]
