@@ -108,10 +108,8 @@ def rules(results: list[Result]) -> Iterator[str]:
             looks = joined(results, view, "looks")
             said, true = looks[column].astype(bool), looks["truth"] == limit
             both = looks["weight"].where(said & true, 0).sum()
-            found, right = (
-                both / looks["weight"].where(true, 0).sum(),
-                both / looks["weight"].where(said, 0).sum(),
-            )
+            held = [looks["weight"].where(mask, 0).sum() for mask in (true, said)]
+            found, right = (both / whole if whole else float("nan") for whole in held)
             cells.append(f"{percent(found)} / {percent(right)}")
         lines.append([name, *cells])
     yield from table(["recall / precision, per cent", *VIEWS.values()], lines)
