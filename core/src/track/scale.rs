@@ -108,7 +108,7 @@ impl Scale {
             let left = edge - end;
             // Away from the sender its acknowledgments are known to a tick, a segment or two.
             let close = if shift < self.known {
-                left.abs() < 2 * mss
+                left.abs() < (2 * mss).max(window / 32)
             } else {
                 (0..mss).contains(&left)
             };
