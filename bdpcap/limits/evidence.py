@@ -238,6 +238,15 @@ class Evidence:
         return soon & ~self.direct & (quiet | self.shifted(quiet, 1, False) | self.shifted(quiet, 2, False))
 
     @cached_property
+    def subdued(self) -> Bools:
+        """Is much less in flight than before, since a loss not long ago? A buffer would hold as much as ever.
+
+        Away from the sender only: there a middlebox that merges acknowledgments looks like a sleeping writer.
+        """
+        below = self.flight_max_bytes < 0.6 * self.most_so_far(self.flight_max_bytes)
+        return below & ~self.direct & self.near(self.lossy, 60, 0)
+
+    @cached_property
     def lossy_so_far(self) -> Bools:
         """Was anything lost in the flow up to here?"""
         losses = self.most_so_far(np.where(self.lossy, 1.0, 0.0))

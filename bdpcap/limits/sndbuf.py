@@ -42,7 +42,15 @@ def claim(evidence: Evidence) -> Claim:
     restless = evidence.near(evidence.lossy, 20, 0)
     steady = np.where(flat(evidence), 1.0, np.where(restless, 0.5, 0.8))
     strength = (
-        lazy * level * woken * never_empty * steady * (evidence.tightness < 0.5) * ~loud * ~evidence.doubling
+        lazy
+        * level
+        * woken
+        * never_empty
+        * steady
+        * (evidence.tightness < 0.5)
+        * ~loud
+        * ~evidence.doubling
+        * ~evidence.subdued
     )
     # Without echoes away from the sender only the plateau is left: flat, and no loss for long.
     blind = ~evidence.direct & ~evidence.stamped
