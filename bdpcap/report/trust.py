@@ -41,6 +41,9 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
             "not recorded" if info.capture_drops is None else units.count(info.capture_drops),
         ),
     ]
+    if info.datagrams:
+        flows = _number(len(capture.datagrams), "flow")
+        rows.append(("UDP datagrams", f"{units.count(info.datagrams)} in {flows}"))
     if info.paths:
         rows.append(("tags and tunnels", _counts(info.paths)))
     if info.filtered_out:
