@@ -110,6 +110,8 @@ impl Datagrams {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn datagram(from: u16, to: u16, payload_bytes: u32, head: Option<[u8; 16]>) -> Datagram {
@@ -170,5 +172,36 @@ mod tests {
         assert!(told(stamp(5)).is_some());
         assert!(told(None).is_none());
         assert!(told(Some([0xff; 16])).is_none());
+    }
+
+    /// Small words are numbers, and parts of a second, more often than chance would have them.
+    fn head() -> impl Strategy<Value = [u8; 16]> {
+        let word = prop_oneof![0..3_u32, any::<u32>()];
+        prop::array::uniform4(word).prop_map(|words| {
+            let mut head = [0; 16];
+            for (to, from) in head.chunks_exact_mut(4).zip(words) {
+                to.copy_from_slice(&from.to_be_bytes());
+            }
+            head
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_datagrams_never_panic_nor_are_counted_wrongly(
+            heads in prop::collection::vec((prop::option::of(head()), 0..20_u32, 0..1_i64 << 62), 1..20),
+            capture_ns in 0..1_i64 << 62,
+        ) {
+            let mut all = Datagrams::default();
+            for &(head, payload_bytes, time_ns) in &heads {
+                all.take(&datagram(1, 2, payload_bytes, head), time_ns);
+            }
+            let flow = &all.flows()[0];
+            prop_assert_eq!(flow.packets, heads.len() as i64);
+            prop_assert!(flow.start_ns <= flow.end_ns);
+            if let Some(report) = flow.report(capture_ns) {
+                prop_assert!(report.lost >= 0 && report.reordered < flow.packets && report.jitter_ns >= 0);
+            }
+        }
     }
 }
