@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find core/src -name '*.rs') core/Cargo.toml core/Cargo.lock pyproject.toml
+LABELLED ?= lab/out
 DEMO := sample_captures/linux61_advwinscale2_w50000.pcap.zst
 
-.PHONY: demo test lint format bench help
+.PHONY: demo test lint format bench lab accuracy help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -30,6 +31,12 @@ format: $(VENV)/ready ## apply the formatters
 
 bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap)
 	$(BIN)/python benchmarks/speed.py --bdpcap $(BIN)/bdpcap
+
+lab: $(VENV)/ready ## make labelled transfers in lab/out (as root; about half an hour)
+	$(BIN)/python lab/make.py
+
+accuracy: $(VENV)/ready ## grade verdicts against lab/out and write docs/accuracy.md
+	$(BIN)/python benchmarks/accuracy.py $(LABELLED) -o docs/accuracy.md
 
 $(VENV)/ready: $(SOURCES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -6,6 +6,7 @@ import warnings
 
 from bdpcap._core import OPTIMISED, CaptureError, FilterError, __version__
 from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events
+from bdpcap.anonymize import Pseudonyms
 from bdpcap.explain import Finding
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Finding",
     "Flow",
     "Progress",
+    "Pseudonyms",
     "__version__",
     "analyze",
     "stream_events",

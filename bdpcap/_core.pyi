@@ -1,6 +1,6 @@
 """The counting half of bdpcap, in Rust. Nothing here judges; see `bdpcap.analysis` for the way in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, TypeAlias, final
 
 import numpy as np
@@ -15,6 +15,7 @@ __all__ = [
     "OPTIMISED",
     "Analysis",
     "CaptureError",
+    "Excerpt",
     "FilterError",
     "__version__",
     "filter_matches",
@@ -50,6 +51,8 @@ class Analysis:
         Make events (at a cost in memory until they are taken).
     streams
         Make events of these streams only.
+    scales
+        Window scales that an earlier pass inferred, by stream and direction of the data that they limit.
 
     Raises
     ------
@@ -66,6 +69,7 @@ class Analysis:
         *,
         events: bool = False,
         streams: Sequence[int] | None = None,
+        scales: Mapping[tuple[int, int], int] | None = None,
     ) -> Analysis: ...
     def advance(self, frames: int) -> bool:
         """Read up to `frames` frames, without the interpreter lock; say whether there may be more."""
@@ -89,6 +93,45 @@ class Analysis:
         """What was counted on the way."""
     def captures(self) -> list[dict[str, Any]]:
         """What each capture read to its end says about itself."""
+
+@final
+class Excerpt:
+    """Chosen frames of captures as a pcap file in nanoseconds.
+
+    Parameters
+    ----------
+    sources
+        Paths, as those of an `Analysis`.
+    wanted
+        Frames, ascending: number over all sources, and the time to write in nanoseconds since the epoch.
+    headers_only
+        Leave out what follows the TCP header.
+    rename
+        Gives an address (4 bytes: IPv4, 6: MAC, 16: IPv6) another of its length. With it all addresses are
+        replaced, options that may hold one are blanked, and checksums stay as valid as they were.
+
+    Raises
+    ------
+    CaptureError
+        A source cannot be read at all.
+    """
+
+    def __new__(
+        cls,
+        sources: Sequence[str],
+        wanted: Sequence[tuple[int, int]],
+        *,
+        headers_only: bool = False,
+        rename: Callable[[bytes], bytes] | None = None,
+    ) -> Excerpt: ...
+    def take(self, frames: int) -> tuple[bytes, bool]:
+        """Read up to `frames` frames: the next bytes of the pcap file, and whether there may be more.
+
+        Raises
+        ------
+        CaptureError
+            A source cannot be read, or a pcap file cannot hold a frame: a second link type, a time after 2106.
+        """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """Run a compiled filter over one frame.

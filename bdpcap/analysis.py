@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +12,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, datagrams, limits, tables
+from bdpcap import _core, datagrams, limits, tables, vantage
 from bdpcap.explain import Finding, findings
 from bdpcap.filter import compile_filter
+from bdpcap.scale import InferredScale, infer
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
+
+    from bdpcap.anonymize import Pseudonyms
 
 __all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
 
@@ -56,6 +60,15 @@ class Damage:
 
 
 @dataclass(frozen=True)
+class Fingerprint:
+    """What tells a file from any other. What came from a pipe has only a name."""
+
+    name: str
+    size_bytes: int | None
+    sha256: str | None
+
+
+@dataclass(frozen=True)
 class CaptureInfo:
     """What a capture holds and how far it can be trusted."""
 
@@ -86,6 +99,14 @@ class CaptureInfo:
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by what they were wrapped in: tags and tunnels."""
+    missed_bytes: int = 0
+    """Bytes that were acknowledged and that the capture does not hold."""
+    data_only: int = 0
+    """Flows of which the capture holds no acknowledgment."""
+    acknowledgments_only: int = 0
+    """Flows of which it holds nothing else."""
+    multipath: int = 0
+    """Streams that are part of a multipath connection (RFC 8684)."""
 
 
 def analyze(
@@ -93,6 +114,7 @@ def analyze(
     *,
     filter: str | None = None,  # noqa: A002 - the word users look for
     progress: Callable[[Progress], None] | None = None,
+    pseudonyms: Pseudonyms | None = None,
 ) -> Capture:
     """Read a capture and judge every round trip in it.
 
@@ -105,6 +127,8 @@ def analyze(
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
     progress
         Called now and then while reading.
+    pseudonyms
+        Other names for the addresses, files and comments of the capture; its own appear nowhere.
 
     Raises
     ------
@@ -123,7 +147,13 @@ def analyze(
         rounds.append(core.take_rounds())
         if not again:
             events.append(core.take_events())
-    return Capture(core, _joined(rounds), sources, filter, None if again else _joined(events))
+    scales = infer(_named(core.directions(), pseudonyms)) if again else []
+    if scales:
+        # Windows are weighed as packets come: with another scale, all of them anew.
+        core = _open(sources, filter, events=False, scales=scales)
+        rounds = [core.take_rounds() for _ in _steps(core, sources, progress)]
+    kept = None if again else _joined(events)
+    return Capture(core, _joined(rounds), sources, filter, kept, scales=scales, pseudonyms=pseudonyms)
 
 
 def stream_events(
@@ -132,8 +162,11 @@ def stream_events(
     filter: str | None = None,  # noqa: A002 - the word users look for
     streams: Sequence[int] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    pseudonyms: Pseudonyms | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read a capture and hand out its events in pieces, in memory that does not grow with it.
+
+    Windows whose scale was not captured are null: to infer it takes the whole capture.
 
     Yields
     ------
@@ -152,11 +185,11 @@ def stream_events(
         core.take_rounds()
         columns = core.take_events()
         if len(columns["stream"]):
-            piece = _events(columns, core.directions())
+            piece = _events(columns, _named(core.directions(), pseudonyms))
             piece.attrs["first_ns"] = core.counts()["first_ns"]
             yield piece
     for damage in core.damages():
-        raise _core.CaptureError(str(Damage(*damage)))
+        raise _core.CaptureError(str(_damage(damage, pseudonyms)))
 
 
 def _sources(source: Source) -> list[str | BinaryIO]:
@@ -176,9 +209,11 @@ def _open(
     *,
     events: bool,
     streams: Sequence[int] | None = None,
+    scales: Sequence[InferredScale] = (),
 ) -> _core.Analysis:
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
-    return _core.Analysis(sources, filters, events=events, streams=streams)
+    shifts = {(scale.stream, scale.direction): scale.shift for scale in scales}
+    return _core.Analysis(sources, filters, events=events, streams=streams, scales=shifts)
 
 
 def _steps(
@@ -219,27 +254,49 @@ class Capture:
         sources: list[str | BinaryIO],
         expression: str | None,
         events: dict[str, np.ndarray] | None,
+        *,
+        scales: list[InferredScale],
+        pseudonyms: Pseudonyms | None,
     ) -> None:
         self._sources = sources
         self._filter = expression
-        self._directions = core.directions()
+        self.pseudonyms: Final = pseudonyms
+        """The names that stand for the capture's own; None where these are used."""
+        self._directions = _named(core.directions(), pseudonyms)
         self._kept = events
         self._by_stream: dict[int, pd.DataFrame] = {}
-        damages = [Damage(*damage) for damage in core.damages()]
+        damages = [_damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
         """Where the capture broke; the first place, if several files did."""
-        self.info: Final = _info(core)
+        info = _info(core, self._directions)
+        self.info: Final = pseudonyms.info(info) if pseudonyms else info
+        self.scales: Final = scales
+        """Window scales that no handshake showed, or another one."""
         self._judgement = limits.Judgement(rounds, self._directions)
         self.flows: Final[pd.DataFrame] = self._judgement.flows()
         """Table as `bdpcap.tables.FLOWS`."""
-
-        self.datagrams: Final[pd.DataFrame] = datagrams.flows(core.datagrams())
+        self.datagrams: Final[pd.DataFrame] = datagrams.flows(_named(core.datagrams(), pseudonyms))
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.RTTS`."""
         return self._judgement.rtts()
+
+    @property
+    def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of every row of `rtts`."""
+        return self._judgement.frames()
+
+    def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
+        """Return what the core counted of a direction; absent numbers are None."""
+        names = self._directions["sender"]
+        row = next(row for row in (2 * stream, 2 * stream + 1) if names[row] == sender)
+        values = {name: column[row] for name, column in self._directions.items()}
+        return {
+            name: None if isinstance(value, np.integer) and value == _core.NULL else value
+            for name, value in values.items()
+        }
 
     def __repr__(self) -> str:
         return (
@@ -267,6 +324,11 @@ class Capture:
         return Flow(self, rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())])
 
     @property
+    def directions(self) -> dict[str, Any]:
+        """The core's columns about both directions of every stream, two rows each, the client's first."""
+        return self._directions
+
+    @property
     def events(self) -> pd.DataFrame:
         """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
         if self._kept is not None:
@@ -287,7 +349,7 @@ class Capture:
             self._by_stream[stream] = table[table["stream"] == stream].reset_index(drop=True)
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
-        core = _open(self._sources, self._filter, events=True, streams=streams)
+        core = _open(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
         pieces = [core.take_events() for _ in _steps(core, self._sources, None)]
         return _events(_joined(pieces), self._directions)
 
@@ -295,6 +357,60 @@ class Capture:
         """Events of both directions of a stream."""
         self.load_events([stream])
         return self._by_stream[stream]
+
+    def vantage_of(self, flow: Flow) -> str:
+        """Say what shows where a flow was captured."""
+        row = 2 * flow.stream
+        return vantage.sentence(self._directions, row + (self._directions["sender"][row] != flow.sender))
+
+    def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
+        """Write the packets of a stream as a pcap file in nanoseconds, whose analysis is that of the stream here.
+
+        With pseudonyms, addresses are renamed in the packets as they are in the tables, and the payload is left
+        out whatever `headers_only` says; IP and TCP checksums stay as valid as they were.
+
+        Parameters
+        ----------
+        stream
+            Its number here; in the excerpt it is stream 0.
+        file
+            Open for writing.
+        headers_only
+            Leave out what follows the TCP header.
+
+        Returns
+        -------
+        int
+            The number of packets written.
+
+        Raises
+        ------
+        KeyError
+            There is no such stream.
+        CaptureError
+            The capture came from a pipe, or the stream from two kinds of link, which a pcap file cannot hold.
+        """
+        if not 0 <= stream < self.info.streams:
+            raise KeyError(f"no stream {stream}")
+        if self._kept is not None:
+            raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
+        packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
+        core = _core.Excerpt(
+            cast("list[str]", self._sources),
+            list(packets.itertuples(index=False, name=None)),
+            headers_only=headers_only or self.pseudonyms is not None,
+            rename=self.pseudonyms.packed if self.pseudonyms else None,
+        )
+        more = True
+        while more:
+            piece, more = core.take(STEP)
+            file.write(piece)
+        return len(packets)
+
+    def fingerprints(self) -> list[Fingerprint]:
+        """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""
+        name = self.pseudonyms.file if self.pseudonyms else str
+        return [_fingerprint(source, name) for source in self._sources]
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report, one self-contained HTML file."""
@@ -320,9 +436,25 @@ class Flow:
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Its rounds."""
+        return self.capture.rtts.iloc[self._rows].reset_index(drop=True)
+
+    @cached_property
+    def round_frames(self) -> pd.DataFrame:
+        """First and last frame of each of its rounds; columns ``first`` and ``last``."""
+        first, last = self.capture.frames_of_rounds
+        return type(self.rtts)({"first": first[self._rows], "last": last[self._rows]})
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Which rows of `Capture.rtts` are its."""
         rtts = self.capture.rtts
-        mine = (rtts["stream"] == self.stream) & (rtts["sender"] == self.sender)
-        return rtts[mine].reset_index(drop=True)
+        rows = np.flatnonzero(rtts["stream"].to_numpy() == self.stream)
+        return rows[(rtts["sender"].iloc[rows] == self.sender).to_numpy()]
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """What was counted of it beyond the table, such as ``largest_bytes`` and ``sender_side_ns``."""
+        return self.capture.counts_of(self.stream, self.sender)
 
     @cached_property
     def events(self) -> pd.DataFrame:
@@ -331,6 +463,11 @@ class Flow:
         return events[events["sender"] == self.sender].reset_index(drop=True)
 
     @property
+    def vantage_evidence(self) -> str:
+        """What shows where it was captured, in words."""
+        return self.capture.vantage_of(self)
+
+    @cached_property
     def findings(self) -> list[Finding]:
         """Why these numbers, and what to change; most important first."""
         return findings(self)
@@ -342,9 +479,28 @@ class Flow:
         return figure(self, kind)
 
 
-def _info(core: _core.Analysis) -> CaptureInfo:
+def _fingerprint(source: str | BinaryIO, name: Callable[[str], str]) -> Fingerprint:
+    if not isinstance(source, str):
+        return Fingerprint(name(str(getattr(source, "name", "<stream>"))), None, None)
+    if not Path(source).is_file():
+        return Fingerprint(name(source), None, None)
+    with Path(source).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return Fingerprint(name(source), file.tell(), digest.hexdigest())
+
+
+def _named(directions: dict[str, Any], pseudonyms: Pseudonyms | None) -> dict[str, Any]:
+    return pseudonyms.directions(directions) if pseudonyms else directions
+
+
+def _damage(damage: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) -> Damage:
+    return pseudonyms.damage(Damage(*damage)) if pseudonyms else Damage(*damage)
+
+
+def _info(core: _core.Analysis, directions: dict[str, Any]) -> CaptureInfo:
     captures = core.captures()
     counts = core.counts()
+    carried = directions["carried"] > 0
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
         files=[capture["file"] for capture in captures],
@@ -353,5 +509,10 @@ def _info(core: _core.Analysis) -> CaptureInfo:
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
         comments=[comment for capture in captures for comment in capture["comments"]],
         capture_drops=sum(drops) if drops else None,
+        missed_bytes=int(directions["missed_bytes"][carried].sum()),
+        data_only=int((carried & (directions["acks"] == 0)).sum()),
+        # A SYN and a FIN are acknowledged as a byte each.
+        acknowledgments_only=int((~carried & (directions["acked_bytes"] > 2)).sum()),
+        multipath=int((directions["multipath"] > 0).sum()) // 2,
         **counts,
     )

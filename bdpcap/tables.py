@@ -89,6 +89,8 @@ EVENTS: Final[dict[str, Column]] = {
     "in_flight_bytes": Column("Int64", "sent and not yet acknowledged, as the sender saw it"),
     "pipe_bytes": Column("Int64", "in flight less what SACK reports delivered or lost"),
     "rtt_ns": Column("Int64", "round-trip time that this acknowledgment measured"),
+    "sack_start": Column("Int64", "first byte of the SACK block that brought news; D-SACK is left out"),
+    "sack_end": Column("Int64", "the byte after that block"),
 }
 
 DATAGRAMS: Final[dict[str, Column]] = {

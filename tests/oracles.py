@@ -7,11 +7,14 @@ missing; `python tests/oracles.py --update` writes them anew.
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 import zstandard
 
 TESTS = Path(__file__).parent
@@ -114,6 +117,15 @@ def nanoseconds(seconds: str) -> int:
     whole, _, fraction = seconds.lstrip("-").partition(".")
     value = int(whole) * 10**9 + int(fraction.ljust(9, "0")[:9] or 0)
     return -value if seconds.startswith("-") else value
+
+
+def chromium() -> str:
+    """Return where Chromium lies; skips the test where there is none, except in CI."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None and "CI" not in os.environ:
+        pytest.skip("no Chromium here")
+    assert found, "Chromium is needed in CI"
+    return found
 
 
 def update() -> None:

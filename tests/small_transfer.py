@@ -65,6 +65,19 @@ def write_pcap(path: Path, **how) -> Path:
     return path
 
 
+def write_many(path: Path, flows: int, rounds: int | None = None) -> Path:
+    """Write many short transfers that overlap, of one to three rounds, one in a hundred of forty."""
+    frames = []
+    for number in range(flows):
+        length = rounds or (ROUNDS if number % 100 == 0 else 1 + number % 3)
+        frames += packets(port=10_000 + number, rounds=length, start=START + number * 0.03)
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file)
+        for time, frame in sorted(frames):
+            writer.writepkt(frame, time)
+    return path
+
+
 def write_pcapng(path: Path, comment: str) -> Path:
     """Write the transfer to a pcapng file whose section has a comment."""
     said = dpkt.pcapng.PcapngOptionLE(code=1, text=comment)

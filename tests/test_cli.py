@@ -22,7 +22,7 @@ from bdpcap.cli import flows as flows_command
 from bdpcap.limits import LIMITS
 
 TABLES = ("flows", "rtts", "events")
-COMMANDS = ("report", "info", *TABLES, "compare", "bdp")
+COMMANDS = ("report", "info", *TABLES, "explain", "plot", "excerpt", "compare", "bdp")
 
 
 @pytest.fixture(scope="module")
@@ -144,14 +144,21 @@ def test_a_table_in_pieces_is_written_as_one(tmp_path):
     assert duckdb.read_parquet(str(tmp_path / "parquet")).fetchall() == [(1,), (2,), (3,)]
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
-def test_csv_text_is_no_formula(start, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        *[(f"{start}cmd", f"'{start}cmd") for start in "=+-@"],
+        ("\tcmd", r"\tcmd"),
+        ("\r=cmd", r"\r=cmd"),
+        ("\x1b[31m", r"\x1b[31m"),
+        ("\u202e=cmd", r"\u202e=cmd"),
+    ],
+)
+def test_csv_text_is_no_formula_and_no_escape_sequence(text, shown, tmp_path):
     file = tmp_path / "rows.csv"
-    output.write(
-        "rtts", [pd.DataFrame({"evidence": [f"{start}cmd", "plain", None]})], output.Format.CSV, file, print
-    )
+    output.write("rtts", [pd.DataFrame({"evidence": [text, "plain", None]})], output.Format.CSV, file, print)
     rows = list(csv.reader(file.read_text().splitlines()))
-    assert rows == [["evidence"], [f"'{start}cmd"], ["plain"], [""]]
+    assert rows == [["evidence"], [shown], ["plain"], [""]]
 
 
 def test_parquet_without_the_extra_names_it(transfer, monkeypatch, capsys):

@@ -28,6 +28,7 @@ def evidence(flow, **columns):
         flow=np.asarray(flow),
         mss=np.ones(len(flow)),
         direct=np.ones(len(flow), dtype=bool),
+        facing=np.zeros(len(flow), dtype=bool),
         handshake_ns=np.full(len(flow), np.nan),
         flow_acks=np.ones(len(flow)),
     )

@@ -16,7 +16,7 @@ import typer
 
 import bdpcap
 from bdpcap import units
-from bdpcap.cli import bdp, compare, events, exits, flows, info, options, report, rtts
+from bdpcap.cli import bdp, compare, events, excerpt, exits, explain, flows, info, options, plot, report, rtts
 
 app = typer.Typer(
     name="bdpcap",
@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (report, info, flows, rtts, events):
+for module in (report, info, flows, rtts, events, explain, plot, excerpt):
     app.command(module.__name__.rpartition(".")[2], epilog=options.CAPTURES)(module.command)
 for module in (compare, bdp):
     app.command(module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
@@ -61,7 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
     The exit code; see :mod:`bdpcap.cli.exits`.
     """
     try:
-        code = int(app(arguments, prog_name="bdpcap", standalone_mode=False) or exits.DONE)
+        given = sys.argv[1:] if arguments is None else arguments
+        code = int(app(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
         sys.stdout.flush()
     except BrokenPipeError:
         # What reads our output has seen enough. Nothing more may be flushed into the pipe on the way out.

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.cli import options, output, source
+from bdpcap.cli import options, output, privacy, source
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def command(
     stream: options.Streams = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
+    anonymize: options.Anonymize = False,
+    anonymize_key: options.AnonymizeKey = None,
 ) -> int:
     """List the segments, as each flow saw them.
 
@@ -31,7 +33,9 @@ def command(
     """
     # Rows and progress on the same terminal would write over each other.
     apart = output_ is not None or not sys.stdout.isatty()
-    pieces = source.Pieces(captures, read, filter_, stream, progress=apart)
+    pieces = source.Pieces(
+        captures, read, filter_, stream, privacy.pseudonyms(anonymize, anonymize_key), progress=apart
+    )
     output.write("events", pieces, output.chosen(format_, output_), output_, _human)
     return pieces.exit_code()
 

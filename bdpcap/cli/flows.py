@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Final
 
 from bdpcap import units
-from bdpcap.cli import options, output, rules, source
+from bdpcap.cli import options, output, privacy, rules, source
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ def command(
     stream: options.Streams = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
+    anonymize: options.Anonymize = False,
+    anonymize_key: options.AnonymizeKey = None,
     fail_on: options.FailOn = None,
 ) -> int:
     """List the flows: what each carried, how fast, and what limited it."""
     broken = rules.parse(fail_on)
-    capture = source.capture(captures, read, filter_)
+    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
     flows = source.of_streams(capture.flows, stream, capture.info.streams)
     output.write("flows", [flows], output.chosen(format_, output_), output_, _human)
     return source.exit_code(capture.damage) or rules.exit_code(broken, flows)

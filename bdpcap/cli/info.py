@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bdpcap import datagrams, units
-from bdpcap.cli import options, output, source, terminal
+from bdpcap.cli import options, output, privacy, source, terminal
 from bdpcap.report import trust
 from bdpcap.report.document import capture_document, records
 
@@ -30,12 +30,14 @@ def command(
     filter_: options.Filter = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
+    anonymize: options.Anonymize = False,
+    anonymize_key: options.AnonymizeKey = None,
 ) -> int:
     """Say what was captured, and how far to trust it.
 
     Format, link types, drops, what could not be decoded, where it was captured, and what is odd about it.
     """
-    capture = source.capture(captures, read, filter_)
+    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
     chosen = output.chosen(format_, output_)
     if chosen is options.Format.TABLE:
         with output.opened(output_) as file:

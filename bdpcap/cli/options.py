@@ -44,6 +44,9 @@ Streams = Annotated[
         "--stream", min=0, metavar="N", help="Only this stream, as tcp.stream in Wireshark. Repeatable."
     ),
 ]
+Stream = Annotated[
+    int, typer.Option("--stream", min=0, metavar="N", help="The stream, as tcp.stream in Wireshark.")
+]
 OutputFormat = Annotated[
     Format | None,
     typer.Option(
@@ -63,5 +66,21 @@ FailOn = Annotated[
         "--fail-on",
         metavar="RULE",
         help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable.",
+    ),
+]
+Anonymize = Annotated[
+    bool,
+    typer.Option(
+        "--anonymize",
+        help="Other names for addresses, files, interfaces and comments, the same ones all over the output.",
+    ),
+]
+AnonymizeKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--anonymize-key",
+        metavar="FILE",
+        help="Anonymize by a secret key (32 bytes, or 64 hexadecimal digits) that keeps prefixes (Crypto-PAn), and "
+        "the same names in every run. With --anonymize, BDPCAP_ANONYMIZE_KEY may hold the digits instead.",
     ),
 ]

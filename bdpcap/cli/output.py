@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import pandas as pd
 import typer
 
+from bdpcap import spreadsheet
 from bdpcap.cli.options import Format
 
 if TYPE_CHECKING:
@@ -80,14 +81,7 @@ def write(
 
 def _csv(frames: Frames, file: IO[str]) -> None:
     for index, frame in enumerate(frames):
-        _guarded(frame).to_csv(file, index=False, header=index == 0, lineterminator="\n")
-
-
-def _guarded(frame: pd.DataFrame) -> pd.DataFrame:
-    """Put a quote before text of a capture that a spreadsheet would take for a formula."""
-    text = frame.select_dtypes(["object", "string"])
-    guarded = {str(name): text[name].str.replace(r"^(?=[=+\-@\t\r])", "'", regex=True) for name in text}
-    return frame.assign(**guarded)
+        spreadsheet.write_csv(frame, file, header=index == 0)
 
 
 def _rows(frame: pd.DataFrame) -> str:

@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from bdpcap import report, units
-from bdpcap.cli import options, output, rules, source
+from bdpcap.cli import options, output, privacy, rules, source
 from bdpcap.report import verdict
 
 _DEFAULT = Path("report.html")
 
 
 def command(
+    context: typer.Context,
     captures: options.Captures = None,
     *,
     read: options.Read = None,
@@ -27,7 +28,7 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="The HTML page. Default: report.html, unless only --text or --json is asked for.",
+            help="The HTML page. Default: report.html, unless --text, --json or --bundle is asked for.",
             show_default=False,
         ),
     ] = None,
@@ -43,22 +44,40 @@ def command(
             "--json", metavar="FILE", help="Verdict, flows and rounds as JSON; - is standard output."
         ),
     ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            "--bundle",
+            metavar="FILE",
+            help="A ZIP archive of page, text, CSV, JSON, PNG figures (extra bdpcap[png]) and a manifest.",
+        ),
+    ] = None,
+    ascii_: Annotated[
+        bool, typer.Option("--ascii", help="Spell out what is not ASCII in the text of --text.")
+    ] = False,
+    anonymize: options.Anonymize = False,
+    anonymize_key: options.AnonymizeKey = None,
     fail_on: options.FailOn = None,
 ) -> int:
-    """Write a report as HTML, text or JSON.
+    """Write a report as HTML, text, JSON or all in one archive.
 
     It says what limited every flow, shows the evidence, and how far the capture can be trusted.
     """
     broken = rules.parse(fail_on)
-    capture = source.capture(captures, read, filter_)
+    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
     if text is not None:
         with output.opened(_file(text)) as file:
-            file.write(report.text(capture))
+            file.write(report.text(capture, ascii_only=ascii_))
     if json_ is not None:
         with output.opened(_file(json_)) as file:
             json.dump(report.document(capture), file, allow_nan=False)
             file.write("\n")
-    if output_ is not None or (text is None and json_ is None):
+    if bundle is not None:
+        missing = report.write_bundle(capture, bundle, context.obj)
+        size = units.data_size(bundle.stat().st_size)
+        without = f", without figures: {missing}" if missing else ""
+        sys.stderr.write(f"bundle: {units.printable(bundle)} ({size}){without}\n")
+    if output_ is not None or (text is None and json_ is None and bundle is None):
         page = report.write_html(capture, output_ or _DEFAULT)
         if text is None:
             for flow in verdict.that_matter(capture):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from bdpcap import units
-from bdpcap.cli import options, output, source
+from bdpcap.cli import options, output, privacy, source
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
@@ -22,12 +22,14 @@ def command(
     stream: options.Streams = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
+    anonymize: options.Anonymize = False,
+    anonymize_key: options.AnonymizeKey = None,
 ) -> int:
     """List the round trips of every flow.
 
     Each has the limit that held it, and the evidence for that.
     """
-    capture = source.capture(captures, read, filter_)
+    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
     rtts = source.of_streams(capture.rtts, stream, capture.info.streams)
     origin = capture.info.first_ns or 0
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.analysis import Capture, Damage
+    from bdpcap.anonymize import Pseudonyms
 
 
 def sources(captures: Sequence[str] | None, read: Sequence[str] | None) -> list[str] | BinaryIO:
@@ -34,11 +35,16 @@ def sources(captures: Sequence[str] | None, read: Sequence[str] | None) -> list[
     return sys.stdin.buffer
 
 
-def capture(captures: Sequence[str] | None, read: Sequence[str] | None, filter_: str | None) -> Capture:
+def capture(
+    captures: Sequence[str] | None,
+    read: Sequence[str] | None,
+    filter_: str | None,
+    pseudonyms: Pseudonyms | None = None,
+) -> Capture:
     """Analyse what was named, with progress on a terminal."""
     source = sources(captures, read)
     with shown() as progress:
-        return bdpcap.analyze(source, filter=filter_, progress=progress)
+        return bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms)
 
 
 class Pieces:
@@ -54,10 +60,12 @@ class Pieces:
         read: Sequence[str] | None,
         filter_: str | None,
         streams: Sequence[int] | None,
+        pseudonyms: Pseudonyms | None = None,
         *,
         progress: bool,
     ) -> None:
         self._progress = progress
+        self._pseudonyms = pseudonyms
         self._source = sources(captures, read)
         self._filter = filter_
         self._streams = streams
@@ -68,7 +76,11 @@ class Pieces:
         found = False
         with shown(wanted=self._progress) as progress:
             pieces = bdpcap.stream_events(
-                self._source, filter=self._filter, streams=self._streams or None, progress=progress
+                self._source,
+                filter=self._filter,
+                streams=self._streams or None,
+                progress=progress,
+                pseudonyms=self._pseudonyms,
             )
             try:
                 for piece in pieces:

@@ -34,7 +34,7 @@ def claim(evidence: Evidence) -> Claim:
     # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
     lazy = grade(evidence.response, 0.85, 0.45)
     unasked = np.where(np.isnan(evidence.promptness), 0.0, grade(evidence.promptness, 0.7, 0.3))
-    level = np.maximum(grade(evidence.refill, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
+    level = np.maximum(grade(evidence.refill_high, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
     replies = grade(
         evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
     )
@@ -42,12 +42,19 @@ def claim(evidence: Evidence) -> Claim:
     short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
     tiny = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
+    # All short: there is less to send than a segment, whatever its size, as long as no loss keeps it so.
+    calm = ~evidence.near(evidence.lossy, 20, 0) & ~evidence.opening & (evidence.sent_segments >= 2)
+    tiny = np.fmax(tiny, 0.9 * grade(short, 0.9, 1.0) * grade(mean, 0.97, 0.9) * calm)
+    # Silent for longer than a round trip: by then all was acknowledged, and the pipe empty, though no tap but the
+    # sender's sees it so.
+    silent = grade(evidence.silence_ns / evidence.floor, 1.1, 1.3) * ~evidence.opening * ~evidence.direct
     saturated = queued & (evidence.fullness > 0.95)
     signs = [
         grade(empty, 0.1, 0.5),
-        grade(unprompted, 0.2, 0.8) * quiet * paced,
+        grade(unprompted, 0.2, 0.8) * quiet * paced * ~evidence.opening,
+        silent * quiet * ~queued,
         drained * quiet,
-        lazy * np.maximum(unasked, level) * quiet * ~evidence.doubling * ~saturated,
+        lazy * np.maximum(unasked, level) * quiet * ~evidence.opening * ~saturated,
         tiny * quiet * ~queued,
         0.8 * evidence.draining,
         0.95 * evidence.slight,

@@ -272,6 +272,18 @@ class Evidence:
             return np.where(self.stamped, by_echo, by_burst) / self.flight_max_bytes
 
     @cached_property
+    def refill_high(self) -> Floats:
+        """The same, less the segment by which a small buffer is not filled evenly."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.refill - self.mss / self.flight_max_bytes
+
+    @cached_property
+    def opening(self) -> Bools:
+        """Slow start or about to be: doubling, or a first flight of the ten segments of RFC 6928."""
+        first = (self.columns["round"] <= 1) & (self.flight_max_bytes >= 9 * self.mss)
+        return self.doubling | first
+
+    @cached_property
     def promptness(self) -> Floats:
         """Of the bursts, over nine rounds, the share that an acknowledgment started; NaN away from the sender."""
         starts = self.around(self.bursts + self.fresh_starts, 4)

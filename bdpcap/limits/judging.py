@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bdpcap import _core, tables
+from bdpcap import _core, tables, vantage
+from bdpcap.limits import doubt
 from bdpcap.limits.evidence import Evidence, Floats
 from bdpcap.limits.sentences import sentences
 from bdpcap.limits.verdict import LIMITS, Verdict, weigh
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["Judgement"]
 
@@ -41,10 +39,12 @@ class Judgement:
             mss=flows["mss_bytes"][flow].astype(np.float64),
             direct=flows["direct"][flow].astype(bool),
             handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
-            facing=(_vantage(flows) == "receiver")[flow],
+            facing=(vantage.places(flows) == "receiver")[flow],
             flow_acks=flows["acks"][flow].astype(np.float64),
         )
-        self._verdict = weigh(self._evidence)
+        verdict = weigh(self._evidence)
+        self._doubts = doubt.doubts(self._evidence, verdict, flows)
+        self._verdict = doubt.lowered(verdict, self._doubts)
 
     def flows(self) -> pd.DataFrame:
         """Table of `bdpcap.tables.FLOWS`."""
@@ -52,7 +52,13 @@ class Judgement:
 
     def rtts(self) -> pd.DataFrame:
         """Table of `bdpcap.tables.RTTS`."""
-        return _rtts(self._flows, self._evidence, self._verdict)
+        words = doubt.marked(sentences(self._evidence, self._verdict), self._doubts)
+        return _rtts(self._flows, self._evidence, self._verdict, words)
+
+    def frames(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of every row of `rtts`."""
+        columns = self._evidence.columns
+        return columns["first_frame"], columns["last_frame"]
 
 
 def _floats(values: np.ndarray) -> Floats:
@@ -73,7 +79,9 @@ def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
     return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
 
 
-def _rtts(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> pd.DataFrame:
+def _rtts(
+    flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict, words: list[str]
+) -> pd.DataFrame:
     rounds, flow = evidence.columns, evidence.flow
     length = (rounds["end_ns"] - rounds["start_ns"]).astype(np.float64)
     return tables.frame(
@@ -93,7 +101,7 @@ def _rtts(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) ->
             "limit": verdict.limit,
             "detail": verdict.detail,
             "confidence": verdict.confidence,
-            "evidence": sentences(evidence, verdict),
+            "evidence": words,
         },
     )
 
@@ -128,25 +136,9 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
             "throughput_bps": _per_second(flows["acked_bytes"].astype(np.float64), life),
             "capacity_bps": capacity_bps,
             "bdp_bytes": _whole(np.where(capacity > 0, capacity * floor / 8e9, np.nan)),
-            "vantage": _vantage(flows),
+            "vantage": vantage.places(flows),
             "limit": np.asarray(LIMITS, dtype=object)[most],
             **{f"{name}_share": np.clip(shares[name], 0.0, 1.0) for name in LIMITS},
             "confidence": np.round(np.divide(sure, weight, out=np.zeros(count), where=weight > 0), 2),
         },
     )
-
-
-def _vantage(flows: dict[str, np.ndarray]) -> NDArray[np.object_]:
-    """Where the tap was, from the round trips to either end: nearer than 15 % of the whole is at that end.
-
-    Round trips below a tenth of a millisecond are too short to tell.
-    """
-    sender, receiver = _floats(flows["sender_side_ns"]), _floats(flows["receiver_side_ns"])
-    whole = sender + receiver
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = sender / whole
-    vantage = np.full(len(whole), "between", dtype=object)
-    vantage[part < 0.15] = "sender"
-    vantage[part > 0.85] = "receiver"
-    vantage[~np.isfinite(part) | (whole < 100_000)] = "unknown"
-    return vantage

@@ -35,7 +35,7 @@ def claim(evidence: Evidence) -> Claim:
     """Claim rounds whose acknowledgments are mostly left unanswered, until one starts a burst from a middle level."""
     loud = evidence.near(evidence.lossy, 2, 0)
     lazy = grade(evidence.response, 0.88, 0.6)
-    level = grade(evidence.refill, 0.2, 0.35) * grade(evidence.refill, 0.8, 0.7)
+    level = grade(evidence.refill, 0.2, 0.35) * grade(evidence.refill_high, 0.8, 0.7)
     woken = np.where(np.isnan(evidence.promptness), 0.9, grade(evidence.promptness, 0.3, 0.8))
     never_empty = evidence.around(evidence.fresh_starts, 4) <= 1
     steady = np.where(flat(evidence), 1.0, 0.8)

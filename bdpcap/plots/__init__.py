@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.plots.canvas import CONFIG
 from bdpcap.plots.comparison import comparison_figure
+from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.rtt import rtt_figure
 from bdpcap.plots.sequence import sequence_figure
 from bdpcap.plots.throughput import throughput_figure
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from bdpcap.analysis import Flow
 
-FIGURES: Final[dict[str, Callable[[Flow], go.Figure]]] = {
+FIGURES: Final[dict[str, Callable[[Flow, int], go.Figure]]] = {
     "window": window_figure,
     "throughput": throughput_figure,
     "rtt": rtt_figure,
@@ -26,7 +27,7 @@ FIGURES: Final[dict[str, Callable[[Flow], go.Figure]]] = {
 }
 
 
-def figure(flow: Flow, kind: str = "window") -> go.Figure:
+def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS) -> go.Figure:
     """
     Draw a flow.
 
@@ -36,6 +37,8 @@ def figure(flow: Flow, kind: str = "window") -> go.Figure:
         The flow to draw.
     kind
         ``window``, ``throughput``, ``rtt`` or ``sequence``.
+    columns
+        Time columns of which every line keeps the extremes.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def figure(flow: Flow, kind: str = "window") -> go.Figure:
     """
     if kind not in FIGURES:
         raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
-    return FIGURES[kind](flow)
+    return FIGURES[kind](flow, columns)
 
 
 __all__ = [

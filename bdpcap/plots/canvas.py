@@ -62,17 +62,26 @@ class Canvas:
     flow
         The flow to be drawn; its life is the span of the time axis, the same in all its figures. Zero is the
         capture's first frame.
+    columns
+        Time columns of which a line keeps the extremes.
     """
 
-    def __init__(self, title: str, y_title: str, y_unit: str, flow: Flow) -> None:
+    def __init__(self, title: str, y_title: str, y_unit: str, flow: Flow, columns: int = COLUMNS) -> None:
         start_ns, end_ns = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
         first_ns = flow.capture.info.first_ns
         self.origin_ns = start_ns if first_ns is None else first_ns
         self.start, self.end = (start_ns - self.origin_ns) / 1e9, (end_ns - self.origin_ns) / 1e9
         self.top = np.inf
+        self.columns = columns
         self.points = 0
         self.drawn = 0
-        axis = {"gridcolor": palette.GRID, "zeroline": False}
+        axis = {
+            "gridcolor": palette.GRID,
+            "zeroline": False,
+            "ticks": "outside",
+            "ticklen": 5,
+            "tickcolor": "rgba(0, 0, 0, 0)",
+        }
         self.figure = go.Figure(
             layout={
                 "template": "none",
@@ -85,10 +94,11 @@ class Canvas:
                     "font": {"size": 15},
                 },
                 "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
-                "height": 360,
-                "margin": {"l": 92, "r": 12, "t": 80, "b": 64},
+                "height": 330,
+                "margin": {"l": 92, "r": 12, "t": 64, "b": 56},
                 "modebar": {"bgcolor": "rgba(0,0,0,0)"},
                 "hovermode": "closest",
+                "hoverdistance": 60,
                 "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
                 "xaxis": {
                     **axis,
@@ -97,7 +107,7 @@ class Canvas:
                 },
                 "yaxis": {
                     **axis,
-                    "title": {"text": y_title},
+                    "title": {"text": y_title, "standoff": 12},
                     "rangemode": "tozero",
                     "tickformat": "~s",
                     "ticksuffix": y_unit,
@@ -136,7 +146,7 @@ class Canvas:
         """
         missing = np.isnan(y)
         known = np.flatnonzero(~missing)
-        chosen = known[keep(x[known], y[known])]
+        chosen = known[keep(x[known], y[known], self.columns)]
         self.points += len(known)
         self.drawn += len(chosen)
         if not len(chosen):
@@ -151,6 +161,51 @@ class Canvas:
                 y=values,
                 customdata=None if custom is None else custom[chosen],
                 name=name,
+                hovertemplate=f"{hover}<extra>{name}</extra>",
+                **style,
+            )
+        )
+
+    def bars(
+        self,
+        x: NDArray[np.float64],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        *,
+        name: str,
+        hover: str,
+        custom: NDArray[Any],
+        **style: Any,
+    ) -> None:
+        """
+        Add upright bars, thinned to those with the extremes of every time column.
+
+        Parameters
+        ----------
+        x, low, high
+            Shape (n,); bars whose ``low`` or ``high`` is NaN are left out.
+        name, hover, style
+            As for `line`.
+        custom
+            Shape (n,): a value that ``hover`` names as ``customdata[0]``; the bar's ends are the next two.
+        """
+        known = np.flatnonzero(~np.isnan(low + high))
+        if not len(known):
+            return
+        columns = self.columns // 3  # a bar takes three points
+        lows, highs = (keep(x[known], ends[known], columns) for ends in (low, high))
+        chosen = known[np.union1d(lows, highs)]
+        self.points += len(known)
+        self.drawn += len(chosen)
+        ends = np.column_stack((low, high, np.full(len(low), np.nan)))[chosen]
+        values = np.column_stack((custom, low, high))[chosen].astype(np.int64)
+        self.figure.add_trace(
+            go.Scatter(
+                x=np.repeat(x[chosen], 3),
+                y=ends.ravel(),
+                customdata=np.repeat(values, 3, axis=0),
+                name=name,
+                mode="lines",
                 hovertemplate=f"{hover}<extra>{name}</extra>",
                 **style,
             )
@@ -208,7 +263,7 @@ class Canvas:
     def finish(self) -> go.Figure:
         """Return the figure; where points were left out, its time axis says so."""
         if self.drawn < self.points:
-            note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {COLUMNS} time columns"
+            note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
             title = self.figure.layout.xaxis.title
             title.text = f'{title.text}<br><span style="font-size: 10px">{note}</span>'
         return self.figure

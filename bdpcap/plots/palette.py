@@ -2,7 +2,8 @@
 
 The colours are Okabe and Ito's, which stay apart for colour-blind eyes
 (M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is what the flow did,
-*blue* what the window allows, *green* what the path allows, and *vermillion* what was lost.
+*blue* what the window allows, *green* what the path allows, *orange* what the queue added,
+*purple* what SACK reported, and *vermillion* what was lost.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ FLOW: Final = "#6f809a"
 FLOW_FILL: Final = "rgba(111, 128, 154, 0.20)"
 WINDOW: Final = LIMIT_COLOURS["rwnd"]
 PATH: Final = LIMIT_COLOURS["link"]
+QUEUE: Final = LIMIT_COLOURS["cwnd"]
+QUEUE_FILL: Final = "rgba(230, 159, 0, 0.25)"
+SACK: Final = LIMIT_COLOURS["sndbuf"]
 LOSS: Final = "#d55e00"
 INK: Final = "#1f2933"
 GRID: Final = "rgba(128, 128, 128, 0.22)"

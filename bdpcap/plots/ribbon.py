@@ -36,7 +36,7 @@ class Stripe:
     evidence: str
 
 
-def stripes(rtts: pd.DataFrame) -> list[Stripe]:
+def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
     """
     Merge neighbouring rounds of equal limit and detail.
 
@@ -44,6 +44,8 @@ def stripes(rtts: pd.DataFrame) -> list[Stripe]:
     ----------
     rtts
         Rows of one flow in the ``rtts`` table, in order.
+    most
+        No more stripes than these; of more, each shows what held longest in it.
 
     Returns
     -------
@@ -55,8 +57,8 @@ def stripes(rtts: pd.DataFrame) -> list[Stripe]:
     held = list(zip(rtts["limit"], detail.where(detail.notna(), None), strict=True))
     start, end = rtts["start_ns"].to_numpy(dtype=np.int64), rtts["end_ns"].to_numpy(dtype=np.int64)
     firsts = [index for index in range(len(held)) if index == 0 or held[index] != held[index - 1]]
-    if len(firsts) > STRIPES:
-        edges = np.linspace(start[0], end[-1], STRIPES, endpoint=False)
+    if len(firsts) > most:
+        edges = np.linspace(start[0], end[-1], most, endpoint=False)
         firsts = np.unique(start.searchsorted(edges)).clip(max=len(held) - 1).tolist()
     merged = []
     for first, beyond in pairwise([*firsts, len(held)]):

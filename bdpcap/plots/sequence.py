@@ -1,4 +1,4 @@
-"""Sequence numbers over time: what was sent, what was acknowledged, how far the window reached."""
+"""Sequence numbers over time: what was sent, what was acknowledged and how, how far the window reached."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from bdpcap.plots import palette
 from bdpcap.plots.canvas import Canvas, floats, seconds
+from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -15,20 +16,22 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def sequence_figure(flow: Flow) -> go.Figure:
+def sequence_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
     """
     Draw the time-sequence graph: segments as sent, the acknowledgements, and the window's right edge.
 
     The height between the acknowledged line and what was sent is the data in flight; between that and the
-    edge lies what the receiver still allowed.
+    edge lies what the receiver still allowed. A bar is the SACK block that an acknowledgment reported first.
 
     Parameters
     ----------
     flow
         The flow to draw.
+    columns
+        Time columns of which every line keeps the extremes.
     """
     events = flow.events
-    canvas = Canvas("Time and sequence", "sequence (bytes)", "B", flow)
+    canvas = Canvas("Time and sequence", "sequence (bytes)", "B", flow, columns)
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     kind = events["kind"].astype(str).to_numpy()
@@ -68,6 +71,15 @@ def sequence_figure(flow: Flow) -> go.Figure:
         mode="markers",
         marker={"color": palette.FLOW, "size": 3.5},
     )
+    canvas.bars(
+        time,
+        floats(events["sack_start"]),
+        floats(events["sack_end"]),
+        name="SACK block",
+        hover="SACK %{customdata[1]:,d} to %{customdata[2]:,d}<br>%{x:.6f} s, frame %{customdata[0]}",
+        custom=frame,
+        line={"color": palette.SACK, "width": 1.5},
+    )
     canvas.line(
         time,
         np.where(again, end, np.nan),
@@ -76,5 +88,14 @@ def sequence_figure(flow: Flow) -> go.Figure:
         custom=sent,
         mode="markers",
         marker={"color": palette.LOSS, "size": 7, "symbol": "x"},
+    )
+    canvas.line(
+        time,
+        np.where(kind == "zero window", acknowledged, np.nan),
+        name="zero window",
+        hover="zero window at %{y:,d}<br>%{x:.6f} s, frame %{customdata}",
+        custom=frame,
+        mode="markers",
+        marker={"color": palette.WINDOW, "size": 8, "symbol": "square"},
     )
     return canvas.finish()

@@ -1,46 +1,60 @@
-"""What each round delivered, and the ceilings over it."""
+"""What each round sent and what it delivered, and the ceilings over it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from bdpcap import units
 from bdpcap.plots import palette
 from bdpcap.plots.canvas import Canvas, at_least, floats, largest
+from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
     from bdpcap.analysis import Flow
 
 
-def throughput_figure(flow: Flow) -> go.Figure:
+def throughput_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
     """
-    Draw the throughput of every round under its two ceilings: window over RTT, and the capacity of the path.
+    Draw what was sent and what was acknowledged in every round, as rates, under the two ceilings.
+
+    The ceilings are window over RTT, and the capacity of the path. Sent again counts as sent.
 
     Parameters
     ----------
     flow
         The flow to draw.
+    columns
+        Time columns of which every line keeps the extremes.
     """
     summary, rtts = flow.summary, flow.rtts
-    canvas = Canvas("Throughput of every round", "throughput", "bit/s", flow)
-    delivered = floats(rtts["throughput_bps"])
+    canvas = Canvas("Throughput of every round, and its ceilings", "throughput", "bit/s", flow, columns)
+    delivered, sent = floats(rtts["throughput_bps"]), _sent(flow.events, rtts)
     allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
     capacity = float(summary["capacity_bps"]) if pd.notna(summary["capacity_bps"]) else 0.0
     # What trickles in within a sliver of a round trip is no throughput; such rounds do not set the scale.
     whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
-    canvas.fit(largest(delivered[whole]), largest(allowed), capacity)
+    canvas.fit(largest(delivered[whole], sent[whole]), largest(allowed), capacity)
     canvas.staircase(
         rtts,
         delivered,
-        name=canvas.named("throughput", largest(delivered), units.rate),
+        name=canvas.named("acknowledged", largest(delivered), units.rate),
         unit="bit/s",
         fill="tozeroy",
         fillcolor=palette.FLOW_FILL,
         line={"color": palette.FLOW, "width": 1.2},
+    )
+    canvas.staircase(
+        rtts,
+        sent,
+        name=canvas.named("sent", largest(sent), units.rate),
+        unit="bit/s",
+        line={"color": palette.LOSS, "width": 1, "dash": "dot"},
     )
     canvas.staircase(
         rtts,
@@ -53,3 +67,15 @@ def throughput_figure(flow: Flow) -> go.Figure:
         name = canvas.named(f"{at_least(summary)}the capacity", capacity, units.rate)
         canvas.level(capacity, name=name, hover="%{y:.4s}bit/s", colour=palette.PATH)
     return canvas.finish()
+
+
+def _sent(events: pd.DataFrame, rtts: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the rate at which each round sent, bits per second, shape (rounds,); NaN where it has no length."""
+    start, end = (rtts[name].to_numpy(dtype=np.int64) for name in ("start_ns", "end_ns"))
+    sent = events[events["length"].fillna(0) > 0].sort_values("time_ns", kind="stable")
+    time = sent["time_ns"].to_numpy(dtype=np.int64)
+    total = np.concatenate(([0.0], np.cumsum(floats(sent["length"]))))
+    # A round begins with what was sent at its start; the last one holds what was sent at its end, too.
+    edges = time.searchsorted(np.append(start, end[-1:] + 1))
+    lasting = np.where(end > start, end - start, np.nan)
+    return np.asarray(np.diff(total[edges]) * 8e9 / lasting)

@@ -9,6 +9,7 @@ import pandas as pd
 from bdpcap import units
 from bdpcap.plots import palette, ribbon
 from bdpcap.plots.canvas import Canvas, at_least, floats, largest, seconds
+from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def window_figure(flow: Flow) -> go.Figure:
+def window_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
     """
     Draw the advertised window, the bytes in flight and the BDP, with the limit of every round above.
 
@@ -24,9 +25,11 @@ def window_figure(flow: Flow) -> go.Figure:
     ----------
     flow
         The flow to draw.
+    columns
+        Time columns of which every line keeps the extremes.
     """
     summary, events, rtts = flow.summary, flow.events, flow.rtts
-    canvas = Canvas("Window and bytes in flight", "bytes", "B", flow)
+    canvas = Canvas("Window and bytes in flight", "bytes", "B", flow, columns)
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     in_flight, window = floats(events["in_flight_bytes"]), floats(events["window_bytes"])

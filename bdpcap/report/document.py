@@ -43,6 +43,7 @@ def document(capture: Capture) -> dict[str, Any]:
             {
                 **summary,
                 "verdict": verdict.sentence(flow.summary),
+                "vantage_evidence": flow.vantage_evidence,
                 "findings": [dataclasses.asdict(finding) for finding in flow.findings],
                 "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
             }

@@ -16,42 +16,54 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bdpcap.analysis import Capture, Flow
+    from bdpcap.explain import Finding
 
 COLUMNS: Final = 80
 
 _JOINT: Final = "\N{NO-BREAK SPACE}"
 
 
-def text(capture: Capture) -> str:
-    """Return verdict, evidence, caveats and how to see it oneself, in lines of at most 80 columns."""
+def text(capture: Capture, *, ascii_only: bool = False) -> str:
+    """Return verdict, evidence, caveats and how to see it oneself, in lines of at most 80 columns.
+
+    With `ascii_only` what else the capture's own words contain is spelt out.
+    """
     flows = verdict.that_matter(capture)
     names = ", ".join(Path(file).name for file in capture.info.files)
     parts = [
-        *_wrap(f"bdpcap {bdpcap.__version__}: what limited the senders in {names}", ""),
+        *wrap(f"bdpcap {bdpcap.__version__}: what limited the senders in {names}", ""),
         "",
         "VERDICT",
         *(line for flow in flows for line in _verdict(flow)),
     ]
     if not flows:
-        parts += _wrap("No flow carried payload: there is nothing to judge.", "  ")
+        parts += wrap("No flow carried payload: there is nothing to judge.", "  ")
     rest = len(capture.flows) - len(flows)
     if rest:
-        parts += _wrap(f"({rest} smaller flow{'s' if rest > 1 else ''}: see bdpcap flows.)", "  ")
+        parts += wrap(f"({rest} smaller flow{'s' if rest > 1 else ''}: see bdpcap flows.)", "  ")
     for flow in flows:
         parts += ["", f"EVIDENCE, stream {flow.stream}", *_evidence(flow)]
     parts += ["", "CAPTURE", *_facts(trust.facts(capture))]
     said = trust.caveats(capture)
-    parts += ["", "CAVEATS", *(line for caveat in said or ["None found."] for line in _wrap(caveat, "  - "))]
+    parts += ["", "CAVEATS", *(line for caveat in said or ["None found."] for line in wrap(caveat, "  - "))]
     if flows:
         parts += ["", "TO SEE IT IN WIRESHARK", *(line for flow in flows for line in _reproduce(flow))]
+    if ascii_only:
+        parts = [line for part in parts for line in _ascii(part)]
     return "\n".join(parts) + "\n"
+
+
+def _ascii(line: str) -> list[str]:
+    spelt = line.encode("ascii", "backslashreplace").decode()
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(spelt, COLUMNS, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _verdict(flow: Flow) -> list[str]:
     ends = f"Stream {flow.stream}: {flow.sender} -> {flow.receiver}"
     confident = f"Confidence {units.confidence(flow.summary['confidence'])}."
     told = f"{verdict.sentence(flow.summary)} {verdict.numbers(flow.summary)} {confident}"
-    return [*_wrap(ends, "  "), *_wrap(told, "    ")]
+    return [*wrap(ends, "  "), *wrap(told, "    ")]
 
 
 def _evidence(flow: Flow) -> list[str]:
@@ -60,29 +72,38 @@ def _evidence(flow: Flow) -> list[str]:
         for limit, part in verdict.shares(flow.summary)
     ]
     for total in verdict.arithmetic(flow.summary):
-        lines += _wrap(total, "  - ")
+        lines += wrap(total, "  - ")
     span = verdict.best_span(flow)
     if span is not None:
         stripe = span.stripe
-        lines += _wrap(
+        lines += wrap(
             f"Rounds {stripe.first_round} to {stripe.last_round} "
             f"(frames {span.first_frame} to {span.last_frame}): "
             f"{stripe.limit}{f' ({stripe.detail})' if stripe.detail else ''}: {stripe.evidence}",
             "  - ",
         )
     for finding in flow.findings:
-        lines += _wrap(finding.sentence, "  * ")
-        for name, said in (
-            ("Evidence", finding.evidence),
-            ("Cause", finding.cause),
-            ("Remedy", finding.remedy),
-        ):
-            lines += _wrap(f"{name}: {said}", "    ") if said else []
+        # Where nothing is to be changed the sentence will do; `bdpcap explain` has the rest.
+        lines += finding_lines(finding) if finding.remedy else wrap(finding.sentence, "  * ")
     return lines
 
 
+def finding_lines(finding: Finding) -> list[str]:
+    """Return a finding in lines of at most 80 columns; commands stand on their own, whatever their length."""
+    lines = wrap(finding.sentence, "  * ")
+    where = f" (frames {finding.frames[0]} to {finding.frames[1]})" if finding.frames else ""
+    for name, said in (
+        ("Evidence", f"{finding.evidence}{where}" if finding.evidence else ""),
+        ("Cause", finding.cause),
+        ("Remedy", finding.remedy),
+    ):
+        lines += wrap(f"{name}: {said}", "    ") if said else []
+    lines += [f"      $ {units.printable(command)}" for command in finding.commands]
+    return [*lines, *wrap(f"[{finding.code}, {finding.exactness}; {finding.source}]", "    ")]
+
+
 def _facts(facts: Iterable[tuple[str, str]]) -> list[str]:
-    return [line for name, value in facts for line in _wrap(value, f"  {name:<25}")]
+    return [line for name, value in facts for line in wrap(value, f"  {name:<25}")]
 
 
 def _reproduce(flow: Flow) -> list[str]:
@@ -90,7 +111,7 @@ def _reproduce(flow: Flow) -> list[str]:
     return [f"  {span.display_filter if span else f'tcp.stream eq {flow.stream}'}"]
 
 
-def _wrap(words: str, lead: str) -> list[str]:
+def wrap(words: str, lead: str) -> list[str]:
     """Wrap after a lead that stands on the first line only; a number keeps its unit beside it."""
     joined = re.sub(r"(?<=\d) (?=\w|%)", _JOINT, units.printable(words))
     lines = textwrap.wrap(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from bdpcap import units
 
@@ -11,7 +13,12 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.analysis import Capture, CaptureInfo
+
+SCALES: Final = 5
+"""Most inferred window scales to name one by one."""
+
+_DOUBTFUL: Final = ("carried", "largest_bytes", "mss_bytes", "handshake")
 
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
@@ -36,10 +43,8 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
         ("vantage", _vantage(capture.flows)),
-        (
-            "dropped while capturing",
-            "not recorded" if info.capture_drops is None else units.count(info.capture_drops),
-        ),
+        *_shown_by(capture),
+        ("dropped while capturing", _drops(info)),
     ]
     if info.datagrams:
         flows = _number(len(capture.datagrams), "flow")
@@ -55,7 +60,12 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
 def caveats(capture: Capture) -> list[str]:
     """Return what speaks against trusting the numbers, one sentence each; gravest first, empty if nothing."""
     info, flows = capture.info, capture.flows
+    scales = [str(scale) for scale in capture.scales]
     scaleless = int((flows["window_scale_source"] == "unknown").sum())
+    sides = {name: np.asarray(capture.directions[name]) for name in _DOUBTFUL}
+    carried = sides["carried"] > 0
+    offloaded = int((carried & (sides["largest_bytes"] > sides["mss_bytes"])).sum())
+    headless = int((carried & (sides["handshake"] == 0)).sum())
     placeless = int((flows["vantage"] == "unknown").sum())
     findings = [
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
@@ -63,12 +73,47 @@ def caveats(capture: Capture) -> list[str]:
             info.capture_drops,
             f"{_number(info.capture_drops, 'packet')} dropped while capturing: a loss may be the tap's.",
         ),
+        (
+            info.missed_bytes,
+            (
+                f"{units.data_size(info.missed_bytes)} acknowledged that the capture does not hold: "
+                "lost while capturing, and not counted as lost on the way."
+            ),
+        ),
+        (
+            info.data_only,
+            (
+                f"Without a single acknowledgment: {_number(info.data_only, 'flow')}. "
+                "Only what was sent, and when, is known."
+            ),
+        ),
+        (
+            info.acknowledgments_only,
+            (
+                f"Acknowledged, but without data in the capture: {_number(info.acknowledgments_only, 'flow')}. "
+                "Their data went another way, or were filtered out."
+            ),
+        ),
         (not info.segments, "No TCP segment was found."),
         (info.segments and flows.empty, "No flow carried payload: there is nothing to judge."),
         (info.time_backwards, f"Time runs backwards at {_number(info.time_backwards, 'frame')}."),
         (info.without_time, f"{_number(info.without_time, 'frame')} without a time, left out."),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
-        (scaleless, f"Window scale unknown, handshake not captured: {_number(scaleless, 'flow')}."),
+        *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
+        (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
+        (
+            info.multipath,
+            (
+                f"Multipath TCP: {_number(info.multipath, 'stream')}. Windows are those of the whole connection, "
+                "shared by its subflows."
+            ),
+        ),
+        (headless, f"Handshake not captured: {_number(headless, 'flow')}."),
+        (scaleless, f"Window scale unknown, windows in bytes missing: {_number(scaleless, 'flow')}."),
+        (
+            offloaded,
+            f"Segments larger than the MSS, timed by the burst (offload at the tap): {_number(offloaded, 'flow')}.",
+        ),
         (placeless, f"Could not tell where it was captured: {_number(placeless, 'flow')}."),
         (
             info.cut_by_snaplen,
@@ -86,6 +131,31 @@ def _vantage(flows: pd.DataFrame) -> str:
         names.get(str(place), str(place)): number for place, number in flows["vantage"].value_counts().items()
     }
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
+
+
+def _shown_by(capture: Capture) -> list[tuple[str, str]]:
+    """Return what shows where the largest flow was captured."""
+    if capture.flows.empty:
+        return []
+    largest = capture.flows.iloc[int(capture.flows["payload_bytes"].to_numpy().argmax())]
+    flow = capture.flow(int(largest["stream"]), str(largest["sender"]))
+    which = f"stream {flow.stream}: " if capture.info.streams > 1 else ""
+    return [("vantage shown by", f"{which}{flow.vantage_evidence}")]
+
+
+def _drops(info: CaptureInfo) -> str:
+    """Return how many packets the capture says it lost; by interface where there are several."""
+    if info.capture_drops is None:
+        return "not recorded"
+    total = units.count(info.capture_drops)
+    if len(info.interfaces) == 1:
+        return total
+    each = [
+        f"{interface['name'] or f'interface {number}'} {units.count(interface['drops'])}"
+        for number, interface in enumerate(info.interfaces)
+        if interface["drops"] is not None
+    ]
+    return f"{total} ({', '.join(each)})" if each else total
 
 
 def _counts(counts: Mapping[str, int]) -> str:

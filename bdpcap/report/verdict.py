@@ -39,24 +39,85 @@ MEANING: Final = {
 }
 
 
+LOSING: Final = ("rwnd", "cwnd", "sndbuf")
+"""Limits that a setting or a cleaner path would lift: time under them is lost."""
+
+
+def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
+    """Return the time that each flow lost to a window, a buffer or congestion control."""
+    parts: pd.Series[float] = flows[[f"{limit}_share" for limit in LOSING]].sum(axis=1)
+    return parts * (flows["end_ns"] - flows["start_ns"])
+
+
+def weights(flows: pd.DataFrame) -> pd.Series[float]:
+    """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
+    lost, carried = lost_ns(flows), flows["payload_bytes"].astype("float64")
+    total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
+    return total
+
+
 def ranked(capture: Capture) -> pd.DataFrame:
-    """Return the ``flows`` table, most bytes first."""
-    flows: pd.DataFrame = capture.flows.sort_values("payload_bytes", ascending=False, kind="stable")
-    return flows
+    """Return the ``flows`` table, the flows that matter most first; see `weights`."""
+    flows = capture.flows
+    return flows.loc[weights(flows).sort_values(ascending=False, kind="stable").index]
 
 
 def that_matter(capture: Capture) -> list[Flow]:
-    """Return the flows worth a page: of the most bytes, and at least a hundredth of the largest one's."""
+    """Return the flows worth a page: those of most weight, and at least of a hundredth of the heaviest one's."""
     flows = ranked(capture).head(DETAILED_FLOWS)
-    flows = flows[flows["payload_bytes"] * 100 >= flows["payload_bytes"].max()]
+    weight = weights(capture.flows)
+    flows = flows[weight[flows.index] * 100 >= weight.max()]
     capture.load_events(flows["stream"].tolist())
-    return [capture.flow(int(row.stream), str(row.sender)) for row in flows.itertuples()]
+    return listed(capture, flows)
+
+
+def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
+    """Return the flows of a table's rows."""
+    return [
+        capture.flow(stream, sender)
+        for stream, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True)
+    ]
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
     """Return the limits that held a flow at all, with their shares of its time, longest first."""
     held = [(limit, float(summary[f"{limit}_share"])) for limit in LIMITS]
     return sorted(((limit, part) for limit, part in held if part > 0), key=lambda item: -item[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How long a limit held a flow."""
+
+    limit: str
+    share: float
+    lasting_ns: int
+    rounds: int
+    confidence: float
+    details: str
+    """Its details with their shares of the flow's time, longest first; may be empty."""
+
+
+def held(flow: Flow) -> list[Held]:
+    """Return the limits that held a flow, longest first."""
+    rtts = flow.rtts.assign(lasting=flow.rtts["end_ns"] - flow.rtts["start_ns"])
+    total = max(1, int(rtts["lasting"].sum()))
+    told = []
+    for limit, part in shares(flow.summary):
+        own = rtts[rtts["limit"] == limit]
+        lasting = int(own["lasting"].sum())
+        details = own.groupby("detail")["lasting"].sum().sort_values(ascending=False)
+        told.append(
+            Held(
+                limit=limit,
+                share=part,
+                lasting_ns=lasting,
+                rounds=len(own),
+                confidence=float((own["confidence"] * own["lasting"]).sum()) / max(1, lasting),
+                details=", ".join(f"{name} {units.share(time / total)}" for name, time in details.items()),
+            )
+        )
+    return told
 
 
 def sentence(summary: pd.Series[Any]) -> str:

@@ -57,7 +57,7 @@ pub fn events(rows: &[Event]) -> Columns {
         U64 { frame }
         I64 {
             time_ns, sequence, length, acknowledged, window_bytes, in_flight_bytes, pipe_bytes, rtt_ns,
-            advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
+            sack_start, sack_end, advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
         }
     );
     columns.push(("kind", Column::U8(kinds)));
@@ -78,6 +78,11 @@ struct Direction {
     carried: u8,
     handshake: u8,
     direct: u8,
+    multipath: u8,
+    unfinished: u8,
+    scale_least: u8,
+    scale_most: u8,
+    scale_reached: u8,
     sender: String,
     receiver: String,
     window_scale_source: String,
@@ -95,6 +100,9 @@ struct Direction {
     largest_bytes: i64,
     mss_bytes: i64,
     window_scale: i64,
+    scale_checked: i64,
+    scale_exceeded: i64,
+    ttl: i64,
     window_max_bytes: i64,
     in_flight_max_bytes: i64,
     rtt_min_ns: i64,
@@ -112,12 +120,14 @@ pub fn directions(connections: &[Connection]) -> Columns {
         .collect();
     transpose!(rows,
         U32 { stream }
-        U8 { direction, carried, handshake, direct }
+        U8 {
+            direction, carried, handshake, direct, multipath, unfinished, scale_least, scale_most, scale_reached,
+        }
         U64 { first_frame, last_frame }
         Text { sender, receiver, window_scale_source, path }
         I64 {
             start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, acked_bytes, acks, missed_bytes,
-            largest_bytes, mss_bytes, window_scale, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
+            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     )
@@ -137,6 +147,11 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         handshake: u8::from(connection.halves[0].syn.is_some())
             | u8::from(connection.halves[1].syn.is_some()) << 1,
         direct: u8::from(flow.way.direct()),
+        multipath: u8::from(connection.is_multipath()),
+        unfinished: u8::from(connection.halves[from].witness.is_unfinished()),
+        scale_least: flow.scale.least(),
+        scale_most: flow.scale.most(),
+        scale_reached: u8::from(flow.scale.is_reached()),
         sender: name(from),
         receiver: name(to),
         window_scale_source: source.name().to_owned(),
@@ -156,8 +171,13 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         window_scale: match source {
             // Nothing was scaled: no scale is in force, which is not the same as a scale of 0.
             ScaleSource::Declined | ScaleSource::Unknown => NULL,
-            ScaleSource::Negotiated | ScaleSource::OneSided => or_null(scale.map(i64::from)),
+            ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
+                or_null(scale.map(i64::from))
+            }
         },
+        scale_checked: i64::from(flow.scale.checked()),
+        scale_exceeded: i64::from(flow.scale.exceeded()),
+        ttl: or_null(connection.halves[from].witness.ttl().map(i64::from)),
         window_max_bytes: or_null(totals.window_max_bytes),
         in_flight_max_bytes: totals.in_flight_max_bytes,
         rtt_min_ns: or_null(flow.rtt_min_ns()),

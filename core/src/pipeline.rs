@@ -4,7 +4,7 @@
 use crate::capture::{CaptureError, CaptureInfo, Reader};
 use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
-use crate::track::{At, Datagrams, Table, Wanted};
+use crate::track::{At, Datagrams, Scales, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ pub enum Source {
 }
 
 impl Source {
-    fn open(self) -> Result<Reader, Stop> {
+    pub(crate) fn open(self) -> Result<Reader, Stop> {
         let (input, name): (Box<dyn Read + Send>, String) = match self {
             Self::Path(path) => {
                 let file = File::open(&path).map_err(|error| {
@@ -224,11 +224,12 @@ impl Pipeline {
         sources: Vec<Source>,
         filters: Option<Filters>,
         wanted: Wanted,
+        scales: Scales,
     ) -> Result<Self, Stop> {
         Ok(Self {
             intake: Intake::new(sources, filters)?,
             batch: Vec::new(),
-            table: Table::new(wanted),
+            table: Table::new(wanted, scales),
         })
     }
 
@@ -288,7 +289,7 @@ impl Pipeline {
 }
 
 /// Paths by the time of their first frame, so that a rotated capture may be named in any order; streams stay put.
-fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
+pub(crate) fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
     if sources.len() < 2
         || sources
             .iter()

@@ -5,13 +5,14 @@
 
 use crate::columns::{self, Column, Columns};
 use crate::decode::{Undecoded, link_type_name};
+use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::pipeline::{Filters, Pipeline, Source, Stop};
-use crate::track::{NULL, Wanted};
+use crate::track::{NULL, Scales, Wanted};
 use numpy::IntoPyArray;
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -124,12 +125,13 @@ impl Analysis {
 #[pymethods]
 impl Analysis {
     #[new]
-    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None))]
+    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None, scales=None))]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         filters: Option<HashMap<u32, Bound<'_, PyAny>>>,
         events: bool,
         streams: Option<Vec<u32>>,
+        scales: Option<Scales>,
     ) -> PyResult<Self> {
         let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
         let wanted = match (events, streams) {
@@ -138,7 +140,10 @@ impl Analysis {
             (true, Some(streams)) => Wanted::Streams(streams.into_iter().collect()),
         };
         let filters = filters.map(compiled).transpose()?;
-        Ok(Self(Mutex::new(Pipeline::new(sources, filters, wanted)?)))
+        let scales = scales.unwrap_or_default();
+        Ok(Self(Mutex::new(Pipeline::new(
+            sources, filters, wanted, scales,
+        )?)))
     }
 
     fn advance(&self, py: Python<'_>, frames: usize) -> PyResult<bool> {
@@ -256,6 +261,40 @@ impl Analysis {
     }
 }
 
+#[pyclass(module = "bdpcap._core")]
+struct Excerpt(Mutex<excerpt::Excerpt>);
+
+#[pymethods]
+impl Excerpt {
+    #[new]
+    #[pyo3(signature = (sources, wanted, *, headers_only=false, rename=None))]
+    fn new(
+        sources: Vec<Bound<'_, PyAny>>,
+        wanted: Vec<(u64, i64)>,
+        headers_only: bool,
+        rename: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
+        let rename = rename.map(|call| -> Rename {
+            Box::new(move |address| {
+                Python::attach(|py| call.bind(py).call1((address,))?.extract())
+                    .map_err(|error: PyErr| io::Error::other(error.to_string()))
+            })
+        });
+        let excerpt = excerpt::Excerpt::new(sources, wanted.into(), headers_only, rename)?;
+        Ok(Self(Mutex::new(excerpt)))
+    }
+
+    fn take<'py>(&self, py: Python<'py>, frames: usize) -> PyResult<(Bound<'py, PyBytes>, bool)> {
+        let mut out = Vec::new();
+        let more = py.detach(|| {
+            let mut excerpt = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            excerpt.advance(frames, &mut out)
+        })?;
+        Ok((PyBytes::new(py, &out), more))
+    }
+}
+
 #[pyfunction]
 fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult<bool> {
     Ok(load(&program)?.matches(data, wire_len))
@@ -268,6 +307,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         std::panic::set_hook(Box::new(|_| ()));
     }
     module.add_class::<Analysis>()?;
+    module.add_class::<Excerpt>()?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add("FilterError", module.py().get_type::<FilterError>())?;

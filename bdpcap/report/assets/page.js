@@ -1,10 +1,10 @@
 "use strict";
-// Draws the figures that the page carries, one after another, and zooms those of a flow together.
+// Draws the figures that the page carries as they come into view, and zooms those of a flow together.
 (() => {
   document.documentElement.classList.add("drawing");
   const { config, flows } = JSON.parse(document.getElementById("figures").textContent);
-  const plots = [...document.querySelectorAll(".plot")];
   const drawn = [];
+  const ranges = flows.map(() => null); // of the time axis; null is the flow's whole life
 
   const theme = () => {
     const style = getComputedStyle(document.documentElement);
@@ -19,39 +19,55 @@
       "modebar.activecolor": accent,
     };
   };
-  const repaint = (extra) => drawn.forEach((plot) => Plotly.relayout(plot, { ...theme(), ...extra }));
+  const lives = flows.map(({ window }) => [...window.layout.xaxis.range]);
+  const shown = (flow) => ranges[flow] ?? lives[flow];
 
-  const zoomTogether = (plot) => {
-    plot.on("plotly_relayout", (change) => {
-      const keys = ["xaxis.range[0]", "xaxis.range[1]", "xaxis.range", "xaxis.autorange"];
-      const moved = Object.fromEntries(keys.filter((key) => key in change).map((key) => [key, change[key]]));
-      if (!Object.keys(moved).length || plot.dataset.led) return;
-      const others = drawn.filter((other) => other !== plot && other.dataset.flow === plot.dataset.flow);
-      for (const other of others) {
-        other.dataset.led = "1";
-        Plotly.relayout(other, moved).then(() => delete other.dataset.led);
-      }
-    });
-  };
-
-  const drawNext = () => {
-    const plot = plots.shift();
-    if (!plot) {
-      document.documentElement.dataset.drawn = drawn.length;
-      return;
+  const zoom = (flow, range) => {
+    ranges[flow] = range;
+    const target = shown(flow);
+    for (const plot of drawn.filter((other) => Number(other.dataset.flow) === flow)) {
+      const [low, high] = plot.layout.xaxis.range;
+      if (low !== target[0] || high !== target[1]) Plotly.relayout(plot, { "xaxis.range": [...target] });
     }
-    const figure = flows[plot.dataset.flow][plot.dataset.kind];
-    Plotly.newPlot(plot, figure.data, figure.layout, config).then(() => {
-  document.documentElement.classList.add("drawing");
+  };
+
+  const draw = (plot) => {
+    const flow = Number(plot.dataset.flow);
+    const { data, layout } = flows[flow][plot.dataset.kind];
+    Plotly.newPlot(plot, data, layout, config).then(() => {
       drawn.push(plot);
-      Plotly.relayout(plot, theme());
-      zoomTogether(plot);
-      setTimeout(drawNext);
+      Plotly.relayout(plot, { ...theme(), "xaxis.range": [...shown(flow)] });
+      plot.on("plotly_relayout", (change) => {
+        if (Object.keys(change).some((key) => key.startsWith("xaxis"))) zoom(flow, [...plot.layout.xaxis.range]);
+      });
+      plot.dataset.drawn = "";
     });
   };
-  drawNext();
 
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => repaint({}));
-  addEventListener("beforeprint", () => repaint({ "font.color": "#000", width: 680 }));
-  addEventListener("afterprint", () => repaint({ width: null }));
+  const keys = {
+    ArrowLeft: (low, high) => [low - (high - low) / 10, high - (high - low) / 10],
+    ArrowRight: (low, high) => [low + (high - low) / 10, high + (high - low) / 10],
+    "+": (low, high) => [low + (high - low) / 4, high - (high - low) / 4],
+    "-": (low, high) => [low - (high - low) / 2, high + (high - low) / 2],
+    0: () => null,
+  };
+  const view = new IntersectionObserver(
+    (entries) => {
+      for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+        view.unobserve(target);
+        draw(target);
+      }
+    },
+    { rootMargin: "400px" },
+  );
+  for (const plot of document.querySelectorAll(".plot")) {
+    view.observe(plot);
+    plot.addEventListener("keydown", (event) => {
+      if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
+      const flow = Number(plot.dataset.flow);
+      zoom(flow, keys[event.key](...shown(flow)));
+      event.preventDefault();
+    });
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((plot) => Plotly.relayout(plot, theme())));
 })();

@@ -7,6 +7,7 @@
 mod cursor;
 mod datagram;
 mod ethernet;
+mod headers;
 mod ip;
 mod ipv4;
 mod ipv6;
@@ -17,12 +18,13 @@ mod ppp;
 mod segment;
 mod tcp;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tunnel;
 mod undecoded;
 mod wifi;
 
 pub use datagram::Datagram;
+pub use headers::{Header, Kind, headers};
 pub use link::{LINK_TYPES, link_type_name};
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};
 pub use undecoded::Undecoded;
@@ -83,10 +85,22 @@ pub enum Packet {
 /// # Errors
 /// The reason why neither was found, for counting.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Packet, Undecoded> {
+    walk(link_type, data, wire_len, |_, _| ())
+}
+
+/// Walks the headers; `visit` sees each one and the cursor at its first byte.
+#[inline(always)]
+fn walk(
+    link_type: u32,
+    data: &[u8],
+    wire_len: u32,
+    mut visit: impl FnMut(&Next, &Cursor<'_>),
+) -> Result<Packet, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
     let mut path = Path::default();
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
     for _ in 0..HEADERS_MAX {
+        visit(&next, &at);
         next = match next {
             Next::Null => link::null(&mut at)?,
             Next::Cooked => link::cooked(&mut at)?,

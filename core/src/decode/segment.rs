@@ -137,6 +137,8 @@ pub struct Segment {
     pub flags: Flags,
     /// Window field on the wire, unscaled.
     pub window: u16,
+    /// Length of the TCP header with its options.
+    pub header_bytes: u8,
     /// Payload carried on the wire (not what the capture kept), from the IP length, or from the wire length where
     /// segmentation offload left the IP length 0.
     pub payload_bytes: u32,

@@ -30,6 +30,7 @@ pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header, path: Path) -> Result<Se
         acknowledgment: u32_at(fixed, 8),
         flags: Flags(fixed[13]),
         window: u16_at(fixed, 14),
+        header_bytes: (fixed[12] >> 4) * 4,
         payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
         options: Options::parse(options.unwrap_or(at.data()), options.is_none()),
         ttl: ip.ttl,

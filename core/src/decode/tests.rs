@@ -1,6 +1,6 @@
 //! Whole frames: packets that etherparse wrote, behind every link type and in every tunnel.
 
-mod packets;
+pub(crate) mod packets;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,18 +8,10 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use packets::{encapsulate, ethernet_packet, ip_packet, ipv6_node, tunnel};
+use packets::{encapsulate, ethernet_packet, ip_packet, ipv6_node, segment as decode, tunnel};
 
 const ETHERNET: u32 = 1;
 const RAW: u32 = 101;
-
-/// The segment of a frame that carries no datagram.
-fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
-    super::decode(link_type, data, wire_len).map(|packet| match packet {
-        Packet::Segment(segment) => segment,
-        Packet::Datagram(datagram) => panic!("{datagram:?}"),
-    })
-}
 
 const fn payload_bytes(packet: &Packet) -> u32 {
     match packet {

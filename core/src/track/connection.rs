@@ -4,6 +4,7 @@
 use super::event::{Event, Kind, NULL};
 use super::flow::{At, Effect, Flow};
 use super::round::Round;
+use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Options, Path, Segment};
 
 /// Where rows go. Events are only made where they are wanted.
@@ -24,6 +25,8 @@ pub enum ScaleSource {
     Declined,
     /// The advertiser's SYN carried it, the other SYN was not captured: taken to be in force.
     OneSided,
+    /// The traffic showed it.
+    Inferred,
     /// The advertiser's SYN was not captured.
     Unknown,
 }
@@ -36,6 +39,7 @@ impl ScaleSource {
             Self::Negotiated => "negotiated",
             Self::Declined => "declined",
             Self::OneSided => "one-sided",
+            Self::Inferred => "inferred",
             Self::Unknown => "unknown",
         }
     }
@@ -49,6 +53,8 @@ pub struct Half {
     syn_ns: Option<i64>,
     /// The data it sends.
     pub flow: Flow,
+    /// What its first packets show.
+    pub witness: Witness,
     carried: bool,
     /// Largest payload when its MSS was last worked out.
     largest_bytes: i64,
@@ -73,6 +79,8 @@ pub struct Connection {
     pub path: Path,
     /// Window scales in force, by who advertises; they change with a SYN only.
     shifts: [Option<u8>; 2],
+    /// Window scales that an earlier pass inferred, by who advertises.
+    inferred: [Option<u8>; 2],
     wants_events: bool,
     established: bool,
     finished: bool,
@@ -84,9 +92,17 @@ impl Connection {
     /// Payload of a full packet on Ethernet with timestamps, where nothing tells.
     const USUAL_MSS: i64 = 1448;
 
-    /// A connection that begins with this segment.
+    /// A connection that begins with this segment, with the window scales that an earlier pass inferred, by who sends
+    /// the data that they limit.
     #[must_use]
-    pub fn new(number: u32, segment: &Segment, at: At, wants_events: bool) -> Self {
+    pub fn new(
+        number: u32,
+        segment: &Segment,
+        at: At,
+        wants_events: bool,
+        [for_client, for_server]: [Option<u8>; 2],
+    ) -> Self {
+        let inferred = [for_server, for_client];
         let answer = segment.flags.has(Flags::SYN | Flags::ACK);
         let ends = if answer {
             [segment.destination, segment.source]
@@ -97,6 +113,7 @@ impl Connection {
             syn: None,
             syn_ns: None,
             flow: Flow::new(number, direction, at),
+            witness: Witness::default(),
             carried: false,
             largest_bytes: 0,
         };
@@ -108,7 +125,8 @@ impl Connection {
             last: at,
             initial_rtt_ns: None,
             path: segment.path,
-            shifts: [None; 2],
+            shifts: inferred,
+            inferred,
             wants_events,
             established: false,
             finished: false,
@@ -138,6 +156,9 @@ impl Connection {
     /// SYNs carry the option; 0 is a value).
     #[must_use]
     pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
+        if let Some(shift) = self.inferred[end] {
+            return (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::Inferred);
+        }
         let [own, other] =
             [end, 1 - end].map(|e| self.halves[e].syn.as_ref().map(|syn| syn.window_scale));
         match (own, other) {
@@ -186,6 +207,10 @@ impl Connection {
             self.halves[from].syn = Some(segment.options);
             self.halves[from].syn_ns = Some(at.time_ns);
             self.shifts = [self.scale(0).0, self.scale(1).0];
+            for (end, shift) in self.shifts.into_iter().enumerate() {
+                let flow = &mut self.halves[1 - end].flow;
+                flow.scale.negotiated(shift.unwrap_or_default());
+            }
         }
         // As Wireshark: SYN is 0; a stream seen from the middle starts at 1.
         self.halves[from].flow.tap.space.anchor(if syn {
@@ -212,6 +237,7 @@ impl Connection {
         let payload = segment.payload_bytes > 0;
         let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
         self.halves[from].flow.totals.packets += 1;
+        self.halves[from].witness.see(segment);
         self.halves[from].carried |= payload;
 
         let occupies = payload || syn || flags.has(Flags::FIN) || flags.has(Flags::RST);
@@ -253,6 +279,7 @@ impl Connection {
                 acknowledged: NULL,
                 window_bytes: NULL,
                 rtt_ns: NULL,
+                sack: (NULL, NULL),
             };
             emit(effect, from, self);
         }
@@ -317,6 +344,8 @@ impl Connection {
                 NULL
             },
             rtt_ns: effect.rtt_ns,
+            sack_start: effect.sack.0,
+            sack_end: effect.sack.1,
             advertised_bytes: advertised.unwrap_or(NULL),
             own_acknowledgment: if acks {
                 self.halves[1 - from]
@@ -340,6 +369,14 @@ impl Connection {
         for half in self.halves.iter_mut().filter(|half| half.carried) {
             half.flow.finish(last, |round| rows.rounds.push(round));
         }
+    }
+
+    /// Did both ends agree to be part of a multipath connection (RFC 8684)? Its subflows share their windows.
+    #[must_use]
+    pub fn is_multipath(&self) -> bool {
+        self.halves
+            .iter()
+            .all(|half| half.syn.is_some_and(|syn| syn.multipath))
     }
 
     /// Has this direction carried payload?

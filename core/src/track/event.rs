@@ -88,6 +88,11 @@ pub struct Event {
     pub pipe_bytes: i64,
     /// The RTT that this acknowledgment measured.
     pub rtt_ns: i64,
+    /// First byte of the acknowledgment's first SACK block, the one that brought news (RFC 2018 section 4); D-SACK
+    /// blocks are left out.
+    pub sack_start: i64,
+    /// The byte after that block.
+    pub sack_end: i64,
     /// Scaled window in the segment's own header, whichever flow it serves.
     pub advertised_bytes: i64,
     /// Acknowledgment number in the segment's own header, relative.

@@ -5,6 +5,7 @@ use super::event::{Kind, NULL};
 use super::one_way::OneWay;
 use super::round::Round;
 use super::rounds::Rounds;
+use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
 use super::vantage::Return;
@@ -34,6 +35,8 @@ pub struct Effect {
     pub window_bytes: i64,
     /// RTT measured.
     pub rtt_ns: i64,
+    /// The SACK block that brought news; see [`super::event::Event`].
+    pub sack: (i64, i64),
 }
 
 /// Sums over the life of a flow.
@@ -68,6 +71,8 @@ pub struct Flow {
     pub way: Return,
     /// The sender's own view.
     pub sender: Sender,
+    /// What its traffic says of the scale of its windows.
+    pub scale: Scale,
     rounds: Rounds,
     /// Sums.
     pub totals: Totals,
@@ -75,6 +80,7 @@ pub struct Flow {
     /// Window last advertised, as meant and as written.
     window_told: Option<(Option<i64>, u16)>,
     probed: bool,
+    ended: bool,
     forth: OneWay,
     back: OneWay,
     last_delivery_ns: i64,
@@ -92,11 +98,13 @@ impl Flow {
             tap: Tap::default(),
             way: Return::default(),
             sender: Sender::default(),
+            scale: Scale::default(),
             rounds: Rounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             window_at_tap: None,
             window_told: None,
             probed: false,
+            ended: false,
             forth: OneWay::default(),
             back: OneWay::default(),
             last_delivery_ns: at.time_ns,
@@ -151,6 +159,14 @@ impl Flow {
         self.rounds.set_shift(shift_ns);
     }
 
+    /// Where no handshake shows it, the first echoes tell that the tap is not at the sender: what was measured until
+    /// then was only a part of the way.
+    fn placed(&mut self, was_direct: bool) {
+        if was_direct && !self.way.direct() {
+            self.rounds.forget_rtts();
+        }
+    }
+
     /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
     fn catch_up(&mut self, at: At, echo: Option<u32>) {
         if at.time_ns < self.last_ns {
@@ -165,6 +181,7 @@ impl Flow {
     fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
         self.rounds.advance(time_ns, &self.sender);
         let progress = self.sender.receive(ack);
+        self.scale.advertised(ack.ack, ack.field, ack.scaled);
         if ack.echo_congestion {
             self.rounds.note(|row| row.congestion_echoes += 1);
         }
@@ -186,7 +203,9 @@ impl Flow {
             .map(|(_, echo)| echo);
         self.catch_up(at, echo);
         if let Some(echo) = echo {
+            let direct = self.way.direct();
             self.way.echoed(echo, at.time_ns);
+            self.placed(direct);
             self.shift();
         }
         let length = i64::from(segment.payload_bytes);
@@ -200,7 +219,7 @@ impl Flow {
             return self.effect(Kind::Duplicate, sequence, length);
         }
         let end = self.tap.space.relative(segment.sequence) + length;
-        while !self.sender.allows(end) {
+        while !self.sender.allows(end) || self.scale.forbids(end) {
             let Some((time_ns, ack)) = self.way.hurry(at.time_ns, echo) else {
                 break;
             };
@@ -225,6 +244,10 @@ impl Flow {
         self.probed = false;
         let fresh = arrival.new_bytes;
         let resent = arrival.kind == Kind::Retransmission;
+        if let (true, Some(una), Some(next)) = (carries, self.sender.una(), self.sender.next()) {
+            let end = arrival.start + length;
+            self.scale.sent(arrival.start, end, una, next, self.mss);
+        }
         self.sender.send(arrival.start, arrival.end, resent);
         if carries {
             self.totals.payload_bytes += fresh;
@@ -247,6 +270,11 @@ impl Flow {
             });
             self.last_echo = echo;
         }
+        if segment.flags.has(Flags::FIN) && !self.ended {
+            self.ended = true;
+            self.rounds.advance(at.time_ns, &self.sender);
+            self.rounds.ended(at.time_ns, at.frame, &self.sender);
+        }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
     }
@@ -259,6 +287,7 @@ impl Flow {
             acknowledged: self.sender.una().unwrap_or(NULL),
             window_bytes: self.sender.window().unwrap_or(NULL),
             rtt_ns: NULL,
+            sack: (NULL, NULL),
         }
     }
 
@@ -282,6 +311,7 @@ impl Flow {
             acknowledged: ack,
             window_bytes: window.unwrap_or(NULL),
             rtt_ns: NULL,
+            sack: (NULL, NULL),
         };
         if segment.flags.has(Flags::RST) {
             effect.kind = Kind::Rst; // its acknowledgment number is no promise
@@ -294,9 +324,14 @@ impl Flow {
         let told = Ack {
             ack,
             window,
+            field: segment.window,
+            scaled: !segment.flags.has(Flags::SYN),
             blocks: self.blocks(segment, ack),
             echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
+        if let Some((start, end)) = told.blocks().next() {
+            effect.sack = (start, end);
+        }
         let una = self.tap.una();
         let outstanding = self.tap.in_flight().unwrap_or_default() > 0;
         let options = segment.options.timestamps;
@@ -363,7 +398,9 @@ impl Flow {
         self.way.pass(told, value, at.time_ns);
         if let Some(mut sample) = seen.sample {
             if !sample.maybe_delayed {
+                let direct = self.way.direct();
                 self.way.receiver_side(sample.rtt_ns);
+                self.placed(direct);
             }
             sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
             effect.rtt_ns = sample.rtt_ns;

@@ -349,6 +349,13 @@ impl Rounds {
         self.empty_since_ns = None;
     }
 
+    /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
+    pub fn ended(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+        if self.started && now_ns > self.current.row.start_ns {
+            self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
+        }
+    }
+
     /// The sender received an acknowledgment.
     pub fn received(&mut self, now_ns: i64, frame: u64, progress: Progress, sender: &Sender) {
         let row = &mut self.current.row;
@@ -412,6 +419,15 @@ impl Rounds {
             .find(|open| open.row.round == number)
         {
             open.add(sample);
+        }
+    }
+
+    /// What was measured so far was not the whole round trip.
+    pub fn forget_rtts(&mut self) {
+        self.floor_ns = None;
+        self.current.measured.samples.clear();
+        for open in &mut self.pending {
+            open.measured.samples.clear();
         }
     }
 

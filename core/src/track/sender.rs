@@ -10,6 +10,10 @@ pub struct Ack {
     pub ack: i64,
     /// Window advertised, scaled; `None` where the scale is unknown.
     pub window: Option<i64>,
+    /// Window as written in the header.
+    pub field: u16,
+    /// Is it to be scaled? A SYN's is not.
+    pub scaled: bool,
     /// SACK blocks without D-SACK, as distances from `ack`; empty where there are fewer.
     pub blocks: [(u32, u32); 4],
     /// ECN echo set.
@@ -157,6 +161,8 @@ mod tests {
         Ack {
             ack,
             window: Some(window),
+            field: 0,
+            scaled: true,
             blocks: kept,
             echo_congestion: false,
         }

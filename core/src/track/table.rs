@@ -29,22 +29,27 @@ impl Wanted {
     }
 }
 
+/// Window scales that an earlier pass inferred, by stream and by the direction of the data that they limit.
+pub type Scales = HashMap<(u32, u8), u8>;
+
 /// All connections of a capture.
 #[derive(Debug, Default)]
 pub struct Table {
     by_ends: HashMap<(Endpoint, Endpoint), usize, RandomState>,
     connections: Vec<Connection>,
     wanted: Wanted,
+    scales: Scales,
     /// Rows made so far and not yet taken.
     pub rows: Rows,
 }
 
 impl Table {
-    /// A table that makes the events wanted.
+    /// A table that makes the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(wanted: Wanted) -> Self {
+    pub fn new(wanted: Wanted, scales: Scales) -> Self {
         Self {
             wanted,
+            scales,
             ..Self::default()
         }
     }
@@ -68,8 +73,9 @@ impl Table {
                 let index = self.connections.len();
                 let number = u32::try_from(index).unwrap_or(u32::MAX);
                 let wanted = self.wanted.wants(number);
+                let inferred = [0, 1].map(|flow| self.scales.get(&(number, flow)).copied());
                 self.connections
-                    .push(Connection::new(number, segment, at, wanted));
+                    .push(Connection::new(number, segment, at, wanted, inferred));
                 self.by_ends.insert(ends, index);
                 index
             }

@@ -39,8 +39,11 @@ impl Return {
     const RECENT: usize = 7;
     /// TSvals awaiting their echo: what a long path holds at a tick a millisecond.
     const MOST_PROBES: usize = 1024;
-    /// Nearer than this share of the round trip the tap is taken to be at the sender.
-    const NEAR: f64 = 0.15;
+    /// Nearer than this share of the round trip what passes the tap is what the sender has: an error that the rules
+    /// bear, as they look at tenths of a window.
+    const NEAR: f64 = 0.05;
+    /// Nearer than this it is the sender's own host, however short the path.
+    const HOST_NS: i64 = 200_000;
     /// Round trips below this are too short to tell near from far.
     const SHORT_NS: i64 = 100_000;
     /// A sender that stays silent for this long after an acknowledgment was due had it, echo or not.
@@ -71,7 +74,8 @@ impl Return {
         };
         let total = sender + receiver;
         #[allow(clippy::cast_precision_loss)]
-        let near = (sender as f64) < Self::NEAR * total as f64;
+        let near = (sender as f64) < Self::NEAR * total as f64
+            || (sender < Self::HOST_NS && sender < receiver);
         self.direct = Some(near || total < Self::SHORT_NS);
     }
 
@@ -201,6 +205,8 @@ mod tests {
         Ack {
             ack,
             window: None,
+            field: 0,
+            scaled: true,
             blocks: [(0, 0); 4],
             echo_congestion: false,
         }

@@ -9,15 +9,15 @@ use etherparse::{
 };
 use proptest::prelude::*;
 
-use crate::decode::{Endpoint, Flags, Layer, Options, Path, Segment};
+use crate::decode::{self, Endpoint, Flags, Layer, Options, Path, Segment, Undecoded};
 
 /// A packet as etherparse writes it, and the segment that must be read from it.
 #[derive(Debug, Clone)]
-pub(super) struct Packet {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Packet {
+    pub(crate) bytes: Vec<u8>,
     /// Where its TCP header starts.
-    pub(super) tcp_offset: usize,
-    pub(super) segment: Segment,
+    pub(crate) tcp_offset: usize,
+    pub(crate) segment: Segment,
 }
 
 fn options() -> impl Strategy<Value = (Options, Vec<TcpOptionElement>)> {
@@ -148,7 +148,7 @@ fn tcp_header() -> impl Strategy<Value = TcpHeader> {
 }
 
 /// A packet that starts with an Ethernet header, up to two tags, and IP.
-pub(super) fn ethernet_packet() -> impl Strategy<Value = Packet> {
+pub(crate) fn ethernet_packet() -> impl Strategy<Value = Packet> {
     let vlans = prop::collection::vec(0..4096_u16, 0..=2);
     let payload = prop::collection::vec(any::<u8>(), 0..100);
     (
@@ -213,6 +213,7 @@ pub(super) fn ethernet_packet() -> impl Strategy<Value = Packet> {
                         .fold(0, |bits, flag| bits << 1 | u8::from(*flag)),
                 ),
                 window: tcp.window_size,
+                header_bytes: tcp.header_len() as u8,
                 payload_bytes: payload.len() as u32,
                 options,
                 ttl,
@@ -240,7 +241,7 @@ fn written_checksum(frame: &[u8]) -> u16 {
 }
 
 /// The same without the Ethernet header and tags, which are four bytes each.
-pub(super) fn ip_packet() -> impl Strategy<Value = Packet> {
+pub(crate) fn ip_packet() -> impl Strategy<Value = Packet> {
     ethernet_packet().prop_map(|mut packet| {
         let link_len = 14 + 4 * packet.segment.path.layers().count();
         packet.bytes.drain(..link_len);
@@ -251,7 +252,7 @@ pub(super) fn ip_packet() -> impl Strategy<Value = Packet> {
 }
 
 /// A tunnel as its path names it, and whether IPv4 carries it.
-pub(super) fn tunnel() -> impl Strategy<Value = (Option<Layer>, bool)> {
+pub(crate) fn tunnel() -> impl Strategy<Value = (Option<Layer>, bool)> {
     let layer = prop_oneof![
         Just(None),
         prop::option::of(any::<u32>()).prop_map(|key| Some(Layer::Gre(key))),
@@ -262,7 +263,7 @@ pub(super) fn tunnel() -> impl Strategy<Value = (Option<Layer>, bool)> {
 }
 
 /// `inner`, an IP packet, in a tunnel between 192.0.2.1 and .2 or 2001:db8::1 and ::2.
-pub(super) fn encapsulate(inner: &[u8], layer: Option<Layer>, over_ipv4: bool) -> Vec<u8> {
+pub(crate) fn encapsulate(inner: &[u8], layer: Option<Layer>, over_ipv4: bool) -> Vec<u8> {
     let inner_is_ipv4 = inner[0] >> 4 == 4;
     let ether_type: [u8; 2] = if inner_is_ipv4 {
         [0x08, 0x00]
@@ -326,6 +327,14 @@ pub(super) fn encapsulate(inner: &[u8], layer: Option<Layer>, over_ipv4: bool) -
     packet
 }
 
-pub(super) fn ipv6_node(number: u16) -> Ipv6Addr {
+pub(crate) fn ipv6_node(number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number)
+}
+
+/// The segment of a frame, if that is what it carries.
+pub(crate) fn segment(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
+    match decode::decode(link_type, data, wire_len)? {
+        decode::Packet::Segment(segment) => Ok(segment),
+        decode::Packet::Datagram(_) => Err(Undecoded::Udp),
+    }
 }

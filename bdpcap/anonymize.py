@@ -1,0 +1,131 @@
+"""Other names for what a capture names: addresses, files, interfaces, comments.
+
+A `Capture` is given its other names when it is made, so that nothing made from it knows the true ones.
+This is pseudonymisation: the same thing has the same name, and times, sizes and ports stay as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import CaptureInfo, Damage
+
+__all__ = ["KEY_BYTES", "Pseudonyms"]
+
+KEY_BYTES: Final = 32
+"""Length of a key: 16 bytes for AES, 16 bytes that are encrypted to pad (Xu et al. 2002, section 4)."""
+
+LEFT_OUT: Final = "(left out)"
+
+_FIRST: Final = {
+    # Reserved for ever (RFC 1112 section 4): on no wire, and so no name can be taken for a true address.
+    4: int(ipaddress.IPv4Address("240.0.0.0")),
+    # For documentation (RFC 9637).
+    6: int(ipaddress.IPv6Address("3fff::")),
+}
+_LOCAL_UNICAST_MAC: Final = 0x02 << 40
+_MAC_BYTES: Final = 6
+_OUTER: Final = re.compile(r"(?<=\bIP )(\S+) > (\S+)")
+
+
+class Pseudonyms:
+    """Names given in the order in which they are asked for, the same one for the same thing.
+
+    Parameters
+    ----------
+    key
+        32 secret bytes. With it addresses keep their prefixes: two that share their first n bits share n bits
+        of their new names, and the same address has the same name under the same key, in any capture (Crypto-PAn:
+        Xu, Fan, Ammar, Moon, "Prefix-Preserving IP Address Anonymization", ICNP 2002). Without it they are numbered.
+
+    Raises
+    ------
+    ValueError
+        The key is of another length.
+    ModuleNotFoundError
+        A key needs yacryptopan: the extra ``bdpcap[anonymize]``.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._known: dict[tuple[str, Any], Any] = {}
+        self._counts: dict[str, int] = {}
+        self._prefix_preserving = None
+        if key is not None:
+            if len(key) != KEY_BYTES:
+                raise ValueError(f"a key has {KEY_BYTES} bytes, not {len(key)}")
+            from yacryptopan import CryptoPAn  # noqa: PLC0415  an extra
+
+            self._prefix_preserving = CryptoPAn(key)
+
+    def _number(self, kind: str, thing: Any) -> int:
+        """Return the number of a thing among those of its kind, from 1."""
+        if (kind, thing) not in self._known:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._known[kind, thing] = self._counts[kind]
+        number: int = self._known[kind, thing]
+        return number
+
+    def address(self, text: str) -> str:
+        """Return the other name of an IPv4 or IPv6 address."""
+        true = ipaddress.ip_address(text)
+        return str(type(true)(self._address(int(true), true.version)))
+
+    def _address(self, value: int, version: int) -> int:
+        if self._prefix_preserving is None:
+            return _FIRST[version] + self._number(f"IPv{version}", value)
+        kind = (f"Crypto-PAn IPv{version}", value)
+        if kind not in self._known:
+            self._known[kind] = self._prefix_preserving.anonymize_bin(value, version)
+        named: int = self._known[kind]
+        return named
+
+    def packed(self, address: bytes) -> bytes:
+        """Return the other name of an address as it stands in a packet: 4 bytes IPv4, 6 MAC, 16 IPv6."""
+        value = int.from_bytes(address)
+        if len(address) == _MAC_BYTES:
+            return (_LOCAL_UNICAST_MAC + self._number("MAC", value)).to_bytes(_MAC_BYTES)
+        return self._address(value, 4 if len(address) == 4 else 6).to_bytes(len(address))
+
+    def endpoint(self, end: str) -> str:
+        """Return the other name of ``address:port``, IPv6 in brackets. The port stays."""
+        address, _, port = end.rpartition(":")
+        if address.startswith("["):
+            return f"[{self.address(address[1:-1])}]:{port}"
+        return f"{self.address(address)}:{port}"
+
+    def file(self, name: str) -> str:
+        """Return the other name of a capture file."""
+        return f"capture-{self._number('file', name)}"
+
+    def directions(self, directions: dict[str, Any]) -> dict[str, Any]:
+        """Return the core's columns about directions with other senders and receivers."""
+        renamed = {side: [self.endpoint(end) for end in directions[side]] for side in ("sender", "receiver")}
+        return {**directions, **renamed}
+
+    def damage(self, damage: Damage) -> Damage:
+        """Return where a capture broke without the name of its file."""
+        return dataclasses.replace(damage, file=self.file(damage.file))
+
+    def info(self, info: CaptureInfo) -> CaptureInfo:
+        """Return what is known of a capture without names and without the words of whoever made it."""
+        return dataclasses.replace(
+            info,
+            files=[self.file(name) for name in info.files],
+            interfaces=[self._interface(interface) for interface in info.interfaces],
+            comments=[f"comment {self._number('comment', comment)} {LEFT_OUT}" for comment in info.comments],
+            paths={self._path(path): count for path, count in sorted(info.paths.items())},
+        )
+
+    def _interface(self, interface: dict[str, Any]) -> dict[str, Any]:
+        said = {name: LEFT_OUT for name in ("description", "filter") if interface.get(name) is not None}
+        if interface.get("name") is not None:
+            said["name"] = f"interface-{self._number('interface', interface['name'])}"
+        return {**interface, **said}
+
+    def _path(self, path: str) -> str:
+        """Rename the addresses of outer headers, as the core writes them."""
+        return _OUTER.sub(lambda outer: f"{self.address(outer[1])} > {self.address(outer[2])}", path)

@@ -1,0 +1,56 @@
+"""``bdpcap excerpt``: the packets of one stream as a capture of its own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdpcap import units
+from bdpcap.cli import options, privacy, source
+
+_Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="The pcap file; - is standard output.")
+]
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    stream: options.Stream,
+    output_: _Output,
+    headers_only: Annotated[
+        bool, typer.Option("--headers-only", help="Leave out the payload; --anonymize does so, too.")
+    ] = False,
+    anonymize: options.Anonymize = False,
+    anonymize_key: options.AnonymizeKey = None,
+) -> int:
+    """Write the packets of one stream as a capture of its own.
+
+    It is pcap in nanoseconds, and its analysis is that of the stream in the whole capture. Anonymized, it has
+    no payload and no option that may hold an address; times, ports and TCP timestamps stay.
+    """
+    names = privacy.pseudonyms(anonymize, anonymize_key)
+    to_stdout = str(output_) == "-"
+    if to_stdout and sys.stdout.isatty():
+        raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
+    if any(_same(output_, named) for named in (*(captures or ()), *(read or ()))):
+        raise typer.BadParameter(f"{output_} is the capture itself: name another file", param_hint="--output")
+    capture = source.capture(captures, read, filter_, names)
+    source.of_streams(capture.flows, [stream], capture.info.streams)
+    if to_stdout:
+        packets = capture.excerpt(stream, sys.stdout.buffer, headers_only=headers_only)
+    else:
+        with output_.open("wb") as file:
+            packets = capture.excerpt(stream, file, headers_only=headers_only)
+    where = "standard output" if to_stdout else units.printable(output_)
+    sys.stderr.write(f"excerpt: {where}, {packets:,} packets; stream {stream} is stream 0 there\n")
+    return source.exit_code(capture.damage)
+
+
+def _same(output: Path, capture: str) -> bool:
+    return output.exists() and Path(capture).exists() and output.samefile(capture)

@@ -1,0 +1,201 @@
+"""``bdpcap explain``: why these numbers, and what to change."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import pandas as pd
+import typer
+
+from bdpcap import quantities
+from bdpcap.cli import exits, options, output, source
+from bdpcap.explain.buffers import version
+from bdpcap.explain.findings import Finding, findings, receive, send
+from bdpcap.explain.solver import Facts, Observed, Solution, solve
+from bdpcap.report import verdict
+from bdpcap.report.text import finding_lines, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from bdpcap.analysis import Capture
+
+    Rows = list[tuple[int | None, str | None, str | None, Finding]]
+
+
+def _read(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read(typed: str) -> Any:
+        try:
+            return parse(typed)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return read
+
+
+def _bytes(typed: str) -> int:
+    return int(quantities.size(typed))
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    stream: options.Streams = None,
+    link_rate: Annotated[
+        Any,
+        typer.Option(
+            metavar="RATE",
+            parser=_read(quantities.rate),
+            help="Ask what a link of this rate takes: 100Mbit/s. Default: the rate that the capture shows.",
+        ),
+    ] = None,
+    rtt: Annotated[
+        Any,
+        typer.Option(
+            metavar="TIME",
+            parser=_read(quantities.duration),
+            help="Ask for another round-trip time: 80ms. Default: the least one seen.",
+        ),
+    ] = None,
+    rcvbuf: Annotated[
+        Any,
+        typer.Option(
+            metavar="SIZE",
+            parser=_read(_bytes),
+            help="The receiver's SO_RCVBUF (iperf -w) is known: predict its window, and compare.",
+        ),
+    ] = None,
+    sndbuf: Annotated[
+        Any,
+        typer.Option(
+            metavar="SIZE",
+            parser=_read(_bytes),
+            help="The sender's SO_SNDBUF is known: say what it bounds.",
+        ),
+    ] = None,
+    kernel: Annotated[
+        Any,
+        typer.Option(metavar="VERSION", parser=_read(version), help="The receiver's Linux is known: 6.1."),
+    ] = None,
+    adv_win_scale: Annotated[
+        int | None,
+        typer.Option(
+            min=-30, max=31, metavar="N", help="The receiver's net.ipv4.tcp_adv_win_scale is known."
+        ),
+    ] = None,
+    window: Annotated[
+        Any,
+        typer.Option(
+            metavar="SIZE", parser=_read(_bytes), help="Without a capture: explain this largest window."
+        ),
+    ] = None,
+    mss: Annotated[
+        int, typer.Option(min=1, max=65535, metavar="BYTES", help="With --window: payload of a full segment.")
+    ] = 1448,
+    scale: Annotated[
+        int | None,
+        typer.Option(
+            "--window-scale", min=0, max=14, metavar="N", help="With --window: the scale that was negotiated."
+        ),
+    ] = None,
+    format_: options.OutputFormat = None,
+    output_: options.Output = None,
+) -> int:
+    """Explain the numbers: why this window, why this rate, and what to change.
+
+    Facts about the hosts rule explanations out. With --window, or --sndbuf alone, no capture is needed.
+    """
+    facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale)
+    code = exits.DONE
+    chosen = output.chosen(format_, output_)
+    if not captures and not read and (window or sndbuf):
+        rows: Rows = []
+        if window:
+            solution = solve(Observed(window, mss, scale), facts)
+            rows += [(None, None, None, finding) for finding in receive.setting(solution)]
+            answers = _answers(solution)
+        else:
+            answers = []
+        rows += [(None, None, None, send.predicted(sndbuf))] if sndbuf else []
+    else:
+        if window:
+            raise typer.BadParameter("--window is for use without a capture: a capture shows its own")
+        capture = source.capture(captures, read, filter_)
+        rate_bps = float(link_rate) if link_rate is not None else None
+        rtt_ns = round(rtt * 10**9) if rtt is not None else None
+        rows, answers = _rows(capture, stream, facts, rate_bps, rtt_ns), []
+        code = source.exit_code(capture.damage)
+    table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))
+    output.write("findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, file))
+    return code
+
+
+def _rows(
+    capture: Capture, stream: list[int] | None, facts: Facts, rate_bps: float | None, rtt_ns: int | None
+) -> Rows:
+    flows = source.of_streams(verdict.ranked(capture), stream, capture.info.streams)
+    if not stream:
+        flows = flows[flows["payload_bytes"] * 100 >= flows["payload_bytes"].max()].head(
+            verdict.DETAILED_FLOWS
+        )
+    rows: Rows = []
+    for number, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True):
+        flow = capture.flow(number, sender)
+        rows += [
+            (flow.stream, flow.sender, flow.receiver, finding)
+            for finding in findings(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)
+        ]
+    return rows
+
+
+def _table(rows: Rows, *, nested: bool) -> pd.DataFrame:
+    """Return a row a finding; lists and mappings as such, or as JSON where a cell holds text only."""
+    told = []
+    for stream, sender, receiver, finding in rows:
+        fields = dataclasses.asdict(finding)
+        first, last = fields.pop("frames") or (None, None)
+        if not nested:
+            fields |= {name: json.dumps(fields[name]) for name in ("commands", "values")}
+        fields |= {"code": str(finding.code), "exactness": str(finding.exactness)}
+        ends = {"stream": stream, "sender": sender, "receiver": receiver}
+        told.append({**ends, **fields, "first_frame": first, "last_frame": last})
+    names = [field.name for field in dataclasses.fields(Finding) if field.name != "frames"]
+    table = pd.DataFrame(told, columns=["stream", "sender", "receiver", *names, "first_frame", "last_frame"])
+    return table.astype(dict.fromkeys(("stream", "first_frame", "last_frame"), "Int64"))
+
+
+def _human(rows: Rows, answers: list[str], file: IO[str]) -> None:
+    file.writelines(f"{line}\n" for line in _lines(rows, answers))
+
+
+def _lines(rows: Rows, answers: list[str]) -> Iterable[str]:
+    before = None
+    for stream, sender, receiver, finding in rows:
+        if (stream, sender) != before and stream is not None:
+            yield f"{'' if before is None else chr(10)}stream {stream}: {sender} → {receiver}"
+        before = (stream, sender)
+        yield from finding_lines(finding)
+    yield from answers
+    if not rows and not answers:
+        yield "Nothing to explain: no flow carried payload."
+
+
+def _answers(solution: Solution) -> list[str]:
+    """List what explains a window, best first."""
+    lines = ["", "Every setting that gives this window, best first:"]
+    for answer in solution.answers:
+        odd = answer.fitted or not answer.chosen
+        value = (
+            f"{answer.low:,} to {answer.high:,}"
+            if odd and answer.low < answer.high
+            else f"{answer.setting.value:,}"
+        )
+        knob = str(answer.setting.knob).removeprefix("net.ipv4.")
+        lines += wrap(f"{knob} {value}, {answer.setting.era.name}", f"  {answer.exactness:<17}")
+        lines += wrap(answer.arithmetic, " " * 19)
+        lines += wrap(f"but {answer.against}", " " * 19) if answer.against else []
+    return lines

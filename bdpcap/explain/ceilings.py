@@ -1,0 +1,152 @@
+"""
+What it would take: the ceiling that a window sets, the window that a path needs, the buffer that offers it, what is next.
+
+Bytes, bits per second and nanoseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.explain import bdp, sendbuf
+from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, Era, least_setting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Ceiling", "commands", "of"]
+
+_INFLATED: Final = 1.5
+"""Median round trip over the least from which a queue is spoken of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """
+    What limits a flow, and what would lift it.
+
+    Attributes
+    ----------
+    window, rtt_ns, rate_bps
+        The largest window, the least round trip, the link's rate: measured, or asked about.
+    rate_given
+        Whether the rate was asked about; else it is what the capture shows, a lower bound.
+    ceiling_bps
+        window / RTT; None without a window.
+    measured_bps
+        Throughput; None where the round trip is not the measured one.
+    bdp_bytes
+        rate x RTT: the window that fills the link.
+    rcvbuf
+        Least SO_RCVBUF that fills the link, by era.
+    sndbuf
+        The same for SO_SNDBUF on Linux.
+    then
+        What limits next, once the buffers are raised.
+    queue
+        A warning where a larger window would only lengthen a queue; else empty.
+    """
+
+    window: int | None
+    rtt_ns: int
+    rate_bps: float
+    rate_given: bool
+    ceiling_bps: float | None
+    measured_bps: float | None
+    bdp_bytes: int
+    rcvbuf: dict[str, int]
+    sndbuf: int
+    then: str
+    queue: str
+
+
+def of(
+    summary: pd.Series[Any],
+    *,
+    rate_bps: float | None = None,
+    rtt_ns: int | None = None,
+    eras: Sequence[Era] = ERAS,
+) -> Ceiling | None:
+    """
+    Return the ceiling of a flow, or None where the capture shows no round trip or no rate.
+
+    Parameters
+    ----------
+    summary
+        A row of the ``flows`` table.
+    rate_bps, rtt_ns
+        Of another link or another path; the measured ones where None.
+    eras
+        Of the receiver.
+    """
+    trip = rtt_ns if rtt_ns is not None else _known(summary["rtt_min_ns"])
+    rate = rate_bps if rate_bps is not None else _known(summary["capacity_bps"])
+    if not trip or not rate:
+        return None
+    window = _known(summary["window_max_bytes"])
+    asked = rate_bps is not None or rtt_ns is not None
+    need = math.ceil(rate * trip / 8e9) if asked else int(summary["bdp_bytes"])
+    mss = max(1, int(summary["mss_bytes"]))
+    return Ceiling(
+        window=int(window) if window is not None else None,
+        rtt_ns=int(trip),
+        rate_bps=rate,
+        rate_given=rate_bps is not None,
+        ceiling_bps=window * 8e9 / trip if window is not None else None,
+        measured_bps=_known(summary["throughput_bps"]) if rtt_ns is None else None,
+        bdp_bytes=need,
+        rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
+        sndbuf=sendbuf.least_setting(need),
+        then=_next(summary, need, rate, int(trip), mss),
+        queue=_queue(summary),
+    )
+
+
+def commands(era: Era, setting: int) -> tuple[str, ...]:
+    """Return what to type on the receiver, so that its windows reach what a setting of SO_RCVBUF allows."""
+    if not era.linux:
+        return (
+            f"sysctl kern.ipc.maxsockbuf={_room(setting)}   # FreeBSD, macOS",
+            f"iperf -s -w {setting}   # SO_RCVBUF, before listen()",
+        )
+    autotuned = f"sysctl -w net.ipv4.tcp_rmem='4096 131072 {2 * setting}'   # or autotune"
+    raised = (f"sysctl -w net.core.rmem_max={setting}",) if setting > RMEM_MAX else ()
+    return (*raised, f"iperf -s -w {setting}   # SO_RCVBUF, before listen()", autotuned)
+
+
+def _room(setting: int) -> int:
+    """Return the kern.ipc.maxsockbuf of which 88.9 % (MCLBYTES / (MSIZE + MCLBYTES)) is a setting."""
+    return math.ceil(setting * (256 + 2048) / 2048)
+
+
+def _known(value: Any) -> float | None:
+    return None if pd.isna(value) else float(value)
+
+
+def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int) -> str:
+    if need > FIELD_MAX and summary["window_scale_source"] in ("declined", "one-sided"):
+        return f"window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}"
+    again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
+    # What a full link's queue drops is no limit of its own.
+    if again > 0 and payload > 0 and summary["limit"] != "link":
+        lost = Fraction(min(1.0, again / payload))
+        reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
+        if reno < rate:
+            return f"loss: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} (Mathis 1997)"
+    return f"the link, at {units.rate(rate)}; beyond {units.exact_bytes(need)} of window only its queue grows"
+
+
+def _queue(summary: pd.Series[Any]) -> str:
+    floor, median = _known(summary["rtt_min_ns"]), _known(summary["rtt_median_ns"])
+    if not floor or median is None or median < _INFLATED * floor:
+        return ""
+    return (
+        f"Round trips take {units.duration(median)}, {median / floor:.1f} times the {units.duration(floor)} of an "
+        "empty path: a queue stands already, and a larger window would lengthen it."
+    )

@@ -1,0 +1,95 @@
+"""What a finding is, and the codes that it may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bdpcap.explain.solver import Exactness
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+    from bdpcap.limits.evidence import Bools
+
+__all__ = ["Code", "Finding", "frames"]
+
+
+class Code(StrEnum):
+    """Stable, for programs. docs/explanations.md says when each fires."""
+
+    WINDOW_BELOW_BDP = "window-below-bdp"
+    WINDOW_SETTING = "window-setting"
+    WINDOW_FIELD_FULL = "window-field-full"
+    SEGMENT_KEPT_BACK = "segment-kept-back"
+    BUFFER_DOUBLED = "buffer-doubled"
+    WINDOW_PREDICTED = "window-predicted"
+    WINDOW_RAMP = "window-ramp"
+    SLOW_READER = "slow-reader"
+    SEND_BUFFER = "send-buffer"
+    SEND_BUFFER_SHARE = "send-buffer-share"
+    SEND_BUFFER_PREDICTED = "send-buffer-predicted"
+    LINK_FULL = "link-full"
+    CONGESTION_WINDOW = "congestion-window"
+    SENDER_IDLE = "sender-idle"
+    WHAT_IT_TAKES = "what-it-takes"
+    QUEUE_STANDING = "queue-standing"
+    WINDOW_UNSCALED = "window-unscaled"
+    WINDOW_SCALE_UNKNOWN = "window-scale-unknown"
+    WINDOW_SCALE_REWRITTEN = "window-scale-rewritten"
+    SEGMENT_SIZE = "segment-size"
+    OFFLOAD = "offload"
+    DELAY_BEFORE_TAP = "delay-before-tap"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """
+    One thing worth telling about a flow.
+
+    Attributes
+    ----------
+    code
+        Stable, for programs.
+    sentence
+        What was found, with its numbers.
+    cause
+        Why it is so.
+    remedy
+        What to change; empty where nothing is wrong.
+    commands
+        What to type for it.
+    evidence
+        Where it shows, in words.
+    frames
+        First and last frame, where there is a place; else None.
+    values
+        The numbers of the sentence, for programs; units in the names.
+    exactness
+        How well the numbers agree with the cause.
+    source
+        RFC section, kernel function or measurement.
+    """
+
+    code: Code
+    sentence: str
+    cause: str
+    remedy: str = ""
+    commands: tuple[str, ...] = ()
+    evidence: str = ""
+    frames: tuple[int, int] | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+    exactness: Exactness = Exactness.CONSISTENT
+    source: str = ""
+
+
+def frames(flow: Flow, rounds: Bools) -> tuple[int, int] | None:
+    """Return the first and the last frame of the longest run of rounds that a condition holds in."""
+    at = np.flatnonzero(rounds)
+    if not at.size:
+        return None
+    run = max(np.split(at, np.flatnonzero(np.diff(at) > 1) + 1), key=len)
+    known = flow.round_frames
+    return int(known["first"].iloc[run[0]]), int(known["last"].iloc[run[-1]])

@@ -1,0 +1,143 @@
+"""What the handshake settled: window scaling and the size of segments."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.explain.buffers import FIELD_MAX
+from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.solver import Exactness
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+
+__all__ = ["explains"]
+
+_IPV4, _IPV6, _TIMESTAMPS = 40, 60, 12
+_LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1480: "a tunnel, IP in IP"}
+
+
+def explains(flow: Flow) -> list[Finding]:
+    """Tell of scaling that is off, unknown or rewritten, and of segments that are not Ethernet's usual."""
+    return [told for told in (_scaling(flow), _rewritten(flow), _segments(flow)) if told is not None]
+
+
+def _scaling(flow: Flow) -> Finding | None:
+    source, window = str(flow.summary["window_scale_source"]), flow.summary["window_max_bytes"]
+    if source in ("declined", "one-sided"):
+        rtt = flow.summary["rtt_min_ns"]
+        most = (
+            f", {units.rate(FIELD_MAX * 8e9 / float(rtt))} over {units.duration(rtt)}"
+            if pd.notna(rtt) and rtt
+            else ""
+        )
+        return Finding(
+            code=Code.WINDOW_UNSCALED,
+            sentence=f"No window scale is in force: a window can be {FIELD_MAX:,} bytes at most{most}.",
+            cause="Only one side offered window scaling, or a middlebox took the option out."
+            if source == "one-sided"
+            else "Neither side offered window scaling, or a middlebox took the option out.",
+            remedy="Turn window scaling on at both ends; compare captures of the handshake at both ends.",
+            commands=("sysctl -w net.ipv4.tcp_window_scaling=1",),
+            evidence=f"window scale {source} in the handshake",
+            values={"window_scale_source": source},
+            exactness=Exactness.EXACT,
+            source="RFC 7323 section 2.2",
+        )
+    if source == "unknown":
+        return Finding(
+            code=Code.WINDOW_SCALE_UNKNOWN,
+            sentence="The handshake was not captured: the receiver's window is known only before its scale is applied."
+            + ("" if pd.isna(window) else f" Taken as {units.exact_bytes(window)} at most."),
+            cause="The window scale is said once, in the SYN.",
+            remedy="Start the capture before the connection.",
+            evidence="no SYN of the receiver",
+            source="RFC 7323 section 2.2",
+        )
+    return None
+
+
+def _rewritten(flow: Flow) -> Finding | None:
+    """Tell of a sender that goes by another scale than the capture shows."""
+    window, flight = flow.summary["window_max_bytes"], int(flow.summary["in_flight_max_bytes"])
+    scale = flow.summary["window_scale"]
+    if (
+        str(flow.summary["window_scale_source"]) != "negotiated"
+        or pd.isna(window)
+        or not flight
+        or pd.isna(scale)
+    ):
+        return None
+    flights = flow.rtts["in_flight_max_bytes"].to_numpy(dtype=np.float64)
+    windows = flow.rtts["window_max_bytes"].to_numpy(dtype=np.float64, na_value=np.nan)
+    mss = int(flow.summary["mss_bytes"])
+    beyond = flights > 1.9 * windows + 2 * mss
+    if beyond.sum() >= 3 and beyond.mean() > 0.3:
+        larger = round(math.log2(flight / float(window)))
+        return _scale(
+            flow,
+            f"{units.exact_bytes(flight)} were in flight under a window of {units.exact_bytes(window)}",
+            larger,
+        )
+    # A sender that does not know the scale stops at the field itself, flat, whatever the capture makes of it.
+    field = int(window) >> int(scale)
+    flat = np.abs(flights - field) <= mss
+    if (
+        scale
+        and flat.sum() >= 8
+        and flat.mean() > 0.7
+        and field > 4 * mss
+        and flow.summary["rwnd_share"] < 0.1
+    ):
+        return _scale(
+            flow,
+            f"The sender stops at {units.exact_bytes(flight)}, the window field of {field:,} taken without its scale",
+            -int(scale),
+        )
+    return None
+
+
+def _scale(flow: Flow, what: str, shift: int) -> Finding:
+    seen = int(flow.summary["window_scale"])
+    return Finding(
+        code=Code.WINDOW_SCALE_REWRITTEN,
+        sentence=f"{what}: the sender seems to go by scale {seen + shift}, the capture shows {seen}.",
+        cause="Something between the tap and the sender rewrote the window scale of the handshake, or took it out.",
+        remedy="Compare the SYN and SYN-ACK in captures at both ends; look for a firewall, NAT or accelerator.",
+        commands=("tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0'   # both ends: wscale",),
+        evidence=f"in {len(flow.rtts)} rounds; an acknowledgment that was not captured could look alike",
+        values={"window_scale": seen, "implied_scale": seen + shift},
+        source="RFC 7323 section 2.3",
+    )
+
+
+def _segments(flow: Flow) -> Finding | None:
+    """Tell the MTU that the MSS implies, where segments are full ones."""
+    said = bool(flow.counts["handshake"])
+    # Without the handshake the largest payload is all that tells of the MSS.
+    mss = int(flow.summary["mss_bytes"]) if said else int(flow.counts["largest_bytes"] or 0)
+    headers = _IPV6 if flow.sender.startswith("[") else _IPV4
+    for options, name in ((0, ""), (_TIMESTAMPS, " with timestamps")):
+        mtu = mss + headers + options
+        if mtu in _LINKS:
+            version = 6 if headers == _IPV6 else 4
+            spelt = f"{mss:,} + {headers - 20} (IPv{version}) + 20 (TCP)" + (
+                f" + {options}" if options else ""
+            )
+            return Finding(
+                code=Code.SEGMENT_SIZE,
+                sentence=f"Full segments carry {mss:,} bytes: an MTU of {mtu:,} ({_LINKS[mtu]}){name}.",
+                cause=f"{spelt} = {mtu:,}.",
+                values={"mss_bytes": mss, "mtu_bytes": mtu},
+                evidence="MSS of the handshake, timestamps taken off"
+                if said
+                else "largest payload of a packet",
+                exactness=Exactness.EXACT if said else Exactness.CONSISTENT,
+                source="RFC 6691 section 2; RFC 7323 section 3.2",
+            )
+    return None

@@ -1,0 +1,73 @@
+"""What the place of the capture did to the numbers: offload, and a delay between TCP and the tap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap import units
+from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.solver import Exactness
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+
+__all__ = ["explains"]
+
+_USUAL_MSS: Final = 1460
+"""Of Ethernet with IPv4."""
+
+
+def explains(flow: Flow) -> list[Finding]:
+    """Tell of segments larger than the MSS, and of half round trips to either side."""
+    return [told for told in (_offload(flow), _delay(flow)) if told is not None]
+
+
+def _offload(flow: Flow) -> Finding | None:
+    largest, said = flow.counts["largest_bytes"], bool(flow.counts["handshake"])
+    # Without the handshake the MSS is a guess: only what no Ethernet of MTU 1500 carries is told.
+    mss = int(flow.summary["mss_bytes"]) if said else _USUAL_MSS
+    if largest is None or largest <= mss:
+        return None
+    bound = f"the MSS of {mss:,}" if said else f"the {mss:,} that an MTU of 1,500 carries"
+    receiving = str(flow.summary["vantage"]) == "receiver"
+    what = (
+        "joins segments after they arrive (GRO, LRO)"
+        if receiving
+        else "cuts segments after the tap (TSO, GSO)"
+    )
+    return Finding(
+        code=Code.OFFLOAD,
+        sentence=f"Segments of up to {units.exact_bytes(largest)} were captured, {largest / mss:.1f} times {bound}: "
+        "the wire had them in pieces.",
+        cause=f"The captured host {what}; times inside such a burst are not those of the wire.",
+        remedy="Before a capture that is to show packets as the wire has them, turn offload off on the captured host; "
+        "for measuring throughput leave it on.",
+        commands=(
+            "ethtool -k eth0   # what is on",
+            "ethtool -K eth0 tso off gso off" if not receiving else "ethtool -K eth0 gro off lro off",
+            *(() if receiving else ("ethtool -K eth0 gro off   # for the other direction",)),
+        ),
+        evidence="largest payload of a captured segment",
+        values={"largest_bytes": int(largest), "mss_bytes": mss},
+        exactness=Exactness.EXACT if said else Exactness.CONSISTENT,
+        source="Linux Documentation/networking/segmentation-offloads",
+    )
+
+
+def _delay(flow: Flow) -> Finding | None:
+    near, far = flow.counts["sender_side_ns"], flow.counts["receiver_side_ns"]
+    if str(flow.summary["vantage"]) != "between" or not near or not far:
+        return None
+    return Finding(
+        code=Code.DELAY_BEFORE_TAP,
+        sentence=f"The tap is {units.duration(near)} of round trip from the sender and {units.duration(far)} from the "
+        "receiver.",
+        cause="Either it stood on the way, or it ran on an end host behind an emulated delay: tcpdump sees what "
+        "leaves after netem has held it, and what arrives before any queue. Bytes in flight are those of the sender, "
+        "reconstructed.",
+        remedy="If it ran on an end host, look for netem there; delay on a machine of its own keeps TCP's times.",
+        commands=("tc -s qdisc show dev eth0   # is netem there?",),
+        evidence="half round trips, from timestamp echoes and the handshake",
+        values={"sender_side_ns": int(near), "receiver_side_ns": int(far)},
+        source="RFC 7323 section 4; Linux dev_hard_start_xmit() (after the qdisc)",
+    )

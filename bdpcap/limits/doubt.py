@@ -1,0 +1,72 @@
+"""What speaks against what a round's counts say: marked in its evidence, and taken off its confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bdpcap.limits.evidence import Bools, Evidence, Floats
+    from bdpcap.limits.verdict import Verdict
+
+__all__ = ["Doubt", "doubts", "lowered", "marked"]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One reason to doubt, for every round."""
+
+    holds: Bools
+    words: str
+    trust: Floats
+    """What is left of the confidence, where it holds."""
+
+
+def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> list[Doubt]:
+    """Name what to doubt.
+
+    Parameters
+    ----------
+    flows
+        Columns of `bdpcap._core.Analysis.directions`, of the flows that the rounds belong to.
+    """
+    flow = evidence.flow
+    source = np.asarray(flows["window_scale_source"], dtype=object)[flow]
+    by_window = verdict.limit == "rwnd"
+    # The window is looked at before these, and of an unknown one nothing can be said.
+    instead = np.isin(verdict.limit, ("sndbuf", "cwnd"))
+    lost = np.clip(evidence.missed_bytes / np.maximum(evidence.acked_bytes, 1.0), 0.0, 1.0)
+    reached = flows["scale_reached"][flow] > 0
+    flat = np.ones(evidence.size)
+    return [
+        Doubt(evidence.missed_bytes > 0, "the capture lost part of its data", 0.85 - 0.5 * lost),
+        Doubt(evidence.backwards > 0, "time ran backwards in it", 0.8 * flat),
+        Doubt(by_window & (source == "inferred"), "window scale inferred", np.where(reached, 0.95, 0.7)),
+        Doubt(instead & (source == "unknown"), "window scale unknown", 0.75 * flat),
+        Doubt(
+            by_window & (flows["multipath"][flow] > 0),
+            "window shared with other subflows of a multipath connection",
+            0.6 * flat,
+        ),
+    ]
+
+
+def lowered(verdict: Verdict, found: Sequence[Doubt]) -> Verdict:
+    """Take the doubts off the confidence."""
+    left = np.ones(len(verdict.confidence))
+    for doubt in found:
+        left = np.where(doubt.holds, left * doubt.trust, left)
+    return replace(verdict, confidence=np.round(verdict.confidence * left, 2))
+
+
+def marked(sentences: list[str], found: Sequence[Doubt]) -> list[str]:
+    """Add the doubts to the rounds' sentences."""
+    words = list(sentences)
+    for doubt in found:
+        for at in np.flatnonzero(doubt.holds):
+            words[at] += f"; {doubt.words}"
+    return words

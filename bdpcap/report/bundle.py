@@ -1,0 +1,122 @@
+"""The report as one archive for a ticket: page, text, tables, figures, and a manifest of how it was made."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import platform
+import tempfile
+import zipfile
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import bdpcap
+from bdpcap import plots, spreadsheet
+from bdpcap.report import figure, page, verdict
+from bdpcap.report.document import document
+from bdpcap.report.text import text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from bdpcap.analysis import Capture
+
+MANIFEST_VERSION: Final = 1
+"""Raised when a key of the manifest changes its meaning or goes away."""
+
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
+"""The first time that a ZIP archive can hold, for every file: the same input makes the same archive."""
+_LIBRARIES: Final = ("numpy", "pandas", "plotly", "kaleido")
+
+
+def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | None:
+    """
+    Write the archive.
+
+    Parameters
+    ----------
+    capture
+        What to report on.
+    path
+        Where; an existing file is replaced.
+    command
+        The command line that asked for it, for the manifest. Of an anonymized capture only the options' names
+        are kept, since their values may name anything.
+
+    Returns
+    -------
+    Why there are no images, or None if there are.
+    """
+    files = {
+        "report.html": page.html(capture).encode(),
+        "summary.txt": text(capture).encode(),
+        "flows.csv": _csv(capture.flows),
+        "rtts.csv": _csv(capture.rtts),
+        "report.json": json.dumps(document(capture), allow_nan=False, indent=1).encode(),
+    }
+    missing = None
+    try:
+        files |= _images(capture)
+    except figure.NoImageWriterError as error:
+        missing = str(error)
+    manifest = _manifest(capture, files, command, missing)
+    files["manifest.json"] = json.dumps(manifest, allow_nan=False, indent=1).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, _EARLIEST), content, zipfile.ZIP_DEFLATED)
+    return missing
+
+
+def _manifest(
+    capture: Capture, files: dict[str, bytes], command: Sequence[str], missing: str | None
+) -> dict[str, Any]:
+    if capture.pseudonyms is not None:
+        command = [word.partition("=")[0] for word in command if word.startswith("--")]
+    return {
+        "manifest_version": MANIFEST_VERSION,
+        "generator": f"bdpcap {bdpcap.__version__}",
+        "versions": {"python": platform.python_version(), **_versions()},
+        "command": ["bdpcap", *command],
+        "anonymized": capture.pseudonyms is not None,
+        "inputs": [dataclasses.asdict(one) for one in capture.fingerprints()],
+        "files": [
+            {"name": name, "size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in files.items()
+        ],
+        "images": missing or "drawn",
+    }
+
+
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = dict.fromkeys(_LIBRARIES)
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    file = io.StringIO(newline="")
+    spreadsheet.write_csv(frame, file)
+    return file.getvalue().encode()
+
+
+def _images(capture: Capture) -> dict[str, bytes]:
+    """Draw every figure of the first flow, and the window of the others that matter."""
+    drawn = {}
+    for rank, flow in enumerate(verdict.that_matter(capture), start=1):
+        for kind in plots.FIGURES if rank == 1 else ("window",):
+            drawn[f"{rank}-stream-{flow.stream}-{kind}.png"] = plots.figure(flow, kind)
+    if not drawn:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="bdpcap-") as scratch:
+        paths = {name: Path(scratch, name) for name in drawn}
+        figure.write_images({paths[name]: chart for name, chart in drawn.items()})
+        return {name: path.read_bytes() for name, path in paths.items()}

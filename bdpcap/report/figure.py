@@ -1,0 +1,135 @@
+"""One figure as a file: a page that stands alone, or an image that an installed browser draws."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from bdpcap import plots, units
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import plotly.graph_objects as go
+
+    from bdpcap.analysis import Flow
+
+SUFFIXES: Final = (".html", ".svg", ".png")
+
+_SIZE: Final = {"width": 1000, "height": 450}
+_PNG_SCALE: Final = 2
+
+_DRAW: Final = """"use strict";
+const {data, layout, config} = JSON.parse(document.getElementById("figure").textContent);
+Plotly.newPlot("plot", data, layout, config).then(() => { document.documentElement.dataset.drawn = "1"; });
+"""
+_PAGE: Final = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {hashes}; \
+style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+</head>
+<body>
+<div id="plot"></div>
+<script type="application/json" id="figure">{figure}</script>
+{scripts}
+</body>
+</html>
+"""
+
+
+class NoImageWriterError(RuntimeError):
+    """There is nothing that could draw an image; the message says what is missing."""
+
+
+def write(flow: Flow, kind: str, path: Path) -> None:
+    """
+    Draw a flow into a file.
+
+    Parameters
+    ----------
+    flow, kind
+        As `bdpcap.plots.figure`.
+    path
+        Its suffix, one of `SUFFIXES`, tells the format.
+
+    Raises
+    ------
+    NoImageWriterError
+        For an image: the extra is not installed, or there is no browser.
+    """
+    figure = plots.figure(flow, kind)
+    if path.suffix.lower() == ".html":
+        ends = f"{flow.sender} → {flow.receiver}"
+        path.write_text(_page(figure, f"{kind}, stream {flow.stream}: {ends}"), encoding="utf-8")
+    else:
+        write_images({path: figure})
+
+
+def write_images(figures: Mapping[Path, go.Figure]) -> None:
+    """
+    Draw figures into images, all by one start of the browser.
+
+    Parameters
+    ----------
+    figures
+        By path, whose suffix is ``.png`` or ``.svg``.
+
+    Raises
+    ------
+    NoImageWriterError
+        The extra is not installed, or there is no browser.
+    """
+    try:
+        import kaleido  # noqa: PLC0415  an extra
+        from kaleido.errors import BrowserFailedError, ChromeNotFoundError  # noqa: PLC0415
+    except ModuleNotFoundError:
+        raise NoImageWriterError("an image needs the extra: pip install 'bdpcap[png]'") from None
+    orders = [
+        {
+            "fig": figure,
+            "path": path,
+            "opts": {
+                **_SIZE,
+                "format": path.suffix.lower().removeprefix("."),
+                "scale": _PNG_SCALE if path.suffix.lower() == ".png" else 1,
+            },
+        }
+        for path, figure in figures.items()
+    ]
+    try:
+        # MathJax, which no figure here needs, would be fetched from a network.
+        kaleido.write_fig_from_object_sync(orders, cancel_on_error=True, kopts={"mathjax": False})
+    except ChromeNotFoundError:
+        raise NoImageWriterError(
+            "an image needs a browser to draw it: install Chromium or Chrome, or name one in BROWSER_PATH"
+        ) from None
+    except BrowserFailedError as error:
+        raise NoImageWriterError(f"the browser that draws images failed: {error}") from None
+
+
+def _page(figure: go.Figure, title: str) -> str:
+    """Return a page in which only its own two scripts may run."""
+    bundle = resources.files("bdpcap.report") / "assets" / "plotly-basic.min.js"
+    scripts = [bundle.read_text(encoding="utf-8"), _DRAW]
+    drawn: dict[str, Any] = {**json.loads(figure.to_json()), "config": plots.CONFIG}
+    return _PAGE.format(
+        hashes=" ".join(f"'{_hash(script)}'" for script in scripts),
+        title=html.escape(units.printable(title)),
+        figure=json.dumps(drawn, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+    )
+
+
+def _hash(script: str) -> str:
+    """Return what a content security policy calls a script by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,107 @@
+"""All flows over the time of the capture: a row for each that weighs most, and the others by their number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bdpcap.limits import LIMITS
+from bdpcap.plots import ribbon
+from bdpcap.plots.scale import Scale
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.analysis import Capture
+
+ROWS: Final = 40
+"""Most flows with a row of their own."""
+
+WIDTH: Final = 900
+_STRIPES: Final = 120
+_COLUMNS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A flow: which, and for each stripe its limit, its left edge and its width in pixels."""
+
+    flow: pd.Series
+    stripes: list[tuple[str, float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """The flows without a row: how many, the most at a time, and for each limit an area stacked over time."""
+
+    flows: int
+    most: int
+    areas: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the picture of all flows consists of; times are pixels of `WIDTH`, labels are seconds."""
+
+    rows: list[Row]
+    crowd: Crowd | None
+    ticks: list[tuple[float, str]]
+
+
+def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
+    """
+    Lay out the picture of all flows.
+
+    Parameters
+    ----------
+    capture
+        The capture.
+    flows
+        Its ``flows`` table, in order of rank.
+    """
+    start, end = int(flows["start_ns"].min()), int(flows["end_ns"].max())
+    origin = start if capture.info.first_ns is None else capture.info.first_ns
+    time = Scale((start - origin) / 1e9, max(end - origin, start - origin + 1) / 1e9, 0, WIDTH)
+    rows = []
+    for _, summary in flows.head(ROWS).iterrows():
+        own = capture.flow(int(summary["stream"]), str(summary["sender"])).rtts
+        parts = ribbon.stripes(own, _STRIPES)
+        edges = time([((part.start_ns - origin) / 1e9, (part.end_ns - origin) / 1e9) for part in parts])
+        stripes = [
+            (part.limit, float(left), max(0.5, round(float(right - left), 1)))
+            for part, (left, right) in zip(parts, edges, strict=True)
+        ]
+        rows.append(Row(summary, stripes))
+    rest = flows.iloc[ROWS:]
+    ticks = [(float(time(value)), f"{value:.10g}") for value in time.ticks(10)]
+    return Overview(rows, _crowd(rest, start, end) if len(rest) else None, ticks)
+
+
+def _crowd(flows: pd.DataFrame, start: int, end: int) -> Crowd:
+    """Stack how many flows of each limit lived in each time column; heights are parts of 100."""
+    edges = np.linspace(start, max(end, start + 1), _COLUMNS + 1)
+    alive = np.zeros((len(LIMITS), _COLUMNS))
+    for row, limit in enumerate(LIMITS):
+        own = flows[flows["limit"] == limit]
+        born = np.sort(own["start_ns"].to_numpy()).searchsorted(edges[1:], side="right")
+        gone = np.sort(own["end_ns"].to_numpy()).searchsorted(edges[:-1], side="left")
+        alive[row] = born - gone
+    tops = np.cumsum(alive, axis=0)
+    most = int(tops[-1].max())
+    x = np.round(np.arange(_COLUMNS + 1) * (WIDTH / _COLUMNS), 1)
+    areas = []
+    for row, limit in enumerate(LIMITS):
+        if not alive[row].any():
+            continue
+        upper, lower = (100 - 100 * level / most for level in (tops[row], tops[row] - alive[row]))
+        areas.append((limit, f"{_stairs(x, upper, 'M')}{_stairs(x[::-1], lower[::-1], 'L')}Z"))
+    return Crowd(len(flows), most, areas)
+
+
+def _stairs(x: np.ndarray, y: np.ndarray, first: str) -> str:
+    """Return a path that holds each of n values between two of n + 1 places."""
+    steps = (np.flatnonzero(np.diff(y)) + 1).tolist()
+    path = "".join(f"H{x[index]:g}V{y[index]:.1f}" for index in steps)
+    return f"{first}{x[0]:g} {y[0]:.1f}{path}H{x[-1]:g}"

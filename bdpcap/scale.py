@@ -1,0 +1,121 @@
+"""Window scales that no handshake showed, or that the traffic contradicts.
+
+The core bounds the scale from below by what was in flight, and from above by windows that were never taken back
+(core/src/track/scale.rs). Here one is chosen, with the help of what the same host negotiated elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["InferredScale", "infer"]
+
+OFTEN: Final = 0.05
+"""Share of segments far beyond the window from which its scale is taken for another: stray ones are lost ACKs."""
+LARGEST: Final = 14
+"""RFC 7323 section 2.3."""
+
+
+@dataclass(frozen=True)
+class InferredScale:
+    """The scale of one flow's windows, as its traffic shows it."""
+
+    stream: int
+    direction: int
+    sender: str
+    receiver: str
+    shift: int
+    least: int
+    most: int
+    """No shift below `least` allows what was in flight; one above `most` would have taken windows back."""
+    handshake: int | None
+    """What the handshake said; None where it was not captured."""
+    because: str
+
+    def __str__(self) -> str:
+        bounds = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+        told = (
+            ""
+            if self.handshake is None
+            else f"; the handshake as captured says {self.handshake}: rewritten or stripped on the way"
+        )
+        return (
+            f"window scale of {self.receiver} in stream {self.stream} inferred: {self.shift} "
+            f"({bounds} possible; {self.because}{told})"
+        )
+
+
+def infer(directions: Mapping[str, Any]) -> list[InferredScale]:
+    """Choose the scales that have to be inferred and can be.
+
+    Parameters
+    ----------
+    directions
+        Columns of `bdpcap._core.Analysis.directions`.
+    """
+    source = np.asarray(directions["window_scale_source"], dtype=object)
+    checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
+    lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
+    contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost
+    wanting = (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted)
+    rows = np.flatnonzero(wanting)
+    elsewhere = _negotiated(directions) if len(rows) else {}
+    chosen = (_choose(directions, int(row), elsewhere) for row in rows)
+    return [scale for scale in chosen if scale is not None]
+
+
+def _choose(
+    directions: Mapping[str, Any], row: int, elsewhere: Mapping[str, Counter[int]]
+) -> InferredScale | None:
+    one = {name: values[row] for name, values in directions.items()}
+    least, most = int(one["scale_least"]), int(one["scale_most"])
+    peers = [
+        shift
+        for shift, _ in elsewhere.get(_host(one["receiver"]), Counter()).most_common()
+        if least <= shift <= most
+    ]
+    if one["scale_reached"]:
+        shift, because = least, "the sender kept just within such a window"
+    elif peers:
+        shift, because = peers[0], "its host negotiated it in another connection"
+    elif most < LARGEST:
+        shift, because = most, "its windows closed by what arrived"
+    elif least > 0:
+        shift, because = least, "the least that allows what was in flight"
+    else:
+        return None
+    known = one["window_scale_source"] != "unknown"
+    said = (0 if one["window_scale_source"] == "declined" else int(one["window_scale"])) if known else None
+    return InferredScale(
+        stream=int(one["stream"]),
+        direction=int(one["direction"]),
+        sender=str(one["sender"]),
+        receiver=str(one["receiver"]),
+        shift=shift,
+        least=least,
+        most=most,
+        handshake=said,
+        because=because,
+    )
+
+
+def _negotiated(directions: Mapping[str, Any]) -> dict[str, Counter[int]]:
+    """Return the scales that each host's handshakes showed."""
+    scales: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for receiver, source, shift in zip(
+        directions["receiver"], directions["window_scale_source"], directions["window_scale"], strict=True
+    ):
+        if source in ("negotiated", "one-sided"):
+            scales[_host(receiver)][int(shift)] += 1
+    return scales
+
+
+def _host(end: str) -> str:
+    return end.rpartition(":")[0]

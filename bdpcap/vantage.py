@@ -1,0 +1,110 @@
+"""Where a capture was taken, and what shows it.
+
+What counts is how far the tap is from the sending TCP, not whose machine it ran on: a queueing discipline of the
+sending host, as netem, may stand between them. So delays decide, and what tells the host is said beside them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap import _core, units
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["places", "sentence"]
+
+NEAR: Final = 0.15
+"""Nearer than this share of the whole round trip the tap is at that end."""
+SHORTEST_NS: Final = 100_000
+"""Shorter round trips do not tell near from far."""
+INITIAL_TTLS: Final = (64, 128, 255)
+"""What senders start from: Linux, BSD and macOS; Windows; routers and Solaris."""
+
+
+def places(directions: Mapping[str, Any]) -> NDArray[np.object_]:
+    """Return sender, receiver, between or unknown for each direction, from the round trips to either end."""
+    to_sender, to_receiver = (
+        np.where(values == _core.NULL, np.nan, values.astype(np.float64))
+        for values in (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
+    )
+    whole = to_sender + to_receiver
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = to_sender / whole
+    place = np.full(len(whole), "between", dtype=object)
+    place[part < NEAR] = "sender"
+    place[part > 1 - NEAR] = "receiver"
+    place[~np.isfinite(part) | (whole < SHORTEST_NS)] = "unknown"
+    return place
+
+
+def sentence(directions: Mapping[str, Any], row: int) -> str:
+    """Say what shows where a direction was captured.
+
+    Parameters
+    ----------
+    directions
+        Columns of `bdpcap._core.Analysis.directions`, of all streams: both directions of a stream lie side by side.
+    row
+        The direction.
+    """
+    pair = [row, row ^ 1]
+    one = {name: [values[at] for at in pair] for name, values in directions.items()}
+    place = str(places({side: np.asarray(one[side]) for side in ("sender_side_ns", "receiver_side_ns")})[0])
+    return "; ".join(filter(None, [_delays(one), _host(one, place), _routers(one)]))
+
+
+def _delays(one: Mapping[str, Any]) -> str:
+    ways = [
+        f"{units.duration(int(value))} to the {side} and back"
+        for side in ("sender", "receiver")
+        if (value := one[f"{side}_side_ns"][0]) != _core.NULL
+    ]
+    return ", ".join(ways) or "no round trip to either end was seen"
+
+
+def _host(one: Mapping[str, Any], place: str) -> str | None:
+    """On whose host packets were taken that no wire carries: with unfinished checksums, or larger than the MSS."""
+    unfinished = [bool(value) for value in one["unfinished"]]
+    fresh = [value in INITIAL_TTLS for value in one["ttl"]]
+    large = int(one["largest_bytes"][0])
+    if any(unfinished):
+        why = "unfinished checksums"
+    elif large > one["mss_bytes"][0]:
+        why = f"segments of up to {units.count(large)} bytes, larger than the MSS"
+    else:
+        return None
+    if unfinished[0] != unfinished[1]:
+        end = "sender" if unfinished[0] else "receiver"
+    elif fresh[0] != fresh[1]:
+        end, why = ("sender" if fresh[0] else "receiver"), f"{why}, TTL not yet lowered"
+    elif all(unfinished):
+        return "checksums unfinished both ways: both ends on one machine"
+    elif place in ("sender", "receiver"):
+        end = place
+    else:
+        return f"on the host of an end ({why})"
+    where = f"on the {'sending' if end == 'sender' else 'receiving'} host ({why})"
+    delay = one[f"{end}_side_ns"][0]
+    if place in (end, "unknown") or delay == _core.NULL:
+        return where
+    return f"{where}, behind {units.duration(int(delay))} of its own delay (a queueing discipline)"
+
+
+def _routers(one: Mapping[str, Any]) -> str | None:
+    """Routers passed, by how far the TTLs have fallen from a usual start."""
+    passed = [
+        None if ttl == _core.NULL else next((top for top in INITIAL_TTLS if top >= ttl), 255) - ttl
+        for ttl in one["ttl"]
+    ]
+    ways = [
+        f"{units.count(int(count))} from the {side}"
+        for side, count in zip(("sender", "receiver"), passed, strict=True)
+        if count is not None
+    ]
+    return f"routers passed, by TTL: {', '.join(ways)}" if ways else None

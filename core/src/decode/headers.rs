@@ -1,0 +1,94 @@
+//! # Headers
+//! Where in a frame each header stands, for those who rewrite frames.
+
+use super::cursor::Cursor;
+use super::{Next, Packet, Undecoded, walk};
+use std::ops::Range;
+
+/// A header, as far as it matters to what can be rewritten in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Ethernet II or IEEE 802.3.
+    Ethernet,
+    /// LINKTYPE_LINUX_SLL.
+    Cooked,
+    /// LINKTYPE_LINUX_SLL2.
+    Cooked2,
+    /// Prism or AVS monitor header.
+    Prism,
+    /// IEEE 802.11.
+    Wifi,
+    /// IPv4 with its options.
+    Ipv4,
+    /// IPv6 without extension headers.
+    Ipv6,
+    /// An extension header of IPv6, by its protocol number; the authentication header stands after IPv4 as well.
+    Extension(u8),
+    /// GRE.
+    Gre,
+    /// UDP together with the VXLAN or Geneve header in it.
+    Udp,
+    /// TCP with what was kept of its options.
+    Tcp,
+    /// One that names nobody and has no checksum.
+    Other,
+}
+
+/// A header and its place, in bytes of the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    /// Which header it is.
+    pub kind: Kind,
+    /// Where it stands.
+    pub range: Range<usize>,
+}
+
+/// The headers around a TCP segment, outermost first, without gaps; TCP is the last.
+///
+/// # Errors
+/// As [`super::decode`], and [`Undecoded::Udp`] for a datagram.
+pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>, Undecoded> {
+    let mut headers: Vec<Header> = Vec::new();
+    let packet = walk(link_type, data, wire_len, |next, at| {
+        let start = offset(data, at);
+        if let Some(before) = headers.last_mut() {
+            before.range.end = start;
+        }
+        let rest = at.data();
+        let end = match next {
+            // Its length stands in the fourth bit group from the 12th byte on, in words.
+            Next::Tcp(_) => rest.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
+            _ => 0,
+        };
+        headers.push(Header {
+            kind: kind(next),
+            range: start..start + end.min(rest.len()),
+        });
+    })?;
+    match packet {
+        Packet::Segment(_) => Ok(headers),
+        Packet::Datagram(_) => Err(Undecoded::Udp),
+    }
+}
+
+/// Lengths do not tell, since a header may have taken off what follows its payload.
+fn offset(data: &[u8], at: &Cursor<'_>) -> usize {
+    at.data().as_ptr().addr() - data.as_ptr().addr()
+}
+
+const fn kind(next: &Next) -> Kind {
+    match next {
+        Next::Ethernet => Kind::Ethernet,
+        Next::Cooked => Kind::Cooked,
+        Next::Cooked2 => Kind::Cooked2,
+        Next::Prism => Kind::Prism,
+        Next::Wifi { .. } => Kind::Wifi,
+        Next::Ipv4 => Kind::Ipv4,
+        Next::Ipv6 => Kind::Ipv6,
+        Next::Extension(_, number) => Kind::Extension(*number),
+        Next::Gre(_) => Kind::Gre,
+        Next::Udp(_) => Kind::Udp,
+        Next::Tcp(_) => Kind::Tcp,
+        _ => Kind::Other,
+    }
+}

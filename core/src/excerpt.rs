@@ -1,0 +1,512 @@
+//! # Excerpt
+//! Chosen frames of captures, written out again as a pcap file in nanoseconds: whole or without payload, as they
+//! were or with every address renamed.
+
+use crate::capture::{Frame, Reader};
+use crate::decode::{Header, Kind, headers, link_type_name};
+use crate::pipeline::{Source, Stop, in_order};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::ops::Range;
+
+/// Gives an address another one of the same length: 4 bytes are IPv4, 6 a MAC address, 16 IPv6.
+pub type Rename = Box<dyn FnMut(&[u8]) -> io::Result<Vec<u8>> + Send>;
+
+/// Frames on their way from captures to a pcap file.
+pub struct Excerpt {
+    sources: VecDeque<Source>,
+    reader: Option<Reader>,
+    frames_before: u64,
+    frames_in_file: u64,
+    wanted: VecDeque<(u64, i64)>,
+    headers_only: bool,
+    names: Option<Names>,
+    link_type: Option<u32>,
+}
+
+impl Excerpt {
+    /// An excerpt of `wanted`: numbers as [`Frame::number`], counted on over all `sources`, ascending, each with the
+    /// time to write, in nanoseconds. `headers_only` leaves out what follows the TCP header.
+    ///
+    /// # Errors
+    /// A source cannot be read.
+    pub fn new(
+        sources: Vec<Source>,
+        wanted: VecDeque<(u64, i64)>,
+        headers_only: bool,
+        rename: Option<Rename>,
+    ) -> Result<Self, Stop> {
+        Ok(Self {
+            sources: in_order(sources)?,
+            reader: None,
+            frames_before: 0,
+            frames_in_file: 0,
+            wanted,
+            headers_only,
+            names: rename.map(Names::new),
+            link_type: None,
+        })
+    }
+
+    /// Reads up to `frames` frames and adds what is to be written of them to `out`; says whether there may be more.
+    ///
+    /// # Errors
+    /// A source cannot be read, or a frame cannot be written to this pcap file.
+    pub fn advance(&mut self, frames: usize, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        for _ in 0..frames {
+            let Some(&(number, time_ns)) = self.wanted.front() else {
+                return Ok(false);
+            };
+            if self.reader.is_none() {
+                self.reader = self.sources.pop_front().map(Source::open).transpose()?;
+            }
+            let Some(reader) = &mut self.reader else {
+                return Ok(false);
+            };
+            // A capture that broke was analysed up to there.
+            let Ok(Some(frame)) = reader.next_frame() else {
+                self.reader = None;
+                self.frames_before += std::mem::take(&mut self.frames_in_file);
+                continue;
+            };
+            self.frames_in_file = frame.number;
+            if self.frames_before + frame.number < number {
+                continue;
+            }
+            self.wanted.pop_front();
+            match self.link_type {
+                None => {
+                    self.link_type = Some(frame.link_type);
+                    file_header(frame.link_type, out);
+                }
+                Some(link_type) if link_type == frame.link_type => {}
+                Some(link_type) => {
+                    let [one, other] = [link_type, frame.link_type].map(|link_type| {
+                        link_type_name(link_type)
+                            .map_or_else(|| link_type.to_string(), String::from)
+                    });
+                    return Err(Stop::Unreadable(format!(
+                        "frame {number}: the stream was captured on two link types ({one}, {other}), of which a pcap file \
+                         holds one: select one with a filter"
+                    )));
+                }
+            }
+            write(&frame, time_ns, self.headers_only, self.names.as_mut(), out)?;
+        }
+        Ok(true)
+    }
+}
+
+/// pcap with nanoseconds (draft-ietf-opsawg-pcap section 4), little-endian.
+fn file_header(link_type: u32, out: &mut Vec<u8>) {
+    const MAGIC: u32 = 0xa1b2_3c4d;
+    const MAJOR: u16 = 2;
+    const MINOR: u16 = 4;
+    const SNAPLEN: u32 = 262_144;
+    out.extend(MAGIC.to_le_bytes());
+    out.extend(MAJOR.to_le_bytes());
+    out.extend(MINOR.to_le_bytes());
+    out.extend([0; 8]);
+    out.extend(SNAPLEN.to_le_bytes());
+    out.extend(link_type.to_le_bytes());
+}
+
+fn write(
+    frame: &Frame<'_>,
+    time_ns: i64,
+    headers_only: bool,
+    names: Option<&mut Names>,
+    out: &mut Vec<u8>,
+) -> Result<(), Stop> {
+    const SECOND_NS: i64 = 1_000_000_000;
+    let seconds = u32::try_from(time_ns / SECOND_NS).map_err(|_| {
+        Stop::Unreadable("a pcap file holds no time after 2106 or before 1970".to_owned())
+    })?;
+    let nanoseconds = (time_ns % SECOND_NS) as u32;
+    let unreadable = |reason: &dyn std::fmt::Display| Stop::Unreadable(reason.to_string());
+    let headers = headers(frame.link_type, frame.data, frame.wire_len)
+        .map_err(|reason| unreadable(&reason.reason()))?;
+    let kept = match headers.last() {
+        Some(tcp) if headers_only => tcp.range.end,
+        _ => frame.data.len(),
+    };
+    let kept_bytes = kept as u32;
+    // A length on the wire below the bytes kept is not believed.
+    let wire_len = frame.wire_len.max(frame.data.len() as u32);
+    for field in [seconds, nanoseconds, kept_bytes, wire_len] {
+        out.extend(field.to_le_bytes());
+    }
+    let start = out.len();
+    out.extend(&frame.data[..kept]);
+    if let Some(names) = names {
+        rename(&mut out[start..], &headers, names).map_err(|error| unreadable(&error))?;
+    }
+    Ok(())
+}
+
+/// New names, each asked for once.
+struct Names {
+    known: HashMap<Vec<u8>, Vec<u8>>,
+    ask: Rename,
+}
+
+impl Names {
+    fn new(ask: Rename) -> Self {
+        Self {
+            known: HashMap::new(),
+            ask,
+        }
+    }
+
+    fn replace(&mut self, address: &mut [u8]) -> io::Result<()> {
+        if !self.known.contains_key(&*address) {
+            let name = (self.ask)(address)?;
+            if name.len() != address.len() {
+                return Err(io::Error::other("a new address is of another length"));
+            }
+            self.known.insert(address.to_vec(), name);
+        }
+        if let Some(name) = self.known.get(&*address) {
+            address.copy_from_slice(name);
+        }
+        Ok(())
+    }
+}
+
+/// Renames every address in the headers, blanks what else in them could name somebody, and brings the checksums on.
+fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result<()> {
+    let before = frame.to_vec();
+    for header in headers {
+        let bytes = &mut frame[header.range.clone()];
+        for &(start, len) in addresses(header.kind, bytes) {
+            names.replace(&mut bytes[start..start + len])?;
+        }
+        blank(header.kind, bytes);
+    }
+    // From the inside out, since an outer checksum covers the inner ones.
+    for (index, header) in headers.iter().enumerate().rev() {
+        let start = header.range.start;
+        let to_the_end = start..frame.len();
+        let pseudo = pseudo_header(&headers[..index]);
+        match header.kind {
+            Kind::Ipv4 => update(&before, frame, start + 10, header.range.clone(), 0..0),
+            Kind::Tcp => update(&before, frame, start + 16, to_the_end, pseudo),
+            // 0 stands for none (RFC 768), and so the sum 0 is sent as its other form.
+            Kind::Udp if frame[start + 6..start + 8] != [0, 0] => {
+                update(&before, frame, start + 6, to_the_end, pseudo);
+                if frame[start + 6..start + 8] == [0, 0] {
+                    frame[start + 6..start + 8].fill(0xff);
+                }
+            }
+            // RFC 2784 section 2.1: with the first flag.
+            Kind::Gre if frame[start] & 0x80 != 0 => {
+                update(&before, frame, start + 4, to_the_end, 0..0);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Where addresses stand in a header, and their lengths.
+fn addresses(kind: Kind, header: &[u8]) -> &'static [(usize, usize)] {
+    /// In the second byte of frame control: to and from the distribution system, and so with a fourth address.
+    const TO_AND_FROM_DS: u8 = 0x03;
+    match kind {
+        Kind::Ethernet => &[(0, 6), (6, 6)],
+        Kind::Cooked => &[(6, 6)],
+        Kind::Cooked2 => &[(12, 6)],
+        Kind::Wifi if header[1] & TO_AND_FROM_DS == TO_AND_FROM_DS => {
+            &[(4, 6), (10, 6), (16, 6), (24, 6)]
+        }
+        Kind::Wifi => &[(4, 6), (10, 6), (16, 6)],
+        Kind::Ipv4 => &[(12, 4), (16, 4)],
+        Kind::Ipv6 => &[(8, 16), (24, 16)],
+        _ => &[],
+    }
+}
+
+/// Takes out of a header what is no address but may hold one: options and extensions that no analysis reads.
+fn blank(kind: Kind, header: &mut [u8]) {
+    const NO_OPERATION: u8 = 1;
+    const FRAGMENT: u8 = 44;
+    const AUTHENTICATION: u8 = 51;
+    const GENEVE: [u8; 2] = 6081_u16.to_be_bytes();
+    match kind {
+        // The rest of a link address of up to 8 bytes.
+        Kind::Cooked => header[12..14].fill(0),
+        Kind::Cooked2 => header[18..20].fill(0),
+        // Begins with the device's name.
+        Kind::Prism => header.iter_mut().skip(8).for_each(|byte| *byte = 0),
+        Kind::Ipv4 => header[20..].fill(NO_OPERATION),
+        Kind::Extension(FRAGMENT | AUTHENTICATION) => {}
+        // To a destination's options and a hop's it is padding, to routing a route that has been gone.
+        Kind::Extension(_) => header[2..].fill(0),
+        Kind::Udp if header[2..4] == GENEVE => header[16..].fill(0),
+        Kind::Tcp => blank_options(&mut header[20..]),
+        _ => {}
+    }
+}
+
+/// Leaves every option its kind and length, and a value to those that carry nothing but numbers of the connection.
+fn blank_options(mut list: &mut [u8]) {
+    const END: u8 = 0;
+    const NO_OPERATION: u8 = 1;
+    /// Size, window scale, SACK permitted, SACK, timestamps.
+    const NUMBERS: [u8; 5] = [2, 3, 4, 5, 8];
+    /// Their values begin with the number of the experiment (RFC 6994).
+    const EXPERIMENTS: [u8; 2] = [253, 254];
+    while let [kind, tail @ ..] = list {
+        list = match *kind {
+            END => return tail.fill(0),
+            NO_OPERATION => tail,
+            kind => {
+                let Some((len, tail)) = tail.split_first_mut() else {
+                    return;
+                };
+                let value_bytes = usize::from(*len).saturating_sub(2);
+                if *len < 2 || value_bytes > tail.len() {
+                    return tail.fill(0);
+                }
+                let (value, rest) = tail.split_at_mut(value_bytes);
+                if EXPERIMENTS.contains(&kind) {
+                    value.iter_mut().skip(2).for_each(|byte| *byte = 0);
+                } else if !NUMBERS.contains(&kind) {
+                    value.fill(0);
+                }
+                rest
+            }
+        };
+    }
+}
+
+/// The addresses of the innermost IP header: what of a pseudo header can change.
+fn pseudo_header(outer: &[Header]) -> Range<usize> {
+    outer
+        .iter()
+        .rev()
+        .find_map(|header| {
+            let start = header.range.start;
+            match header.kind {
+                Kind::Ipv4 => Some(start + 12..start + 20),
+                Kind::Ipv6 => Some(start + 8..start + 40),
+                _ => None,
+            }
+        })
+        .unwrap_or(0..0)
+}
+
+/// Brings on an Internet checksum by the difference between the bytes it covers before and now (RFC 1624, equation 3).
+///
+/// What it covers and the capture has cut did not change, so one that was right is right, and one that was wrong is
+/// still wrong.
+fn update(
+    before: &[u8],
+    now: &mut [u8],
+    field: usize,
+    covered: Range<usize>,
+    pseudo: Range<usize>,
+) {
+    let sum = |frame: &[u8]| add(add(0, &frame[covered.clone()]), &frame[pseudo.clone()]);
+    if before[covered.clone()] == now[covered.clone()]
+        && before[pseudo.clone()] == now[pseudo.clone()]
+    {
+        return;
+    }
+    let old = u16::from_be_bytes([now[field], now[field + 1]]);
+    let difference = u32::from(!sum(before)) + u32::from(sum(now)) + u32::from(!old);
+    now[field..field + 2].copy_from_slice(&(!fold(difference)).to_be_bytes());
+}
+
+/// Adds bytes in pairs, in ones' complement (RFC 1071).
+fn add(sum: u16, bytes: &[u8]) -> u16 {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let last = rest.first().map_or(0, |byte| u16::from(*byte) << 8);
+    pairs
+        .iter()
+        .map(|pair| u16::from_be_bytes(*pair))
+        .chain([last])
+        .fold(sum, |sum, word| fold(u32::from(sum) + u32::from(word)))
+}
+
+/// Adds the carries of a sum of few 16-bit words.
+const fn fold(sum: u32) -> u16 {
+    let once = (sum & 0xffff) + (sum >> 16);
+    ((once & 0xffff) + (once >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::tests::packets::{encapsulate, ip_packet, segment as decode, tunnel};
+    use crate::decode::{Endpoint, LINK_TYPES, Layer, Path, Segment};
+    use proptest::prelude::*;
+    use std::net::IpAddr;
+
+    const RAW: u32 = 101;
+
+    /// Every bit the other way round.
+    fn inverted(address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(address) => address.octets().map(|byte| !byte).into(),
+            IpAddr::V6(address) => address.octets().map(|byte| !byte).into(),
+        }
+    }
+
+    fn inverted_end(end: Endpoint) -> Endpoint {
+        Endpoint {
+            address: inverted(end.address),
+            ..end
+        }
+    }
+
+    fn inverted_path(path: &Path) -> Path {
+        let mut inverted_path = Path::default();
+        for layer in path.layers() {
+            inverted_path.push(match *layer {
+                Layer::Ip(from, to) => Layer::Ip(inverted(from), inverted(to)),
+                other => other,
+            });
+        }
+        inverted_path
+    }
+
+    /// The record that is written of a frame, without its header, every address in it inverted.
+    fn renamed(link_type: u32, data: &[u8], wire_len: u32, headers_only: bool) -> Option<Vec<u8>> {
+        let frame = Frame {
+            number: 1,
+            time_ns: Some(0),
+            link_type,
+            wire_len,
+            data,
+        };
+        let mut names = Names::new(Box::new(|address| {
+            Ok(address.iter().map(|byte| !byte).collect())
+        }));
+        let mut out = Vec::new();
+        write(&frame, 0, headers_only, Some(&mut names), &mut out).ok()?;
+        Some(out.split_off(16))
+    }
+
+    fn as_renamed(segment: &Segment, renamed: &Segment) -> Segment {
+        Segment {
+            source: inverted_end(segment.source),
+            destination: inverted_end(segment.destination),
+            path: inverted_path(&segment.path),
+            checksum: renamed.checksum,
+            ..*segment
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_renamed_frame_is_the_same_segment_between_other_ends(
+            packet in ip_packet(),
+            tunnels in prop::collection::vec(tunnel(), 0..=3),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+            more in 0..2000_u32,
+            headers_only: bool,
+        ) {
+            let mut bytes = packet.bytes;
+            for (layer, over_ipv4) in tunnels {
+                bytes = encapsulate(&bytes, layer, over_ipv4);
+            }
+            for (at, value) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+            let wire_len = bytes.len() as u32 + more;
+            let before = decode(RAW, &bytes, wire_len);
+            let frame = renamed(RAW, &bytes, wire_len, headers_only);
+            prop_assert_eq!(frame.is_some(), before.is_ok());
+            if let (Ok(before), Some(frame)) = (before, frame) {
+                let after = decode(RAW, &frame, wire_len).expect("a segment again");
+                prop_assert_eq!(as_renamed(&before, &after), after);
+            }
+        }
+
+        #[test]
+        fn hostile_bytes_never_panic(
+            link_type in prop::sample::select(LINK_TYPES),
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            wire_len: u32,
+        ) {
+            prop_assert_eq!(
+                renamed(link_type, &bytes, wire_len, true).is_some(),
+                decode(link_type, &bytes, wire_len).is_ok()
+            );
+        }
+    }
+
+    #[test]
+    fn link_addresses_are_renamed_on_every_kind_of_link() {
+        const MAC: [u8; 6] = [0xa1; 6];
+        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+        let ip = [
+            0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 0, 0,
+            3, 0, 0, 0, 4, 0x50, 0x10, 0, 5, 0, 6, 0, 0,
+        ];
+        let all = [MAC; 4].concat();
+        let links: [(u32, Vec<u8>); 5] = [
+            (1, [&all[..12], &[8, 0]].concat()),
+            (113, [&[0, 0, 0, 1, 0, 6], &all[..8], &[8, 0]].concat()),
+            (
+                276,
+                [&[8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6], &all[..8]].concat(),
+            ),
+            (105, [&[8, 1, 0, 0], &all[..18], &[0, 0], &snap].concat()),
+            (
+                105,
+                [&[8, 3, 0, 0], &all[..18], &[0, 0], &MAC, &snap].concat(),
+            ),
+        ];
+        for (link_type, header) in links {
+            let frame = [&header[..], &ip].concat();
+            let renamed = renamed(link_type, &frame, 0, true).expect("a frame");
+            assert!(!renamed.contains(&MAC[0]), "link type {link_type}");
+            assert_eq!(renamed.len(), frame.len());
+        }
+    }
+
+    #[test]
+    fn the_example_of_rfc_1624_comes_out() {
+        // Section 4: header checksum dd2f, a field from 5555 to 3285; the sum of the rest makes it consistent.
+        let before = [0xdd, 0x2f, 0x55, 0x55];
+        let mut now = [0xdd, 0x2f, 0x32, 0x85];
+        update(&before, &mut now, 0, 2..4, 0..0);
+        assert_eq!(now, [0x00, 0x00, 0x32, 0x85]);
+    }
+
+    #[test]
+    fn a_checksum_over_unchanged_bytes_stays_as_it_is() {
+        let before = [0xff, 0xff, 1, 2];
+        let mut now = before;
+        update(&before, &mut now, 0, 2..4, 0..0);
+        assert_eq!(now, before);
+    }
+
+    #[test]
+    fn options_keep_their_kind_and_length_and_only_numbers_keep_their_value() {
+        let mut list = [
+            2, 4, 5, 180, 1, 30, 8, 0x31, 9, 10, 0, 0, 1, 34, 4, 7, 7, 254, 6, 0xf9, 0x89, 7, 7,
+        ];
+        blank_options(&mut list);
+        assert_eq!(
+            list,
+            [
+                2, 4, 5, 180, 1, 30, 8, 0, 0, 0, 0, 0, 0, 34, 4, 0, 0, 254, 6, 0xf9, 0x89, 0, 0
+            ]
+        );
+    }
+
+    #[test]
+    fn an_option_that_does_not_fit_is_blanked_to_the_end() {
+        for (mut list, blanked) in [
+            ([99, 9, 7, 7], [99, 9, 0, 0]),
+            ([1, 99, 1, 7], [1, 99, 1, 0]),
+        ] {
+            blank_options(&mut list);
+            assert_eq!(list, blanked);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! # Scale
+//! What a flow's own traffic says of the scale of its windows, where no handshake said it, or said another.
+//!
+//! A sender never exceeds the window that it believes in force: a shift under which it went far beyond is too small.
+//! A receiver should not take back what it granted (RFC 9293 section 3.8.6): a shift under which the right edge moves
+//! back is too large. And a sender that the window holds stays just below its edge.
+
+/// Shifts 0 to 14 (RFC 7323 section 2.3).
+const SHIFTS: usize = 15;
+
+/// Which shifts a flow's traffic allows.
+#[derive(Debug)]
+pub struct Scale {
+    /// The shift that a handshake showed; none smaller is tried.
+    known: usize,
+    least: usize,
+    /// Right edge of the window under each shift.
+    edges: [i64; SHIFTS],
+    exceeded: [u32; SHIFTS],
+    retreats: [u32; SHIFTS],
+    reached: [u32; SHIFTS],
+    checked: u32,
+    told: Option<(i64, u16)>,
+    /// No acknowledgment since the capture lost data: it may have lost the one that allowed what follows, too.
+    stale: bool,
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self {
+            known: 0,
+            least: 0,
+            edges: [i64::MIN; SHIFTS],
+            exceeded: [0; SHIFTS],
+            retreats: [0; SHIFTS],
+            reached: [0; SHIFTS],
+            checked: 0,
+            told: None,
+            stale: true,
+        }
+    }
+}
+
+impl Scale {
+    /// A lost acknowledgment makes a window look exceeded, a reordered one makes it look taken back: not this often.
+    const ENOUGH: u32 = 3;
+    /// A window that is reached now and then may be reached by chance.
+    const OFTEN: u32 = 10;
+
+    /// The handshake showed this shift.
+    pub fn negotiated(&mut self, shift: u8) {
+        self.known = usize::from(shift).min(SHIFTS - 1);
+        self.least = self.least.max(self.known);
+    }
+
+    /// The sender learns of a window: the field as written, `scaled` unless it is a SYN's.
+    pub fn advertised(&mut self, ack: i64, field: u16, scaled: bool) {
+        let window = i64::from(field);
+        for (shift, edge) in self.edges.iter_mut().enumerate().skip(self.known) {
+            *edge = (*edge).max(ack + (window << if scaled { shift } else { 0 }));
+        }
+        self.stale = false;
+        if !scaled || self.told.is_some_and(|(before, _)| ack < before) {
+            return;
+        }
+        if let Some((before, was)) = self.told
+            && ack > before
+        {
+            // A window rounded to its scale may seem to shrink by one.
+            let fallen = i64::from(was) - window - 1;
+            for shift in (self.known..SHIFTS).rev() {
+                if fallen << shift <= ack - before {
+                    break;
+                }
+                self.retreats[shift] += 1;
+            }
+        }
+        self.told = Some((ack, field));
+    }
+
+    /// Would sending up to `end` go beyond the window under every shift but those too small so far?
+    #[must_use]
+    pub fn forbids(&self, end: i64) -> bool {
+        !self.stale && end > self.edges[self.least]
+    }
+
+    /// The sender, with `una` and `next` as before, sends new data up to `end`.
+    pub fn sent(&mut self, start: i64, end: i64, una: i64, next: i64, mss: i64) {
+        if start != next {
+            self.stale |= start > next;
+            return;
+        }
+        if self.stale {
+            return;
+        }
+        self.checked += 1;
+        for shift in self.known..SHIFTS {
+            let edge = self.edges[shift];
+            let window = edge - una;
+            if end <= edge {
+                let close = edge - end < mss && window >= 8 * mss;
+                self.reached[shift] += u32::from(close);
+                break;
+            }
+            // What an acknowledgment or two allows, lost by the capture, is not far.
+            self.exceeded[shift] += u32::from(end - edge > (2 * mss).max(window / 4));
+        }
+        while self.least < SHIFTS - 1 && self.exceeded[self.least] >= Self::ENOUGH {
+            self.least += 1;
+        }
+    }
+
+    /// Smallest shift under which the sender kept to the window.
+    #[must_use]
+    pub fn least(&self) -> u8 {
+        self.least as u8
+    }
+
+    /// Largest shift under which the receiver never took window back; at least [`Self::least`].
+    #[must_use]
+    pub fn most(&self) -> u8 {
+        let shrinks = |&shift: &usize| self.retreats[shift] >= Self::ENOUGH;
+        let most = (self.known..SHIFTS)
+            .find(shrinks)
+            .map_or(SHIFTS - 1, |shift| shift.saturating_sub(1));
+        most.max(self.least) as u8
+    }
+
+    /// Did the sender stay just below the edge of the least window, time and again?
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        let reached = self.reached[self.least];
+        reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
+    }
+
+    /// Segments of new data that were held against the window.
+    #[must_use]
+    pub fn checked(&self) -> u32 {
+        self.checked
+    }
+
+    /// Of these, how many went far beyond it under the shift of the handshake.
+    #[must_use]
+    pub fn exceeded(&self) -> u32 {
+        self.exceeded[self.known]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: i64 = 1000;
+
+    /// A sender that keeps `window` bytes in flight against a field that never changes.
+    fn held(field: u16, window: i64, known: u8) -> Scale {
+        let mut scale = Scale::default();
+        scale.negotiated(known);
+        for ack in (0..100).map(|i| i * MSS) {
+            scale.advertised(ack, field, true);
+            let next = ack + window - MSS;
+            scale.sent(next, next + MSS, ack, next, MSS);
+        }
+        scale
+    }
+
+    #[test]
+    fn a_full_window_tells_its_scale() {
+        let scale = held(1000, 64_000, 0);
+        assert_eq!(scale.least(), 6);
+        assert!(scale.is_reached());
+    }
+
+    #[test]
+    fn a_window_half_used_bounds_its_scale_from_below() {
+        let scale = held(1000, 24_000, 0);
+        assert_eq!(scale.least(), 5);
+        assert!(!scale.is_reached());
+        assert_eq!(scale.most(), 14);
+    }
+
+    #[test]
+    fn a_window_that_closes_as_data_arrives_bounds_its_scale_from_above() {
+        let mut scale = Scale::default();
+        for i in 0..10 {
+            scale.advertised(i * 6400, 1000 - 100 * i as u16, true);
+        }
+        assert_eq!((scale.least(), scale.most()), (0, 6));
+    }
+
+    #[test]
+    fn a_scale_that_the_sender_does_not_keep_to_is_contradicted() {
+        let scale = held(1000, 64_000, 2);
+        assert_eq!(
+            (scale.least(), scale.exceeded(), scale.checked()),
+            (6, 100, 100)
+        );
+    }
+
+    #[test]
+    fn a_lost_acknowledgment_contradicts_nothing() {
+        let mut scale = Scale::default();
+        for ack in (0..100).map(|i| i * MSS) {
+            if ack % 7000 != 0 {
+                scale.advertised(ack, 10_000, true);
+            }
+            let next = ack + 9000;
+            scale.sent(next, next + MSS, ack, next, MSS);
+        }
+        assert_eq!((scale.least(), scale.exceeded()), (0, 0));
+    }
+
+    #[test]
+    fn a_hole_in_the_capture_contradicts_nothing() {
+        let mut scale = Scale::default();
+        scale.advertised(0, 10_000, true);
+        for start in (50_000..60_000).step_by(1000) {
+            let next = if start == 50_000 { 10_000 } else { start };
+            scale.sent(start, start + MSS, 0, next, MSS);
+        }
+        assert_eq!((scale.least(), scale.checked()), (0, 0));
+    }
+
+    #[test]
+    fn a_syn_says_nothing_of_the_scale() {
+        let mut scale = Scale::default();
+        scale.advertised(1, 65_535, false);
+        assert!(!scale.forbids(65_536));
+        assert!(scale.forbids(65_537));
+    }
+}

@@ -1,0 +1,117 @@
+//! # Witness
+//! What an end's first packets say of where they were captured: how far they had come, and whether their checksums
+//! were still to be made.
+
+use crate::decode::Segment;
+use std::net::IpAddr;
+
+/// The first packets of one end.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Witness {
+    packets: u8,
+    unfinished: u8,
+    ttl: Option<u8>,
+}
+
+impl Witness {
+    /// Where packets come from does not change: the first tell.
+    const PACKETS: u8 = 16;
+
+    /// Takes the next packet.
+    pub fn see(&mut self, segment: &Segment) {
+        if self.packets == Self::PACKETS {
+            return;
+        }
+        self.packets += 1;
+        self.unfinished += u8::from(is_unfinished(segment));
+        self.ttl = self.ttl.max(Some(segment.ttl));
+    }
+
+    /// Largest time to live or hop limit.
+    #[must_use]
+    pub fn ttl(&self) -> Option<u8> {
+        self.ttl
+    }
+
+    /// Did the checksums of most of them still lack the segment itself?
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.unfinished > self.packets / 2
+    }
+}
+
+/// Does the checksum cover the pseudo-header (RFC 9293 section 3.1) alone? A host that leaves checksums to its adapter
+/// writes that sum, not complemented (Linux: `CHECKSUM_PARTIAL`), and captures the packet like this. It can be told
+/// without the payload.
+fn is_unfinished(segment: &Segment) -> bool {
+    let length = u32::from(segment.header_bytes) + segment.payload_bytes;
+    let words = |address: IpAddr| -> u32 {
+        let pairs = |octets: &[u8]| -> u32 {
+            octets
+                .chunks_exact(2)
+                .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
+                .sum()
+        };
+        match address {
+            IpAddr::V4(address) => pairs(&address.octets()),
+            IpAddr::V6(address) => pairs(&address.octets()),
+        }
+    };
+    let mut sum = words(segment.source.address)
+        + words(segment.destination.address)
+        + 6
+        + (length >> 16)
+        + (length & 0xffff);
+    while sum >> 16 != 0 {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum == u32::from(segment.checksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Endpoint, Flags, Options, Path};
+
+    fn segment(checksum: u16) -> Segment {
+        let end = |last, port| Endpoint {
+            address: [10, 0, 0, last].into(),
+            port,
+        };
+        Segment {
+            source: end(1, 1),
+            destination: end(2, 2),
+            sequence: 0,
+            acknowledgment: 0,
+            flags: Flags(Flags::ACK),
+            window: 0,
+            header_bytes: 32,
+            payload_bytes: 68,
+            options: Options::default(),
+            ttl: 64,
+            identification: None,
+            ecn: 0,
+            checksum,
+            path: Path::default(),
+        }
+    }
+
+    #[test]
+    fn a_sum_of_the_pseudo_header_alone_is_unfinished() {
+        // 10.0.0.1, 10.0.0.2, protocol 6, length 100.
+        let sum = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 6 + 100;
+        assert!(is_unfinished(&segment(sum)));
+        assert!(!is_unfinished(&segment(!sum)));
+    }
+
+    #[test]
+    fn one_packet_of_many_proves_nothing() {
+        let mut witness = Witness::default();
+        witness.see(&segment(0x0a00 + 1 + 0x0a00 + 2 + 6 + 100));
+        assert!(witness.is_unfinished());
+        witness.see(&segment(0));
+        witness.see(&segment(0));
+        assert!(!witness.is_unfinished());
+        assert_eq!(witness.ttl(), Some(64));
+    }
+}

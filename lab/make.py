@@ -1,0 +1,165 @@
+"""Make labelled transfers: draw them from a seed, run them, label them, pack them.
+
+Half of the draws of every kind are for tuning rules, the other half (`holdout`) only for looking at what rules are worth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from damage import damage
+from draw import Draw
+from kinds import KINDS
+from transfer import Transfer, build, run
+from truth import label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEED = 20261121
+SETS = ("tune", "holdout")
+VIEWS = ("sender", "middle", "receiver")
+WORST_DISTURBED = 0.08  # beyond that share of its time, a transfer is run again
+ATTEMPTS = 3
+
+
+def plan(seed: int, draws: int, kinds: list[str]) -> Iterator[tuple[str, str, str, Transfer]]:
+    """Yield set, kind, name and transfer of every draw."""
+    for kind in kinds:
+        for group in SETS:
+            for number in range(1, draws + 1):
+                name = kind if number == 1 else f"{kind}_{number}"
+                yield group, kind, name, KINDS[kind](Draw(f"{seed}/{group}/{name}"))
+
+
+def hints(transfer: Transfer) -> dict[str, bool]:
+    """What the labels need to know that no sample shows."""
+    sender, receiver = transfer.sender, transfer.receiver
+    return {
+        "paced": sender["cc"] == "bbr" or "max_pace" in sender,
+        "slow_reader": any(name in receiver for name in ("rate", "pause_ms", "phases")),
+        "small_writes": sender.get("pattern") == "paced" and sender["chunk"] < 1448,
+    }
+
+
+def make(transfer: Transfer, target: Path, programs: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """Run, damage, label and pack one transfer; returns its `meta.json`."""
+    with tempfile.TemporaryDirectory() as temporary:
+        raw = Path(temporary)
+        meta = about | {"params": asdict(transfer)} | run(transfer, raw, programs)
+        truth = label(raw, hints(transfer))
+        if transfer.tap:
+            hurt = {
+                view: damage(raw / f"{view}.pcap", f"{about['seed']}/{view}", **transfer.tap)
+                for view in VIEWS
+            }
+            meta["capture_lost"] = {view: lost for view, (lost, _) in hurt.items()}
+            truth = truth[truth["t0"] >= hurt["sender"][1]]
+        duration = truth["t1"] - truth["t0"]
+        shares = (duration.groupby(truth["truth"]).sum() / duration.sum()).round(3)
+        meta["shares"] = {str(name): float(share) for name, share in shares.items()}
+        target.mkdir(parents=True, exist_ok=True)
+        truth.round(4).to_csv(target / "truth.csv", index=False)
+        (target / "meta.json").write_text(json.dumps(meta, indent=1) + "\n")
+        for view in VIEWS:
+            packed = target / f"{view}.pcap.zst"
+            subprocess.run(["zstd", "-qf", "-12", raw / f"{view}.pcap", "-o", packed], check=True)
+    return meta
+
+
+def quiet() -> None:
+    """Wait, ten seconds at most, until the machine has something to spare."""
+    for _ in range(5):
+        before = processor()
+        time.sleep(2)
+        spent = [after - ticks for ticks, after in zip(before, processor(), strict=True)]
+        idle, stolen = spent[3] / sum(spent), spent[7] / sum(spent)
+        if idle > 0.25 and stolen < 0.02:
+            return
+
+
+def processor() -> list[int]:
+    """Ticks of all processors so far, by what they did: see proc(5)."""
+    return [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+
+
+def summary(meta: dict[str, Any]) -> str:
+    """One line of a transfer."""
+    shares = sorted(meta["shares"].items(), key=lambda item: -item[1])
+    said = ", ".join(f"{name} {share:.0%}" for name, share in shares if share >= 0.005)
+    return f"{meta['set']:8}{meta['name']:26}{meta['receiver']['mbps']:8.2f} Mbit/s  {said}"
+
+
+def describe(folder: Path) -> None:
+    """Write the table of a set."""
+    rows = []
+    for path in sorted(folder.glob("*/meta.json")):
+        meta = json.loads(path.read_text())
+        parameters = meta["params"]
+        link = parameters["link"]
+        rows.append(
+            {
+                "transfer": meta["name"],
+                "rtt_ms": (link["delay_us"] + link["back_delay_us"]) / 1000,
+                "rate_mbps": round(link["rate_bps"] / 1e6, 1),
+                "goodput_mbps": meta["receiver"]["mbps"],
+                "truth": json.dumps(meta["shares"]),
+                "settings": json.dumps(
+                    {name: parameters[name] for name in ("sender", "receiver", "link", "tap")}
+                ),
+            }
+        )
+    (folder / "README.txt").write_text(pd.DataFrame(rows).to_string(index=False) + "\n")
+
+
+def produce(transfer: Transfer, out: Path, programs: Path, about: dict[str, Any]) -> None:
+    """Make one transfer, again if the machine was disturbed or something failed."""
+    for _ in range(ATTEMPTS):
+        quiet()
+        try:
+            meta = make(transfer, out / about["set"] / about["name"], programs, about)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            print(f"{about['set']} {about['name']}: {error}", file=sys.stderr)
+            continue
+        print(summary(meta), flush=True)
+        if meta["shares"].get("disturbed", 0) <= WORST_DISTURBED:
+            return
+        print("  the machine was disturbed", file=sys.stderr)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(
+        description="make labelled transfers (as root: namespaces, tcpdump, chrt)"
+    )
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of these kinds: {', '.join(KINDS)} (all)")
+    parser.add_argument("-o", "--out", type=Path, default=Path(__file__).parent / "out")
+    parser.add_argument("--seed", type=int, default=SEED, help="%(default)s")
+    parser.add_argument("--draws", type=int, default=1, help="of each kind in each set (%(default)s)")
+    parser.add_argument("--set", choices=SETS, action="append", help="only this one (both)")
+    options = parser.parse_args()
+    sets = options.set or SETS
+    if unknown := sorted(set(options.kinds) - set(KINDS)):
+        parser.error(f"no such kind: {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    with tempfile.TemporaryDirectory() as folder:
+        programs = Path(folder)
+        build(programs)
+        for group, kind, name, transfer in plan(options.seed, options.draws, options.kinds or list(KINDS)):
+            if group in sets and not (options.out / group / name / "meta.json").exists():
+                about = {"name": name, "kind": kind, "set": group, "seed": f"{options.seed}/{group}/{name}"}
+                produce(transfer, options.out, programs, about)
+    for group in sets:
+        describe(options.out / group)
+
+
+if __name__ == "__main__":
+    main()

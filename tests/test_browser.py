@@ -1,0 +1,378 @@
+"""The report in a real browser: it draws, zooms and tells by itself, and asks nobody for anything.
+
+Nothing here can reach a network: the browser is offline, and every request that a page makes is recorded.
+"""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import html5lib
+import pytest
+from oracles import chromium
+from packets import pcap
+from playwright.sync_api import sync_playwright
+from scenario import scenario
+from small_transfer import write_many, write_pcapng
+
+import bdpcap
+from bdpcap import plots, report
+from bdpcap.plots import palette
+
+SAMPLES = Path(__file__).parent.parent / "sample_captures"
+SCRIPT = "<script>document.title = 'owned'</script>"
+LIMIT_BYTES = 5_000_000
+
+CONTRAST = """
+() => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const paper = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = channels(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] === 1) return light(colour);
+    }
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("body *:not(script)")) {
+    if (![...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) continue;
+    if (!element.checkVisibility()) continue;
+    const style = getComputedStyle(element);
+    const ink = light(channels(element.ownerSVGElement ? style.fill : style.color));
+    const [low, high] = [ink, paper(element)].sort((a, b) => a - b);
+    const ratio = (high + 0.05) / (low + 0.05);
+    if (ratio < 4.5) poor.push([element.outerHTML.slice(0, 120), ratio]);
+  }
+  return poor;
+}
+"""
+"""Elements whose text stands out by less than WCAG 2.2 asks for, criterion 1.4.3: a ratio of 4.5."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        # Chromium's own sandbox cannot be had by root in a container.
+        launched = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+def opened(browser, file, **how):
+    """Open a file, offline; what was asked for and complained of is noted on the page."""
+    context = browser.new_context(offline=True, viewport={"width": 1200, "height": 900}, **how)
+    page = context.new_page()
+    page.asked, page.complaints = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.goto(file.as_uri())
+    return page
+
+
+@pytest.fixture
+def open_page(browser):
+    pages = []
+
+    def open_(file, **how):
+        pages.append(opened(browser, file, **how))
+        return pages[-1]
+
+    yield open_
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture(scope="module")
+def capture():
+    return bdpcap.analyze(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
+
+
+@pytest.fixture(scope="module")
+def file(capture, tmp_path_factory):
+    return report.write_html(capture, tmp_path_factory.mktemp("browser") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def drawn(browser, file):
+    """Return the report with every figure drawn."""
+    page = opened(browser, file)
+    draw_all(page)
+    return page
+
+
+@pytest.fixture
+def page(drawn):
+    """Return the same once more, seen whole, in light colours and on a screen."""
+    drawn.locator(".plot[data-kind=window]").focus()
+    drawn.keyboard.press("0")
+    drawn.emulate_media(color_scheme="light", media="screen")
+    drawn.mouse.move(0, 0)
+    return drawn
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Return the report on two thousand flows."""
+    where = tmp_path_factory.mktemp("many")
+    return report.write_html(bdpcap.analyze(write_many(where / "many.pcap", 2000)), where / "report.html")
+
+
+def draw_all(page, count=None):
+    """Scroll every figure into view, and wait until it is drawn."""
+    for plot in page.locator(".plot").all()[:count]:
+        plot.scroll_into_view_if_needed()
+    page.wait_for_function("n => document.querySelectorAll('.plot[data-drawn]').length >= n", arg=count or 1)
+    page.wait_for_function(
+        "n => [...document.querySelectorAll('.plot')].slice(0, n).every(plot => 'drawn' in plot.dataset)",
+        arg=count or 10**6,
+    )
+
+
+def time_ranges(page):
+    return page.evaluate("[...document.querySelectorAll('.plot')].map(plot => plot.layout.xaxis.range)")
+
+
+# what it asks for, and what it draws
+
+
+def test_every_figure_is_drawn_and_nothing_is_asked_for(page, file):
+    drawn = page.evaluate(
+        "[...document.querySelectorAll('.plot')].map(plot => [plot.dataset.kind, plot.data.length, "
+        "[...plot.querySelectorAll('.scatterlayer .trace')].filter("
+        "trace => trace.getBoundingClientRect().width > 0).length])"
+    )
+    assert [kind for kind, _, _ in drawn] == list(plots.FIGURES)
+    for kind, traces, visible in drawn:
+        assert visible == traces >= 3, kind
+    assert page.asked == [file.as_uri()]
+    assert page.complaints == []
+
+
+def test_the_policy_lets_no_script_of_the_page_reach_a_network(open_page, file):
+    page = open_page(file)
+    refused = page.evaluate(
+        "() => new Promise(done => {"
+        "  addEventListener('securitypolicyviolation', event => done(event.effectiveDirective));"
+        "  fetch('https://example.org/').catch(() => {});"
+        "})"
+    )
+    assert refused == "connect-src"
+
+
+def test_a_script_in_a_comment_stays_text(open_page, tmp_path):
+    capture = bdpcap.analyze(write_pcapng(tmp_path / "trace.pcapng", SCRIPT))
+    page = open_page(report.write_html(capture, tmp_path / "r.html"))
+    draw_all(page)
+    assert page.title().startswith("What limited the senders")
+    assert page.get_by_text(SCRIPT).is_visible()
+    assert page.complaints == []
+
+
+# what a reader can do
+
+
+def test_dragging_over_one_figure_zooms_all_of_its_flow(page):
+    whole = time_ranges(page)
+    assert whole == [whole[0]] * len(plots.FIGURES)
+    area = page.locator(".plot[data-kind=rtt] .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.25, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=5)
+    page.mouse.up()
+    page.wait_for_function(
+        "low => [...document.querySelectorAll('.plot')].every(plot => plot.layout.xaxis.range[0] > low)",
+        arg=whole[0][0],
+    )
+    zoomed = time_ranges(page)
+    assert zoomed == [zoomed[0]] * len(plots.FIGURES)
+    span = whole[0][1] - whole[0][0]
+    # Within two pixels of where the mouse went.
+    assert zoomed[0] == pytest.approx([whole[0][0] + span / 4, whole[0][0] + span / 2], abs=span / 400)
+
+
+def test_keys_zoom_all_figures_of_a_flow_and_back(page):
+    whole = time_ranges(page)
+    page.locator(".plot[data-kind=window]").focus()
+    page.keyboard.press("+")
+    low, high = whole[0]
+    quarter = (high - low) / 4
+    assert time_ranges(page) == [pytest.approx([low + quarter, high - quarter])] * len(plots.FIGURES)
+    page.keyboard.press("0")
+    assert time_ranges(page) == whole
+
+
+def test_a_figure_drawn_after_a_zoom_is_zoomed_too(open_page, file):
+    page = open_page(file)
+    page.locator(".plot[data-kind=window]").scroll_into_view_if_needed()
+    page.wait_for_selector(".plot[data-kind=window][data-drawn]", state="attached")
+    page.locator(".plot[data-kind=window]").focus()
+    page.keyboard.press("+")
+    draw_all(page)
+    ranges = time_ranges(page)
+    assert ranges == [ranges[0]] * len(plots.FIGURES)
+    assert ranges[0][0] > 0
+
+
+def test_hovering_shows_the_value_and_the_frame_of_the_table(page, capture):
+    page.locator(".plot[data-kind=window]").scroll_into_view_if_needed()
+    x, y = page.evaluate(
+        "() => {"
+        "  const plot = document.querySelector('.plot[data-kind=window]');"
+        "  const { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect();"
+        "  const points = plot.calcdata.find(([point]) => point.trace.name === 'in flight');"
+        "  const { x, y } = points[points.length >> 1];"
+        "  return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];"
+        "}"
+    )
+    page.mouse.move(x, y)
+    label = page.locator(".plot[data-kind=window] .hoverlayer .hovertext").first
+    label.wait_for()
+    said = label.text_content()
+    value, second, frame = re.fullmatch(r"in flight([\d,]+) bytes([\d.]+) s, frame (\d+)", said).groups()
+    events = capture.flow(0).events
+    of_frame = events[events["frame"] == int(frame)]
+    assert int(value.replace(",", "")) in of_frame["in_flight_bytes"].tolist()
+    assert float(second) == pytest.approx(
+        (of_frame["time_ns"].iloc[0] - capture.info.first_ns) / 1e9, abs=1e-6
+    )
+
+
+def test_one_colour_means_one_limit_in_ribbon_table_and_bar(page, capture):
+    ribbon = dict(
+        page.evaluate(
+            "document.querySelector('.plot[data-kind=window]').data.filter(trace => trace.yaxis === 'y2')"
+            ".map(trace => [trace.name, trace.line.color])"
+        )
+    )
+    strokes = page.evaluate(
+        "[...document.querySelectorAll('.plot[data-kind=window] .xy2 .js-line')]"
+        ".map(line => getComputedStyle(line).stroke)"
+    )
+    for selector in (".held .chip", ".flow .bar span"):
+        shown = page.evaluate(
+            "selector => [...document.querySelectorAll(selector)].map(one => "
+            "[one.className.replace('chip', '').trim(), getComputedStyle(one).backgroundColor])",
+            selector,
+        )
+        limits = set(capture.flow(0).rtts["limit"])
+        assert {limit for limit, _ in shown} == limits
+        assert {palette.LIMIT_NAMES[limit] for limit in limits} == set(ribbon)
+        for limit, colour in shown:
+            assert colour in strokes
+            assert ribbon[palette.LIMIT_NAMES[limit]] == "#{:02x}{:02x}{:02x}".format(
+                *map(int, re.findall(r"\d+", colour))
+            )
+
+
+# how it reads
+
+
+def test_without_scripts_the_verdict_the_tables_and_the_pictures_are_there(open_page, file):
+    page = open_page(file, java_script_enabled=False)
+    assert page.get_by_text("Congestion control held the sender back").first.is_visible()
+    assert page.locator(".held").is_visible()
+    stills = page.locator("svg.still")
+    assert stills.count() == len(plots.FIGURES)
+    for still in stills.all():
+        assert still.is_visible()
+        assert still.locator("path").count() > 3
+        assert still.get_attribute("aria-label")
+    assert not page.locator(".scripted").is_visible()
+
+
+def test_print_shows_the_still_pictures_whole(page):
+    assert not page.locator("svg.still").first.is_visible()
+    page.emulate_media(media="print")
+    assert all(still.is_visible() for still in page.locator("svg.still").all())
+    assert not any(plot.is_visible() for plot in page.locator(".plot").all())
+    paper = {"width": 718, "height": 1000}  # CSS pixels of A4 between margins of 10 mm
+    screen = page.viewport_size
+    page.set_viewport_size(paper)
+    assert page.evaluate("document.documentElement.scrollWidth") <= paper["width"]
+    page.set_viewport_size(screen)
+
+
+def test_text_stands_out_from_its_paper(page, open_page, many):
+    for shown in (page, open_page(many)):
+        for scheme in ("light", "dark"):
+            shown.emulate_media(color_scheme=scheme)
+            shown.wait_for_timeout(200)  # figures are painted anew
+            assert shown.evaluate(CONTRAST) == []
+
+
+def test_headings_descend_by_one_and_pictures_have_words(open_page, many):
+    page = open_page(many)
+    levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(h => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    nameless = "[...document.querySelectorAll('[role=img], [role=region], .plot')]"
+    assert page.evaluate(f"{nameless}.filter(one => !one.getAttribute('aria-label')).length") == 0
+
+
+def test_the_html_is_valid(file, many, tmp_path):
+    nothing = bdpcap.analyze(tmp_capture(tmp_path, "0 > S 0:0(0) win 64240 <mss 1460>"))
+    for page in (file, many, report.write_html(nothing, tmp_path / "empty.html")):
+        tree = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(page.read_text("utf-8"))
+        ids = [element.get("id") for element in tree.iter() if element.get("id")]
+        assert len(ids) == len(set(ids))
+        links = [element.get("href")[1:] for element in tree.iter() if element.get("href")]
+        assert set(links) <= set(ids)
+
+
+# many flows
+
+
+def test_two_thousand_flows_are_ranked_and_do_not_sink_the_page(open_page, many):
+    assert many.stat().st_size < LIMIT_BYTES
+    page = open_page(many)
+    page.wait_for_selector(".overview rect", state="attached")
+    assert page.locator(".verdicts article").count() == 8
+    assert page.get_by_text("The 1,000 of least weight are left out").count() == 1
+    assert page.locator("table tbody a").count() == 8 + 40
+    assert page.get_by_text("970 more flows").is_visible()
+    page.wait_for_timeout(300)
+    assert page.locator(".plot[data-drawn]").count() == 0  # none is in view yet
+    draw_all(page, len(plots.FIGURES))
+    assert page.locator(".plot[data-drawn]").count() < 8 * len(plots.FIGURES)
+    assert page.complaints == []
+
+
+def test_a_flow_of_the_table_is_a_click_away(open_page, many):
+    page = open_page(many)
+    link = page.locator("table tbody a").nth(20)
+    brief = page.locator(link.get_attribute("href"))
+    assert not brief.is_visible()
+    link.click()
+    assert brief.is_visible()
+
+
+def test_a_flow_of_few_bytes_that_lost_much_time_is_among_the_first(tmp_path):
+    stalled = """
+        0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+        +.020 < S. 0:0(0) ack 1 win 1000 <mss 1460,sackOK,wscale 0>
+        +0    > .  1:1(0) ack 1 win 502
+        +0    > P. 1:1001(1000) ack 1 win 502
+        +.020 < .  1:1(0) ack 1001 win 0
+        +5    < .  1:1(0) ack 1001 win 1000
+        +0    > P. 1001:2001(1000) ack 1 win 502
+        +.020 < .  1:1(0) ack 2001 win 1000
+    """
+    quick = bdpcap.analyze(write_many(tmp_path / "quick.pcap", 20, rounds=30))
+    slow = bdpcap.analyze(tmp_capture(tmp_path, stalled))
+    both = bdpcap.analyze([*quick.info.files, *slow.info.files])
+    first = report.verdict.that_matter(both)[0]
+    assert first.summary["payload_bytes"] == 2000 < both.flows["payload_bytes"].max()
+    assert first.summary["limit"] == "rwnd"
+
+
+def tmp_capture(where, text):
+    path = where / "scenario.pcap"
+    path.write_bytes(pcap(scenario(text)))
+    return path

@@ -1,0 +1,463 @@
+"""Why these numbers: windows forward and backward, what it would take, and every finding on a flow that shows it."""
+
+import io
+import json
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from oracles import ROOT, SHARED
+from packets import pcap
+from scenario import scenario
+
+import bdpcap
+from bdpcap.cli import main
+from bdpcap.explain import ceilings, sendbuf
+from bdpcap.explain.buffers import ERAS, Knob, Setting, eras_of, least_setting, scale_for, version
+from bdpcap.explain.findings import Code, findings, receive
+from bdpcap.explain.solver import Exactness, Facts, Observed, roundness, solve
+
+SAMPLES = ROOT / "sample_captures"
+OLD, HALF, QUARTER, LATER, MEASURED, WHOLE = ERAS
+
+# SO_RCVBUF, window scale, SYN-ACK window, largest window: measured on Linux 6.18, packets of 2304 bytes for 1448.
+MEASURED_ROWS = [
+    (8192, 0, 7240, 8688),
+    (16384, 0, 15928, 18824),
+    (32768, 0, 31856, 39096),
+    (50000, 0, 49232, 60816),
+    (65536, 1, 65160, 81120),
+    (131072, 2, 65535, 163040),
+    (262144, 3, 65535, 326880),
+    (1048576, 5, 65535, 1309920),
+    (4194304, 7, 65535, 5242112),
+]
+
+
+def best(window, facts=None, **seen):
+    answer = solve(Observed(window, 1448, **seen), facts).answers[0]
+    return answer.setting.value, answer.setting.era, answer.exactness
+
+
+def explained(answers):
+    return [(one.setting.value, one.setting.era.key, one.setting.knob) for one in answers]
+
+
+# forward
+
+
+@pytest.mark.parametrize(("value", "scale", "syn", "window"), MEASURED_ROWS)
+def test_the_arithmetic_gives_what_linux_6_18_advertised(value, scale, syn, window):
+    made = Setting(MEASURED, Knob.OPTION, value).advertises(1448)
+    assert (made.scale, made.syn, made.window) == (scale, syn, window)
+
+
+@pytest.mark.parametrize(("value", "window"), [(50_000, 73_552), (75_000, 111_052), (100_000, 148_552)])
+def test_the_arithmetic_gives_what_linux_6_1_advertised_with_adv_win_scale_2(value, window):
+    assert Setting(OLD, Knob.OPTION, value).advertises(1448).window == window
+
+
+def test_the_default_buffer_of_old_made_the_largest_unscaled_window():
+    assert Setting(OLD, Knob.FIRST, 87_380).advertises(1448, 0).window == 65_535
+
+
+def test_autotuning_to_6_mib_makes_3_mib_of_window():
+    assert Setting(HALF, Knob.GROWN, 6_291_456).advertises(1448, 7).window == 3_145_728
+
+
+@pytest.mark.parametrize(
+    ("space", "scale"), [(65_535, 0), (65_536, 1), (131_071, 1), (131_072, 2), (2**31, 14)]
+)
+def test_the_scale_is_as_many_shifts_as_bring_the_space_into_16_bits(space, scale):
+    assert scale_for(space) == scale
+
+
+@given(st.sampled_from(ERAS), st.integers(1, 2**28), st.integers(1, 4096), st.integers(88, 8960))
+def test_a_larger_setting_never_makes_a_smaller_window(era, value, more, mss):
+    windows = [Setting(era, Knob.OPTION, one).advertises(mss).window for one in (value, value + more)]
+    assert windows[0] <= windows[1]
+
+
+@given(st.sampled_from(ERAS), st.integers(3000, 2**26))
+def test_the_least_setting_suffices_and_one_less_does_not(era, window):
+    least = least_setting(era, window, 1448)
+    assert Setting(era, Knob.OPTION, least).advertises(1448).window >= window
+    assert Setting(era, Knob.OPTION, least - 1).advertises(1448).window < window
+
+
+# backward
+
+
+@pytest.mark.parametrize("seen", [{}, {"scale": 1, "syn": 65535}])
+def test_73552_is_50000_at_three_quarters_or_75000_at_one_half_less_a_segment(seen):
+    solution = solve(Observed(73_552, 1448, **seen))
+    assert solution.exactness is Exactness.EXACT
+    assert explained(solution.answers)[:2] == [
+        (50_000, "linux-3.3", Knob.OPTION),
+        (75_000, "linux-6.5", Knob.OPTION),
+    ]
+    assert [one.arithmetic for one in solution.answers[:2]] == [
+        "2 x 50,000 x 3/4 - 1,448 = 73,552",
+        "2 x 75,000 x 1/2 - 1,448 = 73,552",
+    ]
+
+
+def test_a_fact_decides_between_them():
+    assert best(73_552, Facts(kernel=(6, 1)))[:2] == (75_000, HALF)
+    assert best(73_552, Facts(kernel=(6, 1), adv_win_scale=2))[:2] == (50_000, OLD)
+    assert best(73_552, Facts(kernel=(2, 6)))[:2] == (50_000, OLD)
+    assert best(73_552, Facts(rcvbuf=50_000))[:2] == (50_000, OLD)
+
+
+def test_a_default_kernel_leaves_the_other_possible_by_its_sysctl():
+    answers = solve(Observed(73_552, 1448), Facts(kernel=(6, 1))).answers
+    (other,) = [one for one in answers if one.setting.value == 50_000]
+    assert other.exactness is Exactness.CONSISTENT
+    assert "tcp_adv_win_scale" in other.against
+
+
+@pytest.mark.parametrize(("window", "value", "scale"), [(111_052, 75_000, 1), (148_552, 100_000, 2)])
+def test_the_neighbours_of_73552_are_found_as_well(window, value, scale):
+    assert best(window, scale=scale, syn=65_535) == (value, OLD, Exactness.EXACT)
+
+
+def test_65535_is_the_field_and_also_87380_at_three_quarters():
+    solution = solve(Observed(65_535, 1448))
+    assert solution.field_full
+    assert explained(solution.answers)[0] == (87_380, "linux-3.3", Knob.FIRST)
+    told = [finding.sentence for finding in receive.setting(solution)]
+    assert told[0].startswith("65,535 bytes are all that the window field can say")
+    assert "87,380 x 3/4 = 65,535" in told[1]
+
+
+@pytest.mark.parametrize(("value", "scale", "syn", "window"), MEASURED_ROWS)
+def test_every_measured_row_is_found_first(value, scale, syn, window):
+    found, era, exactness = best(window, scale=scale, syn=syn)
+    assert (found, era) == (value, MEASURED)
+    assert exactness in (Exactness.EXACT, Exactness.ROUNDED)
+
+
+@pytest.mark.parametrize("scale", [None, 7, 8])
+def test_for_6293248_no_match_is_invented(scale):
+    solution = solve(Observed(6_293_248, 1448, scale))
+    assert solution.exactness is Exactness.NONE
+    assert {one.exactness for one in solution.answers} == {Exactness.CONSISTENT}
+    # What fits lies in the ranges that were worked out by hand: 8 MiB and some, and no round number.
+    unset = [one for one in solution.answers if one.setting.era is OLD and one.setting.knob is Knob.DEFAULT]
+    assert all(8_392_587 <= one.low <= one.high <= 8_392_928 for one in unset)
+
+
+def test_the_first_window_pins_a_buffer_down_whose_share_is_not_known():
+    # SO_RCVBUF 40000 on Linux 6.18: the SYN-ACK offered 39096, the window stopped at 50680.
+    solution = solve(Observed(50_680, 1448, scale=0, syn=39_096))
+    first = solution.answers[0]
+    assert solution.exactness is Exactness.CONSISTENT
+    assert first.fitted
+    assert first.low <= 40_000 <= first.high < first.low + 1448
+
+
+settings_ = st.one_of(
+    st.integers(5000, 2**25),
+    st.integers(5, 999).map(lambda n: n * 1000),
+    st.integers(5, 60).map(lambda n: n * 1024),
+)
+
+
+@given(st.sampled_from(ERAS), settings_, st.sampled_from([536, 1220, 1448, 1460, 8948]))
+def test_any_setting_is_among_the_answers_for_its_window(era, value, mss):
+    made = Setting(era, Knob.OPTION, value).advertises(mss)
+    answers = solve(Observed(made.window, mss, made.scale, made.syn)).answers
+    mine = [one for one in answers if one.setting.era is era and one.setting.knob is Knob.OPTION]
+    assert any(one.low <= value <= one.high for one in mine)
+
+
+@given(
+    st.sampled_from(ERAS),
+    st.integers(1, 99).flatmap(lambda n: st.integers(3, 5).map(lambda k: n * 10**k)),
+    st.sampled_from([536, 1448, 1460]),
+)
+def test_a_round_setting_is_first_but_for_what_explains_as_well_and_is_as_round(era, value, mss):
+    made = Setting(era, Knob.OPTION, value).advertises(mss)
+    assume(made.window != 65_535 << (made.scale or 0))  # the field's own limit tells nothing of a buffer
+    solution = solve(Observed(made.window, mss, made.scale, made.syn))
+    mine = next(
+        one
+        for one in solution.answers
+        if one.setting.era is era and one.setting.knob is Knob.OPTION and not one.fitted
+    )
+    assert mine.exactness is (Exactness.EXACT if mine.advertised.raw == made.window else Exactness.ROUNDED)
+    order = list(Exactness)
+    ahead = solution.answers[: solution.answers.index(mine)]
+    if era.linux:
+        alone = solve(Observed(made.window, mss, made.scale, made.syn), Facts(kernel=era.first)).answers[0]
+        assert alone.setting.era is era
+        ahead.append(alone)
+    for one in ahead:
+        as_round = roundness(one.setting.value) <= roundness(value)
+        assert order.index(one.exactness) < order.index(mine.exactness) or one.well_known or as_round
+
+
+@given(st.integers(1, 2**31), st.integers(1, 9000), st.none() | st.integers(0, 14))
+def test_any_number_gets_an_answer_and_no_error(window, mss, scale):
+    solution = solve(Observed(window, mss, scale))
+    for one in solution.answers:
+        made = one.setting.advertises(mss, scale)
+        assert one.fitted or made.window == window
+
+
+def test_kernel_versions_are_read_as_uname_prints_them():
+    assert version("6.1.176-amd64") == (6, 1)
+    with pytest.raises(ValueError, match="no kernel version"):
+        version("six")
+
+
+def test_every_kernel_has_one_arithmetic_by_default():
+    for kernel in [(2, 6), (3, 3), (3, 4), (5, 10), (6, 5), (6, 6), (6, 9), (6, 10), (6, 12), (6, 18)]:
+        assert len([era for era, usual in eras_of(kernel) if usual]) == 1
+
+
+# the send side
+
+
+def test_what_was_in_flight_lies_within_what_so_sndbuf_bounds():
+    # Linux 6.18, sk_sndbuf 131072: writes of one segment, ten, 64 KiB; and SO_SNDBUF 24000 with ten segments a write.
+    for setting, flight in [(65_536, 83_984), (65_536, 115_840), (65_536, 130_320), (24_000, 59_368)]:
+        made = sendbuf.SendBuffer.of(setting)
+        assert made.flight_low - 1448 <= flight <= made.flight_high  # a segment: the plateau ends between two
+        low, high = sendbuf.settings_for(flight)
+        assert low <= setting <= high
+
+
+@given(st.integers(10_000, 10**8))
+def test_the_send_buffer_advised_keeps_the_path_full_after_the_writer_slept(flight):
+    made = sendbuf.SendBuffer.of(sendbuf.least_setting(flight))
+    assert made.flight_low * sendbuf.WAKE_SHARE >= flight - 1
+
+
+# findings
+
+
+def codes(flow, **how):
+    return {finding.code: finding for finding in findings(flow, **how)}
+
+
+def sample(name):
+    return bdpcap.analyze(SAMPLES / name).flow(0)
+
+
+def dialogue(
+    rounds=30, segments=5, segment=1460, *, wscale=True, handshake=True, window=7300, scale=0, wait="+.100"
+):
+    """A client that sends so many segments a round trip; seen at the client."""
+    option = f",wscale {scale}" if wscale else ""
+    lines = [
+        "0 > S 0:0(0) win 64240 <mss 1460,wscale 7>",
+        f"+.100 < S. 0:0(0) ack 1 win {min(65535, window << scale)} <mss 1460{option}>",
+        "+0 > . 1:1(0) ack 1 win 502",
+    ]
+    lines = lines if handshake else []
+    at = 1
+    for _ in range(rounds):
+        for number in range(segments):
+            end = at + segment
+            lines.append(f"+{'.001' if number == 0 else '.00001'} > . {at}:{end}({segment}) ack 1 win 502")
+            at = end
+        lines.append(f"{wait} < . 1:1(0) ack {at} win {window}")
+    return bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+
+
+SHOWN_BY = {
+    Code.WINDOW_BELOW_BDP: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.WINDOW_SETTING: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.WINDOW_FIELD_FULL: lambda: sample("rwnd_ipv6_drops.sender.pcapng.zst"),
+    Code.SEGMENT_KEPT_BACK: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.BUFFER_DOUBLED: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.WINDOW_PREDICTED: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.WINDOW_RAMP: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.SLOW_READER: lambda: sample("rwnd_slow_reader.sender.pcap.zst"),
+    Code.SEND_BUFFER: lambda: sample("sndbuf_24k_15ms.sender.pcap.zst"),
+    Code.SEND_BUFFER_SHARE: lambda: sample("sndbuf_24k_15ms.sender.pcap.zst"),
+    Code.SEND_BUFFER_PREDICTED: lambda: sample("sndbuf_24k_15ms.sender.pcap.zst"),
+    Code.LINK_FULL: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),
+    Code.CONGESTION_WINDOW: lambda: sample("cwnd_loss_2pct.sender.pcap.zst"),
+    Code.SENDER_IDLE: lambda: sample("app_small_writes.sender.pcap.zst"),
+    Code.WHAT_IT_TAKES: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.QUEUE_STANDING: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),
+    Code.WINDOW_UNSCALED: lambda: dialogue(wscale=False),
+    Code.WINDOW_SCALE_UNKNOWN: lambda: dialogue(handshake=False),
+    Code.WINDOW_SCALE_REWRITTEN: lambda: dialogue(segments=20, window=7300),
+    Code.SEGMENT_SIZE: dialogue,
+    Code.OFFLOAD: lambda: dialogue(segments=2, segment=5840, window=11680),
+    Code.DELAY_BEFORE_TAP: lambda: sample("cwnd_loss_2pct.middle.pcap.zst"),
+}
+PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## ([a-z-]+)\n\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_every_finding_fires_on_a_flow_that_shows_it_and_its_source_is_on_the_page(code):
+    facts = Facts(rcvbuf=50_000, sndbuf=24_000) if code.endswith("predicted") else None
+    finding = codes(SHOWN_BY[code](), facts=facts)[code]
+    assert re.search(r"\d", finding.sentence) or code is Code.WINDOW_SCALE_UNKNOWN
+    assert finding.cause
+    named = re.findall(r"RFC \d+|\w+\(\)", finding.source)
+    assert all(name in SECTIONS[code] for name in named), named
+
+
+def test_the_page_explains_every_code_and_no_other():
+    assert list(SECTIONS) == [str(code) for code in Code]
+    for section in SECTIONS.values():
+        assert re.findall(r"^- (\w+):", section, re.MULTILINE) == ["Fires", "Arithmetic", "Source"]
+
+
+def test_offload_names_what_to_type_and_how_large_the_segments_were():
+    told = codes(SHOWN_BY[Code.OFFLOAD]())[Code.OFFLOAD]
+    assert told.values == {"largest_bytes": 5840, "mss_bytes": 1460}
+    assert any("tso off gso off" in command for command in told.commands)
+    assert Code.OFFLOAD not in codes(dialogue(handshake=False))
+
+
+def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
+    told = codes(sample("linux61_advwinscale2_w50000.pcap.zst"))[Code.DELAY_BEFORE_TAP].values
+    # netem held each way for 20 ms, and the tap stood behind one of them; the bottleneck queued the rest.
+    assert 20e6 <= told["sender_side_ns"] < 21e6
+    assert 20e6 <= told["receiver_side_ns"] < 25e6
+
+
+def test_a_scale_that_the_sender_does_not_know_stops_it_at_the_field():
+    # The capture shows scale 7, so 16 x 1460 x 128 bytes; the sender goes by the field alone.
+    told = codes(dialogue(segments=16, window=16 * 1460, scale=7))[Code.WINDOW_SCALE_REWRITTEN]
+    assert told.values == {"window_scale": 7, "implied_scale": 0}
+
+
+def test_a_plain_transfer_is_not_called_odd():
+    plain = set(codes(dialogue()))
+    odd = {
+        Code.OFFLOAD,
+        Code.WINDOW_SCALE_REWRITTEN,
+        Code.WINDOW_UNSCALED,
+        Code.WINDOW_SCALE_UNKNOWN,
+        Code.SLOW_READER,
+    }
+    assert not plain & odd
+
+
+def test_the_segment_kept_back_is_told_with_the_kernels_reason():
+    finding = codes(sample("linux61_advwinscale2_w50000.pcap.zst"))[Code.SEGMENT_KEPT_BACK]
+    assert finding.sentence.startswith(
+        "Why 73,552 and not 75,000: the difference, 1,448 bytes, is one segment"
+    )
+    assert "tcp_init_buffer_space" in finding.source
+    assert finding.exactness is Exactness.EXACT
+
+
+def test_frames_of_a_finding_are_frames_of_the_capture():
+    flow = sample("linux61_advwinscale2_w50000.pcap.zst")
+    for finding in flow.findings:
+        if finding.frames:
+            first, last = finding.frames
+            assert 1 <= first <= last <= flow.capture.info.frames
+
+
+def test_the_window_stands_in_the_frames_that_a_finding_names():
+    flow = sample("linux61_advwinscale2_w50000.pcap.zst")
+    first, last = codes(flow)[Code.WINDOW_SETTING].frames
+    events = flow.events
+    inside = events[(events["frame"] >= first) & (events["frame"] <= last)]
+    assert inside["window_bytes"].max() == 73_552
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize(("value", "window"), [(50_000, 73_552), (75_000, 111_052), (100_000, 148_552)])
+def test_the_kernels_own_case_is_predicted_from_its_settings(value, window):
+    flow = bdpcap.analyze(SHARED / "captures" / "seed" / f"linux61_advwinscale2_w{value}.pcap.zst").flow(0)
+    told = codes(flow, facts=Facts(rcvbuf=value, kernel=(6, 1), adv_win_scale=2))
+    assert told[Code.WINDOW_PREDICTED].exactness is Exactness.EXACT
+    assert told[Code.WINDOW_PREDICTED].values["predicted_bytes"] == {"linux-3.3": window}
+    other = codes(flow, facts=Facts(rcvbuf=value + 10_000, kernel=(6, 1), adv_win_scale=2))
+    assert other[Code.WINDOW_PREDICTED].exactness is Exactness.NONE
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("name", ["sndbuf_24k_15ms", "sndbuf_96k_40ms", "sndbuf_200k_80ms"])
+def test_the_send_buffer_that_was_set_is_within_the_span_told(name):
+    setting = {"sndbuf_24k_15ms": 24_000, "sndbuf_96k_40ms": 98_304, "sndbuf_200k_80ms": 200_000}[name]
+    flow = bdpcap.analyze(SHARED / "captures" / "lab" / name / "sender.pcap.zst").flow(0)
+    values = codes(flow)[Code.SEND_BUFFER].values
+    assert values["so_sndbuf_low"] <= setting <= values["so_sndbuf_high"]
+
+
+# what it would take
+
+
+def test_another_link_and_another_path_are_reckoned_for():
+    summary = sample("linux61_advwinscale2_w50000.pcap.zst").summary
+    # The note's own path: 100 Mbit/s x 10 ms = 125,000 bytes, 166,667 bytes of buffer at three quarters.
+    ceiling = ceilings.of(summary, rate_bps=100e6, rtt_ns=10_000_000)
+    assert ceiling.bdp_bytes == 125_000
+    assert ceiling.ceiling_bps == pytest.approx(73_552 * 8 / 0.010)
+    # Doubled by the kernel, and one segment kept back: within a segment's share of half of 166,667.
+    assert 166_667 / 2 <= ceiling.rcvbuf["linux-3.3"] <= 166_667 / 2 + 1448
+    assert ceiling.measured_bps is None
+
+
+def test_a_standing_queue_warns_of_larger_windows():
+    assert (
+        "larger window would lengthen it"
+        in ceilings.of(sample("link_5_100ms_bloat.sender.pcap.zst").summary).queue
+    )
+    assert not ceilings.of(sample("linux61_advwinscale2_w50000.pcap.zst").summary).queue
+
+
+def test_where_the_window_suffices_no_larger_buffer_is_advised():
+    flow = sample("link_5_100ms_bloat.sender.pcap.zst")
+    told = codes(flow, rate_bps=50e6)[Code.WHAT_IT_TAKES]
+    assert "large enough" in told.remedy
+    assert not told.commands
+    short = codes(flow, rate_bps=1e9)[Code.WHAT_IT_TAKES]
+    assert any("-w" in command for command in short.commands)
+
+
+# the command
+
+
+def test_a_window_is_explained_without_a_capture(capsys):
+    assert main(["explain", "--window", "73552", "--mss", "1448"]) == 0
+    said = capsys.readouterr().out
+    assert said.index("SO_RCVBUF 50,000") < said.index("SO_RCVBUF 75,000")
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_command_and_the_flow_tell_the_same(capsys):
+    capture = SAMPLES / "linux61_advwinscale2_w50000.pcap.zst"
+    assert main(["explain", str(capture), "--stream", "0", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    flow = bdpcap.analyze(capture).flow(0)
+    mine = [row for row in rows if row["sender"] == flow.sender]
+    assert [(row["code"], row["sentence"]) for row in mine] == [
+        (finding.code, finding.sentence) for finding in flow.findings
+    ]
+    assert mine[0]["values"] == flow.findings[0].values
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--kernel", "new", "--window", "73552"],
+        ["--window", "73k"],
+        [],
+        ["--window", "73552", str(SAMPLES / "linux61_advwinscale2_w50000.pcap.zst")],
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_exit_code_2(arguments, capsys):
+    assert main(["explain", *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_facts_decide_on_the_command_line_too(capsys):
+    arguments = ["--window", "73552", "--rcvbuf", "50000", "--adv-win-scale", "2", "--kernel", "6.1"]
+    assert main(["explain", *arguments]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The 73,552 seen agree: 2 x 50,000 x 3/4 - 1,448 = 73,552." in said
+    assert "75,000 x 1/2" not in said
