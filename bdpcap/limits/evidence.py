@@ -129,10 +129,11 @@ class Evidence:
 
     @cached_property
     def floor(self) -> Floats:
-        """Least RTT of the flow."""
+        """Least RTT of the flow, as its last round knows it; the core may have to drop what it took for RTTs at first."""
         floors = np.where(np.isnan(self.rtt_floor_ns), self.handshake_ns, self.rtt_floor_ns)
+        last = floors[np.append(self.starts, self.size)[1:] - 1]
         least = np.fmin.reduceat(floors, self.starts) if self.size else floors
-        return self.per_flow(least)
+        return self.per_flow(np.where(np.isnan(last), least, last))
 
     @cached_property
     def rtt(self) -> Floats:

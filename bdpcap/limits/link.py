@@ -37,11 +37,16 @@ def claim(evidence: Evidence) -> Claim:
     lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * (proven > 0) * ~tight
     # Acknowledgments without a pause in the spacing of the bottleneck: it needs no more than a short queue.
     even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98)) * grade(full, 0.94, 0.98)
+    # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts.
+    clocked = tight | (proven > 0) | (evidence.promptness > 0.5)
     smooth = even * np.maximum(
-        grade(busy, 0.8, 0.95) * (queue >= 0.6), grade(busy, 0.3, 0.45) * (proven > 0) * ~tight
+        grade(busy, 0.8, 0.95) * (queue >= 0.6) * clocked, grade(busy, 0.3, 0.45) * (proven > 0) * ~tight
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
     deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
+    deep = deep * ~evidence.near(
+        evidence.timeouts > 0, 1, 1
+    )  # silent until a timer fired: nothing was queued
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     blind = ~evidence.direct & ~evidence.stamped
     arrivals = np.where(

@@ -77,7 +77,9 @@ def _doubt(claims: dict[str, Claim], name: str) -> Floats:
 
 def _blind(evidence: Evidence) -> list[tuple[str, NDArray[np.bool_]]]:
     """Rounds about which the capture cannot tell, and why."""
-    missed = evidence.missed_bytes > 0.5 * np.maximum(evidence.acked_bytes, 1.0)
+    missed = evidence.around(evidence.missed_bytes, 1) > 0.5 * np.maximum(
+        evidence.around(evidence.acked_bytes, 1), 1.0
+    )
     silent = evidence.flow_acks == 0
     return [
         ("the capture lost most of the round's data, or holds one direction only", missed),
