@@ -19,8 +19,9 @@ from small_transfer import CLIENT, SERVER, START, packets
 
 import bdpcap
 from bdpcap import tables
+from bdpcap.anonymize import Pseudonyms
 from bdpcap.cli import main
-from bdpcap.datagrams import totals
+from bdpcap.datagrams import host, totals
 from bdpcap.explain.sharing import sharing
 
 MS = 1_000_000
@@ -151,7 +152,7 @@ def test_iperf_2_reports_the_same_loss_order_and_jitter(tmp_path):
     assert flow.payload_bytes == report["payload_bytes"]
     # Both take the kernel's time of arrival; the report is rounded to a microsecond, as are tcpdump's times.
     assert flow.jitter_ns == pytest.approx(report["jitter_ns"], abs=0.01 * MS)
-    assert flow.jitter_ns > 0.5 * MS
+    assert flow.jitter_ns > 2 * MS
     # The server's clock begins with the first datagram, and is printed to a tenth of a millisecond of 1.5 s.
     assert flow.throughput_bps == pytest.approx(report["throughput_bps"], rel=0.001)
 
@@ -164,8 +165,9 @@ def agree(capture, reports):
         assert flow.tool == "iperf3"
         assert (flow.lost, flow.reordered) == (report["lost_packets"], report["out_of_order"])
         assert flow.packets - 1 + flow.lost == report["packets"]  # a greeting comes before the test
-        # iperf3 reads its clock when it has been woken, tcpdump the kernel's; jitter weighs the differences.
-        assert flow.jitter_ns == pytest.approx(report["jitter_ms"] * MS, abs=1 * MS)
+        # iperf3 reads its clock when it has been woken, and tcpdump the kernel's: of a wait of some milliseconds
+        # on a busy machine a sixteenth remains, of what is some 4 ms.
+        assert flow.jitter_ns == pytest.approx(report["jitter_ms"] * MS, abs=0.5 * MS)
 
 
 @pytest.mark.parametrize("how", [(), ("--udp-counters-64bit",)])
@@ -173,7 +175,7 @@ def test_iperf3_reports_the_same_loss_order_and_jitter(tmp_path, how):
     capture, reports, _ = run_iperf3(tmp_path, "-b", "800k", *how)
     agree(capture, reports)
     assert capture.datagrams.iloc[0][["lost", "reordered"]].gt(0).all()
-    assert capture.datagrams.iloc[0]["jitter_ns"] > 0.5 * MS
+    assert capture.datagrams.iloc[0]["jitter_ns"] > 2 * MS
 
 
 def test_ten_streams_of_iperf3_add_up_as_its_server_adds_them(tmp_path):
@@ -302,6 +304,18 @@ def test_a_capture_filter_leaves_datagrams_out_too(beside_tcp):
     capture = bdpcap.analyze(beside_tcp, filter="tcp or udp port 53")
     assert capture.datagrams["packets"].tolist() == [1, 1]
     assert bdpcap.analyze(beside_tcp, filter="tcp").datagrams.empty
+
+
+def test_datagrams_are_renamed_as_segments_are(beside_tcp):
+    capture = bdpcap.analyze(beside_tcp, pseudonyms=Pseudonyms())
+    flow = capture.flow(0)
+    ports = capture.datagrams.set_index(capture.datagrams["sender"].map(lambda end: end.rpartition(":")[2]))
+    assert host(ports.loc["9000", "sender"]) == host(flow.sender) != "10.0.0.1"
+    assert (
+        not capture.datagrams[["sender", "receiver"]]
+        .map(lambda end: end.startswith("10.0.0."))
+        .any(axis=None)
+    )
 
 
 def test_info_lists_udp_flows(beside_tcp, capsys):
