@@ -64,7 +64,9 @@ def infer(directions: Mapping[str, Any]) -> list[InferredScale]:
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
     contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost
-    wanting = (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted)
+    below = (source == "negotiated") & (directions["scale_least"] < directions["window_scale"])
+    lowered = below & (directions["scale_reached"] > 0) & ~lost
+    wanting = (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted | lowered)
     rows = np.flatnonzero(wanting)
     elsewhere = _negotiated(directions) if len(rows) else {}
     chosen = (_choose(directions, int(row), elsewhere) for row in rows)

@@ -66,7 +66,7 @@ def claim(evidence: Evidence) -> Claim:
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,
-        strength,
+        np.where(evidence.blackout, 0.0, strength),
         [
             ("idle", evidence.idle | (empty > 1 / 3)),
             ("small writes", few & (evidence.small_segments > 0)),

@@ -25,7 +25,7 @@ def claim(evidence: Evidence) -> Claim:
     eager = np.nan_to_num(grade(evidence.response, 0.3, 0.8), nan=0.2)
     moved = (evidence.sent_bytes + evidence.resent_bytes + evidence.acked_bytes) > 0
     strength = np.fmax.reduce([0.95 * lossy, 0.9 * evidence.doubling, 0.8 * after_loss, 0.5 + 0.4 * eager])
-    recovery = evidence.resent_bytes > 0
+    recovery = (evidence.resent_bytes > 0) | evidence.blackout
     # A steady stream at the flow's own highest rate, with no queue to make it steady.
     paced = (evidence.fullness > 0.85) & (evidence.queue_packets < 3) & ~after_loss & flat(evidence)
     # The first flights of a connection, and whatever doubles after them.
@@ -33,7 +33,7 @@ def claim(evidence: Evidence) -> Claim:
     slow_start = (evidence.doubling | first) & ~lossy
     return Claim.build(
         evidence,
-        strength * moved,
+        np.where(evidence.blackout, 0.8, strength * moved),
         [
             ("recovery", recovery),
             ("slow start", slow_start),

@@ -230,6 +230,14 @@ class Evidence:
         return (self.resent_bytes > 0) | (self.duplicate_acks >= 3) | (self.congestion_echoes > 0)
 
     @cached_property
+    def blackout(self) -> Bools:
+        """Was nothing heard because all was lost on its way to the tap? What comes next is mostly sent again."""
+        again = self.resent_bytes > 0.3 * self.flight_max_bytes
+        soon = np.any([self.shifted(again, by, False) for by in (1, 2, 3)], axis=0)
+        quiet = self.idle & (self.duration >= 0.2e9)  # no timer fires sooner, Linux TCP_RTO_MIN
+        return soon & ~self.direct & (quiet | self.shifted(quiet, 1, False) | self.shifted(quiet, 2, False))
+
+    @cached_property
     def lossy_so_far(self) -> Bools:
         """Was anything lost in the flow up to here?"""
         losses = self.most_so_far(np.where(self.lossy, 1.0, 0.0))

@@ -40,7 +40,8 @@ def claim(evidence: Evidence) -> Claim:
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts.
     clocked = tight | (proven > 0) | (evidence.promptness > 0.5)
     smooth = even * np.maximum(
-        grade(busy, 0.8, 0.95) * (queue >= 0.6) * clocked, grade(busy, 0.3, 0.45) * (proven > 0) * ~tight
+        grade(busy, 0.8, 0.95) * (queue >= 0.6) * clocked,
+        grade(busy, 0.3, 0.45) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
     deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight

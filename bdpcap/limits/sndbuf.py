@@ -38,7 +38,9 @@ def claim(evidence: Evidence) -> Claim:
     level = grade(evidence.refill, 0.2, 0.35) * grade(evidence.refill_high, 0.8, 0.7)
     woken = np.where(np.isnan(evidence.promptness), 0.9, grade(evidence.promptness, 0.3, 0.8))
     never_empty = evidence.around(evidence.fresh_starts, 4) <= 1
-    steady = np.where(flat(evidence), 1.0, 0.8)
+    # A buffer gives a plateau; where losses are about, what is no plateau is congestion control's.
+    restless = evidence.near(evidence.lossy, 20, 0)
+    steady = np.where(flat(evidence), 1.0, np.where(restless, 0.5, 0.8))
     strength = (
         lazy * level * woken * never_empty * steady * (evidence.tightness < 0.5) * ~loud * ~evidence.doubling
     )

@@ -11,8 +11,9 @@ const SHIFTS: usize = 15;
 /// Which shifts a flow's traffic allows.
 #[derive(Debug)]
 pub struct Scale {
-    /// The shift that a handshake showed; none smaller is tried.
+    /// The shift that a handshake showed.
     known: usize,
+    /// Every smaller one was exceeded.
     least: usize,
     /// Right edge of the window under each shift.
     edges: [i64; SHIFTS],
@@ -46,17 +47,24 @@ impl Scale {
     const ENOUGH: u32 = 3;
     /// A window that is reached now and then may be reached by chance.
     const OFTEN: u32 = 10;
+    /// That a handshake was rewritten to a smaller scale takes a sender that hardly does anything else.
+    const MANY: u32 = 100;
 
     /// The handshake showed this shift.
     pub fn negotiated(&mut self, shift: u8) {
         self.known = usize::from(shift).min(SHIFTS - 1);
-        self.least = self.least.max(self.known);
+    }
+
+    /// From here on up shifts are tried.
+    fn lowest(&self) -> usize {
+        self.least.min(self.known)
     }
 
     /// The sender learns of a window: the field as written, `scaled` unless it is a SYN's.
     pub fn advertised(&mut self, ack: i64, field: u16, scaled: bool) {
         let window = i64::from(field);
-        for (shift, edge) in self.edges.iter_mut().enumerate().skip(self.known) {
+        let lowest = self.lowest();
+        for (shift, edge) in self.edges.iter_mut().enumerate().skip(lowest) {
             *edge = (*edge).max(ack + (window << if scaled { shift } else { 0 }));
         }
         self.stale = false;
@@ -81,7 +89,7 @@ impl Scale {
     /// Would sending up to `end` go beyond the window under every shift but those too small so far?
     #[must_use]
     pub fn forbids(&self, end: i64) -> bool {
-        !self.stale && end > self.edges[self.least]
+        !self.stale && end > self.edges[self.least.max(self.known)]
     }
 
     /// The sender, with `una` and `next` as before, sends new data up to `end`.
@@ -94,12 +102,18 @@ impl Scale {
             return;
         }
         self.checked += 1;
-        for shift in self.known..SHIFTS {
+        for shift in self.lowest()..SHIFTS {
             let edge = self.edges[shift];
             let window = edge - una;
-            if end <= edge {
-                let close = edge - end < mss && window >= 8 * mss;
-                self.reached[shift] += u32::from(close);
+            let left = edge - end;
+            // Away from the sender its acknowledgments are known to a tick, a segment or two.
+            let close = if shift < self.known {
+                left.abs() < (2 * mss).max(window / 32)
+            } else {
+                (0..mss).contains(&left)
+            };
+            self.reached[shift] += u32::from(close && window >= 8 * mss);
+            if left >= 0 {
                 break;
             }
             // What an acknowledgment or two allows, lost by the capture, is not far.
@@ -130,6 +144,10 @@ impl Scale {
     #[must_use]
     pub fn is_reached(&self) -> bool {
         let reached = self.reached[self.least];
+        if self.least < self.known {
+            let never_beyond = self.exceeded[self.least] == 0;
+            return never_beyond && reached >= Self::MANY && reached >= self.checked / 2;
+        }
         reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
     }
 
