@@ -201,7 +201,7 @@ def flow_row(**known):
     """A TCP flow of ten seconds that moved 1.68 Mbit/s, as in the article on two data centres."""
     row = {
         "sender": "1.2.3.4:48587", "receiver": "5.6.7.8:5001", "start_ns": 0, "end_ns": 10_000 * MS,
-        "payload_bytes": 2_100_000, "retransmitted_bytes": 0, "capacity_bps": pd.NA,
+        "payload_bytes": 2_100_000, "capacity_bps": pd.NA,
     }  # fmt: skip
     return pd.Series(row | known)
 

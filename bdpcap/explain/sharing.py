@@ -24,7 +24,7 @@ class Sharing:
     """UDP flows from the same host to the same host."""
     udp_bps: float
     tcp_bps: float
-    """With what was sent again."""
+    """Each byte once, however often it was sent."""
     capacity_bps: float | None
     """Of the link, as given or as the flow shows it."""
     lost: int | None
@@ -76,7 +76,7 @@ def sharing(
     part = np.divide(together_ns, ends - starts, out=np.ones(len(beside)), where=ends > starts)
     per_second = 8e9 / (end_ns - start_ns)
     udp_bps = float((_float(beside["payload_bytes"]) * part).sum()) * per_second
-    tcp_bps = float(summary["payload_bytes"] + summary["retransmitted_bytes"]) * per_second
+    tcp_bps = float(summary["payload_bytes"]) * per_second
     shown = summary["capacity_bps"]
     capacity_bps = link_rate_bps
     if capacity_bps is None and pd.notna(shown) and shown >= udp_bps + tcp_bps:
