@@ -85,6 +85,8 @@ class Analysis:
         """Columns of the rounds finished since they were last taken."""
     def directions(self) -> dict[str, Any]:
         """Columns about both directions of every stream, two rows each, client's first."""
+    def datagrams(self) -> dict[str, Any]:
+        """Columns about the UDP flows, by their first datagram; `tool` is empty where none is known."""
     def damages(self) -> list[tuple[str, int, int, str]]:
         """Where captures broke: file, frame, offset, reason."""
     def counts(self) -> dict[str, Any]:

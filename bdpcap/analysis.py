@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, limits, tables, vantage
+from bdpcap import _core, datagrams, limits, tables, vantage
 from bdpcap.explain import Finding, findings
 from bdpcap.filter import compile_filter
 from bdpcap.scale import InferredScale, infer
@@ -84,8 +84,10 @@ class CaptureInfo:
     segments: int
     """TCP segments, in `streams` connections."""
     streams: int
+    datagrams: int
+    """UDP datagrams."""
     undecoded: dict[str, int]
-    """Frames that hold no TCP segment to analyse, by reason."""
+    """Frames that hold neither, by reason."""
     first_ns: int | None
     last_ns: int | None
     time_backwards: int
@@ -273,6 +275,8 @@ class Capture:
         self._judgement = limits.Judgement(rounds, self._directions)
         self.flows: Final[pd.DataFrame] = self._judgement.flows()
         """Table as `bdpcap.tables.FLOWS`."""
+        self.datagrams: Final[pd.DataFrame] = datagrams.flows(_named(core.datagrams(), pseudonyms))
+        """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
 
     @cached_property
     def rtts(self) -> pd.DataFrame:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from bdpcap import _core
 
-__all__ = ["EVENTS", "FLOWS", "RTTS", "Column", "frame", "integers"]
+__all__ = ["DATAGRAMS", "EVENTS", "FLOWS", "RTTS", "Column", "frame", "integers"]
 
 
 class Column(NamedTuple):
@@ -91,6 +91,20 @@ EVENTS: Final[dict[str, Column]] = {
     "rtt_ns": Column("Int64", "round-trip time that this acknowledgment measured"),
     "sack_start": Column("Int64", "first byte of the SACK block that brought news; D-SACK is left out"),
     "sack_end": Column("Int64", "the byte after that block"),
+}
+
+DATAGRAMS: Final[dict[str, Column]] = {
+    "sender": Column("str", "address:port that sent"),
+    "receiver": Column("str", "address:port that it was sent to"),
+    "packets": Column("int64", "UDP datagrams captured"),
+    "payload_bytes": Column("int64", "payload captured"),
+    "start_ns": Column("int64", "first datagram"),
+    "end_ns": Column("int64", "last datagram"),
+    "throughput_bps": Column("Float64", "payload from the first datagram to the last, bits per second"),
+    "tool": Column("str", "iperf2, iperf3, or null: who numbered the datagrams"),
+    "lost": Column("Int64", "datagrams missing, as the tool's server at the place of capture counts them"),
+    "reordered": Column("Int64", "datagrams after one with a higher number, as that server counts them"),
+    "jitter_ns": Column("Int64", "smoothed deviation of transit times at the end (RFC 1889 section 6.3.1)"),
 }
 
 

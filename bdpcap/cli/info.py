@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from bdpcap import units
+from bdpcap import datagrams, units
 from bdpcap.cli import options, output, privacy, source, terminal
 from bdpcap.report import trust
-from bdpcap.report.document import capture_document
+from bdpcap.report.document import capture_document, records
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bdpcap.analysis import Capture
+
+UDP_FLOWS: Final = 10
+"""Most UDP flows to show one by one."""
 
 
 def command(
@@ -39,7 +44,11 @@ def command(
             _human(capture, file)
     elif chosen is options.Format.JSON:
         with output.opened(output_) as file:
-            whole = {"schema_version": output.SCHEMA_VERSION, "capture": capture_document(capture)}
+            whole = {
+                "schema_version": output.SCHEMA_VERSION,
+                "capture": capture_document(capture),
+                "datagrams": records(capture.datagrams),
+            }
             file.write(json.dumps(whole, indent=1) + "\n")
     else:
         facts = pd.DataFrame(trust.facts(capture), columns=["name", "value"], dtype="str")
@@ -55,8 +64,42 @@ def _human(capture: Capture, file: IO[str]) -> None:
     for name, value in trust.facts(capture):
         grid.add_row(name, Text(units.printable(value)))
     console.print(grid)
+    _udp(capture.datagrams, console)
     caveats = trust.caveats(capture)
     console.print()
     console.print(Text("caveats" if caveats else "no caveat", style="bold"))
     for caveat in caveats:
         console.print(Text(f"  {units.printable(caveat)}"))
+
+
+def _udp(flows: pd.DataFrame, console: Console) -> None:
+    """Write the largest UDP flows, and what those between two hosts add up to."""
+    if flows.empty:
+        return
+    largest = flows.sort_values("payload_bytes", ascending=False).head(UDP_FLOWS)
+    parallel = datagrams.totals(flows).query("streams > 1").head(UDP_FLOWS)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("UDP", overflow="fold")
+    for title in ("datagrams", "rate", "lost", "reordered", "jitter"):
+        table.add_column(title, justify="right")
+    table.add_column("by")
+    for flow in largest.itertuples():
+        table.add_row(*_row(f"{flow.sender} → {flow.receiver}", flow), *_measured(flow))
+    for sum_ in parallel.itertuples():
+        table.add_row(*_row(f"{sum_.sender} → {sum_.receiver}, {sum_.streams} flows", sum_))
+    console.print()
+    console.print(table)
+    if len(flows) > UDP_FLOWS:
+        console.print(Text(f"and {units.count(len(flows) - UDP_FLOWS)} smaller UDP flows"))
+
+
+def _row(name: str, flow: Any) -> tuple[str | Text, ...]:
+    lost = units.count(flow.lost)
+    if not pd.isna(flow.lost):
+        lost += f" ({units.share(flow.lost / (flow.lost + flow.packets))})"
+    rate = units.rate(flow.throughput_bps)
+    return Text(units.printable(name)), units.count(flow.packets), rate, lost, units.count(flow.reordered)
+
+
+def _measured(flow: Any) -> tuple[str, str]:
+    return units.duration(flow.jitter_ns), units.MISSING if pd.isna(flow.tool) else flow.tool

@@ -53,6 +53,7 @@ def document(capture: Capture) -> dict[str, Any]:
         "generator": f"bdpcap {bdpcap.__version__}",
         "capture": capture_document(capture),
         "flows": flows,
+        "datagrams": records(capture.datagrams),
     }
 
 

@@ -46,6 +46,9 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         *_shown_by(capture),
         ("dropped while capturing", _drops(info)),
     ]
+    if info.datagrams:
+        flows = _number(len(capture.datagrams), "flow")
+        rows.append(("UDP datagrams", f"{units.count(info.datagrams)} in {flows}"))
     if info.paths:
         rows.append(("tags and tunnels", _counts(info.paths)))
     if info.filtered_out:

@@ -1,8 +1,8 @@
 //! # Columns
 //! Rows to named columns, the form in which results leave the core.
 
-use crate::decode::Layer;
-use crate::track::{Connection, Event, Kind, NULL, Round, ScaleSource};
+use crate::decode::{Endpoint, Layer};
+use crate::track::{Connection, DatagramFlow, Event, Kind, NULL, Round, ScaleSource};
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,10 +139,7 @@ fn direction(connection: &Connection, from: usize) -> Direction {
     let (scale, source) = connection.scale(to);
     let totals = &flow.totals;
     let or_null = |value: Option<i64>| value.unwrap_or(NULL);
-    let name = |end: usize| {
-        let end = &connection.ends[end];
-        std::net::SocketAddr::new(end.address, end.port).to_string()
-    };
+    let name = |end: usize| connection.ends[end].to_string();
     Direction {
         stream: connection.number,
         direction: from as u8,
@@ -187,6 +184,52 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         initial_rtt_ns: or_null(connection.initial_rtt_ns),
         sender_side_ns: or_null(flow.way.least_ns()),
         receiver_side_ns: or_null(flow.way.receiver_ns()),
+    }
+}
+
+/// One UDP flow.
+#[derive(Debug, Clone)]
+struct Counted {
+    sender: String,
+    receiver: String,
+    tool: String,
+    packets: i64,
+    payload_bytes: i64,
+    start_ns: i64,
+    end_ns: i64,
+    lost: i64,
+    reordered: i64,
+    jitter_ns: i64,
+}
+
+/// UDP flows of a capture that began at `capture_ns`; `tool` is empty where none is known.
+#[must_use]
+pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
+    let row = |flow: &DatagramFlow| {
+        let report = flow.report(capture_ns);
+        Counted {
+            sender: flow.sender.to_string(),
+            receiver: flow.receiver.to_string(),
+            tool: report.map_or("", |report| report.tool.name()).to_owned(),
+            packets: flow.packets,
+            payload_bytes: flow.payload_bytes,
+            start_ns: flow.start_ns,
+            end_ns: flow.end_ns,
+            lost: report.map_or(NULL, |report| report.lost),
+            reordered: report.map_or(NULL, |report| report.reordered),
+            jitter_ns: report.map_or(NULL, |report| report.jitter_ns),
+        }
+    };
+    let rows: Vec<Counted> = flows.iter().map(row).collect();
+    transpose!(rows,
+        Text { sender, receiver, tool }
+        I64 { packets, payload_bytes, start_ns, end_ns, lost, reordered, jitter_ns }
+    )
+}
+
+impl std::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::net::SocketAddr::new(self.address, self.port).fmt(f)
     }
 }
 

@@ -338,8 +338,8 @@ const fn fold(sum: u32) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::tests::packets::{encapsulate, ip_packet, tunnel};
-    use crate::decode::{Endpoint, LINK_TYPES, Layer, Path, Segment, decode};
+    use crate::decode::tests::packets::{encapsulate, ip_packet, segment as decode, tunnel};
+    use crate::decode::{Endpoint, LINK_TYPES, Layer, Path, Segment};
     use proptest::prelude::*;
     use std::net::IpAddr;
 

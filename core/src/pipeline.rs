@@ -2,9 +2,9 @@
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
 use crate::capture::{CaptureError, CaptureInfo, Reader};
-use crate::decode::{self, Path, Segment, Undecoded};
+use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
-use crate::track::{At, Scales, Table, Wanted};
+use crate::track::{At, Datagrams, Scales, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::io::Read;
@@ -53,7 +53,9 @@ pub struct Counts {
     pub filtered_out: u64,
     /// TCP segments.
     pub segments: u64,
-    /// Frames that gave no segment, by [`Undecoded::index`].
+    /// UDP datagrams.
+    pub datagrams: u64,
+    /// Frames that gave neither, by [`Undecoded::index`].
     pub undecoded: [u64; Undecoded::COUNT],
     /// Frames by link type.
     pub link_types: BTreeMap<u32, u64>,
@@ -81,6 +83,7 @@ struct Intake {
     previous_ns: i64,
     filters: Option<Filters>,
     counts: Counts,
+    datagrams: Datagrams,
     captures: Vec<(String, CaptureInfo)>,
     damages: Vec<CaptureError>,
 }
@@ -107,6 +110,7 @@ impl Intake {
             previous_ns: i64::MIN,
             filters,
             counts: Counts::default(),
+            datagrams: Datagrams::default(),
             captures: Vec::new(),
             damages: Vec::new(),
         };
@@ -178,7 +182,7 @@ impl Intake {
                 }
             }
             match decode::decode(frame.link_type, frame.data, frame.wire_len) {
-                Ok(segment) => {
+                Ok(Packet::Segment(segment)) => {
                     counts.segments += 1;
                     if segment.path.layers().next().is_some() {
                         *counts.paths.entry(segment.path).or_default() += 1;
@@ -188,6 +192,10 @@ impl Intake {
                         frame: self.frames_before + frame.number,
                     };
                     batch.push((segment, at));
+                }
+                Ok(Packet::Datagram(datagram)) => {
+                    counts.datagrams += 1;
+                    self.datagrams.take(&datagram, time_ns);
                 }
                 Err(reason) => counts.undecoded[reason.index()] += 1,
             }
@@ -235,6 +243,12 @@ impl Pipeline {
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.intake.counts
+    }
+
+    /// UDP flows.
+    #[must_use]
+    pub fn datagrams(&self) -> &Datagrams {
+        &self.intake.datagrams
     }
 
     /// The captures read to the end, or to where they broke, by name.

@@ -174,6 +174,15 @@ impl Analysis {
         arrays(py, columns::directions(self.pipeline().table.connections()))
     }
 
+    fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let pipeline = self.pipeline();
+        let begun_ns = pipeline.counts().first_ns.unwrap_or_default();
+        arrays(
+            py,
+            columns::datagrams(pipeline.datagrams().flows(), begun_ns),
+        )
+    }
+
     fn damages(&self) -> Vec<(String, u64, u64, String)> {
         let pipeline = self.pipeline();
         pipeline
@@ -190,6 +199,7 @@ impl Analysis {
         dict.set_item("frames", counts.frames)?;
         dict.set_item("filtered_out", counts.filtered_out)?;
         dict.set_item("segments", counts.segments)?;
+        dict.set_item("datagrams", counts.datagrams)?;
         dict.set_item("streams", pipeline.table.connections().len())?;
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;

@@ -2,7 +2,7 @@
 //! Where in a frame each header stands, for those who rewrite frames.
 
 use super::cursor::Cursor;
-use super::{Next, Undecoded, walk};
+use super::{Next, Packet, Undecoded, walk};
 use std::ops::Range;
 
 /// A header, as far as it matters to what can be rewritten in it.
@@ -43,13 +43,13 @@ pub struct Header {
     pub range: Range<usize>,
 }
 
-/// The headers of a frame that [`super::decode`] decodes, outermost first, without gaps; TCP is the last.
+/// The headers around a TCP segment, outermost first, without gaps; TCP is the last.
 ///
 /// # Errors
-/// As [`super::decode`].
+/// As [`super::decode`], and [`Undecoded::Udp`] for a datagram.
 pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>, Undecoded> {
     let mut headers: Vec<Header> = Vec::new();
-    walk(link_type, data, wire_len, |next, at| {
+    let packet = walk(link_type, data, wire_len, |next, at| {
         let start = offset(data, at);
         if let Some(before) = headers.last_mut() {
             before.range.end = start;
@@ -65,7 +65,10 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
             range: start..start + end.min(rest.len()),
         });
     })?;
-    Ok(headers)
+    match packet {
+        Packet::Segment(_) => Ok(headers),
+        Packet::Datagram(_) => Err(Undecoded::Udp),
+    }
 }
 
 /// Lengths do not tell, since a header may have taken off what follows its payload.

@@ -1,10 +1,11 @@
 //! # Decode
-//! A frame to a TCP segment: link layer, tags and tunnels, IP, TCP.
+//! A frame to a TCP segment or a UDP datagram: link layer, tags and tunnels, IP, TCP or UDP.
 //!
 //! Every header is one function that takes its bytes off a `Cursor` and says what comes next; [`decode()`] is the
-//! loop that calls them. The innermost TCP header ends it. Nothing recurses, allocates or panics.
+//! loop that calls them. The innermost TCP or UDP header ends it. Nothing recurses, allocates or panics.
 
 mod cursor;
+mod datagram;
 mod ethernet;
 mod headers;
 mod ip;
@@ -22,6 +23,7 @@ mod tunnel;
 mod undecoded;
 mod wifi;
 
+pub use datagram::Datagram;
 pub use headers::{Header, Kind, headers};
 pub use link::{LINK_TYPES, link_type_name};
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};
@@ -58,17 +60,31 @@ enum Next {
     Erspan2,
     Erspan3,
     Udp(ip::Header),
+    Datagram(ip::Header),
     Tcp(ip::Header),
 }
 
-/// Decodes a frame as far as its innermost TCP header.
+/// What a frame carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the large one is the common one, and neither is kept"
+)]
+pub enum Packet {
+    /// A TCP segment.
+    Segment(Segment),
+    /// A UDP datagram that is no tunnel's.
+    Datagram(Datagram),
+}
+
+/// Decodes a frame as far as its innermost TCP or UDP header.
 ///
 /// `link_type` is a LINKTYPE_ value, `data` what the capture kept of the frame, `wire_len` its length in bytes on the
 /// wire.
 ///
 /// # Errors
-/// The reason why no TCP segment was found, for counting.
-pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
+/// The reason why neither was found, for counting.
+pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Packet, Undecoded> {
     walk(link_type, data, wire_len, |_, _| ())
 }
 
@@ -79,7 +95,7 @@ fn walk(
     data: &[u8],
     wire_len: u32,
     mut visit: impl FnMut(&Next, &Cursor<'_>),
-) -> Result<Segment, Undecoded> {
+) -> Result<Packet, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
     let mut path = Path::default();
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
@@ -109,7 +125,10 @@ fn walk(
             Next::Erspan2 => tunnel::erspan2(&mut at)?,
             Next::Erspan3 => tunnel::erspan3(&mut at)?,
             Next::Udp(outer) => tunnel::udp(&mut at, &mut path, &outer)?,
-            Next::Tcp(header) => return tcp::segment(&mut at, &header, path),
+            Next::Datagram(header) => {
+                return datagram::datagram(&mut at, &header).map(Packet::Datagram);
+            }
+            Next::Tcp(header) => return tcp::segment(&mut at, &header, path).map(Packet::Segment),
         };
     }
     Err(Undecoded::Depth)

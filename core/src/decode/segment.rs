@@ -9,7 +9,7 @@ use std::net::IpAddr;
 pub struct Endpoint {
     /// IPv4 or IPv6 address, of the innermost IP header.
     pub address: IpAddr,
-    /// TCP port.
+    /// TCP or UDP port.
     pub port: u16,
 }
 

@@ -8,10 +8,17 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use packets::{encapsulate, ethernet_packet, ip_packet, ipv6_node, tunnel};
+use packets::{encapsulate, ethernet_packet, ip_packet, ipv6_node, segment as decode, tunnel};
 
 const ETHERNET: u32 = 1;
 const RAW: u32 = 101;
+
+const fn payload_bytes(packet: &Packet) -> u32 {
+    match packet {
+        Packet::Segment(segment) => segment.payload_bytes,
+        Packet::Datagram(datagram) => datagram.payload_bytes,
+    }
+}
 
 /// SYN from 10.0.0.1 port 1000 to 10.0.0.2 port 80, an IPv4 packet of 40 bytes.
 fn syn() -> Vec<u8> {
@@ -91,8 +98,8 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         wire_len: u32,
     ) {
-        if let Ok(segment) = decode(link_type, &bytes, wire_len) {
-            prop_assert!(segment.payload_bytes <= wire_len.max(0xffff));
+        if let Ok(packet) = super::decode(link_type, &bytes, wire_len) {
+            prop_assert!(payload_bytes(&packet) <= wire_len.max(0xffff));
         }
     }
 
@@ -111,8 +118,8 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        if let Ok(segment) = decode(RAW, &bytes, wire_len) {
-            prop_assert!(segment.payload_bytes <= 0xffff);
+        if let Ok(packet) = super::decode(RAW, &bytes, wire_len) {
+            prop_assert!(payload_bytes(&packet) <= 0xffff);
         }
     }
 }
@@ -249,9 +256,27 @@ fn other_protocols_are_counted_by_name() {
         packet[9] = protocol;
         decode(RAW, &packet, 40)
     };
-    assert_eq!(with_protocol(17), Err(Undecoded::Udp));
     assert_eq!(with_protocol(50), Err(Undecoded::Esp));
     assert_eq!(with_protocol(58), Err(Undecoded::Icmpv6));
     assert_eq!(with_protocol(132), Err(Undecoded::IpProtocol));
     assert_eq!(decode(147, &syn(), 40), Err(Undecoded::LinkType));
+}
+
+#[test]
+fn a_datagram_is_found_where_a_segment_is_and_padding_is_none_of_it() {
+    let mut bytes = Vec::new();
+    PacketBuilder::ethernet2([1; 6], [2; 6])
+        .ipv6([1; 16], [2; 16], 64)
+        .udp(1000, 5001)
+        .write(&mut bytes, &[7; 20])
+        .expect("a vector takes all");
+    bytes.extend([0; 9]);
+    let Ok(Packet::Datagram(datagram)) = super::decode(ETHERNET, &bytes, bytes.len() as u32) else {
+        panic!("no datagram");
+    };
+    assert_eq!(
+        (datagram.source.port, datagram.destination.port),
+        (1000, 5001)
+    );
+    assert_eq!((datagram.payload_bytes, datagram.head), (20, Some([7; 16])));
 }

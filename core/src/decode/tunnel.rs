@@ -70,23 +70,26 @@ pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
     }
 }
 
-/// UDP, which is of interest as far as it carries a tunnel.
+/// UDP: a tunnel, or a datagram, which is told by its port.
 pub(super) fn udp(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
-    let header: &[u8; 8] = at.take(Undecoded::Udp)?;
-    match u16_at(header, 2) {
+    let mut ahead = *at;
+    let header: &[u8; 8] = ahead.take(Undecoded::Udp)?;
+    let tunnel = match u16_at(header, 2) {
         // Linux used 8472 before the port was assigned.
-        4789 | 8472 => vxlan(at, path, outer),
-        6081 => geneve(at, path, outer),
-        _ => Err(Undecoded::Udp),
-    }
+        4789 | 8472 => vxlan,
+        6081 => geneve,
+        _ => return Ok(Next::Datagram(*outer)),
+    };
+    *at = ahead;
+    tunnel(at, path, outer)
 }
 
 /// VXLAN (RFC 7348 section 5).
 fn vxlan(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
     const NETWORK_IDENTIFIER_VALID: u8 = 0x08;
-    let header: &[u8; 8] = at.take(Undecoded::Udp)?;
+    let header: &[u8; 8] = at.take(Undecoded::Tunnel)?;
     if header[0] & NETWORK_IDENTIFIER_VALID == 0 {
-        return Err(Undecoded::Udp);
+        return Err(Undecoded::Tunnel);
     }
     path.push(outer.layer());
     path.push(Layer::Vxlan(u32_at(header, 4) >> 8));
@@ -95,9 +98,9 @@ fn vxlan(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, U
 
 /// Geneve (RFC 8926 section 3.4).
 fn geneve(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
-    let header: &[u8; 8] = at.take(Undecoded::Udp)?;
+    let header: &[u8; 8] = at.take(Undecoded::Tunnel)?;
     if header[0] >> 6 != 0 {
-        return Err(Undecoded::Udp);
+        return Err(Undecoded::Tunnel);
     }
     at.take_slice(usize::from(header[0] & 0x3f) * 4, Undecoded::Tunnel)?;
     path.push(outer.layer());
@@ -206,10 +209,11 @@ mod tests {
             Ok((Next::Ipv4, &[0xee][..], Some(Layer::Geneve(3))))
         );
         let without_identifier = [0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0];
-        assert_eq!(read(udp, &without_identifier), Err(Undecoded::Udp));
+        assert_eq!(read(udp, &without_identifier), Err(Undecoded::Tunnel));
+        let query = [0xc0, 0, 0, 53, 0, 0, 0, 0];
         assert_eq!(
-            read(udp, &[0xc0, 0, 0, 53, 0, 0, 0, 0]),
-            Err(Undecoded::Udp)
+            read(udp, &query),
+            Ok((Next::Datagram(outer()), &query[..], None))
         );
     }
 }

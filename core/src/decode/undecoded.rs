@@ -1,9 +1,9 @@
 //! # Undecoded
-//! Why a frame is not a TCP segment. Every such frame is counted under one of these reasons.
+//! Why a frame is neither a TCP segment nor a UDP datagram. Every such frame is counted under one of these reasons.
 
 macro_rules! reasons {
     ($($name:ident => $reason:literal,)*) => {
-        /// Why a frame is not a TCP segment.
+        /// Why a frame is neither a TCP segment nor a UDP datagram.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Undecoded {
             $(#[doc = $reason] $name,)*
@@ -39,7 +39,7 @@ reasons! {
     Ipv6 => "malformed IPv6 header",
     Ipv4Fragment => "IPv4 fragment",
     Ipv6Fragment => "IPv6 fragment",
-    Udp => "UDP",
+    Udp => "malformed UDP header",
     Icmp => "ICMP",
     Icmpv6 => "ICMPv6",
     Esp => "encrypted (ESP)",

@@ -1,10 +1,12 @@
 //! # Track
 //! Segments to connections: sequence space, scoreboard, window, RTT, rounds. Takes decoded segments and does not care
-//! who decoded them.
+//! who decoded them. UDP beside them is only counted.
 
 mod connection;
+mod datagrams;
 mod event;
 mod flow;
+mod iperf;
 mod one_way;
 mod ranges;
 mod round;
@@ -18,7 +20,9 @@ mod vantage;
 mod witness;
 
 pub use connection::{Connection, Rows, ScaleSource};
+pub use datagrams::{DatagramFlow, Datagrams};
 pub use event::{Event, Kind, NULL};
 pub use flow::{At, Totals};
+pub use iperf::{Report, Tool};
 pub use round::Round;
 pub use table::{Scales, Table, Wanted};

@@ -9,7 +9,7 @@ use etherparse::{
 };
 use proptest::prelude::*;
 
-use crate::decode::{Endpoint, Flags, Layer, Options, Path, Segment};
+use crate::decode::{self, Endpoint, Flags, Layer, Options, Path, Segment, Undecoded};
 
 /// A packet as etherparse writes it, and the segment that must be read from it.
 #[derive(Debug, Clone)]
@@ -329,4 +329,12 @@ pub(crate) fn encapsulate(inner: &[u8], layer: Option<Layer>, over_ipv4: bool) -
 
 pub(crate) fn ipv6_node(number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number)
+}
+
+/// The segment of a frame, if that is what it carries.
+pub(crate) fn segment(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
+    match decode::decode(link_type, data, wire_len)? {
+        decode::Packet::Segment(segment) => Ok(segment),
+        decode::Packet::Datagram(_) => Err(Undecoded::Udp),
+    }
 }

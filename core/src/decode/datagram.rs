@@ -1,0 +1,94 @@
+//! # Datagram
+//! UDP (RFC 768) that carries no tunnel: who sent how much to whom, and the first bytes of it.
+
+use super::cursor::{Cursor, u16_at};
+use super::ip::Header;
+use super::{Endpoint, Undecoded};
+
+/// A decoded UDP datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// Where it came from.
+    pub source: Endpoint,
+    /// Where it went.
+    pub destination: Endpoint,
+    /// Payload carried on the wire, not what the capture kept.
+    pub payload_bytes: u32,
+    /// The first bytes of the payload; `None` where there are or the capture kept fewer.
+    pub head: Option<[u8; Datagram::HEAD_BYTES]>,
+}
+
+impl Datagram {
+    /// How much is kept of the payload: the numbers and times that measuring tools write at its beginning.
+    pub const HEAD_BYTES: usize = 16;
+}
+
+/// Ends the walk: needs the header whole.
+pub(super) fn datagram(at: &mut Cursor<'_>, ip: &Header) -> Result<Datagram, Undecoded> {
+    const FIXED_BYTES: usize = 8;
+
+    let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Udp)?;
+    // A length of 0 is left to be found out (RFC 2675 section 4), and one beyond the packet is not believed.
+    let stated = usize::from(u16_at(fixed, 4)).checked_sub(FIXED_BYTES);
+    let payload_len = stated.unwrap_or(usize::MAX).min(at.wire_len());
+    at.set_wire_len(payload_len);
+    Ok(Datagram {
+        source: Endpoint {
+            address: ip.source,
+            port: u16_at(fixed, 0),
+        },
+        destination: Endpoint {
+            address: ip.destination,
+            port: u16_at(fixed, 2),
+        },
+        payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
+        head: at.data().first_chunk().copied(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Payload length and how much of the head is there, of a datagram from port 1 to port 2.
+    fn read(stated: u16, payload: &[u8], wire_len: u32) -> Result<(u32, bool), Undecoded> {
+        let unspecified = Ipv4Addr::UNSPECIFIED.into();
+        let ip = Header {
+            source: unspecified,
+            destination: unspecified,
+            ttl: 0,
+            ecn: 0,
+            identification: None,
+        };
+        let bytes = [&[0, 1, 0, 2][..], &stated.to_be_bytes(), &[0, 0], payload].concat();
+        let datagram = datagram(&mut Cursor::new(&bytes, wire_len), &ip)?;
+        assert_eq!((datagram.source.port, datagram.destination.port), (1, 2));
+        Ok((datagram.payload_bytes, datagram.head.is_some()))
+    }
+
+    #[test]
+    fn the_payload_is_what_the_length_says_and_the_packet_holds() {
+        assert_eq!(read(8 + 20, &[0; 20], 0), Ok((20, true)));
+        assert_eq!(read(8 + 4, &[0; 20], 0), Ok((4, false)));
+        assert_eq!(read(0, &[0; 20], 0), Ok((20, true)));
+        assert_eq!(read(8 + 21, &[0; 20], 0), Ok((20, true)));
+        assert_eq!(read(8 + 1000, &[0; 15], 8 + 1000), Ok((1000, false)));
+    }
+
+    #[test]
+    fn a_header_that_ends_early_is_malformed_or_cut() {
+        let header = [0, 1, 0, 2, 0, 8, 0];
+        let ip = Header {
+            source: Ipv4Addr::UNSPECIFIED.into(),
+            destination: Ipv4Addr::UNSPECIFIED.into(),
+            ttl: 0,
+            ecn: 0,
+            identification: None,
+        };
+        let read = |wire_len| datagram(&mut Cursor::new(&header, wire_len), &ip);
+        assert_eq!(read(7), Err(Undecoded::Udp));
+        assert_eq!(read(8), Err(Undecoded::Cut));
+    }
+}

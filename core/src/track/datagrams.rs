@@ -1,0 +1,207 @@
+//! # Datagrams
+//! UDP flows: how much went from one address and port to another, in memory that does not grow with it.
+
+use super::iperf::{Meter, Report};
+use crate::decode::{Datagram, Endpoint};
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// Whether a measuring tool sent the datagrams.
+#[derive(Debug, Clone, Copy)]
+enum Measured {
+    /// None came yet that could tell.
+    Unknown,
+    /// It seems so.
+    By(Meter),
+    /// No.
+    No,
+}
+
+/// Datagrams from one address and port to another.
+#[derive(Debug, Clone, Copy)]
+pub struct DatagramFlow {
+    /// Who sent.
+    pub sender: Endpoint,
+    /// To whom.
+    pub receiver: Endpoint,
+    /// Datagrams captured.
+    pub packets: i64,
+    /// Payload of them.
+    pub payload_bytes: i64,
+    /// Earliest datagram.
+    pub start_ns: i64,
+    /// Latest datagram.
+    pub end_ns: i64,
+    measured: Measured,
+}
+
+impl DatagramFlow {
+    /// iperf3's two ends greet each other with so many bytes before the test.
+    const GREETING_BYTES: u32 = 4;
+
+    const fn new(datagram: &Datagram, time_ns: i64) -> Self {
+        Self {
+            sender: datagram.source,
+            receiver: datagram.destination,
+            packets: 0,
+            payload_bytes: 0,
+            start_ns: time_ns,
+            end_ns: time_ns,
+            measured: Measured::Unknown,
+        }
+    }
+
+    fn take(&mut self, datagram: &Datagram, time_ns: i64) {
+        self.packets += 1;
+        self.payload_bytes += i64::from(datagram.payload_bytes);
+        self.start_ns = self.start_ns.min(time_ns);
+        self.end_ns = self.end_ns.max(time_ns);
+        if datagram.payload_bytes == Self::GREETING_BYTES {
+            return;
+        }
+        let fits = match (&mut self.measured, &datagram.head) {
+            (Measured::By(meter), Some(head)) => meter.take(head, time_ns),
+            (Measured::Unknown, Some(head)) => {
+                let meter = Meter::begin(head, time_ns);
+                self.measured = meter.map_or(Measured::No, Measured::By);
+                true
+            }
+            _ => false,
+        };
+        if !fits {
+            self.measured = Measured::No;
+        }
+    }
+
+    /// What iperf's server would have reported, if iperf sent; see [`Meter::report`].
+    #[must_use]
+    pub fn report(&self, capture_ns: i64) -> Option<Report> {
+        match &self.measured {
+            Measured::By(meter) => meter.report(capture_ns),
+            Measured::Unknown | Measured::No => None,
+        }
+    }
+}
+
+/// All UDP flows of a capture.
+#[derive(Debug, Default)]
+pub struct Datagrams {
+    by_ends: HashMap<(Endpoint, Endpoint), usize, RandomState>,
+    flows: Vec<DatagramFlow>,
+}
+
+impl Datagrams {
+    /// Takes the next datagram of the capture.
+    pub fn take(&mut self, datagram: &Datagram, time_ns: i64) {
+        let ends = (datagram.source, datagram.destination);
+        let index = *self.by_ends.entry(ends).or_insert_with(|| {
+            self.flows.push(DatagramFlow::new(datagram, time_ns));
+            self.flows.len() - 1
+        });
+        self.flows[index].take(datagram, time_ns);
+    }
+
+    /// The flows, by their first datagram.
+    #[must_use]
+    pub fn flows(&self) -> &[DatagramFlow] {
+        &self.flows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn datagram(from: u16, to: u16, payload_bytes: u32, head: Option<[u8; 16]>) -> Datagram {
+        let end = |port| Endpoint {
+            address: [127, 0, 0, 1].into(),
+            port,
+        };
+        Datagram {
+            source: end(from),
+            destination: end(to),
+            payload_bytes,
+            head,
+        }
+    }
+
+    #[test]
+    fn each_direction_between_two_ports_is_a_flow() {
+        let mut all = Datagrams::default();
+        for (from, to, bytes, time_ns) in
+            [(1, 2, 10, 5), (2, 1, 7, 6), (1, 2, 20, 9), (1, 2, 30, 4)]
+        {
+            all.take(&datagram(from, to, bytes, None), time_ns);
+        }
+        let counted: Vec<_> = all
+            .flows()
+            .iter()
+            .map(|f| {
+                (
+                    f.sender.port,
+                    f.packets,
+                    f.payload_bytes,
+                    f.start_ns,
+                    f.end_ns,
+                )
+            })
+            .collect();
+        assert_eq!(counted, [(1, 3, 60, 4, 9), (2, 1, 7, 6, 6)]);
+        assert!(all.flows().iter().all(|flow| flow.report(0).is_none()));
+    }
+
+    #[test]
+    fn a_greeting_is_passed_over_and_a_stranger_ends_the_measuring() {
+        let stamp = |number: u8| {
+            let mut head = [0; 16];
+            (head[3], head[7], head[11]) = (1, number, number);
+            Some(head)
+        };
+        let told = |stranger: Option<[u8; 16]>| {
+            let mut all = Datagrams::default();
+            all.take(&datagram(1, 2, 4, None), 0);
+            for number in 1..=4 {
+                let time_ns = i64::from(number) * 1000;
+                all.take(&datagram(1, 2, 100, stamp(number)), time_ns);
+            }
+            all.take(&datagram(1, 2, 100, stranger), 5000);
+            all.flows()[0].report(0)
+        };
+        assert!(told(stamp(5)).is_some());
+        assert!(told(None).is_none());
+        assert!(told(Some([0xff; 16])).is_none());
+    }
+
+    /// Small words are numbers, and parts of a second, more often than chance would have them.
+    fn head() -> impl Strategy<Value = [u8; 16]> {
+        let word = prop_oneof![0..3_u32, any::<u32>()];
+        prop::array::uniform4(word).prop_map(|words| {
+            let mut head = [0; 16];
+            for (to, from) in head.chunks_exact_mut(4).zip(words) {
+                to.copy_from_slice(&from.to_be_bytes());
+            }
+            head
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_datagrams_never_panic_nor_are_counted_wrongly(
+            heads in prop::collection::vec((prop::option::of(head()), 0..20_u32, 0..1_i64 << 62), 1..20),
+            capture_ns in 0..1_i64 << 62,
+        ) {
+            let mut all = Datagrams::default();
+            for &(head, payload_bytes, time_ns) in &heads {
+                all.take(&datagram(1, 2, payload_bytes, head), time_ns);
+            }
+            let flow = &all.flows()[0];
+            prop_assert_eq!(flow.packets, heads.len() as i64);
+            prop_assert!(flow.start_ns <= flow.end_ns);
+            if let Some(report) = flow.report(capture_ns) {
+                prop_assert!(report.lost >= 0 && report.reordered < flow.packets && report.jitter_ns >= 0);
+            }
+        }
+    }
+}
