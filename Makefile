@@ -13,7 +13,7 @@ demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the repo
 
 test: $(VENV)/ready ## set up and pass every test
 	cargo test --quiet --locked --manifest-path core/Cargo.toml
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses auto
 
 lint: $(VENV)/ready ## formatters, linters, types, the extension's stub, unused dependencies
 	cargo fmt --check --manifest-path core/Cargo.toml

@@ -107,6 +107,8 @@ def test_streams_of_other_projects_captures_can_be_taken_out():
         if not has_streams(path):
             continue
         capture = bdpcap.analyze(path)
+        if any(scale.stream == 0 for scale in capture.scales):
+            continue  # other streams of the host may have told its window scale; alone it has none to ask
         names = bdpcap.Pseudonyms()
         hidden = bdpcap.analyze(path, pseudonyms=names)
         try:

@@ -47,7 +47,11 @@ def claim(evidence: Evidence) -> Claim:
     tiny = np.fmax(tiny, 0.9 * grade(short, 0.9, 1.0) * grade(mean, 0.97, 0.9) * calm)
     # Silent for longer than a round trip: by then all was acknowledged, and the pipe empty, though no tap but the
     # sender's sees it so.
-    silent = grade(evidence.silence_ns / evidence.floor, 1.1, 1.3) * ~evidence.opening * ~evidence.direct
+    silent = (
+        grade(evidence.silence_ns / np.maximum(evidence.floor, 1.0), 1.1, 1.3)
+        * ~evidence.opening
+        * ~evidence.direct
+    )
     saturated = queued & (evidence.fullness > 0.95)
     signs = [
         grade(empty, 0.1, 0.5),

@@ -182,7 +182,8 @@ class Evidence:
 
         1 where acknowledgments keep the spacing that a busy bottleneck gave the packets; less where the flow pauses.
         """
-        return self.smooth_rate / self.spacing_rate
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.smooth_rate / self.spacing_rate)
 
     @cached_property
     def backed_up(self) -> Bools:
@@ -235,7 +236,10 @@ class Evidence:
         again = self.resent_bytes > 0.3 * self.flight_max_bytes
         soon = np.any([self.shifted(again, by, False) for by in (1, 2, 3)], axis=0)
         quiet = self.idle & (self.duration >= 0.2e9)  # no timer fires sooner, Linux TCP_RTO_MIN
-        return soon & ~self.direct & (quiet | self.shifted(quiet, 1, False) | self.shifted(quiet, 2, False))
+        dark: Bools = (
+            soon & ~self.direct & (quiet | self.shifted(quiet, 1, False) | self.shifted(quiet, 2, False))
+        )
+        return dark
 
     @cached_property
     def subdued(self) -> Bools:
