@@ -38,6 +38,12 @@ def claim(evidence: Evidence) -> Claim:
     replies = grade(
         evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
     )
+    # Each answer of the peer brings a message, which ends in a short segment.
+    messages = grade(
+        evidence.around(evidence.small_segments, 4) / np.maximum(evidence.around(evidence.replies, 4), 1.0),
+        0.6,
+        0.9,
+    )
     # Mostly short segments: with more to send they would have been full.
     short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
@@ -62,7 +68,7 @@ def claim(evidence: Evidence) -> Claim:
         tiny * quiet * ~queued,
         0.8 * evidence.draining,
         0.95 * evidence.slight,
-        replies * grade(evidence.response, 0.95, 0.7) * quiet,
+        replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages) * quiet,
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)

@@ -27,7 +27,10 @@ def claim(evidence: Evidence) -> Claim:
     # Away from the sender the RTT is known to a tick of the timestamp clock only, a millisecond.
     stands = (queue >= 1.5) & (evidence.direct | (evidence.queue_low_ns >= 1e6))
     # A flow alone on the link, whatever window it fills: at the rate of the link, with a few packets always waiting.
-    alone = grade(full, 0.9, 0.98) * grade(busy, 0.75, 0.95) * stands
+    # Whoever leaves acknowledgments unanswered has another reason to wait, unless the queue never ends.
+    asleep = evidence.response < 0.5
+    enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
+    alone = grade(full, 0.9, 0.98) * enough * stands
     # BBR drains its queue. Where a deep queue once proved the capacity, the rate and waits without a gap suffice.
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
     moving = np.where(evidence.idle, 0.0, evidence.duration)
@@ -36,7 +39,9 @@ def claim(evidence: Evidence) -> Claim:
     )
     lean = grade(full, 0.92, 0.98) * grade(busy, 0.9, 0.97) * (proven > 0) * ~tight
     # Acknowledgments without a pause in the spacing of the bottleneck: it needs no more than a short queue.
-    even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98)) * grade(full, 0.94, 0.98)
+    # Slower than the mean is not the bottleneck's spacing but a timer's, which sends a few at a time.
+    own = grade(evidence.evenness, 1.06, 1.03)
+    even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98) * own) * grade(full, 0.94, 0.98)
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts.
     clocked = tight | (proven > 0) | (evidence.promptness > 0.5)
     smooth = even * np.maximum(
