@@ -60,7 +60,7 @@ class Relay:
         if client not in self.ways:
             self.ways[client] = self._socket(socket.SOCK_DGRAM)
             self.ways[client].connect((HOST, self.server))
-            self._watch(self.ways[client], lambda way: udp.sendto(way.recv(65536), client))
+            self._watch(self.ways[client], lambda way: self._back(way, client, data))
         way, fate = self.ways[client], self.random.random()
         # iperf3's greeting is not sent again if it is lost, and the last of iperf 2, its number negated, is.
         if len(data) > 4 and data[0] < 0x80:
@@ -70,9 +70,19 @@ class Relay:
                 self.held[client] = data
                 return
             time.sleep(0.02 * max(0.0, self.random.random() - 0.5))
-        way.send(data)
-        if client in self.held:
-            way.send(self.held.pop(client))
+        with contextlib.suppress(ConnectionRefusedError):  # told by an earlier datagram, see _back
+            way.send(data)
+            if client in self.held:
+                way.send(self.held.pop(client))
+
+    def _back(self, way, client, greeting):
+        try:
+            self.udp.sendto(way.recv(65536), client)
+        except (
+            ConnectionRefusedError
+        ):  # iperf3's server has not bound its port again, and nobody else sends anew
+            time.sleep(0.02)
+            way.send(greeting)
 
     def _accept(self, tcp):
         near = self.open.enter_context(tcp.accept()[0])

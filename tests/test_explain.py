@@ -4,11 +4,12 @@ import io
 import json
 import re
 
+import dpkt
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import ROOT, SHARED
-from packets import pcap
+from packets import Packet, pcap
 from scenario import scenario
 
 import bdpcap
@@ -264,7 +265,22 @@ def dialogue(
             lines.append(f"+{'.001' if number == 0 else '.00001'} > . {at}:{end}({segment}) ack 1 win 502")
             at = end
         lines.append(f"{wait} < . 1:1(0) ack {at} win {window}")
-    return bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+    return scenario("\n".join(lines))
+
+
+def beside_datagrams():
+    """The dialogue, and as many datagrams of a thousand bytes the same way."""
+    packets = dialogue()
+    way = dpkt.ethernet.Ethernet(packets[0].data).data
+    udp = dpkt.udp.UDP(sport=9000, dport=9001, ulen=1008, data=bytes(1000))
+    ip = dpkt.ip.IP(src=way.src, dst=way.dst, p=17, ttl=64, len=1028, data=udp)
+    frame = bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_IP, data=ip))
+    packets += [Packet(packet.time_ns, frame, len(frame)) for packet in packets]
+    return sorted(packets, key=lambda packet: packet.time_ns)
+
+
+def shown(packets):
+    return bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
 
 
 SHOWN_BY = {
@@ -283,12 +299,13 @@ SHOWN_BY = {
     Code.CONGESTION_WINDOW: lambda: sample("cwnd_loss_2pct.sender.pcap.zst"),
     Code.SENDER_IDLE: lambda: sample("app_small_writes.sender.pcap.zst"),
     Code.WHAT_IT_TAKES: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
+    Code.UDP_BESIDE: lambda: shown(beside_datagrams()),
     Code.QUEUE_STANDING: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),
-    Code.WINDOW_UNSCALED: lambda: dialogue(wscale=False),
-    Code.WINDOW_SCALE_UNKNOWN: lambda: dialogue(handshake=False),
-    Code.WINDOW_SCALE_REWRITTEN: lambda: dialogue(segments=20, window=7300),
-    Code.SEGMENT_SIZE: dialogue,
-    Code.OFFLOAD: lambda: dialogue(segments=2, segment=5840, window=11680),
+    Code.WINDOW_UNSCALED: lambda: shown(dialogue(wscale=False)),
+    Code.WINDOW_SCALE_UNKNOWN: lambda: shown(dialogue(handshake=False)),
+    Code.WINDOW_SCALE_REWRITTEN: lambda: shown(dialogue(segments=20, window=7300)),
+    Code.SEGMENT_SIZE: lambda: shown(dialogue()),
+    Code.OFFLOAD: lambda: shown(dialogue(segments=2, segment=5840, window=11680)),
     Code.DELAY_BEFORE_TAP: lambda: sample("cwnd_loss_2pct.middle.pcap.zst"),
 }
 PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
@@ -315,7 +332,7 @@ def test_offload_names_what_to_type_and_how_large_the_segments_were():
     told = codes(SHOWN_BY[Code.OFFLOAD]())[Code.OFFLOAD]
     assert told.values == {"largest_bytes": 5840, "mss_bytes": 1460}
     assert any("tso off gso off" in command for command in told.commands)
-    assert Code.OFFLOAD not in codes(dialogue(handshake=False))
+    assert Code.OFFLOAD not in codes(shown(dialogue(handshake=False)))
 
 
 def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
@@ -327,12 +344,12 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
 
 def test_a_scale_that_the_sender_does_not_know_stops_it_at_the_field():
     # The capture shows scale 7, so 16 x 1460 x 128 bytes; the sender goes by the field alone.
-    told = codes(dialogue(segments=16, window=16 * 1460, scale=7))[Code.WINDOW_SCALE_REWRITTEN]
+    told = codes(shown(dialogue(segments=16, window=16 * 1460, scale=7)))[Code.WINDOW_SCALE_REWRITTEN]
     assert told.values == {"window_scale": 7, "implied_scale": 0}
 
 
 def test_a_plain_transfer_is_not_called_odd():
-    plain = set(codes(dialogue()))
+    plain = set(codes(shown(dialogue())))
     odd = {
         Code.OFFLOAD,
         Code.WINDOW_SCALE_REWRITTEN,

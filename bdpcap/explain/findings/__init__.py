@@ -44,6 +44,7 @@ def findings(
     return [
         *main,
         *path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns),
+        *path.shared(flow, rate_bps=rate_bps),
         *receive.explains(flow, facts),
         *send.explains(flow, facts),
         *handshake.explains(flow),

@@ -36,6 +36,7 @@ class Code(StrEnum):
     SENDER_IDLE = "sender-idle"
     WHAT_IT_TAKES = "what-it-takes"
     QUEUE_STANDING = "queue-standing"
+    UDP_BESIDE = "udp-beside"
     WINDOW_UNSCALED = "window-unscaled"
     WINDOW_SCALE_UNKNOWN = "window-scale-unknown"
     WINDOW_SCALE_REWRITTEN = "window-scale-rewritten"

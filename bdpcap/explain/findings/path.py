@@ -11,13 +11,14 @@ from bdpcap.explain import ceilings
 from bdpcap.explain.buffers import ERAS, Era, eras_of
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.receive import slow_part
+from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["application", "congestion", "link", "takes"]
+__all__ = ["application", "congestion", "link", "shared", "takes"]
 
 
 def link(flow: Flow) -> list[Finding]:
@@ -127,6 +128,28 @@ def takes(
                 )
             )
     return told
+
+
+def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
+    """Say what UDP took of the same way meanwhile, where that is a tenth of it or more."""
+    beside = sharing(flow.summary, flow.capture.datagrams, rate_bps)
+    if beside is None or beside.udp_share < 0.1:
+        return []
+    of_link = "" if beside.link_share is None else f", {units.share(beside.link_share)} of the link"
+    lost = "" if beside.lost is None else f" {beside.lost:,} of its datagrams were lost."
+    return [
+        Finding(
+            code=Code.UDP_BESIDE,
+            sentence=f"UDP went the same way at {units.rate(beside.udp_bps)}{of_link}; this flow had "
+            f"{units.rate(beside.tcp_bps)}.{lost}",
+            cause="UDP does not give way when packets are lost, TCP does.",
+            remedy="Limit the sender of the datagrams, or give each a share of the bottleneck: fq_codel or CAKE.",
+            commands=("tc qdisc replace dev eth0 root fq_codel   # at the bottleneck",),
+            evidence=f"{beside.streams} UDP {'flow' if beside.streams == 1 else 'flows'} between the same hosts",
+            values={"udp_bps": beside.udp_bps, "tcp_bps": beside.tcp_bps, "link_share": beside.link_share},
+            source="RFC 8085 section 3.1",
+        )
+    ]
 
 
 def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) -> Finding:
