@@ -325,7 +325,8 @@ def test_datagrams_are_renamed_as_segments_are(beside_tcp):
     )
 
 
-def test_info_lists_udp_flows(beside_tcp, capsys):
+def test_info_lists_udp_flows(beside_tcp, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # what is wider is wrapped
     assert main(["info", str(beside_tcp), "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["datagrams"]
     assert [list(row) for row in rows] == [list(tables.DATAGRAMS)] * 3
