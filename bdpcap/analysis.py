@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from bdpcap import _core, datagrams, limits, tables, vantage
-from bdpcap.explain import Finding, findings
 from bdpcap.filter import compile_filter
 from bdpcap.scale import InferredScale, infer
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.anonymize import Pseudonyms
+    from bdpcap.explain import Finding
 
 __all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
 
@@ -470,6 +470,8 @@ class Flow:
     @cached_property
     def findings(self) -> list[Finding]:
         """Why these numbers, and what to change; most important first."""
+        from bdpcap.explain import findings  # noqa: PLC0415 - only loaded where it is asked
+
         return findings(self)
 
     def plot(self, kind: str = "window") -> go.Figure:

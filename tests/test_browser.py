@@ -16,8 +16,7 @@ from scenario import scenario
 from small_transfer import write_many, write_pcapng
 
 import bdpcap
-from bdpcap import plots, report
-from bdpcap.plots import palette
+from bdpcap import palette, plots, report
 
 SAMPLES = Path(__file__).parent.parent / "sample_captures"
 SCRIPT = "<script>document.title = 'owned'</script>"

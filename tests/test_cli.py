@@ -17,7 +17,7 @@ from small_transfer import ROUNDS, START, write_pcap
 
 import bdpcap
 from bdpcap import tables
-from bdpcap.cli import app, main, output
+from bdpcap.cli import application, main, output
 from bdpcap.cli import flows as flows_command
 from bdpcap.limits import LIMITS
 
@@ -58,7 +58,7 @@ def table(name, transfer, format_, capsys, *more):
 
 
 def test_the_commands_are_those_of_the_reference():
-    assert [command.name for command in app.registered_commands] == list(COMMANDS)
+    assert [command.name for command in application().registered_commands] == list(COMMANDS)
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)])

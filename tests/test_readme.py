@@ -7,7 +7,7 @@ import pytest
 import typer
 from readme_page import DEMO, PAGE, ROOT, printed, with_output
 
-from bdpcap.cli import app
+from bdpcap.cli import application
 from bdpcap.limits import LIMITS
 
 README = PAGE.read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def test_the_first_commands_are_demo_and_test():
 
 @pytest.mark.parametrize("arguments", commands(), ids=" ".join)
 def test_every_command_exists_with_its_options(arguments):
-    command = typer.main.get_command(app).commands[arguments[0]]
+    command = typer.main.get_command(application()).commands[arguments[0]]
     command.make_context(arguments[0], arguments[1:])
 
 

@@ -9,25 +9,53 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 import bdpcap
 from bdpcap import units
-from bdpcap.cli import bdp, compare, events, excerpt, exits, explain, flows, info, options, plot, report, rtts
+from bdpcap.cli import exits, options
 
-app = typer.Typer(
-    name="bdpcap",
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMMANDS: Final = (
+    "report",
+    "info",
+    "flows",
+    "rtts",
+    "events",
+    "explain",
+    "plot",
+    "excerpt",
+    "compare",
+    "bdp",
 )
-for module in (report, info, flows, rtts, events, explain, plot, excerpt):
-    app.command(module.__name__.rpartition(".")[2], epilog=options.CAPTURES)(module.command)
-for module in (compare, bdp):
-    app.command(module.__name__.rpartition(".")[2], epilog=module.EPILOG)(module.command)
+
+# numpy's linear algebra is not used, and its threads spin while they wait.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def application(command: str | None = None) -> typer.Typer:
+    """
+    Build the command line.
+
+    Parameters
+    ----------
+    command
+        The only one to load, which spares what the others import; all where it is None or no command.
+    """
+    app = typer.Typer(
+        name="bdpcap",
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(epilog=exits.HELP)(_root)
+    for name in (command,) if command in COMMANDS else COMMANDS:
+        module = import_module(f"bdpcap.cli.{name}")
+        app.command(name, epilog=getattr(module, "EPILOG", options.CAPTURES))(module.command)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -36,7 +64,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog=exits.HELP)
 def _root(
     *,
     _version: Annotated[
@@ -62,7 +89,10 @@ def main(arguments: list[str] | None = None) -> int:
     """
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        code = int(app(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
+        command = next((word for word in given if not word.startswith("-")), None)
+        code = int(
+            application(command)(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE
+        )
         sys.stdout.flush()
     except BrokenPipeError:
         # What reads our output has seen enough. Nothing more may be flushed into the pipe on the way out.

@@ -11,7 +11,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.compare import difference
-from bdpcap.plots.palette import LIMIT_NAMES
+from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

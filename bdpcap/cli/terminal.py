@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bdpcap import units
-from bdpcap.plots.palette import LIMIT_COLOURS
+from bdpcap.palette import LIMIT_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

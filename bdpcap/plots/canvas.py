@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from bdpcap.plots import palette
+from bdpcap import palette
 from bdpcap.plots.decimate import COLUMNS, keep
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from bdpcap import units
-from bdpcap.plots import palette
+from bdpcap import palette, units
 from bdpcap.plots.canvas import floats, largest
 
 if TYPE_CHECKING:

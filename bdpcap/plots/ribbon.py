@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap import units
-from bdpcap.plots import palette
+from bdpcap import palette, units
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.plots import palette
+from bdpcap import palette
 from bdpcap.plots.canvas import Canvas, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdpcap.plots import palette
+from bdpcap import palette
 from bdpcap.plots.canvas import Canvas, floats, seconds
 from bdpcap.plots.decimate import COLUMNS
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
-from bdpcap.plots import palette
+from bdpcap import palette, units
 from bdpcap.plots.canvas import Canvas, at_least, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 

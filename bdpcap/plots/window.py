@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bdpcap import units
-from bdpcap.plots import palette, ribbon
+from bdpcap import palette, units
+from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import Canvas, at_least, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 

@@ -13,8 +13,8 @@ import jinja2
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap import plots, units
-from bdpcap.plots import palette, ribbon
+from bdpcap import palette, plots, units
+from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import at_least
 from bdpcap.plots.svg import svg
 from bdpcap.report import trust, verdict

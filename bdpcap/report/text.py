@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import bdpcap
 from bdpcap import units
-from bdpcap.plots.palette import LIMIT_NAMES
+from bdpcap.palette import LIMIT_NAMES
 from bdpcap.report import trust, verdict
 
 if TYPE_CHECKING:

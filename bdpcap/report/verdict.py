@@ -10,8 +10,8 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.limits import LIMITS
+from bdpcap.palette import LIMIT_NAMES
 from bdpcap.plots.canvas import at_least
-from bdpcap.plots.palette import LIMIT_NAMES
 from bdpcap.plots.ribbon import Stripe, stripes
 
 if TYPE_CHECKING:

@@ -133,8 +133,13 @@ impl Intake {
         self.open_next()
     }
 
-    /// Adds the segments of up to `frames` frames to `batch`; says whether there may be more.
-    fn fill(&mut self, batch: &mut Vec<(Segment, At)>, frames: usize) -> Result<bool, Stop> {
+    /// Gives the segments of up to `frames` frames to `take`; says whether there may be more.
+    fn read(
+        &mut self,
+        frames: usize,
+        mut take: impl FnMut(&Segment, &Path, At),
+    ) -> Result<bool, Stop> {
+        let mut path = Path::default();
         for _ in 0..frames {
             let Some(reader) = &mut self.reader else {
                 return Ok(false);
@@ -181,17 +186,20 @@ impl Intake {
                     None => {} // not a link type that is decoded: counted as such below
                 }
             }
-            match decode::decode(frame.link_type, frame.data, frame.wire_len) {
+            if !path.is_plain() {
+                path = Path::default();
+            }
+            match decode::decode(frame.link_type, frame.data, frame.wire_len, &mut path) {
                 Ok(Packet::Segment(segment)) => {
                     counts.segments += 1;
-                    if segment.path.layers().next().is_some() {
-                        *counts.paths.entry(segment.path).or_default() += 1;
+                    if !path.is_plain() {
+                        *counts.paths.entry(path).or_default() += 1;
                     }
                     let at = At {
                         time_ns,
                         frame: self.frames_before + frame.number,
                     };
-                    batch.push((segment, at));
+                    take(&segment, &path, at);
                 }
                 Ok(Packet::Datagram(datagram)) => {
                     counts.datagrams += 1;
@@ -207,15 +215,11 @@ impl Intake {
 /// A run over one capture, or several as one.
 pub struct Pipeline {
     intake: Intake,
-    batch: Vec<(Segment, At)>,
     /// Connections and their rows.
     pub table: Table,
 }
 
 impl Pipeline {
-    /// Frames decoded in one piece: small enough to stay in a core's cache.
-    const BATCH: usize = 64;
-
     /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
     ///
     /// # Errors
@@ -228,7 +232,6 @@ impl Pipeline {
     ) -> Result<Self, Stop> {
         Ok(Self {
             intake: Intake::new(sources, filters)?,
-            batch: Vec::new(),
             table: Table::new(wanted, scales),
         })
     }
@@ -268,19 +271,10 @@ impl Pipeline {
     /// # Errors
     /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
-        let mut left = frames;
-        let mut more = true;
-        while more && left > 0 {
-            let count = left.min(Self::BATCH);
-            left -= count;
-            self.batch.clear();
-            let result = self.intake.fill(&mut self.batch, count);
-            // What was read before a stop counts.
-            for (segment, at) in &self.batch {
-                self.table.segment(segment, *at);
-            }
-            more = result?;
-        }
+        let table = &mut self.table;
+        let more = self
+            .intake
+            .read(frames, |segment, path, at| table.segment(segment, path, at))?;
         if !more {
             self.table.finish();
         }

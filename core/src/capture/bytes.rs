@@ -28,7 +28,8 @@ impl ByteOrder {
 
     #[inline]
     pub fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let field = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+        let bytes = &bytes[at..at + 4];
+        let field = [bytes[0], bytes[1], bytes[2], bytes[3]];
         match self {
             ByteOrder::Little => u32::from_le_bytes(field),
             ByteOrder::Big => u32::from_be_bytes(field),

@@ -2,7 +2,7 @@
 //! Where in a frame each header stands, for those who rewrite frames.
 
 use super::cursor::Cursor;
-use super::{Next, Packet, Undecoded, walk};
+use super::{Next, Packet, Path, Undecoded, walk};
 use std::ops::Range;
 
 /// A header, as far as it matters to what can be rewritten in it.
@@ -49,22 +49,28 @@ pub struct Header {
 /// As [`super::decode`], and [`Undecoded::Udp`] for a datagram.
 pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>, Undecoded> {
     let mut headers: Vec<Header> = Vec::new();
-    let packet = walk(link_type, data, wire_len, |next, at| {
-        let start = offset(data, at);
-        if let Some(before) = headers.last_mut() {
-            before.range.end = start;
-        }
-        let rest = at.data();
-        let end = match next {
-            // Its length stands in the fourth bit group from the 12th byte on, in words.
-            Next::Tcp(_) => rest.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
-            _ => 0,
-        };
-        headers.push(Header {
-            kind: kind(next),
-            range: start..start + end.min(rest.len()),
-        });
-    })?;
+    let packet = walk(
+        link_type,
+        data,
+        wire_len,
+        &mut Path::default(),
+        |next, at| {
+            let start = offset(data, at);
+            if let Some(before) = headers.last_mut() {
+                before.range.end = start;
+            }
+            let rest = at.data();
+            let end = match next {
+                // Its length stands in the fourth bit group from the 12th byte on, in words.
+                Next::Tcp(_) => rest.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
+                _ => 0,
+            };
+            headers.push(Header {
+                kind: kind(next),
+                range: start..start + end.min(rest.len()),
+            });
+        },
+    )?;
     match packet {
         Packet::Segment(_) => Ok(headers),
         Packet::Datagram(_) => Err(Undecoded::Udp),

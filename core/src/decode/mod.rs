@@ -80,12 +80,17 @@ pub enum Packet {
 /// Decodes a frame as far as its innermost TCP or UDP header.
 ///
 /// `link_type` is a LINKTYPE_ value, `data` what the capture kept of the frame, `wire_len` its length in bytes on the
-/// wire.
+/// wire. The headers around the innermost IP packet are added to `path`.
 ///
 /// # Errors
 /// The reason why neither was found, for counting.
-pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Result<Packet, Undecoded> {
-    walk(link_type, data, wire_len, |_, _| ())
+pub fn decode(
+    link_type: u32,
+    data: &[u8],
+    wire_len: u32,
+    path: &mut Path,
+) -> Result<Packet, Undecoded> {
+    walk(link_type, data, wire_len, path, |_, _| ())
 }
 
 /// Walks the headers; `visit` sees each one and the cursor at its first byte.
@@ -94,10 +99,10 @@ fn walk(
     link_type: u32,
     data: &[u8],
     wire_len: u32,
+    path: &mut Path,
     mut visit: impl FnMut(&Next, &Cursor<'_>),
 ) -> Result<Packet, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
-    let mut path = Path::default();
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
     for _ in 0..HEADERS_MAX {
         visit(&next, &at);
@@ -107,10 +112,10 @@ fn walk(
             Next::Cooked2 => link::cooked2(&mut at)?,
             Next::Ethernet => ethernet::header(&mut at)?,
             Next::Llc => ethernet::llc(&mut at)?,
-            Next::VlanTag => ethernet::vlan_tag(&mut at, &mut path)?,
-            Next::Mpls => mpls::label(&mut at, &mut path)?,
+            Next::VlanTag => ethernet::vlan_tag(&mut at, path)?,
+            Next::Mpls => mpls::label(&mut at, path)?,
             Next::ControlWord => mpls::control_word(&mut at)?,
-            Next::Pppoe => ppp::pppoe(&mut at, &mut path)?,
+            Next::Pppoe => ppp::pppoe(&mut at, path)?,
             Next::Ppp => ppp::header(&mut at)?,
             Next::CiscoHdlc => ppp::cisco_hdlc(&mut at)?,
             Next::PppOrCiscoHdlc => ppp::either(&at),
@@ -118,17 +123,17 @@ fn walk(
             Next::Prism => wifi::prism(&mut at)?,
             Next::Wifi { padded } => wifi::header(&mut at, padded)?,
             Next::Ip => ip::version(&at)?,
-            Next::Ipv4 => ipv4::header(&mut at, &mut path)?,
-            Next::Ipv6 => ipv6::header(&mut at, &mut path)?,
-            Next::Extension(outer, kind) => ipv6::extension(&mut at, &mut path, outer, kind)?,
-            Next::Gre(outer) => tunnel::gre(&mut at, &mut path, &outer)?,
+            Next::Ipv4 => ipv4::header(&mut at, path)?,
+            Next::Ipv6 => ipv6::header(&mut at, path)?,
+            Next::Extension(outer, kind) => ipv6::extension(&mut at, path, outer, kind)?,
+            Next::Gre(outer) => tunnel::gre(&mut at, path, &outer)?,
             Next::Erspan2 => tunnel::erspan2(&mut at)?,
             Next::Erspan3 => tunnel::erspan3(&mut at)?,
-            Next::Udp(outer) => tunnel::udp(&mut at, &mut path, &outer)?,
+            Next::Udp(outer) => tunnel::udp(&mut at, path, &outer)?,
             Next::Datagram(header) => {
                 return datagram::datagram(&mut at, &header).map(Packet::Datagram);
             }
-            Next::Tcp(header) => return tcp::segment(&mut at, &header, path).map(Packet::Segment),
+            Next::Tcp(header) => return tcp::segment(&mut at, &header).map(Packet::Segment),
         };
     }
     Err(Undecoded::Depth)

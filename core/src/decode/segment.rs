@@ -116,6 +116,12 @@ impl Path {
         }
     }
 
+    /// Does nothing surround the IP packet?
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.layers[0].is_none()
+    }
+
     /// The headers, outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().flatten()
@@ -152,6 +158,4 @@ pub struct Segment {
     pub ecn: u8,
     /// TCP checksum field as captured; used to tell copies of one packet from retransmissions.
     pub checksum: u16,
-    /// Outer headers.
-    pub path: Path,
 }

@@ -3,10 +3,10 @@
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip::Header;
-use super::{Endpoint, Flags, Options, Path, Segment, Undecoded};
+use super::{Endpoint, Flags, Options, Segment, Undecoded};
 
 /// Ends the walk: needs the fixed header whole, the options as far as they were kept.
-pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header, path: Path) -> Result<Segment, Undecoded> {
+pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header) -> Result<Segment, Undecoded> {
     const FIXED_BYTES: usize = 20;
 
     let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Tcp)?;
@@ -37,7 +37,6 @@ pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header, path: Path) -> Result<Se
         identification: ip.identification,
         ecn: ip.ecn,
         checksum: u16_at(fixed, 16),
-        path,
     })
 }
 
@@ -56,7 +55,7 @@ mod tests {
             ecn: 0,
             identification: None,
         };
-        segment(&mut Cursor::new(bytes, wire_len), &ip, Path::default())
+        segment(&mut Cursor::new(bytes, wire_len), &ip)
     }
 
     /// Ports 1 and 2, sequence 3, acknowledgment 4, SYN and ACK, window 5, checksum 6, a maximum segment size of 1460.

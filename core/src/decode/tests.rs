@@ -35,13 +35,13 @@ proptest! {
     #[test]
     fn a_frame_gives_the_segment_that_was_written(packet in ethernet_packet()) {
         let wire_len = packet.bytes.len() as u32;
-        prop_assert_eq!(decode(ETHERNET, &packet.bytes, wire_len), Ok(packet.segment));
+        prop_assert_eq!(decode(ETHERNET, &packet.bytes, wire_len), Ok((packet.segment, packet.path)));
     }
 
     #[test]
     fn padding_is_no_payload(packet in ethernet_packet(), padding in 1..60_usize) {
         let frame = [&packet.bytes[..], &vec![0; padding]].concat();
-        prop_assert_eq!(decode(ETHERNET, &frame, frame.len() as u32), Ok(packet.segment));
+        prop_assert_eq!(decode(ETHERNET, &frame, frame.len() as u32), Ok((packet.segment, packet.path)));
     }
 
     #[test]
@@ -50,7 +50,7 @@ proptest! {
         let length_at = if bytes[0] >> 4 == 4 { 2 } else { 4 };
         bytes[length_at..length_at + 2].fill(0);
         let expected = Segment { payload_bytes: packet.segment.payload_bytes + more, ..packet.segment };
-        prop_assert_eq!(decode(RAW, &bytes, bytes.len() as u32 + more), Ok(expected));
+        prop_assert_eq!(decode(RAW, &bytes, bytes.len() as u32 + more), Ok((expected, packet.path)));
     }
 
     #[test]
@@ -62,7 +62,7 @@ proptest! {
         if kept < packet.tcp_offset + 20 {
             prop_assert_eq!(decoded, Err(Undecoded::Cut));
         } else {
-            let segment = decoded.expect("the fixed header is there");
+            let (segment, _) = decoded.expect("the fixed header is there");
             prop_assert!(segment.options == packet.segment.options || segment.options.incomplete);
             prop_assert_eq!(Segment { options: packet.segment.options, ..segment }, packet.segment);
         }
@@ -89,7 +89,7 @@ proptest! {
             }
         }
         let wire_len = bytes.len() as u32;
-        prop_assert_eq!(decode(RAW, &bytes, wire_len), Ok(Segment { path, ..packet.segment }));
+        prop_assert_eq!(decode(RAW, &bytes, wire_len), Ok((packet.segment, path)));
     }
 
     #[test]
@@ -98,7 +98,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         wire_len: u32,
     ) {
-        if let Ok(packet) = super::decode(link_type, &bytes, wire_len) {
+        if let Ok(packet) = super::decode(link_type, &bytes, wire_len, &mut Path::default()) {
             prop_assert!(payload_bytes(&packet) <= wire_len.max(0xffff));
         }
     }
@@ -118,7 +118,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        if let Ok(packet) = super::decode(RAW, &bytes, wire_len) {
+        if let Ok(packet) = super::decode(RAW, &bytes, wire_len, &mut Path::default()) {
             prop_assert!(payload_bytes(&packet) <= 0xffff);
         }
     }
@@ -191,7 +191,8 @@ fn every_link_type_leads_to_the_same_segment() {
     };
     for (link_type, header) in &links {
         let frame = [&header[..], &syn()].concat();
-        let decoded = decode(*link_type, &frame, frame.len() as u32).map(ports);
+        let decoded =
+            decode(*link_type, &frame, frame.len() as u32).map(|(segment, _)| ports(segment));
         assert_eq!(
             decoded,
             Ok((1000, 80, 0)),
@@ -216,15 +217,15 @@ fn tags_labels_and_sessions_are_kept_in_the_path() {
         &[0x08, 0x00],
     ];
     let frame = [&header.concat()[..], &syn()].concat();
-    let segment = decode(ETHERNET, &frame, frame.len() as u32).expect("a segment");
-    let path = [
+    let (_, path) = decode(ETHERNET, &frame, frame.len() as u32).expect("a segment");
+    let expected = [
         Layer::Vlan(10),
         Layer::Vlan(20),
         Layer::Pppoe(9),
         Layer::Mpls(16),
         Layer::Mpls(32),
     ];
-    assert!(segment.path.layers().eq(&path));
+    assert!(path.layers().eq(&expected));
 }
 
 #[test]
@@ -271,7 +272,9 @@ fn a_datagram_is_found_where_a_segment_is_and_padding_is_none_of_it() {
         .write(&mut bytes, &[7; 20])
         .expect("a vector takes all");
     bytes.extend([0; 9]);
-    let Ok(Packet::Datagram(datagram)) = super::decode(ETHERNET, &bytes, bytes.len() as u32) else {
+    let Ok(Packet::Datagram(datagram)) =
+        super::decode(ETHERNET, &bytes, bytes.len() as u32, &mut Path::default())
+    else {
         panic!("no datagram");
     };
     assert_eq!(

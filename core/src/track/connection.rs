@@ -3,6 +3,7 @@
 
 use super::event::{Event, Kind, NULL};
 use super::flow::{At, Effect, Flow};
+use super::one_way::OneWay;
 use super::round::Round;
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Options, Path, Segment};
@@ -55,6 +56,8 @@ pub struct Half {
     pub flow: Flow,
     /// What its first packets show.
     pub witness: Witness,
+    /// The way from it to the tap.
+    way: OneWay,
     carried: bool,
     /// Largest payload when its MSS was last worked out.
     largest_bytes: i64,
@@ -98,6 +101,7 @@ impl Connection {
     pub fn new(
         number: u32,
         segment: &Segment,
+        path: &Path,
         at: At,
         wants_events: bool,
         [for_client, for_server]: [Option<u8>; 2],
@@ -114,6 +118,7 @@ impl Connection {
             syn_ns: None,
             flow: Flow::new(number, direction, at),
             witness: Witness::default(),
+            way: OneWay::default(),
             carried: false,
             largest_bytes: 0,
         };
@@ -124,7 +129,7 @@ impl Connection {
             start: at,
             last: at,
             initial_rtt_ns: None,
-            path: segment.path,
+            path: *path,
             shifts: inferred,
             inferred,
             wants_events,
@@ -238,6 +243,10 @@ impl Connection {
         let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
         self.halves[from].flow.totals.packets += 1;
         self.halves[from].witness.see(segment);
+        let excess_ns = segment
+            .options
+            .timestamps
+            .and_then(|(value, _)| self.halves[from].way.excess_ns(value, at.time_ns));
         self.halves[from].carried |= payload;
 
         let occupies = payload || syn || flags.has(Flags::FIN) || flags.has(Flags::RST);
@@ -254,7 +263,7 @@ impl Connection {
             // The receiver's word: a SYN's window counts from the next segment on, too.
             let effect = self.halves[to]
                 .flow
-                .acknowledge(segment, advertised, at, !sends, copy, &mut out);
+                .acknowledge(segment, advertised, at, excess_ns, !sends, copy, &mut out);
             if !sends || self.halves[to].carried {
                 emit(effect, to, self);
             }
@@ -267,7 +276,9 @@ impl Connection {
                 let mss = self.mss(from);
                 self.halves[from].flow.set_mss(mss);
             }
-            let effect = self.halves[from].flow.segment(segment, at, copy, &mut out);
+            let effect = self.halves[from]
+                .flow
+                .segment(segment, at, excess_ns, copy, &mut out);
             emit(effect, from, self);
         } else if !flags.has(Flags::ACK) {
             // Neither data nor acknowledgment: malformed, but a segment all the same.

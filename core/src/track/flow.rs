@@ -2,7 +2,6 @@
 //! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
 
 use super::event::{Kind, NULL};
-use super::one_way::OneWay;
 use super::round::Round;
 use super::rounds::Rounds;
 use super::scale::Scale;
@@ -81,8 +80,6 @@ pub struct Flow {
     window_told: Option<(Option<i64>, u16)>,
     probed: bool,
     ended: bool,
-    forth: OneWay,
-    back: OneWay,
     last_delivery_ns: i64,
     last_ns: i64,
     mss: i64,
@@ -105,8 +102,6 @@ impl Flow {
             window_told: None,
             probed: false,
             ended: false,
-            forth: OneWay::default(),
-            back: OneWay::default(),
             last_delivery_ns: at.time_ns,
             last_ns: at.time_ns,
             mss: 1448,
@@ -188,11 +183,13 @@ impl Flow {
         self.rounds.received(time_ns, frame, progress, &self.sender);
     }
 
-    /// A segment from the sender that occupies sequence space, or probes, or resets.
+    /// A segment from the sender that occupies sequence space, or probes, or resets. `excess_ns`: it took so much
+    /// longer than at best to the tap.
     pub fn segment(
         &mut self,
         segment: &Segment,
         at: At,
+        excess_ns: Option<i64>,
         copy: bool,
         out: impl FnMut(Round),
     ) -> Effect {
@@ -209,9 +206,7 @@ impl Flow {
             self.shift();
         }
         let length = i64::from(segment.payload_bytes);
-        if let Some((value, _)) = segment.options.timestamps
-            && let Some(excess_ns) = self.forth.excess_ns(value, at.time_ns)
-        {
+        if let Some(excess_ns) = excess_ns {
             self.rounds.forth(excess_ns);
         }
         if copy {
@@ -291,13 +286,14 @@ impl Flow {
         }
     }
 
-    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `pure`: nothing but
-    /// an acknowledgment.
+    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `excess_ns`: it took
+    /// so much longer than at best to the tap. `pure`: nothing but an acknowledgment.
     pub fn acknowledge(
         &mut self,
         segment: &Segment,
         window: Option<i64>,
         at: At,
+        excess_ns: Option<i64>,
         pure: bool,
         copy: bool,
         out: impl FnMut(Round),
@@ -321,6 +317,17 @@ impl Flow {
             effect.kind = Kind::Duplicate;
             return effect;
         }
+        if let Some(excess_ns) = excess_ns {
+            self.rounds.back(excess_ns);
+        }
+        // The same field and the same meaning: a SYN's window means something else than what follows.
+        let window_told = (window, segment.window);
+        if !pure && self.knows(segment, ack, window_told) {
+            self.probed = false;
+            self.totals.acks += 1;
+            self.finished(out);
+            return effect;
+        }
         let told = Ack {
             ack,
             window,
@@ -342,8 +349,6 @@ impl Flow {
             options.map(|(_, echo)| echo),
             at.time_ns,
         );
-        // The same field and the same meaning: a SYN's window means something else than what follows.
-        let window_told = (window, segment.window);
         let same = self.window_told.is_none_or(|before| before == window_told);
         effect.kind = if window == Some(0) && !segment.flags.has(Flags::SYN) {
             Kind::ZeroWindow
@@ -379,9 +384,6 @@ impl Flow {
             row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
         });
         let value = options.map(|(value, _)| value);
-        if let Some(excess_ns) = value.and_then(|value| self.back.excess_ns(value, at.time_ns)) {
-            self.rounds.back(excess_ns);
-        }
         if seen.advanced + seen.sacked > 0 {
             let gap_ns = (at.time_ns - self.last_delivery_ns).max(0);
             let delivered = self.tap.delivered() - delivered;
@@ -412,6 +414,18 @@ impl Flow {
         }
         self.finished(out);
         effect
+    }
+
+    /// Is that nothing new to a sender that awaits nothing? So are most packets of a peer that only sends.
+    fn knows(&self, segment: &Segment, ack: i64, window_told: (Option<i64>, u16)) -> bool {
+        let settled = |una, next| una == Some(ack) && next == Some(ack);
+        self.window_told == Some(window_told)
+            && window_told.0 != Some(0)
+            && settled(self.tap.una(), self.tap.next())
+            && settled(self.sender.una(), self.sender.next())
+            && self.way.is_clear()
+            && segment.options.sack_blocks == 0
+            && !segment.flags.has(Flags::ECE)
     }
 
     /// SACK blocks as distances from the acknowledgment. A first block below it or inside the second reports a

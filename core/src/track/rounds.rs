@@ -43,8 +43,8 @@ struct Measured {
     samples: Vec<(i64, i64)>,
     /// Delivery rates of runs of packets.
     runs: Vec<i64>,
-    /// Time since the acknowledgment before, and what this one delivered.
-    spacings: Vec<(i64, i64)>,
+    /// Picoseconds a byte took, time since the acknowledgment before, and what this one delivered.
+    spacings: Vec<(i64, i64, i64)>,
     /// Longer than at best: from the sender to the tap.
     forth: Vec<i64>,
     /// Likewise from the receiver to the tap.
@@ -332,7 +332,7 @@ impl Rounds {
             row.resent_segments += packets(payload, self.mss);
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
         }
-        let small = payload < self.mss || payload % self.mss != 0;
+        let small = payload != self.mss && payload % self.mss != 0;
         row.small_segments += i64::from(small);
         row.flight_max_bytes = row.flight_max_bytes.max(sender.in_flight());
         row.pipe_max_bytes = row.pipe_max_bytes.max(sender.pipe(self.mss));
@@ -458,7 +458,8 @@ impl Rounds {
     pub fn spaced(&mut self, gap_ns: i64, bytes: i64) {
         let spacings = &mut self.current.measured.spacings;
         if spacings.len() < Open::MOST_SAMPLES {
-            spacings.push((gap_ns, bytes));
+            let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
+            spacings.push((pace, gap_ns, bytes));
         }
     }
 
@@ -641,26 +642,24 @@ fn judge_spacing(open: &mut Open) {
     let row = &mut open.row;
     let spacings = &mut open.measured.spacings;
     (row.spacing_rate, row.pauses_ns) = (NULL, NULL);
-    let total: i64 = spacings.iter().map(|&(_, bytes)| bytes).sum();
+    let total: i64 = spacings.iter().map(|&(_, _, bytes)| bytes).sum();
     if spacings.len() < 4 || total <= 0 {
         return;
     }
-    let pace = |&(gap_ns, bytes): &(i64, i64)| i128::from(gap_ns) * 1_000_000 / i128::from(bytes);
-    spacings.sort_unstable_by_key(pace);
+    spacings.sort_unstable();
     let mut passed = 0;
-    let middle = spacings.iter().find(|&&(_, bytes)| {
+    let middle = spacings.iter().find(|&&(_, _, bytes)| {
         passed += bytes;
         2 * passed >= total
     });
-    let Some(middle) = middle.map(pace).filter(|&pace| pace > 0) else {
+    let Some(middle) = middle.map(|&(pace, ..)| pace).filter(|&pace| pace > 0) else {
         return;
     };
-    row.spacing_rate = i64::try_from(1_000_000_000_000_000 / middle).unwrap_or(i64::MAX);
+    row.spacing_rate = 1_000_000_000_000 / middle;
     row.pauses_ns = spacings
         .iter()
-        .map(|&(gap_ns, bytes)| {
-            let explained =
-                i64::try_from(i128::from(bytes) * middle / 1_000_000).unwrap_or(i64::MAX);
+        .map(|&(_, gap_ns, bytes)| {
+            let explained = bytes.saturating_mul(middle) / 1_000;
             if gap_ns > explained.saturating_mul(3) {
                 gap_ns - explained
             } else {

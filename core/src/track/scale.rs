@@ -15,7 +15,9 @@ pub struct Scale {
     known: usize,
     /// Every smaller one was exceeded.
     least: usize,
-    /// Right edge of the window under each shift.
+    /// No larger one was needed yet.
+    most_tried: usize,
+    /// Right edge of the window under each shift that was tried.
     edges: [i64; SHIFTS],
     exceeded: [u32; SHIFTS],
     retreats: [u32; SHIFTS],
@@ -31,6 +33,7 @@ impl Default for Scale {
         Self {
             known: 0,
             least: 0,
+            most_tried: 0,
             edges: [i64::MIN; SHIFTS],
             exceeded: [0; SHIFTS],
             retreats: [0; SHIFTS],
@@ -53,6 +56,20 @@ impl Scale {
     /// The handshake showed this shift.
     pub fn negotiated(&mut self, shift: u8) {
         self.known = usize::from(shift).min(SHIFTS - 1);
+        self.try_up_to(self.known);
+    }
+
+    /// Larger shifts are followed once they are needed. Under the true shift and all below it the edge never moves
+    /// back, so the window last told gives it.
+    fn try_up_to(&mut self, shift: usize) {
+        while self.most_tried < shift {
+            let edge = self.edges[self.most_tried];
+            self.most_tried += 1;
+            let told = self.told.map_or(edge, |(ack, field)| {
+                ack + (i64::from(field) << self.most_tried)
+            });
+            self.edges[self.most_tried] = edge.max(told);
+        }
     }
 
     /// From here on up shifts are tried.
@@ -64,8 +81,10 @@ impl Scale {
     pub fn advertised(&mut self, ack: i64, field: u16, scaled: bool) {
         let window = i64::from(field);
         let lowest = self.lowest();
-        for (shift, edge) in self.edges.iter_mut().enumerate().skip(lowest) {
-            *edge = (*edge).max(ack + (window << if scaled { shift } else { 0 }));
+        let mut scaled_window = if scaled { window << lowest } else { window };
+        for edge in &mut self.edges[lowest..=self.most_tried] {
+            *edge = (*edge).max(ack + scaled_window);
+            scaled_window <<= u32::from(scaled);
         }
         self.stale = false;
         if !scaled || self.told.is_some_and(|(before, _)| ack < before) {
@@ -103,6 +122,7 @@ impl Scale {
         }
         self.checked += 1;
         for shift in self.lowest()..SHIFTS {
+            self.try_up_to(shift);
             let edge = self.edges[shift];
             let window = edge - una;
             let left = edge - end;

@@ -3,7 +3,7 @@
 
 use super::connection::{Connection, Rows};
 use super::flow::At;
-use crate::decode::{Endpoint, Segment};
+use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 
@@ -54,8 +54,8 @@ impl Table {
         }
     }
 
-    /// Takes the next segment of the capture.
-    pub fn segment(&mut self, segment: &Segment, at: At) {
+    /// Takes the next segment of the capture, and the headers around it.
+    pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
         // Either order would do; ports nearly always decide, and are quickly compared.
         let order = |end: &Endpoint| (end.port, end.address);
         let ends = if order(&segment.source) <= order(&segment.destination) {
@@ -75,7 +75,7 @@ impl Table {
                 let wanted = self.wanted.wants(number);
                 let inferred = [0, 1].map(|flow| self.scales.get(&(number, flow)).copied());
                 self.connections
-                    .push(Connection::new(number, segment, at, wanted, inferred));
+                    .push(Connection::new(number, segment, path, at, wanted, inferred));
                 self.by_ends.insert(ends, index);
                 index
             }

@@ -71,7 +71,7 @@ fn is_unfinished(segment: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Endpoint, Flags, Options, Path};
+    use crate::decode::{Endpoint, Flags, Options};
 
     fn segment(checksum: u16) -> Segment {
         let end = |last, port| Endpoint {
@@ -92,7 +92,6 @@ mod tests {
             identification: None,
             ecn: 0,
             checksum,
-            path: Path::default(),
         }
     }
 

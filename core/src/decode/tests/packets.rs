@@ -18,6 +18,8 @@ pub(crate) struct Packet {
     /// Where its TCP header starts.
     pub(crate) tcp_offset: usize,
     pub(crate) segment: Segment,
+    /// The tags around it.
+    pub(crate) path: Path,
 }
 
 fn options() -> impl Strategy<Value = (Options, Vec<TcpOptionElement>)> {
@@ -220,12 +222,12 @@ pub(crate) fn ethernet_packet() -> impl Strategy<Value = Packet> {
                 identification,
                 ecn,
                 checksum: written_checksum(&bytes),
-                path,
             };
             Packet {
                 bytes,
                 tcp_offset,
                 segment,
+                path,
             }
         })
 }
@@ -243,10 +245,10 @@ fn written_checksum(frame: &[u8]) -> u16 {
 /// The same without the Ethernet header and tags, which are four bytes each.
 pub(crate) fn ip_packet() -> impl Strategy<Value = Packet> {
     ethernet_packet().prop_map(|mut packet| {
-        let link_len = 14 + 4 * packet.segment.path.layers().count();
+        let link_len = 14 + 4 * packet.path.layers().count();
         packet.bytes.drain(..link_len);
         packet.tcp_offset -= link_len;
-        packet.segment.path = Path::default();
+        packet.path = Path::default();
         packet
     })
 }
@@ -331,10 +333,15 @@ pub(crate) fn ipv6_node(number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number)
 }
 
-/// The segment of a frame, if that is what it carries.
-pub(crate) fn segment(link_type: u32, data: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
-    match decode::decode(link_type, data, wire_len)? {
-        decode::Packet::Segment(segment) => Ok(segment),
+/// The segment of a frame, if that is what it carries, and the headers around it.
+pub(crate) fn segment(
+    link_type: u32,
+    data: &[u8],
+    wire_len: u32,
+) -> Result<(Segment, Path), Undecoded> {
+    let mut path = Path::default();
+    match decode::decode(link_type, data, wire_len, &mut path)? {
+        decode::Packet::Segment(segment) => Ok((segment, path)),
         decode::Packet::Datagram(_) => Err(Undecoded::Udp),
     }
 }
