@@ -243,15 +243,19 @@ impl Connection {
         let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
         self.halves[from].flow.totals.packets += 1;
         self.halves[from].witness.see(segment);
-        let excess_ns = segment
-            .options
-            .timestamps
-            .and_then(|(value, _)| self.halves[from].way.excess_ns(value, at.time_ns));
         self.halves[from].carried |= payload;
 
         let occupies = payload || syn || flags.has(Flags::FIN) || flags.has(Flags::RST);
         let probes = !occupies && self.probes(from, segment);
         let sends = occupies || probes;
+        if let Some((value, _)) = segment.options.timestamps
+            && let Some(excess_ns) = self.halves[from].way.excess_ns(value, at.time_ns)
+        {
+            if sends {
+                self.halves[from].flow.late_forth(excess_ns);
+            }
+            self.halves[to].flow.late_back(excess_ns);
+        }
         let Rows { rounds, events } = rows;
         let mut out = |round| rounds.push(round);
         let mut emit = |effect: Effect, direction: usize, connection: &Self| {
@@ -263,7 +267,7 @@ impl Connection {
             // The receiver's word: a SYN's window counts from the next segment on, too.
             let effect = self.halves[to]
                 .flow
-                .acknowledge(segment, advertised, at, excess_ns, !sends, copy, &mut out);
+                .acknowledge(segment, advertised, at, !sends, copy, &mut out);
             if !sends || self.halves[to].carried {
                 emit(effect, to, self);
             }
@@ -276,9 +280,7 @@ impl Connection {
                 let mss = self.mss(from);
                 self.halves[from].flow.set_mss(mss);
             }
-            let effect = self.halves[from]
-                .flow
-                .segment(segment, at, excess_ns, copy, &mut out);
+            let effect = self.halves[from].flow.segment(segment, at, copy, &mut out);
             emit(effect, from, self);
         } else if !flags.has(Flags::ACK) {
             // Neither data nor acknowledgment: malformed, but a segment all the same.

@@ -183,13 +183,21 @@ impl Flow {
         self.rounds.received(time_ns, frame, progress, &self.sender);
     }
 
-    /// A segment from the sender that occupies sequence space, or probes, or resets. `excess_ns`: it took so much
-    /// longer than at best to the tap.
+    /// A packet of the sender took so much longer than at best to the tap.
+    pub fn late_forth(&mut self, excess_ns: i64) {
+        self.rounds.forth(excess_ns);
+    }
+
+    /// A packet of the receiver took so much longer than at best to the tap.
+    pub fn late_back(&mut self, excess_ns: i64) {
+        self.rounds.back(excess_ns);
+    }
+
+    /// A segment from the sender that occupies sequence space, or probes, or resets.
     pub fn segment(
         &mut self,
         segment: &Segment,
         at: At,
-        excess_ns: Option<i64>,
         copy: bool,
         out: impl FnMut(Round),
     ) -> Effect {
@@ -206,9 +214,6 @@ impl Flow {
             self.shift();
         }
         let length = i64::from(segment.payload_bytes);
-        if let Some(excess_ns) = excess_ns {
-            self.rounds.forth(excess_ns);
-        }
         if copy {
             let sequence = self.tap.space.relative(segment.sequence);
             return self.effect(Kind::Duplicate, sequence, length);
@@ -286,14 +291,13 @@ impl Flow {
         }
     }
 
-    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `excess_ns`: it took
-    /// so much longer than at best to the tap. `pure`: nothing but an acknowledgment.
+    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `pure`: nothing but
+    /// an acknowledgment.
     pub fn acknowledge(
         &mut self,
         segment: &Segment,
         window: Option<i64>,
         at: At,
-        excess_ns: Option<i64>,
         pure: bool,
         copy: bool,
         out: impl FnMut(Round),
@@ -316,9 +320,6 @@ impl Flow {
         if copy {
             effect.kind = Kind::Duplicate;
             return effect;
-        }
-        if let Some(excess_ns) = excess_ns {
-            self.rounds.back(excess_ns);
         }
         // The same field and the same meaning: a SYN's window means something else than what follows.
         let window_told = (window, segment.window);
