@@ -133,12 +133,6 @@ impl Return {
         });
     }
 
-    /// Is no acknowledgment on its way?
-    #[must_use]
-    pub fn is_clear(&self) -> bool {
-        self.travelling.is_empty()
-    }
-
     /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures.
     pub fn echoed(&mut self, echo: u32, time_ns: i64) {
         while let Some(&(value, passed_ns)) = self.probes.front() {
