@@ -542,6 +542,7 @@ impl Rounds {
         });
     }
 
+    #[inline(never)] // once a round, in a loop that runs twice a packet
     fn hand_over(&mut self, out: &mut impl FnMut(Round)) {
         let Some(mut open) = self.pending.pop_front() else {
             return;
