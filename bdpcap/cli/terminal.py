@@ -7,9 +7,6 @@ import shutil
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.text import Text
-
 from bdpcap import units
 from bdpcap.palette import LIMIT_COLOURS
 
@@ -17,10 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
+    from rich.console import Console
+    from rich.text import Text
 
 
 def console(file: IO[str]) -> Console:
     """Return a console as wide as the terminal (120 where there is none); rich itself honours NO_COLOR."""
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and of no use to other formats
+
     return Console(
         file=file,
         width=shutil.get_terminal_size(fallback=(120, 24)).columns,
@@ -70,9 +71,7 @@ class Lines:
 
     def head(self) -> None:
         """Write the titles."""
-        self._write(
-            Text(" ".join(column.fit(column.title) for column in self.columns).rstrip(), style="bold")
-        )
+        self._write(" ".join(column.fit(column.title) for column in self.columns).rstrip(), style="bold")
 
     def rows(self, frame: pd.DataFrame) -> None:
         """Write a piece of the table; limits are in their colours."""
@@ -83,6 +82,8 @@ class Lines:
         if not coloured:
             self.console.file.writelines(" ".join(row).rstrip() + "\n" for row in zip(*texts, strict=True))
             return
+        from rich.text import Text  # noqa: PLC0415 - as above
+
         for row in zip(*texts, strict=True):
             line = Text()
             for column, text in zip(self.columns, row, strict=True):
@@ -93,7 +94,9 @@ class Lines:
 
     def note(self, text: str) -> None:
         """Write a line between the rows."""
-        self._write(Text(units.printable(text)))
+        self._write(units.printable(text))
 
-    def _write(self, line: Text) -> None:
-        self.console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+    def _write(self, line: str | Text, style: str | None = None) -> None:
+        self.console.print(
+            line, style=style, markup=False, emoji=False, no_wrap=True, overflow="ellipsis", crop=True
+        )

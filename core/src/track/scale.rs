@@ -8,6 +8,16 @@
 /// Shifts 0 to 14 (RFC 7323 section 2.3).
 const SHIFTS: usize = 15;
 
+/// What the traffic was under one shift.
+#[derive(Debug, Clone, Copy)]
+struct Shift {
+    /// Right edge of the window.
+    edge: i64,
+    exceeded: u32,
+    retreats: u32,
+    reached: u32,
+}
+
 /// Which shifts a flow's traffic allows.
 #[derive(Debug)]
 pub struct Scale {
@@ -17,11 +27,7 @@ pub struct Scale {
     least: usize,
     /// No larger one was needed yet.
     most_tried: usize,
-    /// Right edge of the window under each shift that was tried.
-    edges: [i64; SHIFTS],
-    exceeded: [u32; SHIFTS],
-    retreats: [u32; SHIFTS],
-    reached: [u32; SHIFTS],
+    shifts: [Shift; SHIFTS],
     checked: u32,
     told: Option<(i64, u16)>,
     /// No acknowledgment since the capture lost data: it may have lost the one that allowed what follows, too.
@@ -34,10 +40,12 @@ impl Default for Scale {
             known: 0,
             least: 0,
             most_tried: 0,
-            edges: [i64::MIN; SHIFTS],
-            exceeded: [0; SHIFTS],
-            retreats: [0; SHIFTS],
-            reached: [0; SHIFTS],
+            shifts: [Shift {
+                edge: i64::MIN,
+                exceeded: 0,
+                retreats: 0,
+                reached: 0,
+            }; SHIFTS],
             checked: 0,
             told: None,
             stale: true,
@@ -63,12 +71,12 @@ impl Scale {
     /// back, so the window last told gives it.
     fn try_up_to(&mut self, shift: usize) {
         while self.most_tried < shift {
-            let edge = self.edges[self.most_tried];
+            let edge = self.shifts[self.most_tried].edge;
             self.most_tried += 1;
             let told = self.told.map_or(edge, |(ack, field)| {
                 ack + (i64::from(field) << self.most_tried)
             });
-            self.edges[self.most_tried] = edge.max(told);
+            self.shifts[self.most_tried].edge = edge.max(told);
         }
     }
 
@@ -82,8 +90,8 @@ impl Scale {
         let window = i64::from(field);
         let lowest = self.lowest();
         let mut scaled_window = if scaled { window << lowest } else { window };
-        for edge in &mut self.edges[lowest..=self.most_tried] {
-            *edge = (*edge).max(ack + scaled_window);
+        for shift in &mut self.shifts[lowest..=self.most_tried] {
+            shift.edge = shift.edge.max(ack + scaled_window);
             scaled_window <<= u32::from(scaled);
         }
         self.stale = false;
@@ -99,7 +107,7 @@ impl Scale {
                 if fallen << shift <= ack - before {
                     break;
                 }
-                self.retreats[shift] += 1;
+                self.shifts[shift].retreats += 1;
             }
         }
         self.told = Some((ack, field));
@@ -108,7 +116,7 @@ impl Scale {
     /// Would sending up to `end` go beyond the window under every shift but those too small so far?
     #[must_use]
     pub fn forbids(&self, end: i64) -> bool {
-        !self.stale && end > self.edges[self.least.max(self.known)]
+        !self.stale && end > self.shifts[self.least.max(self.known)].edge
     }
 
     /// The sender, with `una` and `next` as before, sends new data up to `end`.
@@ -123,23 +131,29 @@ impl Scale {
         self.checked += 1;
         for shift in self.lowest()..SHIFTS {
             self.try_up_to(shift);
-            let edge = self.edges[shift];
-            let window = edge - una;
-            let left = edge - end;
+            let known = self.known;
+            let Shift {
+                edge,
+                exceeded,
+                reached,
+                ..
+            } = &mut self.shifts[shift];
+            let window = *edge - una;
+            let left = *edge - end;
             // Away from the sender its acknowledgments are known to a tick, a segment or two.
-            let close = if shift < self.known {
+            let close = if shift < known {
                 left.abs() < (2 * mss).max(window / 32)
             } else {
                 (0..mss).contains(&left)
             };
-            self.reached[shift] += u32::from(close && window >= 8 * mss);
+            *reached += u32::from(close && window >= 8 * mss);
             if left >= 0 {
                 break;
             }
             // What an acknowledgment or two allows, lost by the capture, is not far.
-            self.exceeded[shift] += u32::from(end - edge > (2 * mss).max(window / 4));
+            *exceeded += u32::from(end - *edge > (2 * mss).max(window / 4));
         }
-        while self.least < SHIFTS - 1 && self.exceeded[self.least] >= Self::ENOUGH {
+        while self.least < SHIFTS - 1 && self.shifts[self.least].exceeded >= Self::ENOUGH {
             self.least += 1;
         }
     }
@@ -153,7 +167,7 @@ impl Scale {
     /// Largest shift under which the receiver never took window back; at least [`Self::least`].
     #[must_use]
     pub fn most(&self) -> u8 {
-        let shrinks = |&shift: &usize| self.retreats[shift] >= Self::ENOUGH;
+        let shrinks = |&shift: &usize| self.shifts[shift].retreats >= Self::ENOUGH;
         let most = (self.known..SHIFTS)
             .find(shrinks)
             .map_or(SHIFTS - 1, |shift| shift.saturating_sub(1));
@@ -163,9 +177,11 @@ impl Scale {
     /// Did the sender stay just below the edge of the least window, time and again?
     #[must_use]
     pub fn is_reached(&self) -> bool {
-        let reached = self.reached[self.least];
+        let Shift {
+            reached, exceeded, ..
+        } = self.shifts[self.least];
         if self.least < self.known {
-            let never_beyond = self.exceeded[self.least] == 0;
+            let never_beyond = exceeded == 0;
             return never_beyond && reached >= Self::MANY && reached >= self.checked / 2;
         }
         reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
@@ -180,7 +196,7 @@ impl Scale {
     /// Of these, how many went far beyond it under the shift of the handshake.
     #[must_use]
     pub fn exceeded(&self) -> u32 {
-        self.exceeded[self.known]
+        self.shifts[self.known].exceeded
     }
 }
 
