@@ -307,11 +307,11 @@ class Evidence:
 
     @cached_property
     def promptness(self) -> Floats:
-        """Of the bursts, over nine rounds, the share that an acknowledgment started; NaN away from the sender."""
+        """Of the bursts, over nine rounds, the share that an acknowledgment started; NaN where it cannot be seen."""
         starts = self.around(self.bursts + self.fresh_starts, 4)
         prompt = self.around(self.prompt_bursts + self.prompt_starts, 4)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.direct & (starts > 0), prompt / starts, np.nan)
+            return np.where((self.direct | self.stamped) & (starts > 0), prompt / starts, np.nan)
 
     @cached_property
     def tightness(self) -> Floats:

@@ -85,6 +85,8 @@ pub struct Flow {
     mss: i64,
     last_value: Option<u32>,
     last_echo: Option<u32>,
+    /// What the sender's newest tick took longer than at best to the tap.
+    late_ns: Option<i64>,
 }
 
 impl Flow {
@@ -107,6 +109,7 @@ impl Flow {
             mss: 1448,
             last_value: None,
             last_echo: None,
+            late_ns: None,
         }
     }
 
@@ -185,6 +188,7 @@ impl Flow {
 
     /// A packet of the sender took so much longer than at best to the tap.
     pub fn late_forth(&mut self, excess_ns: i64) {
+        self.late_ns = Some(excess_ns);
         self.rounds.forth(excess_ns);
     }
 
@@ -258,8 +262,15 @@ impl Flow {
             self.totals.in_flight_max_bytes =
                 self.totals.in_flight_max_bytes.max(self.sender.in_flight());
             self.rounds.advance(at.time_ns, &self.sender);
-            self.rounds
-                .sent(at.time_ns, at.frame, length, length - again, &self.sender);
+            let waited_ns = self.waited_ns(at.time_ns, echo);
+            self.rounds.sent(
+                at.time_ns,
+                at.frame,
+                length,
+                length - again,
+                waited_ns,
+                &self.sender,
+            );
             let before = (self.sender.in_flight() - fresh).max(0);
             self.rounds.note(|row| {
                 row.reordered += i64::from(arrival.kind == Kind::Reordered);
@@ -277,6 +288,11 @@ impl Flow {
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
+    }
+
+    /// How long the sender of a segment that passes now had had an acknowledgment, where that is known from afar.
+    fn waited_ns(&self, now_ns: i64, echo: Option<u32>) -> Option<i64> {
+        Some(self.way.waited_ns(now_ns, echo?)? - self.late_ns?)
     }
 
     fn effect(&self, kind: Kind, sequence: i64, length: i64) -> Effect {

@@ -287,14 +287,29 @@ impl Rounds {
         self.empty_zero_ns = 0;
     }
 
-    /// The sender sent `payload` bytes, `fresh` of them new.
-    pub fn sent(&mut self, now_ns: i64, frame: u64, payload: i64, fresh: i64, sender: &Sender) {
+    /// The sender sent `payload` bytes, `fresh` of them new. `waited_ns`: how long it had had its last acknowledgment,
+    /// where that is known from afar.
+    pub fn sent(
+        &mut self,
+        now_ns: i64,
+        frame: u64,
+        payload: i64,
+        fresh: i64,
+        waited_ns: Option<i64>,
+        sender: &Sender,
+    ) {
         let gap_ns = self
             .floor_ns
             .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
-        let gap_ns = gap_ns + self.slack_ns;
         let after_send_ns = now_ns - self.last_send_ns;
-        let after_ack_ns = now_ns - self.last_ack_ns;
+        let (after_ack_ns, gap_ns, prompt_ns) = match waited_ns {
+            Some(waited_ns) => (waited_ns, gap_ns, Self::ANSWER_NS),
+            None => (
+                now_ns - self.last_ack_ns,
+                gap_ns + self.slack_ns,
+                Self::PROMPT_NS,
+            ),
+        };
         let resent = payload - fresh;
         let row = &mut self.current.row;
         row.last_frame = frame;
@@ -310,11 +325,11 @@ impl Rounds {
         let flight = sender.in_flight() - fresh;
         if self.started && flight <= 0 && fresh > 0 {
             row.fresh_starts += 1;
-            row.prompt_starts += i64::from(after_ack_ns <= Self::PROMPT_NS);
+            row.prompt_starts += i64::from(after_ack_ns <= prompt_ns);
         }
         if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
             row.bursts += 1;
-            row.prompt_bursts += i64::from(after_ack_ns <= Self::PROMPT_NS);
+            row.prompt_bursts += i64::from(after_ack_ns <= prompt_ns);
             row.burst_flight_bytes += flight;
         }
         if self.burst_unprompted {

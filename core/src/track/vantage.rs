@@ -30,6 +30,8 @@ pub struct Return {
     probes: VecDeque<(u32, i64)>,
     last_value: Option<u32>,
     travelling: VecDeque<Travelling>,
+    /// When the last that arrived had passed the tap.
+    heard_ns: Option<i64>,
     direct: Option<bool>,
 }
 
@@ -176,7 +178,23 @@ impl Return {
             return None;
         }
         let first = self.travelling.pop_front()?;
+        self.heard_ns = Some(first.passed_ns);
         Some((due_ns.min(now_ns), first.ack))
+    }
+
+    /// How long the sender had the newest acknowledgment it can have had, when it sent what passes now and echoes
+    /// `echo`: `None` where that cannot be told from here.
+    #[must_use]
+    pub fn waited_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
+        let least_ns = self.least_ns().filter(|_| !self.direct())?;
+        let sent_ns = now_ns - least_ns;
+        let heard_ns = self
+            .travelling
+            .iter()
+            .take_while(|next| next.value == Some(echo) && next.passed_ns <= sent_ns)
+            .last()
+            .map_or(self.heard_ns, |next| Some(next.passed_ns))?;
+        Some(sent_ns - heard_ns)
     }
 
     /// The next acknowledgment on its way, if the echo allows that the sender had it: a sender that sends beyond the
@@ -187,6 +205,7 @@ impl Return {
             _ => true,
         };
         let first = allowed.then(|| self.travelling.pop_front()).flatten()?;
+        self.heard_ns = Some(first.passed_ns);
         Some((now_ns, first.ack))
     }
 
