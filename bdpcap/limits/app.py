@@ -31,9 +31,14 @@ def claim(evidence: Evidence) -> Claim:
     paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0) * ~queued
     # Sends from an empty pipe, round after round: nothing was waiting to be sent.
     drained = grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0)
+    # Away from the sender a middlebox may have held the acknowledgment that started a burst: what an application
+    # sends ends in a short segment as well.
+    bursts = evidence.around(evidence.bursts + evidence.fresh_starts, 4)
+    ends = grade(evidence.around(evidence.small_segments, 4) / np.maximum(bursts, 1.0), 0.4, 0.8)
+    timed = np.where(evidence.direct, 1.0, ends)
     # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
     lazy = grade(evidence.response, 0.85, 0.45)
-    unasked = np.where(np.isnan(evidence.promptness), 0.0, grade(evidence.promptness, 0.7, 0.3))
+    unasked = np.where(np.isnan(evidence.promptness), 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
     level = np.maximum(grade(evidence.refill_high, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
     replies = grade(
         evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
@@ -61,7 +66,7 @@ def claim(evidence: Evidence) -> Claim:
     saturated = queued & (evidence.fullness > 0.95)
     signs = [
         grade(empty, 0.1, 0.5),
-        grade(unprompted, 0.2, 0.8) * quiet * paced * ~evidence.opening,
+        grade(unprompted, 0.2, 0.8) * timed * quiet * paced * ~evidence.opening,
         silent * quiet * ~queued,
         drained * quiet,
         lazy * np.maximum(unasked, level) * quiet * ~evidence.opening * ~saturated,
