@@ -25,6 +25,8 @@ pub struct Return {
     recent: [i64; Return::RECENT],
     echoes: usize,
     middle_ns: Option<i64>,
+    /// The least of these medians: a host that stalled once may make one echo seem early.
+    settled_ns: Option<i64>,
     least_ns: Option<i64>,
     /// The first acknowledgment with each TSval whose echo is awaited.
     probes: VecDeque<(u32, i64)>,
@@ -155,6 +157,9 @@ impl Return {
         let sorted = &mut sorted[..self.echoes.min(Self::RECENT)];
         sorted.sort_unstable();
         self.middle_ns = sorted.get(sorted.len() / 2).copied();
+        if self.echoes >= Self::RECENT {
+            self.settled_ns = self.middle_ns.min(self.settled_ns.or(self.middle_ns));
+        }
         self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
         if self.handshake_ns.is_none() {
             self.decide();
@@ -186,8 +191,14 @@ impl Return {
     /// `echo`: `None` where that cannot be told from here.
     #[must_use]
     pub fn waited_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
-        let least_ns = self.least_ns().filter(|_| !self.direct())?;
-        let sent_ns = now_ns - least_ns;
+        if self.direct() {
+            return None;
+        }
+        let way_ns = [self.handshake_ns, self.settled_ns]
+            .into_iter()
+            .flatten()
+            .min()?;
+        let sent_ns = now_ns - way_ns;
         let heard_ns = self
             .travelling
             .iter()
