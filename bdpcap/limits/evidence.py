@@ -186,6 +186,16 @@ class Evidence:
             return np.asarray(self.smooth_rate / self.spacing_rate)
 
     @cached_property
+    def opened_rate(self) -> Floats:
+        """Rate at which the bottleneck passed on the bursts of the first four round trips; NaN where none was seen.
+
+        Later, a full window may have spread its packets evenly, and their spacing says nothing of the bottleneck.
+        """
+        first = (self.columns["round"] >= 1) & (self.columns["round"] <= 4)
+        bursts = first & (self.share("pauses_ns") > 0.25)
+        return self.percentile(self.spacing_rate, np.where(bursts, self.delivered_bytes, 0.0), 0.5)
+
+    @cached_property
     def backed_up(self) -> Bools:
         """Does the queue stand on the way back, where acknowledgments wait and data do not?
 

@@ -42,6 +42,9 @@ def claim(evidence: Evidence) -> Claim:
     # Slower than the mean is not the bottleneck's spacing but a timer's, which sends a few at a time.
     own = grade(evidence.evenness, 1.06, 1.03)
     even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98) * own) * grade(full, 0.94, 0.98)
+    # So does a full window, once it has spread its packets, however fast the bottleneck was when they came in bursts.
+    room = evidence.smooth_rate < 0.8 * evidence.opened_rate
+    even = even * ~(tight & room)
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts.
     clocked = tight | (proven > 0) | (evidence.promptness > 0.5)
     smooth = even * np.maximum(
