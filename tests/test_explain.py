@@ -95,8 +95,8 @@ def test_73552_is_50000_at_three_quarters_or_75000_at_one_half_less_a_segment(se
     solution = solve(Observed(73_552, 1448, **seen))
     assert solution.exactness is Exactness.EXACT
     assert explained(solution.answers)[:2] == [
-        (50_000, "linux-3.3", Knob.OPTION),
-        (75_000, "linux-6.5", Knob.OPTION),
+        (50_000, "linux-2.6-3.3", Knob.OPTION),
+        (75_000, "linux-3.4-6.5", Knob.OPTION),
     ]
     assert [one.arithmetic for one in solution.answers[:2]] == [
         "2 x 50,000 x 3/4 - 1,448 = 73,552",
@@ -126,7 +126,7 @@ def test_the_neighbours_of_73552_are_found_as_well(window, value, scale):
 def test_65535_is_the_field_and_also_87380_at_three_quarters():
     solution = solve(Observed(65_535, 1448))
     assert solution.field_full
-    assert explained(solution.answers)[0] == (87_380, "linux-3.3", Knob.FIRST)
+    assert explained(solution.answers)[0] == (87_380, "linux-2.6-3.3", Knob.FIRST)
     told = [finding.sentence for finding in receive.setting(solution)]
     assert told[0].startswith("65,535 bytes are all that the window field can say")
     assert "87,380 x 3/4 = 65,535" in told[1]
@@ -391,7 +391,7 @@ def test_the_kernels_own_case_is_predicted_from_its_settings(value, window):
     flow = bdpcap.analyze(SHARED / "captures" / "seed" / f"linux61_advwinscale2_w{value}.pcap.zst").flow(0)
     told = codes(flow, facts=Facts(rcvbuf=value, kernel=(6, 1), adv_win_scale=2))
     assert told[Code.WINDOW_PREDICTED].exactness is Exactness.EXACT
-    assert told[Code.WINDOW_PREDICTED].values["predicted_bytes"] == {"linux-3.3": window}
+    assert told[Code.WINDOW_PREDICTED].values["predicted_bytes"] == {"linux-2.6-3.3": window}
     other = codes(flow, facts=Facts(rcvbuf=value + 10_000, kernel=(6, 1), adv_win_scale=2))
     assert other[Code.WINDOW_PREDICTED].exactness is Exactness.NONE
 
@@ -415,7 +415,7 @@ def test_another_link_and_another_path_are_reckoned_for():
     assert ceiling.bdp_bytes == 125_000
     assert ceiling.ceiling_bps == pytest.approx(73_552 * 8 / 0.010)
     # Doubled by the kernel, and one segment kept back: within a segment's share of half of 166,667.
-    assert 166_667 / 2 <= ceiling.rcvbuf["linux-3.3"] <= 166_667 / 2 + 1448
+    assert 166_667 / 2 <= ceiling.rcvbuf["linux-2.6-3.3"] <= 166_667 / 2 + 1448
     assert ceiling.measured_bps is None
 
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain.buffers import ERAS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bdpcap.explain.buffers import Era
     from bdpcap.explain.headers import Packet
 
 __all__ = [
@@ -22,7 +25,6 @@ __all__ = [
     "STACKS",
     "Answer",
     "Known",
-    "Stack",
     "bdp",
     "buffer_for",
     "loss_ceiling",
@@ -38,30 +40,8 @@ _MATHIS: Final = Fraction(3, 2)
 """Square of the constant of Mathis et al. for random or periodic loss, each packet acknowledged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """How a kernel makes a window of a receive buffer."""
-
-    share: Fraction
-    """Of the buffer that becomes window."""
-    doubled: bool
-    """Whether the buffer is twice what SO_RCVBUF asks for."""
-
-
-# The shares alone; rounding and reserve, which cost less than a segment or two, are left out.
-STACKS: Final = {
-    "linux-2.6-3.3": Stack(Fraction(3, 4), doubled=True),
-    "linux-3.4-6.5": Stack(Fraction(1, 2), doubled=True),
-    "linux-6.6-6.9": Stack(Fraction(1, 4), doubled=True),
-    "linux-6.12-on": Stack(Fraction(5, 8), doubled=True),
-    "freebsd": Stack(Fraction(1), doubled=False),
-}
-"""Stacks by name, with the share of the buffer that they advertise.
-
-Linux: tcp_win_from_space() with net.ipv4.tcp_adv_win_scale 2, then 1 (commit b49960a05e32); from 6.6 on a ratio of
-payload to memory (commit dfa2f0483360), which at first stayed at a quarter where SO_RCVBUF was set, and was measured
-to be 160/256 for full packets on 6.18. FreeBSD: tcp_output() advertises the free space itself.
-"""
+STACKS: Final = {era.key: era for era in ERAS}
+"""Stacks by name, with the share of the buffer that they advertise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +92,7 @@ def window_ceiling(window_bytes: Fraction, rtt_s: Fraction) -> Fraction:
     return window_bytes * 8 / rtt_s
 
 
-def buffer_for(window_bytes: Fraction, stack: Stack) -> int:
+def buffer_for(window_bytes: Fraction, stack: Era) -> int:
     """Return the least receive buffer in bytes that can advertise a window."""
     return math.ceil(window_bytes / stack.share)
 
@@ -171,14 +151,15 @@ def _headers(known: Known) -> Iterator[Answer]:
         yield Answer("payload rate", _payload_rate(known, known.rate_bps), "bit/s", "rate x efficiency")
 
 
-def _windows(known: Known, stacks: dict[str, Stack]) -> Iterator[Answer]:
+def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Answer]:
     rate, rtt, window = known.rate_bps, known.rtt_s, known.window_bytes
     if rate is not None and rtt is not None:
         product = bdp(rate, rtt)
         yield Answer("BDP", product, "bytes", "rate x RTT")
         for name, stack in stacks.items():
             buffer = buffer_for(product, stack)
-            asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.doubled else ""
+            # Linux doubles what is asked for (sock_setsockopt).
+            asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.linux else ""
             how = f"BDP x {1 / stack.share}{asked}"
             yield Answer(f"buffer, {name}", Fraction(buffer), "bytes", how)
     if window is not None and rtt is not None:

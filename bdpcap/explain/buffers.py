@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import Final
 
 __all__ = [
@@ -76,6 +77,11 @@ class Era:
     charged_bytes: int = 0
     linux: bool = True
 
+    @property
+    def share(self) -> Fraction:
+        """Of a buffer that is in use for long, without the rounding and the reserve that cost a segment or two."""
+        return Fraction(self.ratio, 256) if self.shift is None else 1 - Fraction(1, 1 << self.shift)
+
     def offered(self, buffer: int, *, initial: bool = False) -> int:
         """Return the bytes of a buffer that may become window: tcp_win_from_space()."""
         if self.shift is not None:
@@ -87,7 +93,7 @@ class Era:
 
 ERAS: Final = (
     Era(
-        "linux-3.3",
+        "linux-2.6-3.3",
         "Linux up to 3.3, or tcp_adv_win_scale=2",
         (2, 6),
         (3, 3),
@@ -96,7 +102,7 @@ ERAS: Final = (
         shift=2,
     ),
     Era(
-        "linux-6.5",
+        "linux-3.4-6.5",
         "Linux 3.4 to 6.5",
         (3, 4),
         (6, 5),
@@ -105,7 +111,7 @@ ERAS: Final = (
         shift=1,
     ),
     Era(
-        "linux-6.9",
+        "linux-6.6-6.9",
         "Linux 6.6 to 6.9",
         (6, 6),
         (6, 9),
@@ -115,7 +121,7 @@ ERAS: Final = (
         initial_ratio=65,
     ),
     Era(
-        "linux-6.11",
+        "linux-6.10-6.11",
         "Linux 6.10 to 6.11",
         (6, 10),
         (6, 11),
@@ -125,7 +131,7 @@ ERAS: Final = (
         initial_ratio=128,
     ),
     Era(
-        "linux-6.12",
+        "linux-6.12-on",
         "Linux since 6.12",
         (6, 12),
         None,
@@ -136,7 +142,7 @@ ERAS: Final = (
         charged_bytes=1280,
     ),
     Era(
-        "whole",
+        "freebsd",
         "FreeBSD, macOS, Solaris (the whole buffer)",
         None,
         None,
