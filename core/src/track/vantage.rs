@@ -278,6 +278,27 @@ mod tests {
     }
 
     #[test]
+    fn from_afar_a_wait_counts_from_the_acknowledgment_that_was_echoed() {
+        let mut way = Return::default();
+        way.handshake(20_000_000, 50_000);
+        way.pass(ack(100), Some(7), 0);
+        way.pass(ack(200), Some(8), 1_000_000);
+        assert!(way.arrived(20_000_000, Some(7)).is_some());
+        assert_eq!(way.waited_ns(20_000_000, 7), Some(0));
+        assert_eq!(way.waited_ns(23_000_000, 7), Some(3_000_000));
+        // The second was echoed, and can have come two milliseconds ago.
+        assert_eq!(way.waited_ns(23_000_000, 8), Some(2_000_000));
+    }
+
+    #[test]
+    fn at_the_sender_the_clock_tells_a_wait() {
+        let mut way = Return::default();
+        way.handshake(50_000, 20_000_000);
+        way.pass(ack(100), Some(7), 0);
+        assert_eq!(way.waited_ns(1_000_000, 7), None);
+    }
+
+    #[test]
     fn echoes_follow_a_growing_queue() {
         let mut way = Return::default();
         way.handshake(20_000_000, 50_000);
