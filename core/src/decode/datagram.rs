@@ -32,15 +32,10 @@ pub(super) fn datagram(at: &mut Cursor<'_>, ip: &Header) -> Result<Datagram, Und
     let stated = usize::from(u16_at(fixed, 4)).checked_sub(FIXED_BYTES);
     let payload_len = stated.unwrap_or(usize::MAX).min(at.wire_len());
     at.set_wire_len(payload_len);
+    let [source, destination] = ip.ends(fixed);
     Ok(Datagram {
-        source: Endpoint {
-            address: ip.source,
-            port: u16_at(fixed, 0),
-        },
-        destination: Endpoint {
-            address: ip.destination,
-            port: u16_at(fixed, 2),
-        },
+        source,
+        destination,
         payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
         head: at.data().first_chunk().copied(),
     })

@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use super::cursor::Cursor;
-use super::{Layer, Next, Path, Undecoded};
+use super::cursor::{Cursor, u16_at};
+use super::{Endpoint, Layer, Next, Path, Undecoded};
 
 /// The fields of an IP header that outlive it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,15 @@ impl Header {
     /// This header, as one that stands around another.
     pub(super) const fn layer(&self) -> Layer {
         Layer::Ip(self.source, self.destination)
+    }
+
+    /// Both ends of a packet whose transport header, like TCP's and UDP's, begins with the ports.
+    pub(super) fn ends<const N: usize>(&self, transport: &[u8; N]) -> [Endpoint; 2] {
+        let end = |address, offset| Endpoint {
+            address,
+            port: u16_at(transport, offset),
+        };
+        [end(self.source, 0), end(self.destination, 2)]
     }
 }
 

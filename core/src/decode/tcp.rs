@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip::Header;
-use super::{Endpoint, Flags, Options, Segment, Undecoded};
+use super::{Flags, Options, Segment, Undecoded};
 
 /// Ends the walk: needs the fixed header whole, the options as far as they were kept.
 pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header) -> Result<Segment, Undecoded> {
@@ -17,15 +17,10 @@ pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header) -> Result<Segment, Undec
         .checked_sub(options_len)
         .ok_or(Undecoded::Tcp)?;
     let options = at.data().get(..options_len);
+    let [source, destination] = ip.ends(fixed);
     Ok(Segment {
-        source: Endpoint {
-            address: ip.source,
-            port: u16_at(fixed, 0),
-        },
-        destination: Endpoint {
-            address: ip.destination,
-            port: u16_at(fixed, 2),
-        },
+        source,
+        destination,
         sequence: u32_at(fixed, 4),
         acknowledgment: u32_at(fixed, 8),
         flags: Flags(fixed[13]),
