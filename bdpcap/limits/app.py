@@ -49,6 +49,15 @@ def claim(evidence: Evidence) -> Claim:
         0.6,
         0.9,
     )
+    # Of a message longer than the congestion window all but the last flight is congestion control's.
+    rest = evidence.shifted(evidence.sent_bytes, 1, 0.0)
+    flights = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in (-2, -1, 1, 2)]
+    first_flight = (
+        (rest > 0)
+        & (rest < 0.67 * evidence.sent_bytes)
+        & (evidence.flight_max_bytes >= 0.95 * np.fmax.reduce(flights))
+        & (evidence.small_segments == 0)
+    )
     # Mostly short segments: with more to send they would have been full.
     short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
@@ -77,7 +86,7 @@ def claim(evidence: Evidence) -> Claim:
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
-    strength = np.where(idle, 1.0, np.fmax.reduce(signs) * open_)
+    strength = np.where(idle, 1.0, np.fmax.reduce(signs) * open_ * np.where(first_flight, 0.3, 1.0))
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,

@@ -19,6 +19,7 @@ __all__ = ["Bools", "Evidence", "Floats"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Evidence:
         inside &= self.flow[at] == self.flow
         return np.where(inside, values[at], missing)
 
-    def _span(self, before: int, after: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _span(self, before: int | Ints, after: int | Ints) -> tuple[Ints, Ints]:
         """First round and the one past the last of a span around each round, within its flow."""
         at = np.arange(self.size)
         ends = np.append(self.starts, self.size)[1:]
@@ -90,10 +91,31 @@ class Evidence:
 
         Values are whole numbers, so that differences of running sums are exact.
         """
-        first, past = self._span(reach, reach)
+        return self._sums(values, *self._span(reach, reach))
+
+    def beside(self, values: Floats) -> Floats:
+        """Sum over the round and the four on either side, but none of a side on which another regime reigned."""
+        return self._sums(values, *self._regime)
+
+    @staticmethod
+    def _sums(values: Floats, first: Ints, past: Ints) -> Floats:
         total = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
-        near: Floats = total[past] - total[first]
-        return near
+        sums: Floats = total[past] - total[first]
+        return sums
+
+    @cached_property
+    def _regime(self) -> tuple[Ints, Ints]:
+        """Span of up to nine rounds, cut where what is in flight is alike on one side only."""
+        here = self.flight_max_bytes
+
+        def off(before: int, after: int) -> Floats:
+            first, past = self._span(before, after)
+            return np.abs(self._sums(here, first, past) / (past - first) - here) / np.maximum(here, 1.0)
+
+        earlier, later = off(4, 0), off(0, 4)
+        before = np.where((later < 0.1) & (earlier > 0.2), 0, 4)
+        after = np.where((earlier < 0.1) & (later > 0.2), 0, 4)
+        return self._span(before, after)
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
         """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
@@ -288,20 +310,21 @@ class Evidence:
         that its sender had. Without: of the acknowledgments, those followed by data within a millisecond, at the
         sender only.
         """
-        ticks = self.around(self.ack_ticks, 4)
-        acks = self.around(self.acks, 4)
+        ticks = self.beside(self.ack_ticks)
+        acks = self.beside(self.acks)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_echo = np.where(ticks > 0, self.around(self.echoed_ticks, 4) / ticks, np.nan)
-            by_time = np.where((acks > 0) & self.direct, self.around(self.answered_acks, 4) / acks, np.nan)
+            by_echo = np.where(ticks > 0, self.beside(self.echoed_ticks) / ticks, np.nan)
+            by_time = np.where((acks > 0) & self.direct, self.beside(self.answered_acks) / acks, np.nan)
         return np.where(self.stamped, by_echo, by_time)
 
     @cached_property
     def refill(self) -> Floats:
-        """What was in flight when the sender began to send again, as a share of the most, over nine rounds."""
+        """What was in flight when the sender began to send again, as a share of each round's most, over nine rounds."""
+        flight = np.where(self.stamped, self.echoed_flight_bytes, self.burst_flight_bytes)
+        times = np.where(self.stamped, self.echoed_ticks, self.bursts)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_echo = self.around(self.echoed_flight_bytes, 4) / self.around(self.echoed_ticks, 4)
-            by_burst = self.around(self.burst_flight_bytes, 4) / self.around(self.bursts, 4)
-            return np.where(self.stamped, by_echo, by_burst) / self.flight_max_bytes
+            millionths = np.round(1e6 * flight / self.flight_max_bytes)
+            return self.beside(millionths) / self.beside(times) / 1e6
 
     @cached_property
     def refill_high(self) -> Floats:
@@ -318,8 +341,8 @@ class Evidence:
     @cached_property
     def promptness(self) -> Floats:
         """Of the bursts, over nine rounds, the share that an acknowledgment started; NaN where it cannot be seen."""
-        starts = self.around(self.bursts + self.fresh_starts, 4)
-        prompt = self.around(self.prompt_bursts + self.prompt_starts, 4)
+        starts = self.beside(self.bursts + self.fresh_starts)
+        prompt = self.beside(self.prompt_bursts + self.prompt_starts)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where((self.direct | self.stamped) & (starts > 0), prompt / starts, np.nan)
 

@@ -30,7 +30,9 @@ def claim(evidence: Evidence) -> Claim:
     # Whoever leaves acknowledgments unanswered has another reason to wait, unless the queue never ends.
     asleep = evidence.response < 0.5
     enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
-    alone = grade(full, 0.9, 0.98) * enough * stands
+    # However deep the queue of each burst, a sender that then pauses leaves the link idle.
+    pausing = np.where(asleep, grade(evidence.share("pauses_ns"), 0.15, 0.3), 0.0)
+    alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing)
     # BBR drains its queue. Where a deep queue once proved the capacity, the rate and waits without a gap suffice.
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
     moving = np.where(evidence.idle, 0.0, evidence.duration)
@@ -53,8 +55,8 @@ def claim(evidence: Evidence) -> Claim:
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
     deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
-    deep = deep * ~evidence.near(
-        evidence.timeouts > 0, 1, 1
+    deep = (
+        (1 - pausing) * deep * ~evidence.near(evidence.timeouts > 0, 1, 1)
     )  # silent until a timer fired: nothing was queued
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     blind = ~evidence.direct & ~evidence.stamped

@@ -49,8 +49,8 @@ def claim(evidence: Evidence) -> Claim:
         * steady
         * (evidence.tightness < 0.5)
         * ~loud
-        * ~evidence.doubling
-        * ~evidence.subdued
+        * ~evidence.opening
+        * ~(evidence.subdued & (evidence.response > 0.3))
     )
     # Without echoes away from the sender only the plateau is left: flat, and no loss for long.
     blind = ~evidence.direct & ~evidence.stamped
