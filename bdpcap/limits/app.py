@@ -33,13 +33,14 @@ def claim(evidence: Evidence) -> Claim:
     drained = grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0)
     # Away from the sender a middlebox may have held the acknowledgment that started a burst: what an application
     # sends ends in a short segment as well.
-    bursts = evidence.around(evidence.bursts + evidence.fresh_starts, 4)
-    ends = grade(evidence.around(evidence.small_segments, 4) / np.maximum(bursts, 1.0), 0.4, 0.8)
-    timed = np.where(evidence.direct, 1.0, ends)
+    timed = np.where(evidence.direct, 1.0, grade(evidence.ends_short, 0.4, 0.8))
     # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
     lazy = grade(evidence.response, 0.85, 0.45)
     unasked = np.where(np.isnan(evidence.promptness), 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
     level = np.maximum(grade(evidence.refill_high, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
+    # An application waits for the peer's answer, not for its acknowledgment.
+    answered = (evidence.around(evidence.replies, 4) > 0) | ~(evidence.promptness > 0.7)
+    level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
     replies = grade(
         evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
     )

@@ -347,6 +347,12 @@ class Evidence:
             return np.where((self.direct | self.stamped) & (starts > 0), prompt / starts, np.nan)
 
     @cached_property
+    def ends_short(self) -> Floats:
+        """Of the bursts, over nine rounds, the share that a short segment may have ended; 1 where there were none."""
+        bursts = self.around(self.bursts + self.fresh_starts, 4)
+        return np.minimum(self.around(self.small_segments, 4) / np.maximum(bursts, 1.0), 1.0)
+
+    @cached_property
     def tightness(self) -> Floats:
         """Share of the round in which the window was as good as used up, with a real stall in it or beside it."""
         stalled = self.near(self.share("stalled_ns") > 0.02, 1, 1)

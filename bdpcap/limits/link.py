@@ -47,8 +47,10 @@ def claim(evidence: Evidence) -> Claim:
     # So does a full window, once it has spread its packets, however fast the bottleneck was when they came in bursts.
     room = evidence.smooth_rate < 0.8 * evidence.opened_rate
     even = even * ~(tight & room)
-    # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts.
-    clocked = tight | (proven > 0) | (evidence.promptness > 0.5)
+    # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts, as far as a tap
+    # at the sender sees it.
+    filled = evidence.share("tight_ns") > 0.5
+    clocked = filled | (proven > 0) | (evidence.direct & (evidence.promptness > 0.5))
     smooth = even * np.maximum(
         grade(busy, 0.8, 0.95) * (queue >= 0.6) * clocked,
         grade(busy, 0.3, 0.45) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,

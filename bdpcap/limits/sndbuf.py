@@ -36,7 +36,10 @@ def claim(evidence: Evidence) -> Claim:
     loud = evidence.near(evidence.lossy, 2, 0)
     lazy = grade(evidence.response, 0.88, 0.6)
     level = grade(evidence.refill, 0.2, 0.35) * grade(evidence.refill_high, 0.8, 0.7)
-    woken = np.where(np.isnan(evidence.promptness), 0.9, grade(evidence.promptness, 0.3, 0.8))
+    prompt = grade(evidence.promptness, 0.3, 0.8)
+    # From afar a path that delays unevenly hides what started a burst; a timer's bursts end in short segments.
+    unseen = np.where(evidence.direct, 0.0, 0.9 * grade(evidence.ends_short, 0.8, 0.4))
+    woken = np.where(np.isnan(evidence.promptness), 0.9, np.maximum(prompt, unseen))
     never_empty = evidence.around(evidence.fresh_starts, 4) <= 1
     # A buffer gives a plateau; where losses are about, what is no plateau is congestion control's.
     restless = evidence.near(evidence.lossy, 20, 0)
