@@ -173,8 +173,7 @@ def agree(capture, reports):
         assert (flow.lost, flow.reordered) == (report["lost_packets"], report["out_of_order"])
         assert flow.packets - 1 + flow.lost == report["packets"]  # a greeting comes before the test
         # iperf3 reads its clock when it has been woken, and tcpdump the kernel's: of a wait, up to 32 ms while other
-        # tests keep the machine busy, a sixteenth remains. The jitter itself is 4 to 9 ms; without the sixteenth, a
-        # wrong formula's would be tens.
+        # tests keep the machine busy, a sixteenth remains, of a jitter of 4 to 9 ms.
         assert flow.jitter_ns == pytest.approx(report["jitter_ms"] * MS, abs=2 * MS)
         assert flow.jitter_ns > 2 * MS
 
