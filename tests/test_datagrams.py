@@ -113,9 +113,13 @@ def run_iperf2(folder):
 def run_iperf3(folder, *how):
     """Run iperf3 over the bad way; return the capture and what its server reported, by client port and in sum."""
     need("iperf3")
-    for _ in range(3):  # its greeting is a datagram that it sends once: a client may wait for ever
+    for _ in range(5):  # its greeting is a datagram that it sends once: a client may wait for ever
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return _run_iperf3(folder, *how)
+            capture, reports, together = _run_iperf3(folder, *how)
+            # On a busy machine it may end its count before it has read all that came.
+            counted = together["packets"] - together["lost_packets"]
+            if counted == capture.datagrams["packets"].sum() - len(reports):
+                return capture, reports, together
     return _run_iperf3(folder, *how)
 
 
