@@ -15,6 +15,9 @@ from typing import Annotated, Final
 
 import typer
 
+# Before anything imports numpy: its linear algebra is not used, and the threads for it spin while they wait.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import bdpcap
 from bdpcap import units
 from bdpcap.cli import exits, options
@@ -31,9 +34,6 @@ COMMANDS: Final = (
     "compare",
     "bdp",
 )
-
-# numpy's linear algebra is not used, and its threads spin while they wait.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def application(command: str | None = None) -> typer.Typer:

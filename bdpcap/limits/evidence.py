@@ -348,7 +348,7 @@ class Evidence:
 
     @cached_property
     def ends_short(self) -> Floats:
-        """Of the bursts, over nine rounds, the share that a short segment may have ended; 1 where there were none."""
+        """Of the bursts, over nine rounds, the share that a short segment may have ended."""
         bursts = self.around(self.bursts + self.fresh_starts, 4)
         return np.minimum(self.around(self.small_segments, 4) / np.maximum(bursts, 1.0), 1.0)
 

@@ -44,7 +44,7 @@ def claim(evidence: Evidence) -> Claim:
     # Slower than the mean is not the bottleneck's spacing but a timer's, which sends a few at a time.
     own = grade(evidence.evenness, 1.06, 1.03)
     even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98) * own) * grade(full, 0.94, 0.98)
-    # So does a full window, once it has spread its packets, however fast the bottleneck was when they came in bursts.
+    # A full window keeps that spacing, too, once it has spread its packets: the first bursts show a faster bottleneck.
     room = evidence.smooth_rate < 0.8 * evidence.opened_rate
     even = even * ~(tight & room)
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts, as far as a tap
@@ -57,9 +57,8 @@ def claim(evidence: Evidence) -> Claim:
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
     deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
-    deep = (
-        (1 - pausing) * deep * ~evidence.near(evidence.timeouts > 0, 1, 1)
-    )  # silent until a timer fired: nothing was queued
+    # Silent until a timer fired: nothing was queued.
+    deep = (1 - pausing) * deep * ~evidence.near(evidence.timeouts > 0, 1, 1)
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     blind = ~evidence.direct & ~evidence.stamped
     arrivals = np.where(
