@@ -190,7 +190,7 @@ impl Intake {
                 path = Path::default();
             }
             match decode::decode(frame.link_type, frame.data, frame.wire_len, &mut path) {
-                Ok(Packet::Segment(segment)) => {
+                Ok(Packet::Tcp(tcp)) => {
                     counts.segments += 1;
                     if !path.is_plain() {
                         *counts.paths.entry(path).or_default() += 1;
@@ -199,7 +199,7 @@ impl Intake {
                         time_ns,
                         frame: self.frames_before + frame.number,
                     };
-                    take(&segment, &path, at);
+                    take(&tcp.segment(), &path, at);
                 }
                 Ok(Packet::Datagram(datagram)) => {
                     counts.datagrams += 1;

@@ -89,6 +89,13 @@ pub(super) fn u32_at<const N: usize>(header: &[u8; N], offset: usize) -> u32 {
     ])
 }
 
+/// Big-endian number of 128 bits at `offset` of a header.
+pub(super) fn u128_at<const N: usize>(header: &[u8; N], offset: usize) -> u128 {
+    let mut octets = [0; 16];
+    octets.copy_from_slice(&header[offset..offset + 16]);
+    u128::from_be_bytes(octets)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,7 +24,7 @@ impl Datagram {
 }
 
 /// Ends the walk: needs the header whole.
-pub(super) fn datagram(at: &mut Cursor<'_>, ip: &Header) -> Result<Datagram, Undecoded> {
+pub(super) fn datagram(at: &mut Cursor<'_>, ip: Header<'_>) -> Result<Datagram, Undecoded> {
     const FIXED_BYTES: usize = 8;
 
     let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Udp)?;
@@ -43,22 +43,14 @@ pub(super) fn datagram(at: &mut Cursor<'_>, ip: &Header) -> Result<Datagram, Und
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
+
+    const IP: Header<'_> = Header::V4(&[0; 20]);
 
     /// Payload length and how much of the head is there, of a datagram from port 1 to port 2.
     fn read(stated: u16, payload: &[u8], wire_len: u32) -> Result<(u32, bool), Undecoded> {
-        let unspecified = Ipv4Addr::UNSPECIFIED.into();
-        let ip = Header {
-            source: unspecified,
-            destination: unspecified,
-            ttl: 0,
-            ecn: 0,
-            identification: None,
-        };
         let bytes = [&[0, 1, 0, 2][..], &stated.to_be_bytes(), &[0, 0], payload].concat();
-        let datagram = datagram(&mut Cursor::new(&bytes, wire_len), &ip)?;
+        let datagram = datagram(&mut Cursor::new(&bytes, wire_len), IP)?;
         assert_eq!((datagram.source.port, datagram.destination.port), (1, 2));
         Ok((datagram.payload_bytes, datagram.head.is_some()))
     }
@@ -75,14 +67,7 @@ mod tests {
     #[test]
     fn a_header_that_ends_early_is_malformed_or_cut() {
         let header = [0, 1, 0, 2, 0, 8, 0];
-        let ip = Header {
-            source: Ipv4Addr::UNSPECIFIED.into(),
-            destination: Ipv4Addr::UNSPECIFIED.into(),
-            ttl: 0,
-            ecn: 0,
-            identification: None,
-        };
-        let read = |wire_len| datagram(&mut Cursor::new(&header, wire_len), &ip);
+        let read = |wire_len| datagram(&mut Cursor::new(&header, wire_len), IP);
         assert_eq!(read(7), Err(Undecoded::Udp));
         assert_eq!(read(8), Err(Undecoded::Cut));
     }

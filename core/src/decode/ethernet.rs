@@ -7,19 +7,19 @@ use super::{Layer, Next, Path, Undecoded};
 /// A length field holds at most this (IEEE 802.3 section 3.2.6); an EtherType is at least 0x0600.
 const LENGTH_MAX: u16 = 1500;
 
-pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 14] = at.take(Undecoded::Link)?;
     type_or_length(u16_at(header, 12))
 }
 
 /// IEEE 802.1Q and 802.1ad: priority and VLAN number, then the type of what was tagged.
-pub(super) fn vlan_tag(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+pub(super) fn vlan_tag(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     let tag: &[u8; 4] = at.take(Undecoded::Link)?;
     path.push(Layer::Vlan(u16_at(tag, 0) & 0x0fff));
     type_or_length(u16_at(tag, 2))
 }
 
-fn type_or_length(field: u16) -> Result<Next, Undecoded> {
+fn type_or_length(field: u16) -> Result<Next<'static>, Undecoded> {
     if field <= LENGTH_MAX {
         Ok(Next::Llc)
     } else {
@@ -28,7 +28,7 @@ fn type_or_length(field: u16) -> Result<Next, Undecoded> {
 }
 
 /// What an EtherType stands for (IANA "IEEE 802 Numbers").
-pub(super) const fn payload(ether_type: u16) -> Result<Next, Undecoded> {
+pub(super) const fn payload(ether_type: u16) -> Result<Next<'static>, Undecoded> {
     match ether_type {
         0x0800 => Ok(Next::Ipv4),
         0x86dd => Ok(Next::Ipv6),
@@ -45,7 +45,7 @@ pub(super) const fn payload(ether_type: u16) -> Result<Next, Undecoded> {
 }
 
 /// IEEE 802.2 LLC: SNAP that encapsulates an EtherType (RFC 1042), or IP directly.
-pub(super) fn llc(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn llc(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const UNNUMBERED_INFORMATION: u8 = 0x03;
     match at.take(Undecoded::Link)? {
         [0xaa, 0xaa, UNNUMBERED_INFORMATION] => {}
@@ -63,7 +63,7 @@ pub(super) fn llc(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 mod tests {
     use super::*;
 
-    fn after_addresses(rest: &[u8]) -> Result<Next, Undecoded> {
+    fn after_addresses(rest: &[u8]) -> Result<Next<'static>, Undecoded> {
         let frame = [&[0; 12], rest].concat();
         let mut at = Cursor::new(&frame, 0);
         match header(&mut at)? {

@@ -72,7 +72,7 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
         },
     )?;
     match packet {
-        Packet::Segment(_) => Ok(headers),
+        Packet::Tcp(_) => Ok(headers),
         Packet::Datagram(_) => Err(Undecoded::Udp),
     }
 }
@@ -82,7 +82,7 @@ fn offset(data: &[u8], at: &Cursor<'_>) -> usize {
     at.data().as_ptr().addr() - data.as_ptr().addr()
 }
 
-const fn kind(next: &Next) -> Kind {
+const fn kind(next: &Next<'_>) -> Kind {
     match next {
         Next::Ethernet => Kind::Ethernet,
         Next::Cooked => Kind::Cooked,

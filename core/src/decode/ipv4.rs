@@ -1,13 +1,11 @@
 //! # IPv4
 //! RFC 791.
 
-use std::net::Ipv4Addr;
-
-use super::cursor::{Cursor, u16_at, u32_at};
+use super::cursor::{Cursor, u16_at};
 use super::ip::{self, Header};
 use super::{Next, Path, Undecoded};
 
-pub(super) fn header(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a>, Undecoded> {
     const FIXED_BYTES: usize = 20;
     const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 
@@ -28,18 +26,12 @@ pub(super) fn header(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undec
         return Err(Undecoded::Ipv4Fragment);
     }
     at.take_slice(header_len - FIXED_BYTES, Undecoded::Ipv4)?;
-    let header = Header {
-        source: Ipv4Addr::from_bits(u32_at(fixed, 12)).into(),
-        destination: Ipv4Addr::from_bits(u32_at(fixed, 16)).into(),
-        ttl: fixed[8],
-        ecn: fixed[1] & 0x03,
-        identification: Some(u16_at(fixed, 4)),
-    };
-    ip::payload(header, fixed[9], path)
+    ip::payload(Header::V4(fixed), fixed[9], path)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Layer;
     use super::*;
 
     /// A TCP packet of 40 bytes, all of them kept, and one byte of Ethernet padding.
@@ -51,21 +43,25 @@ mod tests {
         packet
     }
 
-    fn read(packet: &[u8]) -> (Result<Next, Undecoded>, usize) {
+    fn read(packet: &[u8]) -> (Result<Next<'_>, Undecoded>, usize) {
         let mut at = Cursor::new(packet, 0);
         (header(&mut at, &mut Path::default()), at.wire_len())
     }
 
     #[test]
     fn the_fields_are_read_and_the_padding_is_dropped() {
-        let expected = Header {
-            source: [10, 0, 0, 1].into(),
-            destination: [10, 0, 0, 2].into(),
-            ttl: 64,
-            ecn: 1,
-            identification: Some(0x1234),
+        let packet = packet();
+        let (Ok(Next::Tcp(header)), 20) = read(&packet) else {
+            panic!("no TCP of 20 bytes");
         };
-        assert_eq!(read(&packet()), (Ok(Next::Tcp(expected)), 20));
+        assert_eq!(
+            header.layer(),
+            Layer::Ip([10, 0, 0, 1].into(), [10, 0, 0, 2].into())
+        );
+        assert_eq!(
+            (header.ttl(), header.ecn(), header.identification()),
+            (64, 1, Some(0x1234))
+        );
     }
 
     #[test]

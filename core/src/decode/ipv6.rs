@@ -1,13 +1,11 @@
 //! # IPv6
 //! RFC 8200, with its extension headers.
 
-use std::net::Ipv6Addr;
-
 use super::cursor::{Cursor, u16_at};
 use super::ip::{self, Header};
 use super::{Next, Path, Undecoded};
 
-pub(super) fn header(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a>, Undecoded> {
     let fixed: &[u8; 40] = at.take(Undecoded::Ipv6)?;
     if fixed[0] >> 4 != 6 {
         return Err(Undecoded::Ipv6);
@@ -17,29 +15,16 @@ pub(super) fn header(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undec
     if payload_len != 0 {
         at.set_wire_len(payload_len.into());
     }
-    let header = Header {
-        source: address(fixed, 8).into(),
-        destination: address(fixed, 24).into(),
-        ttl: fixed[7],
-        ecn: fixed[1] >> 4 & 0x03,
-        identification: None,
-    };
-    ip::payload(header, fixed[6], path)
-}
-
-fn address(fixed: &[u8; 40], offset: usize) -> Ipv6Addr {
-    let mut octets = [0; 16];
-    octets.copy_from_slice(&fixed[offset..offset + 16]);
-    octets.into()
+    ip::payload(Header::V6(fixed), fixed[6], path)
 }
 
 /// One extension header of this `kind`. The authentication header stands after IPv4 as well.
-pub(super) fn extension(
-    at: &mut Cursor<'_>,
+pub(super) fn extension<'a>(
+    at: &mut Cursor<'a>,
     path: &mut Path,
-    outer: Header,
+    outer: Header<'a>,
     kind: u8,
-) -> Result<Next, Undecoded> {
+) -> Result<Next<'a>, Undecoded> {
     const FRAGMENT: u8 = 44;
     const AUTHENTICATION: u8 = 51;
     const OFFSET_AND_MORE_FRAGMENTS: u16 = 0xfff9;
@@ -63,25 +48,19 @@ pub(super) fn extension(
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::super::Layer;
     use super::*;
 
     const TCP: u8 = 6;
 
-    fn outer() -> Header {
-        let unspecified = Ipv6Addr::UNSPECIFIED.into();
-        Header {
-            source: unspecified,
-            destination: unspecified,
-            ttl: 0,
-            ecn: 0,
-            identification: None,
-        }
-    }
+    const OUTER: Header<'_> = Header::V6(&[0; 40]);
 
-    fn read(kind: u8, bytes: &[u8]) -> (Result<Next, Undecoded>, usize) {
+    fn read(kind: u8, bytes: &[u8]) -> (Result<Next<'_>, Undecoded>, usize) {
         let mut at = Cursor::new(bytes, 0);
         (
-            extension(&mut at, &mut Path::default(), outer(), kind),
+            extension(&mut at, &mut Path::default(), OUTER, kind),
             at.wire_len(),
         )
     }
@@ -92,17 +71,15 @@ mod tests {
         packet[..8].copy_from_slice(&[0x60, 0x30, 0, 0, 0, 20, TCP, 63]);
         packet[23] = 1;
         packet[39] = 2;
-        let expected = Header {
-            source: Ipv6Addr::from_bits(1).into(),
-            destination: Ipv6Addr::from_bits(2).into(),
-            ttl: 63,
-            ecn: 3,
-            identification: None,
-        };
         let mut at = Cursor::new(&packet, 0);
+        let Ok(Next::Tcp(header)) = header(&mut at, &mut Path::default()) else {
+            panic!("no TCP");
+        };
+        let [source, destination] = [1, 2].map(|last| Ipv6Addr::from_bits(last).into());
+        assert_eq!(header.layer(), Layer::Ip(source, destination));
         assert_eq!(
-            header(&mut at, &mut Path::default()),
-            Ok(Next::Tcp(expected))
+            (header.ttl(), header.ecn(), header.identification()),
+            (63, 3, None)
         );
         assert_eq!(at.wire_len(), 20);
     }
@@ -122,16 +99,16 @@ mod tests {
         let mut bytes = [0; 32];
         bytes[0] = TCP;
         bytes[1] = 2;
-        assert_eq!(read(0, &bytes), (Ok(Next::Tcp(outer())), 8));
-        assert_eq!(read(51, &bytes), (Ok(Next::Tcp(outer())), 16));
+        assert_eq!(read(0, &bytes), (Ok(Next::Tcp(OUTER)), 8));
+        assert_eq!(read(51, &bytes), (Ok(Next::Tcp(OUTER)), 16));
     }
 
     #[test]
     fn an_atomic_fragment_is_whole_and_every_other_one_is_not() {
-        let fragment = |high, low| read(44, &[TCP, 0xff, high, low, 0, 0, 0, 9]);
-        assert_eq!(fragment(0, 0), (Ok(Next::Tcp(outer())), 0));
-        assert_eq!(fragment(0, 6), (Ok(Next::Tcp(outer())), 0)); // reserved bits
-        assert_eq!(fragment(0, 1).0, Err(Undecoded::Ipv6Fragment));
-        assert_eq!(fragment(0, 8).0, Err(Undecoded::Ipv6Fragment));
+        let bytes = |high, low| [TCP, 0xff, high, low, 0, 0, 0, 9];
+        assert_eq!(read(44, &bytes(0, 0)), (Ok(Next::Tcp(OUTER)), 0));
+        assert_eq!(read(44, &bytes(0, 6)), (Ok(Next::Tcp(OUTER)), 0)); // reserved bits
+        assert_eq!(read(44, &bytes(0, 1)).0, Err(Undecoded::Ipv6Fragment));
+        assert_eq!(read(44, &bytes(0, 8)).0, Err(Undecoded::Ipv6Fragment));
     }
 }

@@ -7,7 +7,7 @@ use super::ethernet;
 use super::{Next, Undecoded};
 
 /// The link types that can be decoded: LINKTYPE_ value, name, first header. The most frequent stands first.
-const LINKS: &[(u32, &str, Next)] = &[
+const LINKS: &[(u32, &str, Next<'_>)] = &[
     (1, "Ethernet", Next::Ethernet),
     (113, "Linux cooked v1", Next::Cooked),
     (276, "Linux cooked v2", Next::Cooked2),
@@ -48,7 +48,7 @@ pub fn link_type_name(link_type: u32) -> Option<&'static str> {
         .map(|link| link.1)
 }
 
-pub(super) fn first_header(link_type: u32) -> Option<Next> {
+pub(super) fn first_header(link_type: u32) -> Option<Next<'static>> {
     LINKS
         .iter()
         .find(|link| link.0 == link_type)
@@ -56,7 +56,7 @@ pub(super) fn first_header(link_type: u32) -> Option<Next> {
 }
 
 /// LINKTYPE_NULL and LINKTYPE_LOOP: an address family, in the byte order of the capturing host or of the network.
-pub(super) fn null(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn null(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let family = u32::from_le_bytes(*at.take(Undecoded::Link)?);
     // Families are small numbers, so the byte order shows.
     let family = if family > 0xffff {
@@ -73,18 +73,18 @@ pub(super) fn null(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 }
 
 /// LINKTYPE_LINUX_SLL.
-pub(super) fn cooked(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn cooked(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 16] = at.take(Undecoded::Link)?;
     cooked_payload(u16_at(header, 2), u16_at(header, 14))
 }
 
 /// LINKTYPE_LINUX_SLL2.
-pub(super) fn cooked2(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn cooked2(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 20] = at.take(Undecoded::Link)?;
     cooked_payload(u16_at(header, 8), u16_at(header, 0))
 }
 
-fn cooked_payload(hardware: u16, protocol: u16) -> Result<Next, Undecoded> {
+fn cooked_payload(hardware: u16, protocol: u16) -> Result<Next<'static>, Undecoded> {
     const ARPHRD_IEEE80211_RADIOTAP: u16 = 803;
     const LINUX_SLL_P_802_2: u16 = 4;
     match (hardware, protocol) {
@@ -98,7 +98,7 @@ fn cooked_payload(hardware: u16, protocol: u16) -> Result<Next, Undecoded> {
 mod tests {
     use super::*;
 
-    fn family(bytes: [u8; 4]) -> Result<Next, Undecoded> {
+    fn family(bytes: [u8; 4]) -> Result<Next<'static>, Undecoded> {
         null(&mut Cursor::new(&bytes, 4))
     }
 

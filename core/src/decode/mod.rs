@@ -27,6 +27,7 @@ pub use datagram::Datagram;
 pub use headers::{Header, Kind, headers};
 pub use link::{LINK_TYPES, link_type_name};
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};
+pub use tcp::Tcp;
 pub use undecoded::Undecoded;
 
 use cursor::Cursor;
@@ -36,7 +37,7 @@ const HEADERS_MAX: usize = 32;
 
 /// The header that the cursor stands at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum Next<'a> {
     Null,
     Cooked,
     Cooked2,
@@ -55,24 +56,20 @@ enum Next {
     Ip,
     Ipv4,
     Ipv6,
-    Extension(ip::Header, u8),
-    Gre(ip::Header),
+    Extension(ip::Header<'a>, u8),
+    Gre(ip::Header<'a>),
     Erspan2,
     Erspan3,
-    Udp(ip::Header),
-    Datagram(ip::Header),
-    Tcp(ip::Header),
+    Udp(ip::Header<'a>),
+    Datagram(ip::Header<'a>),
+    Tcp(ip::Header<'a>),
 }
 
 /// What a frame carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "the large one is the common one, and neither is kept"
-)]
-pub enum Packet {
-    /// A TCP segment.
-    Segment(Segment),
+pub enum Packet<'a> {
+    /// A TCP segment, for the caller to read.
+    Tcp(Tcp<'a>),
     /// A UDP datagram that is no tunnel's.
     Datagram(Datagram),
 }
@@ -84,24 +81,24 @@ pub enum Packet {
 ///
 /// # Errors
 /// The reason why neither was found, for counting.
-pub fn decode(
+pub fn decode<'a>(
     link_type: u32,
-    data: &[u8],
+    data: &'a [u8],
     wire_len: u32,
     path: &mut Path,
-) -> Result<Packet, Undecoded> {
+) -> Result<Packet<'a>, Undecoded> {
     walk(link_type, data, wire_len, path, |_, _| ())
 }
 
 /// Walks the headers; `visit` sees each one and the cursor at its first byte.
 #[inline(always)]
-fn walk(
+fn walk<'a>(
     link_type: u32,
-    data: &[u8],
+    data: &'a [u8],
     wire_len: u32,
     path: &mut Path,
-    mut visit: impl FnMut(&Next, &Cursor<'_>),
-) -> Result<Packet, Undecoded> {
+    mut visit: impl FnMut(&Next<'a>, &Cursor<'a>),
+) -> Result<Packet<'a>, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
     for _ in 0..HEADERS_MAX {
@@ -126,14 +123,14 @@ fn walk(
             Next::Ipv4 => ipv4::header(&mut at, path)?,
             Next::Ipv6 => ipv6::header(&mut at, path)?,
             Next::Extension(outer, kind) => ipv6::extension(&mut at, path, outer, kind)?,
-            Next::Gre(outer) => tunnel::gre(&mut at, path, &outer)?,
+            Next::Gre(outer) => tunnel::gre(&mut at, path, outer)?,
             Next::Erspan2 => tunnel::erspan2(&mut at)?,
             Next::Erspan3 => tunnel::erspan3(&mut at)?,
-            Next::Udp(outer) => tunnel::udp(&mut at, path, &outer)?,
+            Next::Udp(outer) => tunnel::udp(&mut at, path, outer)?,
             Next::Datagram(header) => {
-                return datagram::datagram(&mut at, &header).map(Packet::Datagram);
+                return datagram::datagram(&mut at, header).map(Packet::Datagram);
             }
-            Next::Tcp(header) => return tcp::segment(&mut at, &header).map(Packet::Segment),
+            Next::Tcp(header) => return tcp::header(&mut at, header).map(Packet::Tcp),
         };
     }
     Err(Undecoded::Depth)

@@ -5,7 +5,7 @@ use super::cursor::{Cursor, u32_at};
 use super::{Layer, Next, Path, Undecoded};
 
 /// One label stack entry (RFC 3032 section 2.1).
-pub(super) fn label(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+pub(super) fn label(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     let entry = u32_at(at.take::<4>(Undecoded::Link)?, 0);
     path.push(Layer::Mpls(entry >> 12));
@@ -21,7 +21,7 @@ pub(super) fn label(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undeco
 
 /// The control word of an Ethernet pseudowire (RFC 4448 section 4.6). Pseudowires of other kinds carry it too: their
 /// frames end as not IP.
-pub(super) fn control_word(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn control_word(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<4>(Undecoded::Link)?;
     Ok(Next::Ethernet)
 }

@@ -6,7 +6,7 @@ use super::ethernet;
 use super::{Layer, Next, Path, Undecoded};
 
 /// PPP, with or without address and control fields, its protocol field compressed or not.
-pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     if at.data().starts_with(&[0xff, 0x03]) {
         at.take::<2>(Undecoded::Link)?;
     }
@@ -27,7 +27,7 @@ pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 }
 
 /// PPPoE (RFC 2516 section 4). Stages other than the session carry no IP.
-pub(super) fn pppoe(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undecoded> {
+pub(super) fn pppoe(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     const VERSION_AND_TYPE: u8 = 0x11;
     const SESSION: u8 = 0;
     let header: &[u8; 6] = at.take(Undecoded::Link)?;
@@ -42,7 +42,7 @@ pub(super) fn pppoe(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next, Undeco
 }
 
 /// LINKTYPE_PPP_HDLC: PPP or Cisco HDLC, told apart by the address field.
-pub(super) fn either(at: &Cursor<'_>) -> Next {
+pub(super) fn either(at: &Cursor<'_>) -> Next<'static> {
     match at.data().first() {
         Some(0x0f | 0x8f) => Next::CiscoHdlc,
         _ => Next::Ppp,
@@ -50,7 +50,7 @@ pub(super) fn either(at: &Cursor<'_>) -> Next {
 }
 
 /// Cisco HDLC (RFC 1547 section 4.3.1): address, control, EtherType.
-pub(super) fn cisco_hdlc(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn cisco_hdlc(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 4] = at.take(Undecoded::Link)?;
     ethernet::payload(u16_at(header, 2))
 }
@@ -59,7 +59,7 @@ pub(super) fn cisco_hdlc(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 mod tests {
     use super::*;
 
-    fn ppp(bytes: &[u8]) -> Result<Next, Undecoded> {
+    fn ppp(bytes: &[u8]) -> Result<Next<'static>, Undecoded> {
         header(&mut Cursor::new(bytes, 0))
     }
 

@@ -5,52 +5,71 @@ use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip::Header;
 use super::{Flags, Options, Segment, Undecoded};
 
-/// Ends the walk: needs the fixed header whole, the options as far as they were kept.
-pub(super) fn segment(at: &mut Cursor<'_>, ip: &Header) -> Result<Segment, Undecoded> {
+/// A TCP header where it lies in the frame: found, not yet read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tcp<'a> {
+    ip: Header<'a>,
+    fixed: &'a [u8; Tcp::FIXED_BYTES],
+    options: &'a [u8],
+    /// The snaplen cut the options.
+    cut: bool,
+    payload_bytes: u32,
+}
+
+impl Tcp<'_> {
     const FIXED_BYTES: usize = 20;
 
-    let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Tcp)?;
+    /// Reads it.
+    #[must_use]
+    #[inline]
+    pub fn segment(&self) -> Segment {
+        let fixed = self.fixed;
+        let [source, destination] = self.ip.ends(fixed);
+        Segment {
+            source,
+            destination,
+            sequence: u32_at(fixed, 4),
+            acknowledgment: u32_at(fixed, 8),
+            flags: Flags(fixed[13]),
+            window: u16_at(fixed, 14),
+            header_bytes: (fixed[12] >> 4) * 4,
+            payload_bytes: self.payload_bytes,
+            options: Options::parse(self.options, self.cut),
+            ttl: self.ip.ttl(),
+            identification: self.ip.identification(),
+            ecn: self.ip.ecn(),
+            checksum: u16_at(fixed, 16),
+        }
+    }
+}
+
+/// Ends the walk: needs the fixed header whole, the options as far as they were kept.
+pub(super) fn header<'a>(at: &mut Cursor<'a>, ip: Header<'a>) -> Result<Tcp<'a>, Undecoded> {
+    let fixed: &[u8; Tcp::FIXED_BYTES] = at.take(Undecoded::Tcp)?;
     let header_len = usize::from(fixed[12] >> 4) * 4;
-    let options_len = header_len.checked_sub(FIXED_BYTES).ok_or(Undecoded::Tcp)?;
+    let options_len = header_len
+        .checked_sub(Tcp::FIXED_BYTES)
+        .ok_or(Undecoded::Tcp)?;
     let payload_len = at
         .wire_len()
         .checked_sub(options_len)
         .ok_or(Undecoded::Tcp)?;
     let options = at.data().get(..options_len);
-    let [source, destination] = ip.ends(fixed);
-    Ok(Segment {
-        source,
-        destination,
-        sequence: u32_at(fixed, 4),
-        acknowledgment: u32_at(fixed, 8),
-        flags: Flags(fixed[13]),
-        window: u16_at(fixed, 14),
-        header_bytes: (fixed[12] >> 4) * 4,
+    Ok(Tcp {
+        ip,
+        fixed,
+        options: options.unwrap_or(at.data()),
+        cut: options.is_none(),
         payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
-        options: Options::parse(options.unwrap_or(at.data()), options.is_none()),
-        ttl: ip.ttl,
-        identification: ip.identification,
-        ecn: ip.ecn,
-        checksum: u16_at(fixed, 16),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     fn read(bytes: &[u8], wire_len: u32) -> Result<Segment, Undecoded> {
-        let unspecified = Ipv4Addr::UNSPECIFIED.into();
-        let ip = Header {
-            source: unspecified,
-            destination: unspecified,
-            ttl: 0,
-            ecn: 0,
-            identification: None,
-        };
-        segment(&mut Cursor::new(bytes, wire_len), &ip)
+        header(&mut Cursor::new(bytes, wire_len), Header::V4(&[0; 20])).map(|tcp| tcp.segment())
     }
 
     /// Ports 1 and 2, sequence 3, acknowledgment 4, SYN and ACK, window 5, checksum 6, a maximum segment size of 1460.

@@ -13,9 +13,9 @@ use packets::{encapsulate, ethernet_packet, ip_packet, ipv6_node, segment as dec
 const ETHERNET: u32 = 1;
 const RAW: u32 = 101;
 
-const fn payload_bytes(packet: &Packet) -> u32 {
+fn payload_bytes(packet: &Packet<'_>) -> u32 {
     match packet {
-        Packet::Segment(segment) => segment.payload_bytes,
+        Packet::Tcp(tcp) => tcp.segment().payload_bytes,
         Packet::Datagram(datagram) => datagram.payload_bytes,
     }
 }

@@ -6,7 +6,11 @@ use super::ip::Header;
 use super::{Layer, Next, Path, Undecoded, ethernet};
 
 /// GRE (RFC 2784, with key and sequence number of RFC 2890), and the version that PPTP uses (RFC 2637 section 4.1).
-pub(super) fn gre(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+pub(super) fn gre<'a>(
+    at: &mut Cursor<'a>,
+    path: &mut Path,
+    outer: Header<'a>,
+) -> Result<Next<'a>, Undecoded> {
     const CHECKSUM: u16 = 0x8000;
     const ROUTING: u16 = 0x4000;
     const KEY: u16 = 0x2000;
@@ -51,13 +55,13 @@ pub(super) fn gre(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Resul
 }
 
 /// ERSPAN type II (draft-foschiano-erspan-03 section 4.2).
-pub(super) fn erspan2(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn erspan2(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<8>(Undecoded::Tunnel)?;
     Ok(Next::Ethernet)
 }
 
 /// ERSPAN type III (draft-foschiano-erspan-03 section 4.3).
-pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const PLATFORM_SUBHEADER: u8 = 0x01;
     let header: &[u8; 12] = at.take(Undecoded::Tunnel)?;
     if header[11] & PLATFORM_SUBHEADER != 0 {
@@ -71,21 +75,29 @@ pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 }
 
 /// UDP: a tunnel, or a datagram, which is told by its port.
-pub(super) fn udp(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+pub(super) fn udp<'a>(
+    at: &mut Cursor<'a>,
+    path: &mut Path,
+    outer: Header<'a>,
+) -> Result<Next<'a>, Undecoded> {
     let mut ahead = *at;
     let header: &[u8; 8] = ahead.take(Undecoded::Udp)?;
     let tunnel = match u16_at(header, 2) {
         // Linux used 8472 before the port was assigned.
         4789 | 8472 => vxlan,
         6081 => geneve,
-        _ => return Ok(Next::Datagram(*outer)),
+        _ => return Ok(Next::Datagram(outer)),
     };
     *at = ahead;
     tunnel(at, path, outer)
 }
 
 /// VXLAN (RFC 7348 section 5).
-fn vxlan(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+fn vxlan<'a>(
+    at: &mut Cursor<'a>,
+    path: &mut Path,
+    outer: Header<'a>,
+) -> Result<Next<'a>, Undecoded> {
     const NETWORK_IDENTIFIER_VALID: u8 = 0x08;
     let header: &[u8; 8] = at.take(Undecoded::Tunnel)?;
     if header[0] & NETWORK_IDENTIFIER_VALID == 0 {
@@ -97,7 +109,11 @@ fn vxlan(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, U
 }
 
 /// Geneve (RFC 8926 section 3.4).
-fn geneve(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, Undecoded> {
+fn geneve<'a>(
+    at: &mut Cursor<'a>,
+    path: &mut Path,
+    outer: Header<'a>,
+) -> Result<Next<'a>, Undecoded> {
     let header: &[u8; 8] = at.take(Undecoded::Tunnel)?;
     if header[0] >> 6 != 0 {
         return Err(Undecoded::Tunnel);
@@ -110,27 +126,16 @@ fn geneve(at: &mut Cursor<'_>, path: &mut Path, outer: &Header) -> Result<Next, 
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
-    fn outer() -> Header {
-        let unspecified = Ipv4Addr::UNSPECIFIED.into();
-        Header {
-            source: unspecified,
-            destination: unspecified,
-            ttl: 0,
-            ecn: 0,
-            identification: None,
-        }
-    }
+    const OUTER: Header<'_> = Header::V4(&[0; 20]);
 
-    type Reader = fn(&mut Cursor<'_>, &mut Path, &Header) -> Result<Next, Undecoded>;
+    type Reader = for<'a> fn(&mut Cursor<'a>, &mut Path, Header<'a>) -> Result<Next<'a>, Undecoded>;
 
     /// What follows the header, the bytes after it, and the innermost layer of the path.
-    fn read(reader: Reader, bytes: &[u8]) -> Result<(Next, &[u8], Option<Layer>), Undecoded> {
+    fn read(reader: Reader, bytes: &[u8]) -> Result<(Next<'_>, &[u8], Option<Layer>), Undecoded> {
         let (mut at, mut path) = (Cursor::new(bytes, 0), Path::default());
-        let next = reader(&mut at, &mut path, &outer())?;
+        let next = reader(&mut at, &mut path, OUTER)?;
         Ok((next, at.data(), path.layers().last().copied()))
     }
 
@@ -213,7 +218,7 @@ mod tests {
         let query = [0xc0, 0, 0, 53, 0, 0, 0, 0];
         assert_eq!(
             read(udp, &query),
-            Ok((Next::Datagram(outer()), &query[..], None))
+            Ok((Next::Datagram(OUTER), &query[..], None))
         );
     }
 }

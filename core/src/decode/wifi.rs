@@ -5,7 +5,7 @@ use super::cursor::{Cursor, u32_at};
 use super::{Next, Undecoded};
 
 /// Radiotap (<https://www.radiotap.org>): its flags tell of padding and of a frame check sequence.
-pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const FCS_AT_END: u8 = 0x10;
     const DATA_PAD: u8 = 0x20;
     const BAD_FCS: u8 = 0x40;
@@ -58,7 +58,7 @@ fn radiotap_flags(header: &[u8]) -> Option<u8> {
 }
 
 /// The Prism monitor header or the AVS header: both are found under either link type, and both state their length.
-pub(super) fn prism(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
+pub(super) fn prism(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const AVS_MAGIC: u32 = 0x8021_1000;
 
     let mut ahead = *at;
@@ -76,7 +76,7 @@ pub(super) fn prism(at: &mut Cursor<'_>) -> Result<Next, Undecoded> {
 }
 
 /// The MAC header (IEEE 802.11-2020 section 9.2); LLC follows it in a data frame. `padded`: to a multiple of 4 bytes.
-pub(super) fn header(at: &mut Cursor<'_>, padded: bool) -> Result<Next, Undecoded> {
+pub(super) fn header(at: &mut Cursor<'_>, padded: bool) -> Result<Next<'static>, Undecoded> {
     const VERSION: u16 = 0x0003;
     const TYPE: u16 = 0x000c;
     const TYPE_DATA: u16 = 0x0008;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// What follows the MAC header, and where.
-    fn after(frame: &[u8], padded: bool) -> Result<(Next, &[u8]), Undecoded> {
+    fn after(frame: &[u8], padded: bool) -> Result<(Next<'_>, &[u8]), Undecoded> {
         let mut at = Cursor::new(frame, 0);
         header(&mut at, padded).map(|next| (next, at.data()))
     }

@@ -157,12 +157,17 @@ impl Flow {
         self.rounds.set_shift(shift_ns);
     }
 
-    /// Where no handshake shows it, the first echoes tell that the tap is not at the sender: what was measured until
-    /// then was only a part of the way.
-    fn placed(&mut self, was_direct: bool) {
+    /// Measures the way back to the sender. Where no handshake shows it, the first echoes tell that the tap is not at
+    /// the sender: what was measured until then was only a part of the way.
+    fn measure_way(&mut self, measures: impl FnOnce(&mut Return) -> bool) {
+        let was_direct = self.way.direct();
+        if !measures(&mut self.way) {
+            return;
+        }
         if was_direct && !self.way.direct() {
             self.rounds.forget_rtts();
         }
+        self.shift();
     }
 
     /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
@@ -212,10 +217,7 @@ impl Flow {
             .map(|(_, echo)| echo);
         self.catch_up(at, echo);
         if let Some(echo) = echo {
-            let direct = self.way.direct();
-            self.way.echoed(echo, at.time_ns);
-            self.placed(direct);
-            self.shift();
+            self.measure_way(|way| way.echoed(echo, at.time_ns));
         }
         let length = i64::from(segment.payload_bytes);
         if copy {
@@ -237,13 +239,12 @@ impl Flow {
         let arrival = self
             .tap
             .segment(segment, at.time_ns, open, self.rounds.number());
-        let effect = self.effect(arrival.kind, arrival.start, length);
         if matches!(
             arrival.kind,
             Kind::Rst | Kind::KeepAlive | Kind::ZeroWindowProbe
         ) {
             self.probed = arrival.kind != Kind::Rst;
-            return effect;
+            return self.effect(arrival.kind, arrival.start, length);
         }
         self.probed = false;
         let fresh = arrival.new_bytes;
@@ -262,7 +263,9 @@ impl Flow {
             self.totals.in_flight_max_bytes =
                 self.totals.in_flight_max_bytes.max(self.sender.in_flight());
             self.rounds.advance(at.time_ns, &self.sender);
-            let waited_ns = self.waited_ns(at.time_ns, echo);
+            let (way, late_ns) = (&self.way, self.late_ns);
+            // How long the sender had had an acknowledgment, where that is known from afar.
+            let waited_ns = || Some(way.waited_ns(at.time_ns, echo?)? - late_ns?);
             self.rounds.sent(
                 at.time_ns,
                 at.frame,
@@ -288,11 +291,6 @@ impl Flow {
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
-    }
-
-    /// How long the sender of a segment that passes now had had an acknowledgment, where that is known from afar.
-    fn waited_ns(&self, now_ns: i64, echo: Option<u32>) -> Option<i64> {
-        Some(self.way.waited_ns(now_ns, echo?)? - self.late_ns?)
     }
 
     fn effect(&self, kind: Kind, sequence: i64, length: i64) -> Effect {
@@ -417,9 +415,7 @@ impl Flow {
         self.way.pass(told, value, at.time_ns);
         if let Some(mut sample) = seen.sample {
             if !sample.maybe_delayed {
-                let direct = self.way.direct();
-                self.way.receiver_side(sample.rtt_ns);
-                self.placed(direct);
+                self.measure_way(|way| way.receiver_side(sample.rtt_ns));
             }
             sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
             effect.rtt_ns = sample.rtt_ns;

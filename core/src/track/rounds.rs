@@ -295,42 +295,23 @@ impl Rounds {
         frame: u64,
         payload: i64,
         fresh: i64,
-        waited_ns: Option<i64>,
+        waited_ns: impl FnOnce() -> Option<i64>,
         sender: &Sender,
     ) {
         let gap_ns = self
             .floor_ns
             .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
         let after_send_ns = now_ns - self.last_send_ns;
-        let (after_ack_ns, gap_ns, prompt_ns) = match waited_ns {
-            Some(waited_ns) => (waited_ns, gap_ns, Self::ANSWER_NS),
-            None => (
-                now_ns - self.last_ack_ns,
-                gap_ns + self.slack_ns,
-                Self::PROMPT_NS,
-            ),
-        };
+        let flight = sender.in_flight() - fresh;
         let resent = payload - fresh;
+        // Most segments follow the one before at once.
+        if after_send_ns > gap_ns / 2 || flight <= 0 || self.burst_unprompted || resent > 0 {
+            self.began(now_ns, gap_ns, flight, fresh, waited_ns());
+        }
         let row = &mut self.current.row;
         row.last_frame = frame;
         while let Some(ack_ns) = self.unanswered.pop_front() {
             row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
-        }
-        if after_ack_ns <= gap_ns {
-            self.burst_unprompted = false;
-        } else if after_send_ns > gap_ns && self.started {
-            self.burst_unprompted = fresh > 0;
-            row.unprompted_bursts += i64::from(fresh > 0);
-        }
-        let flight = sender.in_flight() - fresh;
-        if self.started && flight <= 0 && fresh > 0 {
-            row.fresh_starts += 1;
-            row.prompt_starts += i64::from(after_ack_ns <= prompt_ns);
-        }
-        if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
-            row.bursts += 1;
-            row.prompt_bursts += i64::from(after_ack_ns <= prompt_ns);
-            row.burst_flight_bytes += flight;
         }
         if self.burst_unprompted {
             row.unprompted_bytes += fresh;
@@ -345,7 +326,6 @@ impl Rounds {
         if resent > 0 {
             row.resent_bytes += resent;
             row.resent_segments += packets(payload, self.mss);
-            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
         }
         let small = payload != self.mss && payload % self.mss != 0;
         row.small_segments += i64::from(small);
@@ -362,6 +342,38 @@ impl Rounds {
         self.last_send_ns = now_ns;
         self.started = true;
         self.empty_since_ns = None;
+    }
+
+    /// A burst begins, or something is sent again: was it an acknowledgment that made the sender send?
+    fn began(&mut self, now_ns: i64, gap_ns: i64, flight: i64, fresh: i64, waited_ns: Option<i64>) {
+        let after_send_ns = now_ns - self.last_send_ns;
+        let (after_ack_ns, gap_ns, prompt_ns) = match waited_ns {
+            Some(waited_ns) => (waited_ns, gap_ns, Self::ANSWER_NS),
+            None => (
+                now_ns - self.last_ack_ns,
+                gap_ns + self.slack_ns,
+                Self::PROMPT_NS,
+            ),
+        };
+        let row = &mut self.current.row;
+        if after_ack_ns <= gap_ns {
+            self.burst_unprompted = false;
+        } else if after_send_ns > gap_ns && self.started {
+            self.burst_unprompted = fresh > 0;
+            row.unprompted_bursts += i64::from(fresh > 0);
+        }
+        if self.started && flight <= 0 && fresh > 0 {
+            row.fresh_starts += 1;
+            row.prompt_starts += i64::from(after_ack_ns <= prompt_ns);
+        }
+        if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
+            row.bursts += 1;
+            row.prompt_bursts += i64::from(after_ack_ns <= prompt_ns);
+            row.burst_flight_bytes += flight;
+        }
+        if fresh <= 0 {
+            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
+        }
     }
 
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
@@ -588,8 +600,12 @@ impl Rounds {
         let Measured { samples, runs, .. } = &mut open.measured;
         row.rtt_floor_ns = self.floor_ns.unwrap_or(NULL);
         row.rtt_samples = samples.len() as i64;
-        runs.sort_unstable();
-        row.run_rate = runs.get(runs.len() / 2).copied().unwrap_or(NULL);
+        let middle = runs.len() / 2;
+        row.run_rate = if runs.is_empty() {
+            NULL
+        } else {
+            *runs.select_nth_unstable(middle).1
+        };
         let length_ns = row.end_ns - row.start_ns;
         if row.acked_bytes > 0 && length_ns > 0 {
             let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
@@ -627,13 +643,14 @@ impl Rounds {
         }
         self.busy_until_ns = until_ns;
         row.busy_ns = busy_ns.min(length_ns);
-        samples.sort_unstable_by_key(|&(_, rtt_ns)| rtt_ns);
-        let count = samples.len();
-        let at = |part: usize| samples[(count - 1) * part / 100].1;
-        row.rtt_min_ns = at(0);
-        row.rtt_ns = at(50);
-        row.rtt_max_ns = at(100);
-        row.queue_low_ns = (at(20) - floor_ns).max(0);
+        let last = samples.len() - 1;
+        let rtt = |&(_, rtt_ns): &(i64, i64)| rtt_ns;
+        row.rtt_min_ns = samples.iter().map(rtt).min().unwrap_or(NULL);
+        row.rtt_max_ns = samples.iter().map(rtt).max().unwrap_or(NULL);
+        let (_, middle, _) = samples.select_nth_unstable_by_key(last / 2, rtt);
+        row.rtt_ns = rtt(middle);
+        let (_, low, _) = samples.select_nth_unstable_by_key(last / 5, rtt);
+        row.queue_low_ns = (rtt(low) - floor_ns).max(0);
     }
 
     /// Least RTT so far.
@@ -645,10 +662,9 @@ impl Rounds {
 
 /// The 20th percentile: what nearly all had to wait.
 fn low(values: &mut [i64]) -> i64 {
-    values.sort_unstable();
     match values.len() {
         0 => NULL,
-        count => values[(count - 1) / 5],
+        count => *values.select_nth_unstable((count - 1) / 5).1,
     }
 }
 
@@ -662,7 +678,7 @@ fn judge_spacing(open: &mut Open) {
     if spacings.len() < 4 || total <= 0 {
         return;
     }
-    spacings.sort_unstable();
+    spacings.sort_unstable_by_key(|&(pace, ..)| pace);
     let mut passed = 0;
     let middle = spacings.iter().find(|&&(_, _, bytes)| {
         passed += bytes;

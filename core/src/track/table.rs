@@ -5,6 +5,7 @@ use super::connection::{Connection, Rows};
 use super::flow::At;
 use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 /// Which connections' events are wanted.
@@ -57,11 +58,11 @@ impl Table {
     /// Takes the next segment of the capture, and the headers around it.
     pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
         // Either order would do; ports nearly always decide, and are quickly compared.
-        let order = |end: &Endpoint| (end.port, end.address);
-        let ends = if order(&segment.source) <= order(&segment.destination) {
-            (segment.source, segment.destination)
-        } else {
-            (segment.destination, segment.source)
+        let (one, other) = (segment.source, segment.destination);
+        let ends = match one.port.cmp(&other.port) {
+            Ordering::Less => (one, other),
+            Ordering::Equal if one.address <= other.address => (one, other),
+            _ => (other, one),
         };
         let known = self.by_ends.get(&ends).copied();
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {

@@ -62,12 +62,15 @@ impl Return {
         self.decide();
     }
 
-    /// The least round trip from the tap to the receiver, where no handshake showed it.
-    pub fn receiver_side(&mut self, rtt_ns: i64) {
-        if self.handshake_ns.is_none() {
-            self.receiver_ns = Some(self.receiver_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
+    /// A round trip from the tap to the receiver, where no handshake showed it. Says whether that is news.
+    pub fn receiver_side(&mut self, rtt_ns: i64) -> bool {
+        let news =
+            self.handshake_ns.is_none() && self.receiver_ns.is_none_or(|least| rtt_ns < least);
+        if news {
+            self.receiver_ns = Some(rtt_ns);
             self.decide();
         }
+        news
     }
 
     fn decide(&mut self) {
@@ -137,8 +140,9 @@ impl Return {
         });
     }
 
-    /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures.
-    pub fn echoed(&mut self, echo: u32, time_ns: i64) {
+    /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures. Says whether it did.
+    pub fn echoed(&mut self, echo: u32, time_ns: i64) -> bool {
+        let before = self.echoes;
         while let Some(&(value, passed_ns)) = self.probes.front() {
             if echo.wrapping_sub(value) >= 1 << 31 {
                 break; // not yet there
@@ -148,6 +152,7 @@ impl Return {
             }
             self.probes.pop_front();
         }
+        self.echoes > before
     }
 
     fn measured(&mut self, delay_ns: i64) {

@@ -341,7 +341,7 @@ pub(crate) fn segment(
 ) -> Result<(Segment, Path), Undecoded> {
     let mut path = Path::default();
     match decode::decode(link_type, data, wire_len, &mut path)? {
-        decode::Packet::Segment(segment) => Ok((segment, path)),
+        decode::Packet::Tcp(tcp) => Ok((tcp.segment(), path)),
         decode::Packet::Datagram(_) => Err(Undecoded::Udp),
     }
 }
