@@ -15,9 +15,6 @@ from typing import Annotated, Final
 
 import typer
 
-# Before anything imports numpy: its linear algebra is not used, and the threads for it spin while they wait.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import bdpcap
 from bdpcap import units
 from bdpcap.cli import exits, options

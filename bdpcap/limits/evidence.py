@@ -65,19 +65,22 @@ class Evidence:
         """Spread one value per flow over its rounds."""
         return np.asarray(values, dtype=np.float64)[self.flow]
 
+    @cached_property
+    def _place(self) -> tuple[Ints, Ints, Ints]:
+        """Index of each round, of its flow's first, and of the one past its flow's last."""
+        ends = np.append(self.starts, self.size)[1:]
+        return np.arange(self.size), self.starts[self.flow], ends[self.flow]
+
     def shifted(self, values: NDArray[Any], by: int, missing: Any) -> NDArray[Any]:
         """The value `by` rounds later (earlier where negative) in the same flow."""
-        at = np.arange(self.size) + by
-        inside = (at >= 0) & (at < self.size)
-        at = np.clip(at, 0, max(self.size - 1, 0))
-        inside &= self.flow[at] == self.flow
-        return np.where(inside, values[at], missing)
+        at, first, past = self._place
+        inside = (at + by >= first) & (at + by < past)
+        return np.where(inside, values[np.where(inside, at + by, at)], missing)
 
     def _span(self, before: int | Ints, after: int | Ints) -> tuple[Ints, Ints]:
         """First round and the one past the last of a span around each round, within its flow."""
-        at = np.arange(self.size)
-        ends = np.append(self.starts, self.size)[1:]
-        return np.maximum(at - before, self.starts[self.flow]), np.minimum(at + after + 1, ends[self.flow])
+        at, first, past = self._place
+        return np.maximum(at - before, first), np.minimum(at + (after + 1), past)
 
     def near(self, values: Bools, before: int, after: int) -> Bools:
         """Is it so in this round, or up to so many rounds before or after?"""
