@@ -82,7 +82,7 @@ class Analysis:
     def take_events(self) -> dict[str, np.ndarray]:
         """Columns of the events made since they were last taken; `kind` indexes `KINDS`."""
     def take_rounds(self) -> dict[str, np.ndarray]:
-        """Columns of the rounds finished since they were last taken."""
+        """Columns of the rounds finished since they were last taken, by stream, direction and round."""
     def directions(self) -> dict[str, Any]:
         """Columns about both directions of every stream, two rows each, client's first."""
     def datagrams(self) -> dict[str, Any]:

@@ -141,19 +141,15 @@ def analyze(
     again = all(isinstance(one, str) and Path(one).is_file() for one in sources)
     # What cannot be read twice keeps its events at once.
     core = _open(sources, filter, events=not again)
-    rounds: list[dict[str, np.ndarray]] = []
-    events: list[dict[str, np.ndarray]] = []
-    for _ in _steps(core, sources, progress):
-        rounds.append(core.take_rounds())
-        if not again:
-            events.append(core.take_events())
+    events = [core.take_events() for _ in _steps(core, sources, progress)]
     scales = infer(_named(core.directions(), pseudonyms)) if again else []
     if scales:
         # Windows are weighed as packets come: with another scale, all of them anew.
         core = _open(sources, filter, events=False, scales=scales)
-        rounds = [core.take_rounds() for _ in _steps(core, sources, progress)]
+        for _ in _steps(core, sources, progress):
+            pass
     kept = None if again else _joined(events)
-    return Capture(core, _joined(rounds), sources, filter, kept, scales=scales, pseudonyms=pseudonyms)
+    return Capture(core, sources, filter, kept, scales=scales, pseudonyms=pseudonyms)
 
 
 def stream_events(
@@ -250,7 +246,6 @@ class Capture:
     def __init__(
         self,
         core: _core.Analysis,
-        rounds: dict[str, np.ndarray],
         sources: list[str | BinaryIO],
         expression: str | None,
         events: dict[str, np.ndarray] | None,
@@ -272,7 +267,7 @@ class Capture:
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
-        self._judgement = limits.Judgement(rounds, self._directions)
+        self._judgement = limits.Judgement(core.take_rounds(), self._directions)
         self.flows: Final[pd.DataFrame] = self._judgement.flows()
         """Table as `bdpcap.tables.FLOWS`."""
         self.datagrams: Final[pd.DataFrame] = datagrams.flows(_named(core.datagrams(), pseudonyms))

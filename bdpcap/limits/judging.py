@@ -22,14 +22,12 @@ class Judgement:
     Parameters
     ----------
     rounds
-        Columns of `bdpcap._core.Analysis.take_rounds`, in any order of flows.
+        Columns of `bdpcap._core.Analysis.take_rounds`, in its order.
     directions
         Columns of `bdpcap._core.Analysis.directions`.
     """
 
     def __init__(self, rounds: dict[str, np.ndarray], directions: dict[str, Any]) -> None:
-        order = np.lexsort((rounds["round"], rounds["direction"], rounds["stream"]))
-        rounds = {name: values[order] for name, values in rounds.items()}
         carried = np.flatnonzero(directions["carried"])
         self._flows = flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
         flow = np.searchsorted(carried, 2 * rounds["stream"].astype(np.int64) + rounds["direction"])

@@ -113,10 +113,9 @@ impl Pcap {
                 })
             };
         }
-        let header = window.bytes();
-        let seconds = self.order.u32(header, 0);
-        let fraction = self.order.u32(header, 4);
-        let (first, second) = (self.order.u32(header, 8), self.order.u32(header, 12));
+        let header = &window.bytes()[..16];
+        let [seconds, fraction, first, second] =
+            [0, 4, 8, 12].map(|offset| self.order.u32(header, offset));
         let (captured, wire_len) = match self.lengths {
             Lengths::CapturedFirst => (first, second),
             Lengths::WireFirst => (second, first),

@@ -5,8 +5,8 @@ use super::connection::{Connection, Rows};
 use super::flow::At;
 use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 /// Which connections' events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +33,38 @@ impl Wanted {
 /// Window scales that an earlier pass inferred, by stream and by the direction of the data that they limit.
 pub type Scales = HashMap<(u32, u8), u8>;
 
+/// Both ends of a connection, whichever sent; as numbers, which are quickly hashed and compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Ends {
+    addresses: (u128, u128),
+    version_and_ports: u64,
+}
+
+impl Ends {
+    fn of(segment: &Segment) -> Self {
+        let end = |end: &Endpoint| match end.address {
+            IpAddr::V4(address) => (4, u64::from(end.port), address.to_bits().into()),
+            IpAddr::V6(address) => (6, u64::from(end.port), address.to_bits()),
+        };
+        let (version, port, address): (u64, u64, u128) = end(&segment.source);
+        let (_, other_port, other_address) = end(&segment.destination);
+        // Either order would do, if it is always the same.
+        let (ports, addresses) = if (port, address) <= (other_port, other_address) {
+            (port << 16 | other_port, (address, other_address))
+        } else {
+            (other_port << 16 | port, (other_address, address))
+        };
+        Self {
+            addresses,
+            version_and_ports: version << 32 | ports,
+        }
+    }
+}
+
 /// All connections of a capture.
 #[derive(Debug, Default)]
 pub struct Table {
-    by_ends: HashMap<(Endpoint, Endpoint), usize, RandomState>,
+    by_ends: HashMap<Ends, usize, RandomState>,
     connections: Vec<Connection>,
     wanted: Wanted,
     scales: Scales,
@@ -57,13 +85,7 @@ impl Table {
 
     /// Takes the next segment of the capture, and the headers around it.
     pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
-        // Either order would do; ports nearly always decide, and are quickly compared.
-        let (one, other) = (segment.source, segment.destination);
-        let ends = match one.port.cmp(&other.port) {
-            Ordering::Less => (one, other),
-            Ordering::Equal if one.address <= other.address => (one, other),
-            _ => (other, one),
-        };
+        let ends = Ends::of(segment);
         let known = self.by_ends.get(&ends).copied();
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,

@@ -174,7 +174,16 @@ impl Return {
     /// The next acknowledgment that has reached the sender by `now_ns`, with the time it did so. `echo` is the TSecr of
     /// a segment that passes now: it says exactly which acknowledgments its sender had; the clock decides among those
     /// of the same TSval, and where there is none.
+    #[inline]
     pub fn arrived(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
+        let due_ns = self.due_ns(now_ns, echo)?;
+        let first = self.travelling.pop_front()?;
+        self.heard_ns = Some(first.passed_ns);
+        Some((due_ns, first.ack))
+    }
+
+    /// When the next acknowledgment reached the sender, if it has by `now_ns`.
+    fn due_ns(&self, now_ns: i64, echo: Option<u32>) -> Option<i64> {
         let first = self.travelling.front()?;
         let due_ns = first.passed_ns + self.delay_ns();
         let arrived = match (first.value, echo) {
@@ -184,12 +193,7 @@ impl Return {
             (Some(_), None) => due_ns + Self::PATIENCE_NS <= now_ns,
             _ => due_ns <= now_ns,
         };
-        if !arrived {
-            return None;
-        }
-        let first = self.travelling.pop_front()?;
-        self.heard_ns = Some(first.passed_ns);
-        Some((due_ns.min(now_ns), first.ack))
+        arrived.then_some(due_ns.min(now_ns))
     }
 
     /// How long the sender had the newest acknowledgment it can have had, when it sent what passes now and echoes
