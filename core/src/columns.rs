@@ -24,13 +24,21 @@ pub type Columns = Vec<(&'static str, Column)>;
 
 macro_rules! transpose {
     ($rows:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
-        vec![$($((stringify!($field), Column::$variant($rows.iter().map(|row| row.$field.clone()).collect())),)*)*]
+        {
+            $($(let mut $field = Vec::with_capacity($rows.len());)*)*
+            for row in $rows.iter() {
+                $($($field.push(row.$field.clone());)*)*
+            }
+            vec![$($((stringify!($field), Column::$variant($field)),)*)*]
+        }
     };
 }
 
-/// Rounds, a column per field of [`Round`].
+/// Rounds by stream, direction and number, a column per field of [`Round`].
 #[must_use]
 pub fn rounds(rows: &[Round]) -> Columns {
+    let mut rows: Vec<&Round> = rows.iter().collect();
+    rows.sort_unstable_by_key(|row| (row.stream, row.direction, row.round));
     transpose!(rows,
         U32 { stream, round }
         U8 { direction }

@@ -166,14 +166,8 @@ impl Analysis {
     }
 
     fn take_rounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let mut rows = std::mem::take(&mut self.pipeline().table.rows.rounds);
-        arrays(
-            py,
-            py.detach(|| {
-                rows.sort_by_cached_key(|row| (row.stream, row.direction, row.round));
-                columns::rounds(&rows)
-            }),
-        )
+        let rows = std::mem::take(&mut self.pipeline().table.rows.rounds);
+        arrays(py, py.detach(|| columns::rounds(&rows)))
     }
 
     fn directions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
