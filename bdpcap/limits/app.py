@@ -38,18 +38,16 @@ def claim(evidence: Evidence) -> Claim:
     lazy = grade(evidence.response, 0.85, 0.45)
     unasked = np.where(np.isnan(evidence.promptness), 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
     level = np.maximum(grade(evidence.refill_high, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
+    turns = evidence.around(evidence.replies, 4)
     # An application waits for the peer's answer, not for its acknowledgment.
-    answered = (evidence.around(evidence.replies, 4) > 0) | ~(evidence.promptness > 0.7)
+    answered = (turns > 0) | ~(evidence.promptness > 0.7)
     level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
-    replies = grade(
-        evidence.around(evidence.replies, 4) / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25
-    )
+    replies = grade(turns / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25)
     # Each answer of the peer brings a message, which ends in a short segment.
-    messages = grade(
-        evidence.around(evidence.small_segments, 4) / np.maximum(evidence.around(evidence.replies, 4), 1.0),
-        0.6,
-        0.9,
-    )
+    endings = evidence.around(evidence.small_segments, 4) / np.maximum(turns, 1.0)
+    messages = grade(endings, 0.6, 0.9)
+    # Message for answer, answer for message: however many are on their way at once, the application lets no more.
+    dialogue = messages * grade(endings, 1.6, 1.2) * (turns >= 5)
     # Of a message longer than the congestion window all but the last flight is congestion control's.
     rest = evidence.shifted(evidence.sent_bytes, 1, 0.0)
     flights = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in (-2, -1, 1, 2)]
@@ -84,6 +82,7 @@ def claim(evidence: Evidence) -> Claim:
         0.8 * evidence.draining,
         0.95 * evidence.slight,
         replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages) * quiet,
+        dialogue * lazy * quiet,
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)

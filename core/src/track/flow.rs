@@ -335,6 +335,8 @@ impl Flow {
             effect.kind = Kind::Duplicate;
             return effect;
         }
+        self.rounds
+            .note(|row| row.replies += i64::from(segment.payload_bytes > 0));
         // The same field and the same meaning: a SYN's window means something else than what follows.
         let window_told = (window, segment.window);
         if !pure && self.knows(segment, ack, window_told) {
@@ -406,8 +408,6 @@ impl Flow {
                 self.rounds.spaced(gap_ns, delivered);
                 self.last_delivery_ns = at.time_ns;
             }
-            self.rounds
-                .note(|row| row.replies += i64::from(segment.payload_bytes > 0));
             self.rounds
                 .note(|row| row.ack_ticks += i64::from(value != self.last_value));
             self.last_value = value;
