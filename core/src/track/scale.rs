@@ -13,7 +13,10 @@ const SHIFTS: usize = 15;
 struct Shift {
     /// Right edge of the window.
     edge: i64,
+    /// Far beyond the edge.
     exceeded: u32,
+    /// Beyond it by more than an acknowledgment allows.
+    passed: u32,
     retreats: u32,
     reached: u32,
 }
@@ -43,6 +46,7 @@ impl Default for Scale {
             shifts: [Shift {
                 edge: i64::MIN,
                 exceeded: 0,
+                passed: 0,
                 retreats: 0,
                 reached: 0,
             }; SHIFTS],
@@ -135,6 +139,7 @@ impl Scale {
             let Shift {
                 edge,
                 exceeded,
+                passed,
                 reached,
                 ..
             } = &mut self.shifts[shift];
@@ -151,11 +156,28 @@ impl Scale {
                 break;
             }
             // What an acknowledgment or two allows, lost by the capture, is not far.
-            *exceeded += u32::from(end - *edge > (2 * mss).max(window / 4));
+            *exceeded += u32::from(-left > (2 * mss).max(window / 4));
+            *passed += u32::from(-left > (2 * mss).max(window / 32));
         }
-        while self.least < SHIFTS - 1 && self.shifts[self.least].exceeded >= Self::ENOUGH {
+        while self.least < SHIFTS - 1 && self.is_too_small(self.least) {
             self.least += 1;
         }
+    }
+
+    /// Did the sender go beyond the window, far or time and again?
+    fn is_too_small(&self, shift: usize) -> bool {
+        let Shift {
+            exceeded, passed, ..
+        } = self.shifts[shift];
+        if shift < self.known {
+            return exceeded > self.strays();
+        }
+        exceeded >= Self::ENOUGH || (passed >= Self::OFTEN && passed >= self.checked / 20)
+    }
+
+    /// How often a sender that keeps to its window may seem to go beyond it, seen from afar: hosts stall.
+    fn strays(&self) -> u32 {
+        Self::ENOUGH.max(self.checked / 200)
     }
 
     /// Smallest shift under which the sender kept to the window.
@@ -181,8 +203,9 @@ impl Scale {
             reached, exceeded, ..
         } = self.shifts[self.least];
         if self.least < self.known {
-            let never_beyond = exceeded == 0;
-            return never_beyond && reached >= Self::MANY && reached >= self.checked / 2;
+            return exceeded <= self.strays()
+                && reached >= Self::MANY
+                && reached >= self.checked / 2;
         }
         reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
     }
@@ -249,6 +272,34 @@ mod tests {
             (scale.least(), scale.exceeded(), scale.checked()),
             (6, 100, 100)
         );
+    }
+
+    #[test]
+    fn a_window_passed_a_little_time_and_again_is_too_small() {
+        // 32 kB at a shift of 5, of which the sender uses 36 kB: it only seemed to stop there.
+        let mut scale = Scale::default();
+        for ack in (0..100).map(|i| i * MSS) {
+            scale.advertised(ack, 1000, true);
+            for next in [31_000, 35_000].map(|flight| ack + flight) {
+                scale.sent(next, next + MSS, ack, next, MSS);
+            }
+        }
+        assert_eq!(scale.least(), 6);
+        assert!(!scale.is_reached());
+    }
+
+    #[test]
+    fn a_host_that_stalls_now_and_then_hides_no_scale_that_was_lowered() {
+        let mut scale = Scale::default();
+        scale.negotiated(2);
+        for ack in (0..1000).map(|i| i * MSS) {
+            scale.advertised(ack, 10_000, true);
+            let beyond = if ack % 400_000 == 0 { 5000 } else { 0 };
+            let next = ack + 9000 + beyond;
+            scale.sent(next, next + MSS, ack, next, MSS);
+        }
+        assert_eq!(scale.least(), 0);
+        assert!(scale.is_reached());
     }
 
     #[test]
