@@ -71,6 +71,8 @@ def claim(evidence: Evidence) -> Claim:
         * ~evidence.opening
         * ~evidence.direct
     )
+    # A writer that a free buffer wakes resumes in full at an acknowledgment, with no answer of the peer to call for it.
+    resumed = (evidence.promptness > 0.7) & (turns == 0) & (rest > evidence.acked_bytes / 2) & ~evidence.idle
     saturated = queued & (evidence.fullness > 0.95)
     signs = [
         grade(empty, 0.1, 0.5),
@@ -79,7 +81,7 @@ def claim(evidence: Evidence) -> Claim:
         drained * quiet,
         lazy * np.maximum(unasked, level) * quiet * ~evidence.opening * ~saturated,
         tiny * quiet * ~queued,
-        0.8 * evidence.draining,
+        0.8 * evidence.draining * ~resumed,
         0.95 * evidence.slight,
         replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages) * quiet,
         dialogue * lazy * quiet,
