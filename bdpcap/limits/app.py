@@ -37,7 +37,10 @@ def claim(evidence: Evidence) -> Claim:
     # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
     lazy = grade(evidence.response, 0.85, 0.45)
     unasked = np.where(np.isnan(evidence.promptness), 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
-    level = np.maximum(grade(evidence.refill_high, 0.72, 0.8), grade(evidence.refill, 0.35, 0.2))
+    # A long burst is refilled as it goes, from a higher level than it began at; a timer's are too short for that.
+    began_high = np.nan_to_num(grade(evidence.burst_level, 0.5, 0.65), nan=1.0)
+    high = grade(evidence.refill_high, 0.72, 0.8) * began_high
+    level = np.maximum(high, grade(evidence.refill, 0.35, 0.2))
     turns = evidence.around(evidence.replies, 4)
     # An application waits for the peer's answer, not for its acknowledgment.
     answered = (turns > 0) | ~(evidence.promptness > 0.7)

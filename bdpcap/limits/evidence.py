@@ -325,6 +325,14 @@ class Evidence:
         """What was in flight when the sender began to send again, as a share of each round's most, over nine rounds."""
         flight = np.where(self.stamped, self.echoed_flight_bytes, self.burst_flight_bytes)
         times = np.where(self.stamped, self.echoed_ticks, self.bursts)
+        return self._mean_level(flight, times)
+
+    @cached_property
+    def burst_level(self) -> Floats:
+        """What was in flight when a burst began, as a share of each round's most, over nine rounds."""
+        return self._mean_level(self.burst_flight_bytes, self.bursts)
+
+    def _mean_level(self, flight: Floats, times: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             millionths = np.round(1e6 * flight / self.flight_max_bytes)
             return self.beside(millionths) / self.beside(times) / 1e6
