@@ -76,7 +76,7 @@ def claim(evidence: Evidence) -> Claim:
     )
     # A writer that a free buffer wakes resumes in full at an acknowledgment, with no answer of the peer to call for it.
     resumed = (evidence.promptness > 0.7) & (turns == 0) & (rest > evidence.acked_bytes / 2) & ~evidence.idle
-    saturated = queued & (evidence.fullness > 0.95)
+    saturated = queued & ((evidence.fullness > 0.95) | (evidence.evenness > 0.95))
     signs = [
         grade(empty, 0.1, 0.5),
         grade(unprompted, 0.2, 0.8) * timed * quiet * paced * ~evidence.opening,
