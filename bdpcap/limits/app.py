@@ -77,6 +77,10 @@ def claim(evidence: Evidence) -> Claim:
     # A writer that a free buffer wakes resumes in full at an acknowledgment, with no answer of the peer to call for it.
     resumed = (evidence.promptness > 0.7) & (turns == 0) & (rest > evidence.acked_bytes / 2) & ~evidence.idle
     saturated = queued & ((evidence.fullness > 0.95) | (evidence.evenness > 0.95))
+    # A queue that drains though nothing was lost: the sender has less to send than the link delivers.
+    sends = evidence.around(evidence.sent_bytes, 4) / np.maximum(evidence.around(evidence.acked_bytes, 4), 1.0)
+    receding = grade(sends, 0.98, 0.95) * grade(evidence.ends_short, 0.4, 0.8) * calm * queued
+    receding = receding * ~(evidence.near(evidence.lossy, 0, 4) | np.isnan(evidence.promptness))
     signs = [
         grade(empty, 0.1, 0.5),
         grade(unprompted, 0.2, 0.8) * timed * quiet * paced * ~evidence.opening,
@@ -88,6 +92,7 @@ def claim(evidence: Evidence) -> Claim:
         0.95 * evidence.slight,
         replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages) * quiet,
         dialogue * lazy * quiet,
+        receding * lazy,
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
