@@ -39,7 +39,7 @@ def claim(evidence: Evidence) -> Claim:
     unasked = np.where(np.isnan(evidence.promptness), 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
     # A long burst is refilled as it goes, from a higher level than it began at; a timer's are too short for that.
     began_high = np.nan_to_num(grade(evidence.burst_level, 0.5, 0.65), nan=1.0)
-    high = grade(evidence.refill_high, 0.72, 0.8) * began_high
+    high = grade(evidence.refill_high, 0.7, 0.76) * began_high
     level = np.maximum(high, grade(evidence.refill, 0.35, 0.2))
     turns = evidence.around(evidence.replies, 4)
     # An application waits for the peer's answer, not for its acknowledgment.
