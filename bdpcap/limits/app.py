@@ -14,89 +14,35 @@ import numpy as np
 from bdpcap.limits.claim import Claim, grade
 
 if TYPE_CHECKING:
-    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.evidence import Bools, Evidence, Floats
 
 __all__ = ["claim"]
 
 
 def claim(evidence: Evidence) -> Claim:
     """Claim idle rounds and rounds whose data came when the application pleased."""
-    sent = np.maximum(evidence.sent_bytes, 1.0)
-    unprompted = evidence.unprompted_bytes / sent
-    empty = evidence.share("empty_ns")
     quiet = ~evidence.near(evidence.lossy, 2, 0)
     queued = (evidence.share("busy_ns") > 0.95) & (evidence.queue_packets >= 3)
-    # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
-    eager = evidence.response > 0.7
-    paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0) * ~queued
-    # Sends from an empty pipe, round after round: nothing was waiting to be sent.
-    drained = grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0)
-    # Away from the sender a middlebox may have held the acknowledgment that started a burst: what an application
-    # sends ends in a short segment as well.
-    timed = np.where(evidence.direct, 1.0, grade(evidence.ends_short, 0.4, 0.8))
-    # Bursts that leave acknowledgments unanswered and do not start with one, or not from the level of a buffer.
+    # All but a few acknowledgments were left unanswered: nothing waited for them.
     lazy = grade(evidence.response, 0.85, 0.45)
-    unasked = np.where(np.isnan(evidence.promptness), 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
-    # A long burst is refilled as it goes, from a higher level than it began at; a timer's are too short for that.
-    began_high = np.nan_to_num(grade(evidence.burst_level, 0.5, 0.65), nan=1.0)
-    high = grade(evidence.refill_high, 0.7, 0.76) * began_high
-    level = np.maximum(high, grade(evidence.refill, 0.35, 0.2))
-    turns = evidence.around(evidence.replies, 4)
-    # An application waits for the peer's answer, not for its acknowledgment.
-    answered = (turns > 0) | ~(evidence.promptness > 0.7)
-    level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
-    replies = grade(turns / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25)
-    # Each answer of the peer brings a message, which ends in a short segment.
-    endings = evidence.around(evidence.small_segments, 4) / np.maximum(turns, 1.0)
-    messages = grade(endings, 0.6, 0.9)
-    # Message for answer, answer for message: however many are on their way at once, the application lets no more.
-    dialogue = messages * grade(endings, 1.6, 1.2) * (turns >= 5)
-    # Of a message longer than the congestion window all but the last flight is congestion control's.
-    rest = evidence.shifted(evidence.sent_bytes, 1, 0.0)
-    flights = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in (-2, -1, 1, 2)]
-    first_flight = (
-        (rest > 0)
-        & (rest < 0.67 * evidence.sent_bytes)
-        & (evidence.flight_max_bytes >= 0.95 * np.fmax.reduce(flights))
-        & (evidence.small_segments == 0)
-    )
-    # Mostly short segments: with more to send they would have been full.
-    short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
-    mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
-    tiny = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
-    # All short: there is less to send than a segment, whatever its size, as long as no loss keeps it so.
-    calm = ~evidence.near(evidence.lossy, 20, 0) & ~evidence.opening & (evidence.sent_segments >= 2)
-    tiny = np.fmax(tiny, 0.9 * grade(short, 0.9, 1.0) * grade(mean, 0.97, 0.9) * calm)
-    # Silent for longer than a round trip: by then all was acknowledged, and the pipe empty, though no tap but the
-    # sender's sees it so.
-    silent = (
-        grade(evidence.silence_ns / np.maximum(evidence.floor, 1.0), 1.1, 1.3)
-        * ~evidence.opening
-        * ~evidence.direct
-    )
-    # A writer that a free buffer wakes resumes in full at an acknowledgment, with no answer of the peer to call for it.
-    resumed = (evidence.promptness > 0.7) & (turns == 0) & (rest > evidence.acked_bytes / 2) & ~evidence.idle
-    saturated = queued & ((evidence.fullness > 0.95) | (evidence.evenness > 0.95))
-    # A queue that drains though nothing was lost: the sender has less to send than the link delivers.
-    sends = evidence.around(evidence.sent_bytes, 4) / np.maximum(evidence.around(evidence.acked_bytes, 4), 1.0)
-    receding = grade(sends, 0.98, 0.95) * grade(evidence.ends_short, 0.4, 0.8) * calm * queued
-    receding = receding * ~(evidence.near(evidence.lossy, 0, 4) | np.isnan(evidence.promptness))
+    empty = evidence.share("empty_ns")
     signs = [
         grade(empty, 0.1, 0.5),
-        grade(unprompted, 0.2, 0.8) * timed * quiet * paced * ~evidence.opening,
-        silent * quiet * ~queued,
-        drained * quiet,
-        lazy * np.maximum(unasked, level) * quiet * ~evidence.opening * ~saturated,
-        tiny * quiet * ~queued,
-        0.8 * evidence.draining * ~resumed,
+        _unprompted(evidence) * quiet * ~queued,
+        _silent(evidence) * quiet * ~queued,
+        # Sends from an empty pipe, round after round: nothing was waiting to be sent.
+        grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0) * quiet,
+        _own_time(evidence) * lazy * quiet * ~_saturated(evidence, queued),
+        _short(evidence) * quiet * ~queued,
+        0.8 * evidence.draining * ~_resumed(evidence),
         0.95 * evidence.slight,
-        replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages) * quiet,
-        dialogue * lazy * quiet,
-        receding * lazy,
+        _conversation(evidence, lazy) * quiet,
+        _receding(evidence) * lazy * queued,
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
-    strength = np.where(idle, 1.0, np.fmax.reduce(signs) * open_ * np.where(first_flight, 0.3, 1.0))
+    strength = np.fmax.reduce(signs) * open_ * np.where(_first_flight(evidence), 0.3, 1.0)
+    strength = np.where(idle, 1.0, strength)
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,
@@ -106,4 +52,112 @@ def claim(evidence: Evidence) -> Claim:
             ("small writes", few & (evidence.small_segments > 0)),
             ("idle", np.ones(evidence.size, dtype=bool)),
         ],
+    )
+
+
+def _timed(evidence: Evidence) -> Floats:
+    """Is it a timer that starts bursts, not an acknowledgment that a middlebox held?
+
+    What an application sends ends in a short segment; at the sender the acknowledgments themselves are seen.
+    """
+    return np.where(evidence.direct, 1.0, grade(evidence.ends_short, 0.4, 0.8))
+
+
+def _turns(evidence: Evidence) -> Floats:
+    """Answers of the peer, over nine rounds."""
+    return evidence.around(evidence.replies, 4)
+
+
+def _rest(evidence: Evidence) -> Floats:
+    """What the next round sent."""
+    return evidence.shifted(evidence.sent_bytes, 1, 0.0)
+
+
+def _calm(evidence: Evidence) -> Bools:
+    """Is no loss, and no slow start, the reason for sending less?"""
+    return ~evidence.near(evidence.lossy, 20, 0) & ~evidence.opening & (evidence.sent_segments >= 2)
+
+
+def _unprompted(evidence: Evidence) -> Floats:
+    """Most bytes followed no acknowledgment."""
+    unprompted = evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1.0)
+    # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
+    eager = evidence.response > 0.7
+    paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0)
+    return grade(unprompted, 0.2, 0.8) * _timed(evidence) * paced * ~evidence.opening
+
+
+def _silent(evidence: Evidence) -> Floats:
+    """Silent for longer than a round trip.
+
+    By then all was acknowledged, and the pipe empty, though no tap but the sender's sees it so.
+    """
+    silence = grade(evidence.silence_ns / np.maximum(evidence.floor, 1.0), 1.1, 1.3)
+    return silence * ~evidence.opening * ~evidence.direct
+
+
+def _own_time(evidence: Evidence) -> Floats:
+    """Bursts do not start with an acknowledgment, or not from the level of a buffer."""
+    unknown = np.isnan(evidence.promptness)
+    unasked = np.where(unknown, 0.0, _timed(evidence) * grade(evidence.promptness, 0.7, 0.3))
+    # A long burst is refilled as it goes, from a higher level than it began at; a timer's are too short for that.
+    began_high = np.nan_to_num(grade(evidence.burst_level, 0.5, 0.65), nan=1.0)
+    high = grade(evidence.refill_high, 0.7, 0.76) * began_high
+    level = np.maximum(high, grade(evidence.refill, 0.35, 0.2))
+    # An application waits for the peer's answer, not for its acknowledgment.
+    answered = (_turns(evidence) > 0) | ~(evidence.promptness > 0.7)
+    level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
+    return np.maximum(unasked, level) * ~evidence.opening
+
+
+def _saturated(evidence: Evidence, queued: Bools) -> Bools:
+    """Did the link have no room for more?"""
+    return queued & ((evidence.fullness > 0.95) | (evidence.evenness > 0.95))
+
+
+def _short(evidence: Evidence) -> Floats:
+    """Mostly short segments: with more to send they would have been full."""
+    short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
+    mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
+    mostly = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
+    # All short: there is less to send than a segment, whatever its size, as long as no loss keeps it so.
+    only = grade(short, 0.9, 1.0) * grade(mean, 0.97, 0.9)
+    return np.fmax(mostly, 0.9 * only * _calm(evidence))
+
+
+def _resumed(evidence: Evidence) -> Bools:
+    """Did an acknowledgment, and no answer of the peer, make the sender resume in full, as a freed buffer does?"""
+    full = _rest(evidence) > evidence.acked_bytes / 2
+    return (evidence.promptness > 0.7) & (_turns(evidence) == 0) & full & ~evidence.idle
+
+
+def _conversation(evidence: Evidence, lazy: Floats) -> Floats:
+    """Each answer of the peer brings a message, which ends in a short segment."""
+    turns = _turns(evidence)
+    replies = grade(turns / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25)
+    endings = evidence.around(evidence.small_segments, 4) / np.maximum(turns, 1.0)
+    messages = grade(endings, 0.6, 0.9)
+    # Message for answer, answer for message: however many are on their way at once, the application lets no more.
+    dialogue = messages * grade(endings, 1.6, 1.2) * (turns >= 5)
+    often = replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages)
+    return np.fmax(often, dialogue * lazy)
+
+
+def _receding(evidence: Evidence) -> Floats:
+    """A queue drains though nothing was lost: the sender has less to send than the link delivers."""
+    acked = np.maximum(evidence.around(evidence.acked_bytes, 4), 1.0)
+    less = grade(evidence.around(evidence.sent_bytes, 4) / acked, 0.98, 0.95)
+    in_blocks = grade(evidence.ends_short, 0.4, 0.8) * ~np.isnan(evidence.promptness)
+    return less * in_blocks * _calm(evidence) * ~evidence.near(evidence.lossy, 0, 4)
+
+
+def _first_flight(evidence: Evidence) -> Bools:
+    """Is it the first flight of a message longer than the congestion window? That is congestion control's."""
+    rest = _rest(evidence)
+    flights = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in (-2, -1, 1, 2)]
+    return (
+        (rest > 0)
+        & (rest < 0.67 * evidence.sent_bytes)
+        & (evidence.flight_max_bytes >= 0.95 * np.fmax.reduce(flights))
+        & (evidence.small_segments == 0)
     )
