@@ -38,6 +38,7 @@ def claim(evidence: Evidence) -> Claim:
         0.95 * evidence.slight,
         _conversation(evidence, lazy) * quiet,
         _receding(evidence) * lazy * queued,
+        _blocks(evidence) * quiet,
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
@@ -112,7 +113,9 @@ def _own_time(evidence: Evidence) -> Floats:
 
 def _saturated(evidence: Evidence, queued: Bools) -> Bools:
     """Did the link have no room for more?"""
-    return queued & ((evidence.fullness > 0.95) | (evidence.evenness > 0.95))
+    return queued & (
+        (evidence.fullness > 0.95) | ((evidence.evenness > 0.95) & (evidence.queue_packets >= 8))
+    )
 
 
 def _short(evidence: Evidence) -> Floats:
@@ -147,8 +150,18 @@ def _receding(evidence: Evidence) -> Floats:
     """A queue drains though nothing was lost: the sender has less to send than the link delivers."""
     acked = np.maximum(evidence.around(evidence.acked_bytes, 4), 1.0)
     less = grade(evidence.around(evidence.sent_bytes, 4) / acked, 0.98, 0.95)
-    in_blocks = grade(evidence.ends_short, 0.4, 0.8) * ~np.isnan(evidence.promptness)
+    short = evidence.around(evidence.small_segments, 4) / np.maximum(
+        evidence.around(evidence.sent_segments, 4), 1.0
+    )
+    in_blocks = grade(evidence.ends_short, 0.4, 0.8) * grade(short, 0.01, 0.02)
     return less * in_blocks * _calm(evidence) * ~evidence.near(evidence.lossy, 0, 4)
+
+
+def _blocks(evidence: Evidence) -> Floats:
+    """Away from the sender and without echoes blocks are left to see: each ends short, and a pause follows."""
+    blind = ~evidence.direct & ~evidence.stamped & ~evidence.opening
+    pauses = grade(evidence.silence_ns / np.maximum(evidence.floor, 1.0), 0.15, 0.3)
+    return 0.8 * blind * grade(evidence.ends_short, 0.5, 0.9) * pauses
 
 
 def _first_flight(evidence: Evidence) -> Bools:
