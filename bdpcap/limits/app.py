@@ -103,7 +103,7 @@ def _own_time(evidence: Evidence) -> Floats:
     unasked = np.where(unknown, 0.0, _timed(evidence) * grade(evidence.promptness, 0.7, 0.3))
     # A long burst is refilled as it goes, from a higher level than it began at; a timer's are too short for that.
     began_high = np.nan_to_num(grade(evidence.burst_level, 0.5, 0.65), nan=1.0)
-    high = grade(evidence.refill_high, 0.7, 0.76) * began_high
+    high = grade(evidence.refill_high, 0.7, 0.76) * began_high * _timed(evidence)
     level = np.maximum(high, grade(evidence.refill, 0.35, 0.2))
     # An application waits for the peer's answer, not for its acknowledgment.
     answered = (_turns(evidence) > 0) | ~(evidence.promptness > 0.7)
