@@ -242,6 +242,14 @@ class Evidence:
         return np.nan_to_num(self.queue_low_ns * self.capacity / self.mss / 1e9)
 
     @cached_property
+    def risen_packets(self) -> Floats:
+        """The same, above the least RTT of the flow's data: the handshake's small packets pass a slow link sooner."""
+        data = np.where((self.columns["round"] >= 1) & (self.sent_bytes > 0), self.rtt_min_ns, np.nan)
+        least = self.per_flow(np.fmin.reduceat(data, self.starts)) if self.size else data
+        rest = np.maximum(self.queue_low_ns - np.maximum(least - self.floor, 0.0), 0.0)
+        return np.nan_to_num(rest * self.capacity / self.mss / 1e9)
+
+    @cached_property
     def doubling(self) -> Bools:
         """Slow start: is what is in flight growing by half or more from round to round?"""
         return (self.growth >= 1.45) & (self.growth <= 2.6)

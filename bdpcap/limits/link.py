@@ -50,7 +50,9 @@ def claim(evidence: Evidence) -> Claim:
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts, as far as a tap
     # at the sender sees it.
     filled = evidence.share("tight_ns") > 0.5
-    clocked = filled | (proven > 0) | (evidence.direct & (evidence.promptness > 0.5))
+    # Nor may what they wait be the wait of a pair, as one acknowledgment calls for, whose second waits for its first.
+    asked = evidence.direct & (evidence.promptness > 0.5) & (evidence.risen_packets >= 1)
+    clocked = filled | (proven > 0) | asked
     smooth = even * np.maximum(
         grade(busy, 0.8, 0.95) * (queue >= 0.6) * clocked,
         grade(busy, 0.3, 0.45) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,
