@@ -378,5 +378,7 @@ class Evidence:
     @cached_property
     def tightness(self) -> Floats:
         """Share of the round in which the window was as good as used up, with a real stall in it or beside it."""
-        stalled = self.near(self.share("stalled_ns") > 0.02, 1, 1)
+        # Away from the sender the time of a stall is uncertain where acknowledgments are merged: reaching the edge tells.
+        reached = ~self.direct & (self.usable_min_bytes < self.mss) & ~self.doubling
+        stalled = self.near((self.share("stalled_ns") > 0.02) | reached, 1, 1)
         return np.where(stalled, self.share("tight_ns"), 0.0)
