@@ -113,9 +113,9 @@ def _own_time(evidence: Evidence) -> Floats:
 
 def _saturated(evidence: Evidence, queued: Bools) -> Bools:
     """Did the link have no room for more?"""
-    return queued & (
-        (evidence.fullness > 0.95) | ((evidence.evenness > 0.95) & (evidence.queue_packets >= 8))
-    )
+    even = (evidence.evenness > 0.95) & (evidence.queue_packets >= 8)
+    full: Bools = queued & ((evidence.fullness > 0.95) | even)
+    return full
 
 
 def _short(evidence: Evidence) -> Floats:
@@ -130,8 +130,9 @@ def _short(evidence: Evidence) -> Floats:
 
 def _resumed(evidence: Evidence) -> Bools:
     """Did an acknowledgment, and no answer of the peer, make the sender resume in full, as a freed buffer does?"""
-    full = _rest(evidence) > evidence.acked_bytes / 2
-    return (evidence.promptness > 0.7) & (_turns(evidence) == 0) & full & ~evidence.idle
+    asked = (evidence.promptness > 0.7) & (_turns(evidence) == 0)
+    resumed: Bools = asked & (_rest(evidence) > evidence.acked_bytes / 2) & ~evidence.idle
+    return resumed
 
 
 def _conversation(evidence: Evidence, lazy: Floats) -> Floats:
@@ -168,9 +169,10 @@ def _first_flight(evidence: Evidence) -> Bools:
     """Is it the first flight of a message longer than the congestion window? That is congestion control's."""
     rest = _rest(evidence)
     flights = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in (-2, -1, 1, 2)]
-    return (
+    first: Bools = (
         (rest > 0)
         & (rest < 0.67 * evidence.sent_bytes)
         & (evidence.flight_max_bytes >= 0.95 * np.fmax.reduce(flights))
         & (evidence.small_segments == 0)
     )
+    return first
