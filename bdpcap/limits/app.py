@@ -25,19 +25,20 @@ def claim(evidence: Evidence) -> Claim:
     queued = (evidence.share("busy_ns") > 0.95) & (evidence.queue_packets >= 3)
     # All but a few acknowledgments were left unanswered: nothing waited for them.
     lazy = grade(evidence.response, 0.85, 0.45)
+    timed, calm = _timed(evidence), _calm(evidence)
     empty = evidence.share("empty_ns")
     signs = [
         grade(empty, 0.1, 0.5),
-        _unprompted(evidence) * quiet * ~queued,
+        _unprompted(evidence, timed) * quiet * ~queued,
         _silent(evidence) * quiet * ~queued,
         # Sends from an empty pipe, round after round: nothing was waiting to be sent.
         grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0) * quiet,
-        _own_time(evidence) * lazy * quiet * ~_saturated(evidence, queued),
-        _short(evidence) * quiet * ~queued,
+        _own_time(evidence, timed) * lazy * quiet * ~_saturated(evidence, queued),
+        _short(evidence, calm) * quiet * ~queued,
         0.8 * evidence.draining * ~_resumed(evidence),
         0.95 * evidence.slight,
         _conversation(evidence, lazy) * quiet,
-        _receding(evidence) * lazy * queued,
+        _receding(evidence, calm) * lazy * queued,
         _blocks(evidence) * quiet,
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
@@ -64,11 +65,6 @@ def _timed(evidence: Evidence) -> Floats:
     return np.where(evidence.direct, 1.0, grade(evidence.ends_short, 0.4, 0.8))
 
 
-def _turns(evidence: Evidence) -> Floats:
-    """Answers of the peer, over nine rounds."""
-    return evidence.around(evidence.replies, 4)
-
-
 def _rest(evidence: Evidence) -> Floats:
     """What the next round sent."""
     return evidence.shifted(evidence.sent_bytes, 1, 0.0)
@@ -79,13 +75,13 @@ def _calm(evidence: Evidence) -> Bools:
     return ~evidence.near(evidence.lossy, 20, 0) & ~evidence.opening & (evidence.sent_segments >= 2)
 
 
-def _unprompted(evidence: Evidence) -> Floats:
+def _unprompted(evidence: Evidence, timed: Floats) -> Floats:
     """Most bytes followed no acknowledgment."""
     unprompted = evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1.0)
     # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
     eager = evidence.response > 0.7
     paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0)
-    return grade(unprompted, 0.2, 0.8) * _timed(evidence) * paced * ~evidence.opening
+    return grade(unprompted, 0.2, 0.8) * timed * paced * ~evidence.opening
 
 
 def _silent(evidence: Evidence) -> Floats:
@@ -97,16 +93,16 @@ def _silent(evidence: Evidence) -> Floats:
     return silence * ~evidence.opening * ~evidence.direct
 
 
-def _own_time(evidence: Evidence) -> Floats:
+def _own_time(evidence: Evidence, timed: Floats) -> Floats:
     """Bursts do not start with an acknowledgment, or not from the level of a buffer."""
     unknown = np.isnan(evidence.promptness)
-    unasked = np.where(unknown, 0.0, _timed(evidence) * grade(evidence.promptness, 0.7, 0.3))
+    unasked = np.where(unknown, 0.0, timed * grade(evidence.promptness, 0.7, 0.3))
     # A long burst is refilled as it goes, from a higher level than it began at; a timer's are too short for that.
     began_high = np.nan_to_num(grade(evidence.burst_level, 0.5, 0.65), nan=1.0)
-    high = grade(evidence.refill_high, 0.7, 0.76) * began_high * _timed(evidence)
+    high = grade(evidence.refill_high, 0.7, 0.76) * began_high * timed
     level = np.maximum(high, grade(evidence.refill, 0.35, 0.2))
     # An application waits for the peer's answer, not for its acknowledgment.
-    answered = (_turns(evidence) > 0) | ~(evidence.promptness > 0.7)
+    answered = (evidence.turns > 0) | ~(evidence.promptness > 0.7)
     level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
     return np.maximum(unasked, level) * ~evidence.opening
 
@@ -118,26 +114,26 @@ def _saturated(evidence: Evidence, queued: Bools) -> Bools:
     return full
 
 
-def _short(evidence: Evidence) -> Floats:
+def _short(evidence: Evidence, calm: Bools) -> Floats:
     """Mostly short segments: with more to send they would have been full."""
     short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
     mostly = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
     # All short: there is less to send than a segment, whatever its size, as long as no loss keeps it so.
     only = grade(short, 0.9, 1.0) * grade(mean, 0.97, 0.9)
-    return np.fmax(mostly, 0.9 * only * _calm(evidence))
+    return np.fmax(mostly, 0.9 * only * calm)
 
 
 def _resumed(evidence: Evidence) -> Bools:
     """Did an acknowledgment, and no answer of the peer, make the sender resume in full, as a freed buffer does?"""
-    asked = (evidence.promptness > 0.7) & (_turns(evidence) == 0)
+    asked = (evidence.promptness > 0.7) & (evidence.turns == 0)
     resumed: Bools = asked & (_rest(evidence) > evidence.acked_bytes / 2) & ~evidence.idle
     return resumed
 
 
 def _conversation(evidence: Evidence, lazy: Floats) -> Floats:
     """Each answer of the peer brings a message, which ends in a short segment."""
-    turns = _turns(evidence)
+    turns = evidence.turns
     replies = grade(turns / np.maximum(evidence.around(evidence.acks, 4), 1.0), 0.1, 0.25)
     endings = evidence.around(evidence.small_segments, 4) / np.maximum(turns, 1.0)
     messages = grade(endings, 0.6, 0.9)
@@ -147,7 +143,7 @@ def _conversation(evidence: Evidence, lazy: Floats) -> Floats:
     return np.fmax(often, dialogue * lazy)
 
 
-def _receding(evidence: Evidence) -> Floats:
+def _receding(evidence: Evidence, calm: Bools) -> Floats:
     """A queue drains though nothing was lost: the sender has less to send than the link delivers."""
     acked = np.maximum(evidence.around(evidence.acked_bytes, 4), 1.0)
     less = grade(evidence.around(evidence.sent_bytes, 4) / acked, 0.98, 0.95)
@@ -155,14 +151,14 @@ def _receding(evidence: Evidence) -> Floats:
         evidence.around(evidence.sent_segments, 4), 1.0
     )
     in_blocks = grade(evidence.ends_short, 0.4, 0.8) * grade(short, 0.01, 0.02)
-    return less * in_blocks * _calm(evidence) * ~evidence.near(evidence.lossy, 0, 4)
+    return less * in_blocks * calm * ~evidence.near(evidence.lossy, 0, 4)
 
 
 def _blocks(evidence: Evidence) -> Floats:
     """Away from the sender and without echoes blocks are left to see: each ends short, and a pause follows."""
-    blind = ~evidence.direct & ~evidence.stamped & ~evidence.opening
     pauses = grade(evidence.silence_ns / np.maximum(evidence.floor, 1.0), 0.15, 0.3)
-    return 0.8 * blind * grade(evidence.ends_short, 0.5, 0.9) * pauses
+    ends = grade(evidence.ends_short, 0.5, 0.9)
+    return 0.8 * evidence.blind * ~evidence.opening * ends * pauses
 
 
 def _first_flight(evidence: Evidence) -> Bools:

@@ -230,16 +230,21 @@ class Evidence:
         deep = self.queue_low_ns > 3e6
         # Where no full window is the rest's reason, a few packets more waited on the way out: a middlebox that merges
         # acknowledgments makes them wait behind a busy link, too.
-        rest_packets = (self.queue_low_ns - self.back_ns) * self.capacity / self.mss / 1e9
-        mostly = (rest_packets < 3) | (self.tightness > 0.5) | (self.back_ns > 0.7 * self.queue_low_ns)
+        few = self._packets(self.queue_low_ns - self.back_ns) < 3
+        mostly = few | (self.tightness > 0.5) | (self.back_ns > 0.7 * self.queue_low_ns)
         back = (self.back_ns > 0.5 * self.queue_low_ns) & mostly
         no_way_out = self.facing & (self.forth_ns < 0.3 * self.queue_low_ns)
         return deep & (back | no_way_out)
 
+    def _packets(self, wait_ns: Floats) -> Floats:
+        """Packets that the bottleneck passes on meanwhile."""
+        packets: Floats = wait_ns * self.capacity / self.mss / 1e9
+        return packets
+
     @cached_property
     def queue_packets(self) -> Floats:
         """Packets that stood in the queue for four fifths of the round; 0 where unknown."""
-        return np.nan_to_num(self.queue_low_ns * self.capacity / self.mss / 1e9)
+        return np.nan_to_num(self._packets(self.queue_low_ns))
 
     @cached_property
     def risen_packets(self) -> Floats:
@@ -247,7 +252,7 @@ class Evidence:
         data = np.where((self.columns["round"] >= 1) & (self.sent_bytes > 0), self.rtt_min_ns, np.nan)
         least = self.per_flow(np.fmin.reduceat(data, self.starts)) if self.size else data
         rest = np.maximum(self.queue_low_ns - np.maximum(least - self.floor, 0.0), 0.0)
-        return np.nan_to_num(rest * self.capacity / self.mss / 1e9)
+        return np.nan_to_num(self._packets(rest))
 
     @cached_property
     def doubling(self) -> Bools:
@@ -315,6 +320,16 @@ class Evidence:
     def stamped(self) -> Bools:
         """Does the flow carry timestamps, whose echoes tell what the sender knew?"""
         return self.per_flow(np.add.reduceat(self.echoed_ticks, self.starts) > 1).astype(bool)
+
+    @cached_property
+    def blind(self) -> Bools:
+        """Away from the sender and without echoes: is what the sender knew not to be seen?"""
+        return ~self.direct & ~self.stamped
+
+    @cached_property
+    def turns(self) -> Floats:
+        """Answers of the peer, over nine rounds."""
+        return self.around(self.replies, 4)
 
     @cached_property
     def response(self) -> Floats:

@@ -62,9 +62,10 @@ def claim(evidence: Evidence) -> Claim:
     # Silent until a timer fired: nothing was queued.
     deep = (1 - pausing) * deep * ~evidence.near(evidence.timeouts > 0, 1, 1)
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
-    blind = ~evidence.direct & ~evidence.stamped
     arrivals = np.where(
-        blind & ~tight, grade(full, 0.94, 1.0) * np.nan_to_num(grade(evidence.evenness, 0.85, 0.93)), 0.0
+        evidence.blind & ~tight,
+        grade(full, 0.94, 1.0) * np.nan_to_num(grade(evidence.evenness, 0.85, 0.93)),
+        0.0,
     )
     strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals])
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])

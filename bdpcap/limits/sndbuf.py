@@ -56,11 +56,10 @@ def claim(evidence: Evidence) -> Claim:
         * ~(evidence.subdued & (evidence.response > 0.3))
     )
     # Without echoes away from the sender only the plateau is left: flat, and no loss for long.
-    blind = ~evidence.direct & ~evidence.stamped
     plateau = (
         flat(evidence)
         & ~evidence.near(evidence.lossy, 30, 0)
         & (evidence.tightness < 0.1)
         & ~evidence.doubling
     )
-    return Claim.build(evidence, np.where(blind, 0.6 * plateau, strength), [])
+    return Claim.build(evidence, np.where(evidence.blind, 0.6 * plateau, strength), [])
