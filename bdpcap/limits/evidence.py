@@ -182,6 +182,11 @@ class Evidence:
         return self.around(self.delivered_bytes, 1) / self.around(self.duration, 1) * 1e9
 
     @cached_property
+    def long_rate(self) -> Floats:
+        """Delivery rate over the round and three on either side."""
+        return self.around(self.delivered_bytes, 3) / self.around(self.duration, 3) * 1e9
+
+    @cached_property
     def capacity(self) -> Floats:
         """Rate of the bottleneck as far as the flow shows it.
 
@@ -191,8 +196,7 @@ class Evidence:
         moving = np.where(~self.idle & (self.delivered_bytes > 0), self.duration, 0.0)
         # Away from the sender round boundaries, and so rates, are less exact: average longer, reach lower.
         near = self.percentile(self.smooth_rate, moving, 0.95), self.percentile(self.run_rate, moving, 0.75)
-        long_rate = self.around(self.delivered_bytes, 3) / self.around(self.duration, 3) * 1e9
-        far = self.percentile(long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
+        far = self.percentile(self.long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
         return np.where(self.direct, np.fmax(*near), np.fmax(*far))
 
     @cached_property
@@ -212,13 +216,24 @@ class Evidence:
 
     @cached_property
     def opened_rate(self) -> Floats:
-        """Rate at which the bottleneck passed on the bursts of the first four round trips; NaN where none was seen.
+        """Rate at which the bottleneck passed on the bursts of the first round trips; NaN where none was seen.
 
-        Later, a full window may have spread its packets evenly, and their spacing says nothing of the bottleneck.
+        Later, a full window or a pacing sender may have spread the packets evenly, and their spacing says nothing of
+        the bottleneck. Of the rounds' rates the highest that another round bears out, or the highest.
         """
-        first = (self.columns["round"] >= 1) & (self.columns["round"] <= 4)
-        bursts = first & (self.share("pauses_ns") > 0.25)
-        return self.percentile(self.spacing_rate, np.where(bursts, self.delivered_bytes, 0.0), 0.5)
+        rounds = self.columns["round"]
+        bursts = (rounds <= 4) & (self.share("pauses_ns") > 0.25) & np.isfinite(self.spacing_rate)
+        rates = np.full((len(self.starts), 5), np.nan)
+        rates[self.flow[bursts], rounds[bursts]] = self.spacing_rate[bursts]
+        alike = np.abs(rates[:, :, None] - rates[:, None, :]) <= 0.05 * rates[:, :, None]
+        borne_out = np.where(alike.sum(axis=2) > 1, rates, np.nan)
+        highest = np.fmax.reduce(rates, axis=1)
+        confirmed = np.fmax.reduce(borne_out, axis=1)
+        best = np.where(np.isnan(confirmed), highest, confirmed)
+        near = np.where(np.abs(rates - best[:, None]) <= 0.05 * best[:, None], rates, np.nan)
+        sure = np.isfinite(best)
+        best[sure] = np.nanmedian(near[sure], axis=1)
+        return self.per_flow(best)
 
     @cached_property
     def backed_up(self) -> Bools:

@@ -45,8 +45,8 @@ def claim(evidence: Evidence) -> Claim:
     own = grade(evidence.evenness, 1.06, 1.03)
     even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98) * own) * grade(full, 0.94, 0.98)
     # A full window keeps that spacing, too, once it has spread its packets: the first bursts show a faster bottleneck.
-    room = evidence.smooth_rate < 0.8 * evidence.opened_rate
-    even = even * ~(tight & room)
+    opened = np.nan_to_num(np.maximum(evidence.smooth_rate, evidence.long_rate) / evidence.opened_rate, nan=1.0)
+    even = even * ~(tight & (opened < 0.8))
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts, as far as a tap
     # at the sender sees it.
     filled = evidence.share("tight_ns") > 0.5
@@ -67,5 +67,7 @@ def claim(evidence: Evidence) -> Claim:
         grade(full, 0.94, 1.0) * np.nan_to_num(grade(evidence.evenness, 0.85, 0.93)),
         0.0,
     )
-    strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals])
+    # Slower than the first bursts passed, and next to no queue: the link has time to spare.
+    spare = grade(opened, 0.97, 0.93) * (evidence.risen_packets < 2)
+    strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
