@@ -197,7 +197,10 @@ class Evidence:
         # Away from the sender round boundaries, and so rates, are less exact: average longer, reach lower.
         near = self.percentile(self.smooth_rate, moving, 0.95), self.percentile(self.run_rate, moving, 0.75)
         far = self.percentile(self.long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
-        return np.where(self.direct, np.fmax(*near), np.fmax(*far))
+        lasting = np.where(self.direct, np.fmax(*near), np.fmax(*far))
+        # A little above the rate of the first bursts: a jump, though a percentile. Far above, the rate is another by now.
+        jump = (lasting > self.opened_rate) & (lasting < 1.2 * self.opened_rate)
+        return np.where(jump, self.opened_rate, lasting)
 
     @cached_property
     def fullness(self) -> Floats:
