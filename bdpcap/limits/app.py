@@ -172,13 +172,12 @@ def _blocks(evidence: Evidence) -> Floats:
 
 
 def _first_flight(evidence: Evidence) -> Bools:
-    """Is it the first flight of a message longer than the congestion window? That is congestion control's."""
+    """Is it the first flight of a message longer than the congestion window? That is congestion control's.
+
+    It ends in a full segment, and acknowledgments call for the rest.
+    """
     rest = _rest(evidence)
-    flights = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in (-2, -1, 1, 2)]
-    first: Bools = (
-        (rest > 0)
-        & (rest < 0.67 * evidence.sent_bytes)
-        & (evidence.flight_max_bytes >= 0.95 * np.fmax.reduce(flights))
-        & (evidence.small_segments == 0)
-    )
+    unasked = evidence.shifted(evidence.unprompted_bytes, 1, 0.0)
+    begun = evidence.shifted(evidence.fresh_starts, 1, 0.0)
+    first: Bools = (evidence.small_segments == 0) & (rest > 0) & (unasked < 0.2 * rest) & (begun == 0)
     return first

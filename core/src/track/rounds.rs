@@ -266,10 +266,15 @@ impl Rounds {
             self.floor_ns
                 .map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
         };
+        let next = sender.next().unwrap_or_default();
         if idle_ns <= patience_ns.max(1_000_000) {
+            let row = &self.current.row;
+            let silent = row.sent_bytes + row.resent_bytes == 0;
+            if self.started && silent && now_ns - row.start_ns > (patience_ns / 2).max(1_000_000) {
+                self.close(now_ns, frame, next, sender);
+            }
             return;
         }
-        let next = sender.next().unwrap_or_default();
         let zero_ns = self.empty_zero_ns;
         self.current.row.empty_ns -= idle_ns.min(self.current.row.empty_ns);
         self.current.row.zero_window_ns -= zero_ns.min(self.current.row.zero_window_ns);
