@@ -44,7 +44,7 @@ def claim(evidence: Evidence) -> Claim:
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
-    strength = np.fmax.reduce(signs) * open_ * np.where(_first_flight(evidence), 0.3, 1.0)
+    strength = np.fmax.reduce(signs) * open_ * np.where(_first_flight(evidence) | _last_flight(evidence), 0.3, 1.0)
     strength = np.where(idle, 1.0, strength)
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
@@ -181,3 +181,11 @@ def _first_flight(evidence: Evidence) -> Bools:
     begun = evidence.shifted(evidence.fresh_starts, 1, 0.0)
     first: Bools = (evidence.small_segments == 0) & (rest > 0) & (unasked < 0.2 * rest) & (begun == 0)
     return first
+
+
+def _last_flight(evidence: Evidence) -> Bools:
+    """Is it the flight that ends such a message, and takes most of the round to be sent?"""
+    before = evidence.shifted(evidence.small_segments, -1, np.nan) == 0
+    asked = (evidence.unprompted_bytes < 0.2 * evidence.sent_bytes) & (evidence.fresh_starts == 0)
+    last: Bools = before & asked & (evidence.small_segments == 1) & (evidence.share("after_small_ns") < 0.5)
+    return last
