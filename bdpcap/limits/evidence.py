@@ -166,6 +166,12 @@ class Evidence:
         return np.where(np.isnan(self.rtt_ns), self.floor, self.rtt_ns)
 
     @cached_property
+    def busy(self) -> Floats:
+        """Share of the round in which a queue stood; what was sent again has no RTT to show it, but took its time."""
+        again_ns = np.nan_to_num(self.resent_bytes / self.capacity * 1e9, posinf=0.0)
+        return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, 1.0)
+
+    @cached_property
     def idle(self) -> Bools:
         """Was nothing sent and nothing in flight?"""
         nothing: Bools = (self.sent_bytes + self.resent_bytes == 0) & (self.share("empty_ns") > 0.99)
@@ -199,8 +205,9 @@ class Evidence:
         far = self.percentile(self.long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
         lasting = np.where(self.direct, np.fmax(*near), np.fmax(*far))
         # A little above the rate of the first bursts: a jump, though a percentile. Far above, the rate is another by now.
-        jump = (lasting > self.opened_rate) & (lasting < 1.2 * self.opened_rate)
-        return np.where(jump, self.opened_rate, lasting)
+        usual = self.percentile(self.spacing_rate, moving, 0.5)
+        passed = np.where(np.isnan(self.opened_rate), usual, self.opened_rate)
+        return np.where((lasting > passed) & (lasting < 1.2 * passed), passed, lasting)
 
     @cached_property
     def fullness(self) -> Floats:

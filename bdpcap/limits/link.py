@@ -20,7 +20,7 @@ __all__ = ["claim"]
 
 def claim(evidence: Evidence) -> Claim:
     """Claim rounds with a queue nearly all the time, at the capacity or at a fair part of it."""
-    busy = evidence.share("busy_ns")
+    busy = evidence.busy
     full = evidence.fullness
     tight = evidence.tightness > 0.3
     queue = evidence.queue_packets
