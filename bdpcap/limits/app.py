@@ -23,7 +23,7 @@ __all__ = ["claim"]
 def claim(evidence: Evidence) -> Claim:
     """Claim idle rounds and rounds whose data came when the application pleased."""
     quiet = ~evidence.near(evidence.lossy, 2, 0)
-    queued = (evidence.share("busy_ns") > 0.95) & (evidence.queue_packets >= 3)
+    queued = (evidence.busy > 0.95) & (evidence.queue_packets >= 3)
     # All but a few acknowledgments were left unanswered: nothing waited for them.
     lazy = grade(evidence.response, 0.85, 0.45)
     timed, calm = _timed(evidence), _calm(evidence)
@@ -81,7 +81,7 @@ def _unprompted(evidence: Evidence, timed: Floats) -> Floats:
     unprompted = evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1.0)
     # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
     eager = evidence.response > 0.7
-    paced = np.where(eager, grade(evidence.share("busy_ns"), 0.95, 0.7), 1.0)
+    paced = np.where(eager, grade(evidence.busy, 0.95, 0.7), 1.0)
     return grade(unprompted, 0.2, 0.8) * timed * paced * ~evidence.opening
 
 

@@ -229,21 +229,27 @@ class Evidence:
         """Rate at which the bottleneck passed on the bursts of the first round trips; NaN where none was seen.
 
         Later, a full window or a pacing sender may have spread the packets evenly, and their spacing says nothing of
-        the bottleneck. Of the rounds' rates the highest that another round bears out, or the highest.
+        the bottleneck. Of the bursts' rates the highest that another of the first rounds bears out, or the highest.
         """
-        rounds = self.columns["round"]
-        bursts = (rounds <= 4) & (self.share("pauses_ns") > 0.25) & np.isfinite(self.spacing_rate)
-        rates = np.full((len(self.starts), 5), np.nan)
-        rates[self.flow[bursts], rounds[bursts]] = self.spacing_rate[bursts]
-        alike = np.abs(rates[:, :, None] - rates[:, None, :]) <= 0.05 * rates[:, :, None]
-        borne_out = np.where(alike.sum(axis=2) > 1, rates, np.nan)
-        highest = np.fmax.reduce(rates, axis=1)
-        confirmed = np.fmax.reduce(borne_out, axis=1)
-        best = np.where(np.isnan(confirmed), highest, confirmed)
-        near = np.where(np.abs(rates - best[:, None]) <= 0.05 * best[:, None], rates, np.nan)
-        sure = np.isfinite(best)
-        best[sure] = np.nanmedian(near[sure], axis=1)
+        rounds, rate = self.columns["round"], self.spacing_rate
+        paused = self.share("pauses_ns") > 0.25
+        # Packets that come evenly bear out nothing, unless they come from a queue.
+        queued = self.queue_low_ns * rate > 4e9 * self.mss
+        bursts = self._first(rate, 5, paused & (rounds < 5))
+        others = self._first(rate, 12, (paused | queued) & (rounds < 12))
+        alike = np.abs(bursts[:, :, None] - others[:, None, :]) <= 0.05 * bursts[:, :, None]
+        borne_out = np.fmax.reduce(np.where(alike.sum(axis=2) > 1, bursts, np.nan), axis=1)
+        best = np.where(np.isnan(borne_out), np.fmax.reduce(bursts, axis=1), borne_out)
+        seen = np.isfinite(best)
+        same = np.abs(bursts - best[:, None]) <= 0.05 * best[:, None]
+        best[seen] = np.nanmedian(np.where(same, bursts, np.nan)[seen], axis=1)
         return self.per_flow(best)
+
+    def _first(self, values: Floats, count: int, holds: Bools) -> Floats:
+        """Values of each flow's first rounds, a row per flow; NaN where it does not hold."""
+        table = np.full((len(self.starts), count), np.nan)
+        table[self.flow[holds], self.columns["round"][holds]] = values[holds]
+        return table
 
     @cached_property
     def backed_up(self) -> Bools:
