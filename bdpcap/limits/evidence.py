@@ -212,8 +212,13 @@ class Evidence:
     @cached_property
     def fullness(self) -> Floats:
         """Delivery rate over the capacity; 0 where the capacity is unknown."""
+        # A round's neighbours say what a few packets more or less hide, unless a deep queue, or its end, lies in between.
+        deep = self.risen_packets >= 8
+        near = (self.smooth_rate > 0.9 * self.long_rate) & (self.tightness <= 0.3)
+        rate = np.where(deep, np.fmax(self.smooth_rate, self.rate), self.smooth_rate)
+        rate = np.where(near, np.fmax(rate, self.long_rate), rate)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(self.smooth_rate / self.capacity, posinf=0.0)
+            return np.nan_to_num(rate / self.capacity, posinf=0.0)
 
     @cached_property
     def evenness(self) -> Floats:
