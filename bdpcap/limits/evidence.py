@@ -293,7 +293,8 @@ class Evidence:
     @cached_property
     def doubling(self) -> Bools:
         """Slow start: is what is in flight growing by half or more from round to round?"""
-        return (self.growth >= 1.45) & (self.growth <= 2.6)
+        growing = (self.growth >= 1.45) & (self.growth <= 2.6)
+        return growing & (self.small_segments < 0.5 * self.sent_segments)
 
     @cached_property
     def draining(self) -> Bools:
