@@ -8,6 +8,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from oracles import ROOT, SHARED
+from packets import pcap
+from scenario import START_NS, scenario
 
 import bdpcap
 from bdpcap.limits.claim import grade
@@ -96,6 +98,67 @@ def test_shares_sum_to_one_and_every_round_has_its_reason():
     assert np.allclose(shares.sum(axis=1), 1.0)
     assert capture.rtts["evidence"].str.len().min() > 0
     assert capture.rtts["confidence"].between(0, 1).all()
+
+
+@pytest.mark.parametrize(
+    ("spacing", "paused", "expected"),
+    [
+        pytest.param([90, 50, 50], [1, 1, 1], 50, id="the highest that another burst bears out"),
+        pytest.param([90, 50, 50], [1, 1, 0], 90, id="what comes evenly bears out nothing"),
+        pytest.param([90, 50, 40], [1, 1, 1], 90, id="none bears out another: the highest"),
+        pytest.param([50, 50, 50], [0, 0, 0], None, id="no burst"),
+    ],
+)
+def test_the_rate_of_the_first_bursts(spacing, paused, expected):
+    rounds = evidence(
+        [0, 0, 0],
+        round=[0, 1, 2],
+        start_ns=[0, 10, 20],
+        end_ns=[10, 20, 30],
+        spacing_rate=spacing,
+        pauses_ns=[5 * pause for pause in paused],
+        queue_low_ns=[0, 0, 0],
+    )
+    assert rounds.opened_rate[0] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+
+
+def requests(count):
+    """Messages of two flights, 10 segments and 6, over an RTT of 20 ms; each waits for the answer to the one before.
+
+    The tap is beside the sender. Acknowledgments come for two segments each, half a millisecond apart; while the
+    message lasts each of them brings two more.
+    """
+    lines = [
+        "0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>",
+        "+.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>",
+        "+0    > .  1:1(0) ack 1 win 502",
+    ]
+    at, sent, answered = 0.1, 1, 1
+    for _ in range(count):
+        events, begin = [], sent
+        ends = [begin + 1460 * (i + 1) for i in range(15)] + [begin + 15 * 1460 + 600]
+        firsts = [begin, *ends[:-1]]
+        sends = [(at, i) for i in range(10)] + [(at + 0.0201 + 0.0005 * (i // 2), 10 + i) for i in range(6)]
+        events += [(time, f"> .  {firsts[i]}:{ends[i]}({ends[i] - firsts[i]}) ack {answered} win 502") for time, i in sends]
+        acks = [(sends[i][0] + 0.02 + 0.0005 * (i // 2 % 5), ends[i]) for i in range(1, 16, 2)]
+        events += [(time, f"< .  {answered}:{answered}(0) ack {end} win 512") for time, end in acks]
+        events.append((at + 0.05, f"< P. {answered}:{answered + 100}(100) ack {ends[-1]} win 512"))
+        lines += [f"{time:.4f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
+        at, sent, answered = at + 0.0501, ends[-1], answered + 100
+    return "\n".join(lines)
+
+
+def test_a_message_of_two_flights_waits_for_congestion_control_and_the_peer_in_turn(tmp_path):
+    """Each message begins a round: its first flight fills the congestion window; then nothing is left to send."""
+    path = tmp_path / "requests.pcap"
+    path.write_bytes(pcap(scenario(requests(8))))
+    rounds = bdpcap.analyze(path).flow(0).rtts
+    starts = ((rounds["start_ns"] - START_NS) / 1e6).round(1).tolist()
+    limits = dict(zip(starts, rounds["limit"], strict=True))
+    messages = [round(100 + 50.1 * number, 1) for number in range(2, 8)]
+    assert {begin: limits.get(begin) for begin in messages} == dict.fromkeys(messages, "cwnd")
+    waits = [limit for start, limit in limits.items() if any(15 < start - begin < 45 for begin in messages)]
+    assert set(waits) == {"app"}
 
 
 def truth(path):

@@ -283,6 +283,11 @@ class Evidence:
         return np.nan_to_num(self._packets(self.queue_low_ns))
 
     @cached_property
+    def least_packets(self) -> Floats:
+        """Packets that stood in the queue whenever one of this flow's arrived; 0 where unknown."""
+        return np.nan_to_num(self._packets(np.maximum(self.rtt_min_ns - self.floor, 0.0)))
+
+    @cached_property
     def risen_packets(self) -> Floats:
         """The same, above the least RTT of the flow's data: the handshake's small packets pass a slow link sooner."""
         data = np.where((self.columns["round"] >= 1) & (self.sent_bytes > 0), self.rtt_min_ns, np.nan)

@@ -32,7 +32,10 @@ def claim(evidence: Evidence) -> Claim:
     enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
     # However deep the queue of each burst, a sender that then pauses leaves the link idle.
     pausing = np.where(asleep, grade(evidence.share("pauses_ns"), 0.15, 0.3), 0.0)
-    alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing)
+    opened = np.nan_to_num(np.maximum(evidence.smooth_rate, evidence.long_rate) / evidence.opened_rate, nan=1.0)
+    # A full window goes at its own rate when the first bursts show a faster bottleneck; no link waits in clumps, either.
+    room = tight & (opened < 0.8)
+    alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing) * ~(room & ~(evidence.evenness > 0.6))
     # BBR drains its queue. Where a deep queue once proved the capacity, the rate and waits without a gap suffice.
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
     moving = np.where(evidence.idle, 0.0, evidence.duration)
@@ -44,9 +47,8 @@ def claim(evidence: Evidence) -> Claim:
     # Slower than the mean is not the bottleneck's spacing but a timer's, which sends a few at a time.
     own = grade(evidence.evenness, 1.06, 1.03)
     even = np.nan_to_num(grade(evidence.evenness, 0.93, 0.98) * own) * grade(full, 0.94, 0.98)
-    # A full window keeps that spacing, too, once it has spread its packets: the first bursts show a faster bottleneck.
-    opened = np.nan_to_num(np.maximum(evidence.smooth_rate, evidence.long_rate) / evidence.opened_rate, nan=1.0)
-    even = even * ~(tight & (opened < 0.8))
+    # Such a window keeps that spacing, too, once it has spread its packets.
+    even = even * ~room
     # A pacing sender spaces them as evenly, at its own rate: what it sends, no acknowledgment starts, as far as a tap
     # at the sender sees it.
     filled = evidence.share("tight_ns") > 0.5
@@ -58,7 +60,11 @@ def claim(evidence: Evidence) -> Claim:
         grade(busy, 0.3, 0.45) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
-    deep = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0) * (full >= 0.1) * stands * ~tight
+    waits = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0)
+    # Sent in bursts, it sees the queue for a part of the round; whenever it looks, the others' packets are there.
+    always = grade(evidence.least_packets, 8.0, 16.0) * (evidence.rtt_min_ns > 1.2 * evidence.floor)
+    others = always * grade(busy, 0.3, 0.5) * grade(evidence.response, 0.5, 0.8)
+    deep = np.fmax(waits, others) * (full >= 0.1) * stands * ~tight
     # Silent until a timer fired: nothing was queued.
     deep = (1 - pausing) * deep * ~evidence.near(evidence.timeouts > 0, 1, 1)
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.

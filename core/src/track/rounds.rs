@@ -2,7 +2,8 @@
 //! A flow's time, cut into round trips, with the evidence counted in each.
 //!
 //! A round ends when SND.UNA passes the SND.NXT of its start (as in BBR and Linux `tcp_rate.c`), so it is bounded by
-//! sequence numbers; idle time is a round of its own. Evidence is counted here and judged elsewhere.
+//! sequence numbers; idle time is a round of its own, and so is what a sender that fell silent sends next. Evidence is
+//! counted here and judged elsewhere.
 
 use super::event::NULL;
 use super::round::Round;
@@ -252,7 +253,8 @@ impl Rounds {
         }
     }
 
-    /// The sender is about to send. Idle time before it becomes a round of its own.
+    /// The sender is about to send. Idle time before it becomes a round of its own; where it was too short for that, the
+    /// wait for the last acknowledgments does.
     pub fn before_send(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
         self.advance(now_ns, sender);
         let Some(since_ns) = self.empty_since_ns.filter(|_| sender.in_flight() == 0) else {
