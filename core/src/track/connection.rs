@@ -252,7 +252,8 @@ impl Connection {
             && let Some(excess_ns) = self.halves[from].way.excess_ns(value, at.time_ns)
         {
             if sends {
-                self.halves[from].flow.late_forth(excess_ns);
+                let tick_ns = self.halves[from].way.tick_ns();
+                self.halves[from].flow.late_forth(excess_ns, tick_ns);
             }
             self.halves[to].flow.late_back(excess_ns);
         }

@@ -191,9 +191,10 @@ impl Flow {
         self.rounds.received(time_ns, frame, progress, &self.sender);
     }
 
-    /// A packet of the sender took so much longer than at best to the tap.
-    pub fn late_forth(&mut self, excess_ns: i64) {
-        self.late_ns = Some(excess_ns);
+    /// A packet of the sender took so much longer than at best to the tap, by a clock of such ticks.
+    pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
+        // Less than a tick may be how long ago the clock ticked.
+        self.late_ns = Some(if excess_ns < tick_ns { 0 } else { excess_ns });
         self.rounds.forth(excess_ns);
     }
 

@@ -37,6 +37,12 @@ impl OneWay {
     /// Clocks drift apart: the least may rise by so much a second.
     const DRIFT_NS: i64 = 50_000;
 
+    /// Period of the host's timestamp clock.
+    #[must_use]
+    pub fn tick_ns(&self) -> i64 {
+        self.tick_ns
+    }
+
     /// A packet with this TSval arrives. Gives how much longer than at best it took, once per tick, to a tick;
     /// `None` while the host's clock is not understood.
     pub fn excess_ns(&mut self, value: u32, now_ns: i64) -> Option<i64> {

@@ -127,6 +127,8 @@ impl Rounds {
     /// A blocked writer that an acknowledgment wakes sends within this (Linux, measured in the lab); longer, and a timer
     /// among dense acknowledgments would seem woken by one.
     const PROMPT_NS: i64 = 180_000;
+    /// The same, and what is uncertain of the way to it, seen from afar.
+    const FAR_PROMPT_NS: i64 = 400_000;
     /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
     const SLACK_NS: i64 = 2_000_000;
     /// Host and timer noise in an RTT that is no queue.
@@ -356,7 +358,7 @@ impl Rounds {
     fn began(&mut self, now_ns: i64, gap_ns: i64, flight: i64, fresh: i64, waited_ns: Option<i64>) {
         let after_send_ns = now_ns - self.last_send_ns;
         let (after_ack_ns, gap_ns, prompt_ns) = match waited_ns {
-            Some(waited_ns) => (waited_ns, gap_ns, Self::ANSWER_NS),
+            Some(waited_ns) => (waited_ns, gap_ns, Self::FAR_PROMPT_NS),
             None => (
                 now_ns - self.last_ack_ns,
                 gap_ns + self.slack_ns,
