@@ -139,7 +139,10 @@ def requests(count):
         ends = [begin + 1460 * (i + 1) for i in range(15)] + [begin + 15 * 1460 + 600]
         firsts = [begin, *ends[:-1]]
         sends = [(at, i) for i in range(10)] + [(at + 0.0201 + 0.0005 * (i // 2), 10 + i) for i in range(6)]
-        events += [(time, f"> .  {firsts[i]}:{ends[i]}({ends[i] - firsts[i]}) ack {answered} win 502") for time, i in sends]
+        events += [
+            (time, f"> .  {firsts[i]}:{ends[i]}({ends[i] - firsts[i]}) ack {answered} win 502")
+            for time, i in sends
+        ]
         acks = [(sends[i][0] + 0.02 + 0.0005 * (i // 2 % 5), ends[i]) for i in range(1, 16, 2)]
         events += [(time, f"< .  {answered}:{answered}(0) ack {end} win 512") for time, end in acks]
         events.append((at + 0.05, f"< P. {answered}:{answered + 100}(100) ack {ends[-1]} win 512"))

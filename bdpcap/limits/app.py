@@ -44,7 +44,9 @@ def claim(evidence: Evidence) -> Claim:
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
-    strength = np.fmax.reduce(signs) * open_ * np.where(_first_flight(evidence) | _last_flight(evidence), 0.3, 1.0)
+    strength = (
+        np.fmax.reduce(signs) * open_ * np.where(_first_flight(evidence) | _last_flight(evidence), 0.3, 1.0)
+    )
     strength = np.where(idle, 1.0, strength)
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
@@ -141,7 +143,9 @@ def _conversation(evidence: Evidence, lazy: Floats) -> Floats:
     # Message for answer, answer for message: however many are on their way at once, the application lets no more.
     dialogue = messages * grade(endings, 1.6, 1.2) * (turns >= 5)
     often = replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages)
-    return np.fmax(often, dialogue * lazy)
+    # The message has ended, and for most of the round the answer is awaited.
+    over = 0.9 * messages * grade(evidence.share("after_small_ns"), 0.5, 0.8) * (turns > 0)
+    return np.fmax.reduce([often, dialogue * lazy, over])
 
 
 def _receding(evidence: Evidence, calm: Bools) -> Floats:

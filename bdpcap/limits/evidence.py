@@ -212,8 +212,9 @@ class Evidence:
     @cached_property
     def fullness(self) -> Floats:
         """Delivery rate over the capacity; 0 where the capacity is unknown."""
-        # A round's neighbours say what a few packets more or less hide, unless a deep queue, or its end, lies in between.
-        deep = self.risen_packets >= 8
+        # A round's neighbours say what a few packets more or less hide, unless a deep queue, or its end, lies in between;
+        # a writer asleep has let the queue of its last burst drain by the next round.
+        deep = (self.risen_packets >= 8) & ~(self.response < 0.5)
         near = (self.smooth_rate > 0.9 * self.long_rate) & (self.tightness <= 0.3)
         rate = np.where(deep, np.fmax(self.smooth_rate, self.rate), self.smooth_rate)
         rate = np.where(near, np.fmax(rate, self.long_rate), rate)

@@ -32,7 +32,9 @@ def claim(evidence: Evidence) -> Claim:
     enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
     # However deep the queue of each burst, a sender that then pauses leaves the link idle.
     pausing = np.where(asleep, grade(evidence.share("pauses_ns"), 0.15, 0.3), 0.0)
-    opened = np.nan_to_num(np.maximum(evidence.smooth_rate, evidence.long_rate) / evidence.opened_rate, nan=1.0)
+    opened = np.nan_to_num(
+        np.maximum(evidence.smooth_rate, evidence.long_rate) / evidence.opened_rate, nan=1.0
+    )
     # A full window goes at its own rate when the first bursts show a faster bottleneck; no link waits in clumps, either.
     room = tight & (opened < 0.8)
     alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing) * ~(room & ~(evidence.evenness > 0.6))
