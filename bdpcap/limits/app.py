@@ -145,7 +145,8 @@ def _conversation(evidence: Evidence, lazy: Floats) -> Floats:
     often = replies * np.maximum(grade(evidence.response, 0.95, 0.7), messages)
     # The message has ended, and for most of the round the answer is awaited.
     over = 0.9 * messages * grade(evidence.share("after_small_ns"), 0.5, 0.8) * (turns > 0)
-    return np.fmax.reduce([often, dialogue * lazy, over])
+    claimed: Floats = np.fmax.reduce([often, dialogue * lazy, over])
+    return claimed
 
 
 def _receding(evidence: Evidence, calm: Bools) -> Floats:

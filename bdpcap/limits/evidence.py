@@ -244,7 +244,7 @@ class Evidence:
         bursts = self._first(rate, 5, paused & (rounds < 5))
         others = self._first(rate, 12, (paused | queued) & (rounds < 12))
         alike = np.abs(bursts[:, :, None] - others[:, None, :]) <= 0.05 * bursts[:, :, None]
-        borne_out = np.fmax.reduce(np.where(alike.sum(axis=2) > 1, bursts, np.nan), axis=1)
+        borne_out: Floats = np.fmax.reduce(np.where(alike.sum(axis=2) > 1, bursts, np.nan), axis=1)
         best = np.where(np.isnan(borne_out), np.fmax.reduce(bursts, axis=1), borne_out)
         seen = np.isfinite(best)
         same = np.abs(bursts - best[:, None]) <= 0.05 * best[:, None]
