@@ -154,7 +154,7 @@ def _receding(evidence: Evidence, calm: Bools) -> Floats:
     acked = np.maximum(evidence.around(evidence.acked_bytes, 4), 1.0)
     less = grade(evidence.around(evidence.sent_bytes, 4) / acked, 0.98, 0.95)
     # A percent less shows in what is in flight when it falls from round to round.
-    less = np.fmax(less, grade(_fall(evidence.flight_max_bytes, evidence), 0.05, 0.1))
+    less = np.fmax(less, grade(_fall(evidence), 0.05, 0.1))
     short = evidence.around(evidence.small_segments, 4) / np.maximum(
         evidence.around(evidence.sent_segments, 4), 1.0
     )
@@ -162,9 +162,9 @@ def _receding(evidence: Evidence, calm: Bools) -> Floats:
     return less * in_blocks * calm * ~evidence.near(evidence.lossy, 0, 4)
 
 
-def _fall(level: Floats, evidence: Evidence) -> Floats:
-    """By how much a level fell over eight rounds, as a share of it; 0 where it rose in any of them."""
-    span = [evidence.shifted(level, by, np.nan) for by in range(-4, 5)]
+def _fall(evidence: Evidence) -> Floats:
+    """By how much the most in flight fell over eight rounds, as a share of it; 0 where it rose in any of them."""
+    span = [evidence.shifted(evidence.flight_max_bytes, by, np.nan) for by in range(-4, 5)]
     falling = np.all([later <= before for before, later in itertools.pairwise(span)], axis=0)
     return np.where(falling, 1 - span[-1] / np.maximum(span[0], 1.0), 0.0)
 

@@ -168,7 +168,8 @@ class Evidence:
     @cached_property
     def busy(self) -> Floats:
         """Share of the round in which a queue stood; what was sent again has no RTT to show it, but took its time."""
-        again_ns = np.nan_to_num(self.resent_bytes / self.capacity * 1e9, posinf=0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            again_ns = np.nan_to_num(self.resent_bytes / self.capacity * 1e9, posinf=0.0)
         return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, 1.0)
 
     @cached_property
@@ -258,6 +259,12 @@ class Evidence:
         return table
 
     @cached_property
+    def openness(self) -> Floats:
+        """Delivery rate over that of the first bursts; 1 where none was seen."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(np.maximum(self.smooth_rate, self.long_rate) / self.opened_rate, nan=1.0)
+
+    @cached_property
     def backed_up(self) -> Bools:
         """Does the queue stand on the way back, where acknowledgments wait and data do not?
 
@@ -284,17 +291,17 @@ class Evidence:
         return np.nan_to_num(self._packets(self.queue_low_ns))
 
     @cached_property
-    def least_packets(self) -> Floats:
-        """Packets that stood in the queue whenever one of this flow's arrived; 0 where unknown."""
-        return np.nan_to_num(self._packets(np.maximum(self.rtt_min_ns - self.floor, 0.0)))
-
-    @cached_property
     def risen_packets(self) -> Floats:
         """The same, above the least RTT of the flow's data: the handshake's small packets pass a slow link sooner."""
         data = np.where((self.columns["round"] >= 1) & (self.sent_bytes > 0), self.rtt_min_ns, np.nan)
         least = self.per_flow(np.fmin.reduceat(data, self.starts)) if self.size else data
         rest = np.maximum(self.queue_low_ns - np.maximum(least - self.floor, 0.0), 0.0)
         return np.nan_to_num(self._packets(rest))
+
+    @cached_property
+    def least_packets(self) -> Floats:
+        """Packets that stood in the queue whenever one of this flow's arrived; 0 where unknown."""
+        return np.nan_to_num(self._packets(np.maximum(self.rtt_min_ns - self.floor, 0.0)))
 
     @cached_property
     def doubling(self) -> Bools:

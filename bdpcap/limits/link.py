@@ -32,11 +32,8 @@ def claim(evidence: Evidence) -> Claim:
     enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
     # However deep the queue of each burst, a sender that then pauses leaves the link idle.
     pausing = np.where(asleep, grade(evidence.share("pauses_ns"), 0.15, 0.3), 0.0)
-    opened = np.nan_to_num(
-        np.maximum(evidence.smooth_rate, evidence.long_rate) / evidence.opened_rate, nan=1.0
-    )
     # A full window goes at its own rate when the first bursts show a faster bottleneck; no link waits in clumps, either.
-    room = tight & (opened < 0.8)
+    room = tight & (evidence.openness < 0.8)
     alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing) * ~(room & ~(evidence.evenness > 0.6))
     # BBR drains its queue. Where a deep queue once proved the capacity, the rate and waits without a gap suffice.
     proof = np.where((queue >= 3) & (evidence.queue_low_ns >= 1.5e6) & (full >= 0.9), evidence.duration, 0.0)
@@ -76,6 +73,6 @@ def claim(evidence: Evidence) -> Claim:
         0.0,
     )
     # Slower than the first bursts passed, and next to no queue: the link has time to spare.
-    spare = grade(opened, 0.97, 0.93) * (evidence.risen_packets < 2)
+    spare = grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2)
     strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
