@@ -400,19 +400,25 @@ class Evidence:
     @cached_property
     def refill(self) -> Floats:
         """What was in flight when the sender began to send again, as a share of each round's most, over nine rounds."""
-        flight = np.where(self.stamped, self.echoed_flight_bytes, self.burst_flight_bytes)
-        times = np.where(self.stamped, self.echoed_ticks, self.bursts)
-        return self._mean_level(flight, times)
+        times = self.echoed_ticks
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = self.echoed_flight_bytes / times / self.flight_max_bytes
+        return np.where(self.stamped, self._mean_level(level, times), self.burst_level)
 
     @cached_property
     def burst_level(self) -> Floats:
-        """What was in flight when a burst began, as a share of each round's most, over nine rounds."""
-        return self._mean_level(self.burst_flight_bytes, self.bursts)
+        """What was in flight when a burst began, as a share of each round's most, over nine rounds.
 
-    def _mean_level(self, flight: Floats, times: Floats) -> Floats:
+        Each counts by what was acknowledged before it: a long burst is itself sent in pieces.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            millionths = np.round(1e6 * flight / self.flight_max_bytes)
-            return self.beside(millionths) / self.beside(times) / 1e6
+            level = self.burst_flight_bytes / self.flight_max_bytes
+        return self._mean_level(level, self.burst_freed_bytes)
+
+    def _mean_level(self, level: Floats, weight: Floats) -> Floats:
+        """Mean over nine rounds."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.beside(np.round(1e6 * level * weight)) / self.beside(weight) / 1e6
 
     @cached_property
     def refill_high(self) -> Floats:

@@ -108,7 +108,9 @@ pub struct Round {
     pub bursts: i64,
     /// Of these, how many an acknowledgment started.
     pub prompt_bursts: i64,
-    /// In flight when they began, added up.
+    /// Acknowledged in these pauses.
+    pub burst_freed_bytes: i64,
+    /// In flight when they began: a mean, each weighed by what was acknowledged in the pause before it.
     pub burst_flight_bytes: i64,
     /// Longest time without a send.
     pub silence_ns: i64,

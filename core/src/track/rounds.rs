@@ -110,6 +110,7 @@ pub struct Rounds {
     last_ack_ns: i64,
     last_send_ns: i64,
     last_small: bool,
+    last_flight: i64,
     unanswered: VecDeque<i64>,
     burst_unprompted: bool,
     floor_ns: Option<i64>,
@@ -165,6 +166,7 @@ impl Rounds {
             last_ack_ns: start_ns,
             last_send_ns: start_ns,
             last_small: false,
+            last_flight: 0,
             unanswered: VecDeque::new(),
             burst_unprompted: false,
             floor_ns: None,
@@ -349,6 +351,7 @@ impl Rounds {
             };
         }
         self.last_small = small;
+        self.last_flight = sender.in_flight();
         self.last_send_ns = now_ns;
         self.started = true;
         self.empty_since_ns = None;
@@ -379,7 +382,10 @@ impl Rounds {
         if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
             row.bursts += 1;
             row.prompt_bursts += i64::from(after_ack_ns <= prompt_ns);
-            row.burst_flight_bytes += flight;
+            let freed = (self.last_flight - flight).max(1);
+            row.burst_freed_bytes += freed;
+            let share = freed as f64 / row.burst_freed_bytes as f64;
+            row.burst_flight_bytes += ((flight - row.burst_flight_bytes) as f64 * share) as i64;
         }
         if fresh <= 0 {
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
