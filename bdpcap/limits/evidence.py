@@ -260,9 +260,16 @@ class Evidence:
 
     @cached_property
     def openness(self) -> Floats:
-        """Delivery rate over that of the first bursts; 1 where none was seen."""
+        """Delivery rate over that of the first bursts; 1 where none was seen.
+
+        What the link let through while a queue stood says it better, where it is nearly the same.
+        """
+        stood = (self.busy > 0.95) & (self.risen_packets >= 4) & (self.tightness <= 0.3)
+        queued = self.percentile(self.smooth_rate, np.where(stood, self.duration, 0.0), 0.9)
+        nearly = (queued < self.opened_rate) & (queued > 0.95 * self.opened_rate)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.nan_to_num(np.maximum(self.smooth_rate, self.long_rate) / self.opened_rate, nan=1.0)
+            over = np.maximum(self.smooth_rate, self.long_rate) / np.where(nearly, queued, self.opened_rate)
+        return np.nan_to_num(over, nan=1.0)
 
     @cached_property
     def backed_up(self) -> Bools:

@@ -56,7 +56,7 @@ def claim(evidence: Evidence) -> Claim:
     clocked = filled | (proven > 0) | asked
     smooth = even * np.maximum(
         grade(busy, 0.8, 0.95) * (queue >= 0.6) * clocked,
-        grade(busy, 0.3, 0.45) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,
+        grade(busy, 0.1, 0.25) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
     waits = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0)
