@@ -239,9 +239,11 @@ class Evidence:
         the bottleneck. Of the bursts' rates the highest that another of the first rounds bears out, or the highest.
         """
         rounds, rate = self.columns["round"], self.spacing_rate
-        paused = self.share("pauses_ns") > 0.25
+        waiting = self.queue_low_ns * rate / self.mss / 1e9
+        # More than were sent cannot have waited at this rate: they were held up, and came all at once.
+        paused = (self.share("pauses_ns") > 0.25) & ~(waiting > self.sent_segments)
         # Packets that come evenly bear out nothing, unless they come from a queue.
-        queued = self.queue_low_ns * rate > 4e9 * self.mss
+        queued = waiting > 4
         bursts = self._first(rate, 5, paused & (rounds < 5))
         others = self._first(rate, 12, (paused | queued) & (rounds < 12))
         alike = np.abs(bursts[:, :, None] - others[:, None, :]) <= 0.05 * bursts[:, :, None]
