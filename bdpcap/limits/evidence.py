@@ -190,8 +190,8 @@ class Evidence:
 
     @cached_property
     def long_rate(self) -> Floats:
-        """Delivery rate over the round and three on either side."""
-        return self.around(self.delivered_bytes, 3) / self.around(self.duration, 3) * 1e9
+        """Delivery rate over the round and those beside it with as much in flight."""
+        return self.beside(self.delivered_bytes) / self.beside(self.duration) * 1e9
 
     @cached_property
     def capacity(self) -> Floats:
