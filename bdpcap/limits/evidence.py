@@ -170,7 +170,9 @@ class Evidence:
         """Share of the round in which a queue stood; what was sent again has no RTT to show it, but took its time."""
         with np.errstate(divide="ignore", invalid="ignore"):
             again_ns = np.nan_to_num(self.resent_bytes / self.capacity * 1e9, posinf=0.0)
-        return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, 1.0)
+        # A queue does not outlast a longer silence of its sender.
+        least_idle_ns = np.maximum(np.nan_to_num(self.silence_ns) - np.nan_to_num(self.rtt_ns - self.floor), 0.0)
+        return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, np.maximum(1 - least_idle_ns / self.duration, 0.0))
 
     @cached_property
     def idle(self) -> Bools:

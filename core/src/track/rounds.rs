@@ -329,7 +329,7 @@ impl Rounds {
             row.unprompted_bytes += fresh;
         }
         if self.started {
-            row.silence_ns = row.silence_ns.max(after_send_ns);
+            row.silence_ns = row.silence_ns.max(now_ns - self.last_send_ns.max(row.start_ns));
         }
         if fresh > 0 {
             row.sent_bytes += fresh;
@@ -550,6 +550,8 @@ impl Rounds {
         done.row.end_ns = now_ns;
         done.end_sequence = next;
         let length_ns = now_ns - done.row.start_ns;
+        let silent_ns = now_ns - self.last_send_ns.max(done.row.start_ns);
+        done.row.silence_ns = done.row.silence_ns.max(silent_ns);
         if length_ns > 0 {
             done.row.flight_mean_bytes = (done.flight_integral / i128::from(length_ns)) as i64;
         }
