@@ -171,8 +171,10 @@ class Evidence:
         with np.errstate(divide="ignore", invalid="ignore"):
             again_ns = np.nan_to_num(self.resent_bytes / self.capacity * 1e9, posinf=0.0)
         # A queue does not outlast a longer silence of its sender.
-        least_idle_ns = np.maximum(np.nan_to_num(self.silence_ns) - np.nan_to_num(self.rtt_ns - self.floor), 0.0)
-        return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, np.maximum(1 - least_idle_ns / self.duration, 0.0))
+        wait_ns = np.fmax(self.rtt_ns, self.shifted(self.rtt_ns, -1, np.nan)) - self.floor
+        idle_ns = np.maximum(np.nan_to_num(self.silence_ns) - np.nan_to_num(wait_ns), 0.0)
+        most = np.maximum(1 - idle_ns / self.duration, 0.0)
+        return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, most)
 
     @cached_property
     def idle(self) -> Bools:
