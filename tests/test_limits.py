@@ -12,6 +12,7 @@ from packets import pcap
 from scenario import START_NS, scenario
 
 import bdpcap
+from bdpcap.limits.app import regular
 from bdpcap.limits.claim import grade
 from bdpcap.limits.evidence import Evidence
 
@@ -101,15 +102,18 @@ def test_shares_sum_to_one_and_every_round_has_its_reason():
 
 
 @pytest.mark.parametrize(
-    ("spacing", "paused", "expected"),
+    ("spacing", "paused", "waited_ns", "expected"),
     [
-        pytest.param([90, 50, 50], [1, 1, 1], 50, id="the highest that another burst bears out"),
-        pytest.param([90, 50, 50], [1, 1, 0], 90, id="what comes evenly bears out nothing"),
-        pytest.param([90, 50, 40], [1, 1, 1], 90, id="none bears out another: the highest"),
-        pytest.param([50, 50, 50], [0, 0, 0], None, id="no burst"),
+        pytest.param([90, 50, 50], [1, 1, 1], 0, 50, id="the highest that another burst bears out"),
+        pytest.param([90, 50, 50], [1, 1, 0], 0, 90, id="what comes evenly bears out nothing"),
+        pytest.param([90, 50, 40], [1, 1, 1], 0, 90, id="none bears out another: the highest"),
+        pytest.param(
+            [90, 50, 40], [1, 1, 1], 2e8, 40, id="20 and 10 cannot have waited where 9 were sent, 8 can"
+        ),
+        pytest.param([50, 50, 50], [0, 0, 0], 0, None, id="no burst"),
     ],
 )
-def test_the_rate_of_the_first_bursts(spacing, paused, expected):
+def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
     rounds = evidence(
         [0, 0, 0],
         round=[0, 1, 2],
@@ -117,9 +121,61 @@ def test_the_rate_of_the_first_bursts(spacing, paused, expected):
         end_ns=[10, 20, 30],
         spacing_rate=spacing,
         pauses_ns=[5 * pause for pause in paused],
-        queue_low_ns=[0, 0, 0],
+        queue_low_ns=[waited_ns] * 3,
+        sent_segments=[9] * 3,
     )
     assert rounds.opened_rate[0] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("periods_ms", "expected"),
+    [
+        pytest.param([(8, 8), (8.02, 8.05), (8, 8.03)], 1.0, id="two in a round trip, to 50 us"),
+        pytest.param([(8, 8), (8.02, 8.3), (8, 8.03)], 0.0, id="two in a round trip, 300 us apart"),
+        pytest.param([(5, 5), (5, 5.05), (5, 5)], 1.0, id="several, to a hundredth"),
+        pytest.param([(5, 5), (5, 12), (5, 5)], 0.0, id="several, and a pause"),
+        pytest.param(
+            [(19, 19), (19, 19), (19, 19)], 0.0, id="one in a round trip: acknowledgments are as regular"
+        ),
+    ],
+)
+def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, expected):
+    rounds = evidence(
+        [0, 0, 0],
+        rtt_floor_ns=[15e6] * 3,
+        burst_period_min_ns=[1e6 * least for least, _ in periods_ms],
+        burst_period_max_ns=[1e6 * most for _, most in periods_ms],
+    )
+    assert regular(rounds).tolist() == [expected] * 3
+
+
+@pytest.mark.parametrize(
+    ("silence_ms", "waited_ms", "busy"),
+    [(0, 10, 1.0), (30, 30, 1.0), (90, 10, 0.2)],
+    ids=["none", "short", "long"],
+)
+def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, busy):
+    rounds = evidence(
+        [0],
+        start_ns=[0],
+        end_ns=[100e6],
+        busy_ns=[100e6],
+        resent_bytes=[0],
+        silence_ns=[1e6 * silence_ms],
+        rtt_ns=[(50 + waited_ms) * 1e6],
+        rtt_floor_ns=[50e6],
+        delivered_bytes=[1000],
+        empty_ns=[0],
+        sent_bytes=[1000],
+        run_rate=[10_000],
+        spacing_rate=[10_000],
+        pauses_ns=[0],
+        queue_low_ns=[0],
+        sent_segments=[1],
+        flight_max_bytes=[1000],
+        round=[0],
+    )
+    assert rounds.busy.tolist() == [pytest.approx(busy)]
 
 
 def requests(count):
@@ -162,6 +218,44 @@ def test_a_message_of_two_flights_waits_for_congestion_control_and_the_peer_in_t
     assert {begin: limits.get(begin) for begin in messages} == dict.fromkeys(messages, "cwnd")
     waits = [limit for start, limit in limits.items() if any(15 < start - begin < 45 for begin in messages)]
     assert set(waits) == {"app"}
+
+
+def bursts(count, period):
+    """Bursts of ten segments over an RTT of 20 ms, seen beside the sender, and an acknowledgment for two every 0.5 ms."""
+    lines = [
+        "0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>",
+        "+.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>",
+        "+0    > .  1:1(0) ack 1 win 502",
+    ]
+    events = []
+    for number in range(count):
+        at, first = 0.1 + sum(period(before) for before in range(number)), 1 + number * 14600
+        for segment in range(10):
+            begin = first + 1460 * segment
+            events.append((at, f"> .  {begin}:{begin + 1460}(1460) ack 1 win 502"))
+        events += [
+            (at + 0.02 + 0.0005 * pair, f"< .  1:1(0) ack {first + 2920 * (pair + 1)} win 1024")
+            for pair in range(5)
+        ]
+    lines += [f"{time:.5f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        # Just behind the third acknowledgment of the burst before last, from 14 of 24 segments in flight: but for its
+        # time a send buffer's.
+        pytest.param(lambda _: 0.01055, "app", id="a timer"),
+        # The same, and every other one waits for the fourth.
+        pytest.param(lambda number: 0.01055 + 0.0005 * (number % 2), "sndbuf", id="acknowledgments"),
+    ],
+)
+def test_what_keeps_time_to_a_few_microseconds_is_a_timer(tmp_path, period, expected):
+    path = tmp_path / "bursts.pcap"
+    path.write_bytes(pcap(scenario(bursts(60, period))))
+    rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]
+    assert rounds["limit"].unique().tolist() == [expected]
 
 
 def truth(path):

@@ -454,6 +454,14 @@ class Evidence:
             return np.where((self.direct | self.stamped) & (starts > 0), prompt / starts, np.nan)
 
     @cached_property
+    def burst_periods_ns(self) -> tuple[Floats, Floats]:
+        """Least and longest time from the begin of one burst to that of the next, over five rounds; NaN where none."""
+        spans = range(-2, 3)
+        least = np.fmin.reduce([self.shifted(self.burst_period_min_ns, by, np.nan) for by in spans])
+        most = np.fmax.reduce([self.shifted(self.burst_period_max_ns, by, np.nan) for by in spans])
+        return least, most
+
+    @cached_property
     def ends_short(self) -> Floats:
         """Of the bursts, over nine rounds, the share that a short segment may have ended."""
         bursts = self.around(self.bursts + self.fresh_starts, 4)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdpcap.limits.app import regular
 from bdpcap.limits.claim import Claim, grade
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def claim(evidence: Evidence) -> Claim:
     # From afar a path that delays unevenly hides what started a burst; a timer's bursts end in short segments.
     unseen = np.where(evidence.direct, 0.0, 0.9 * grade(evidence.ends_short, 0.8, 0.4))
     woken = np.where(np.isnan(evidence.promptness), 0.9, np.maximum(prompt, unseen))
+    woken = woken * (1 - regular(evidence))
     never_empty = evidence.around(evidence.fresh_starts, 4) <= 1
     # A buffer gives a plateau; where losses are about, what is no plateau is congestion control's.
     restless = evidence.near(evidence.lossy, 20, 0)

@@ -112,6 +112,10 @@ pub struct Round {
     pub burst_freed_bytes: i64,
     /// In flight when they began: a mean, each weighed by what was acknowledged in the pause before it.
     pub burst_flight_bytes: i64,
+    /// Least time from the begin of one burst to that of the next.
+    pub burst_period_min_ns: i64,
+    /// Most.
+    pub burst_period_max_ns: i64,
     /// Longest time without a send.
     pub silence_ns: i64,
     /// Duplicate acknowledgments.

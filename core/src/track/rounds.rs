@@ -113,6 +113,7 @@ pub struct Rounds {
     last_flight: i64,
     unanswered: VecDeque<i64>,
     burst_unprompted: bool,
+    burst_began_ns: Option<i64>,
     floor_ns: Option<i64>,
     run: Option<Delivery>,
     capacity: i64,
@@ -169,6 +170,7 @@ impl Rounds {
             last_flight: 0,
             unanswered: VecDeque::new(),
             burst_unprompted: false,
+            burst_began_ns: None,
             floor_ns: None,
             run: None,
             capacity: 0,
@@ -192,6 +194,8 @@ impl Rounds {
             window_min_bytes: NULL,
             window_max_bytes: NULL,
             usable_min_bytes: NULL,
+            burst_period_min_ns: NULL,
+            burst_period_max_ns: NULL,
             ..Round::default()
         }
     }
@@ -386,6 +390,17 @@ impl Rounds {
             row.burst_freed_bytes += freed;
             let share = freed as f64 / row.burst_freed_bytes as f64;
             row.burst_flight_bytes += ((flight - row.burst_flight_bytes) as f64 * share) as i64;
+        }
+        if fresh > 0 && (flight <= 0 || after_send_ns > gap_ns / 2) {
+            if let Some(before_ns) = self.burst_began_ns.replace(now_ns) {
+                let period_ns = now_ns - before_ns;
+                row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
+                row.burst_period_min_ns = if row.burst_period_min_ns == NULL {
+                    period_ns
+                } else {
+                    row.burst_period_min_ns.min(period_ns)
+                };
+            }
         }
         if fresh <= 0 {
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
