@@ -31,7 +31,8 @@ def claim(evidence: Evidence) -> Claim:
     asleep = evidence.response < 0.5
     enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
     # However deep the queue of each burst, a sender that then pauses leaves the link idle.
-    pausing = np.where(asleep, grade(evidence.share("pauses_ns"), 0.15, 0.3), 0.0)
+    pauses = evidence.around(evidence.pauses_ns, 1) / evidence.around(evidence.duration, 1)
+    pausing = np.where(asleep, grade(np.fmax(pauses, evidence.share("pauses_ns")), 0.1, 0.2), 0.0)
     # A full window goes at its own rate when the first bursts show a faster bottleneck; no link waits in clumps, either.
     room = tight & (evidence.openness < 0.8)
     alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing) * ~(room & ~(evidence.evenness > 0.6))
