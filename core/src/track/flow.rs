@@ -195,12 +195,12 @@ impl Flow {
     pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
         // Less than a tick may be how long ago the clock ticked.
         self.late_ns = Some(if excess_ns < tick_ns { 0 } else { excess_ns });
-        self.rounds.forth(excess_ns);
+        self.rounds.measure().forth(excess_ns);
     }
 
     /// A packet of the receiver took so much longer than at best to the tap.
     pub fn late_back(&mut self, excess_ns: i64) {
-        self.rounds.back(excess_ns);
+        self.rounds.measure().back(excess_ns);
     }
 
     /// A segment from the sender that occupies sequence space, or probes, or resets.
@@ -406,7 +406,7 @@ impl Flow {
             let gap_ns = (at.time_ns - self.last_delivery_ns).max(0);
             let delivered = self.tap.delivered() - delivered;
             if delivered > 0 {
-                self.rounds.spaced(gap_ns, delivered);
+                self.rounds.measure().spaced(gap_ns, delivered);
                 self.last_delivery_ns = at.time_ns;
             }
             self.rounds

@@ -7,6 +7,7 @@ mod datagrams;
 mod event;
 mod flow;
 mod iperf;
+mod measured;
 mod one_way;
 mod ranges;
 mod round;

@@ -6,15 +6,11 @@
 //! counted here and judged elsewhere.
 
 use super::event::NULL;
+use super::measured::{Measured, Queue};
 use super::round::Round;
 use super::sender::{Progress, Sender};
 use super::tap::Sample;
 use std::collections::VecDeque;
-
-/// How long `bytes` take at `rate` bytes per second.
-fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
-    i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
-}
 
 /// Packets that `bytes` of payload take; one mostly, which needs no division.
 fn packets(bytes: i64, mss: i64) -> i64 {
@@ -33,56 +29,6 @@ struct Open {
     end_sequence: i64,
     flight_integral: i128,
     measured: Measured,
-    stride: u32,
-    skipped: u32,
-}
-
-/// What was measured in a round, before it is summed up.
-#[derive(Debug, Default)]
-struct Measured {
-    /// Send time and RTT of each sample.
-    samples: Vec<(i64, i64)>,
-    /// Delivery rates of runs of packets.
-    runs: Vec<i64>,
-    /// Picoseconds a byte took, time since the acknowledgment before, and what this one delivered.
-    spacings: Vec<(i64, i64, i64)>,
-    /// Longer than at best: from the sender to the tap.
-    forth: Vec<i64>,
-    /// Likewise from the receiver to the tap.
-    back: Vec<i64>,
-}
-
-impl Measured {
-    fn clear(&mut self) {
-        self.samples.clear();
-        self.runs.clear();
-        self.spacings.clear();
-        self.forth.clear();
-        self.back.clear();
-    }
-}
-
-impl Open {
-    /// More samples than this in one round and every other is dropped.
-    const MOST_SAMPLES: usize = 2048;
-
-    fn add(&mut self, sample: Sample) {
-        if self.skipped + 1 < self.stride {
-            self.skipped += 1;
-            return;
-        }
-        self.skipped = 0;
-        let samples = &mut self.measured.samples;
-        if samples.len() == Self::MOST_SAMPLES {
-            let mut keep = false;
-            samples.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.stride *= 2;
-        }
-        samples.push((sample.sent_ns, sample.rtt_ns));
-    }
 }
 
 /// One point of the delivery curve.
@@ -116,8 +62,7 @@ pub struct Rounds {
     burst_began_ns: Option<i64>,
     floor_ns: Option<i64>,
     run: Option<Delivery>,
-    capacity: i64,
-    busy_until_ns: i64,
+    queue: Queue,
     shift_ns: i64,
     slack_ns: i64,
     end_ns: i64,
@@ -133,8 +78,6 @@ impl Rounds {
     const FAR_PROMPT_NS: i64 = 400_000;
     /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
     const SLACK_NS: i64 = 2_000_000;
-    /// Host and timer noise in an RTT that is no queue.
-    const NOISE_NS: i64 = 150_000;
     /// Packets in a run over which the delivery rate is taken.
     const RUN: i64 = 16;
     /// Rounds kept open for late measurements.
@@ -155,8 +98,6 @@ impl Rounds {
                 end_sequence: 0,
                 flight_integral: 0,
                 measured: Measured::default(),
-                stride: 1,
-                skipped: 0,
             },
             target: 1, // the SYN's own acknowledgment ends no round
             pending: VecDeque::new(),
@@ -173,8 +114,7 @@ impl Rounds {
             burst_began_ns: None,
             floor_ns: None,
             run: None,
-            capacity: 0,
-            busy_until_ns: i64::MIN,
+            queue: Queue::default(),
             shift_ns: 0,
             slack_ns: 0,
             end_ns: start_ns,
@@ -333,7 +273,9 @@ impl Rounds {
             row.unprompted_bytes += fresh;
         }
         if self.started {
-            row.silence_ns = row.silence_ns.max(now_ns - self.last_send_ns.max(row.start_ns));
+            row.silence_ns = row
+                .silence_ns
+                .max(now_ns - self.last_send_ns.max(row.start_ns));
         }
         if fresh > 0 {
             row.sent_bytes += fresh;
@@ -470,22 +412,22 @@ impl Rounds {
         }
         let number = sample.round;
         if number == self.current.row.round {
-            self.current.add(sample);
+            self.current.measured.sample(sample);
         } else if let Some(open) = self
             .pending
             .iter_mut()
             .find(|open| open.row.round == number)
         {
-            open.add(sample);
+            open.measured.sample(sample);
         }
     }
 
     /// What was measured so far was not the whole round trip.
     pub fn forget_rtts(&mut self) {
         self.floor_ns = None;
-        self.current.measured.samples.clear();
+        self.current.measured.forget_rtts();
         for open in &mut self.pending {
-            open.measured.samples.clear();
+            open.measured.forget_rtts();
         }
     }
 
@@ -503,38 +445,16 @@ impl Rounds {
         }
         self.run = Some(point);
         let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
-        if span_ns > 0 && self.current.measured.runs.len() < Open::MOST_SAMPLES {
+        if span_ns > 0 {
             let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
-            self.current
-                .measured
-                .runs
-                .push(i64::try_from(rate).unwrap_or(i64::MAX));
+            let rate = i64::try_from(rate).unwrap_or(i64::MAX);
+            self.current.measured.run(rate);
         }
     }
 
-    /// An acknowledgment passes the tap, `gap_ns` after the one before, that delivers `bytes`.
-    pub fn spaced(&mut self, gap_ns: i64, bytes: i64) {
-        let spacings = &mut self.current.measured.spacings;
-        if spacings.len() < Open::MOST_SAMPLES {
-            let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
-            spacings.push((pace, gap_ns, bytes));
-        }
-    }
-
-    /// What the sender's packets took longer than at best to the tap.
-    pub fn forth(&mut self, excess_ns: i64) {
-        let forth = &mut self.current.measured.forth;
-        if forth.len() < Open::MOST_SAMPLES {
-            forth.push(excess_ns);
-        }
-    }
-
-    /// What the receiver's packets took longer than at best to the tap.
-    pub fn back(&mut self, excess_ns: i64) {
-        let back = &mut self.current.measured.back;
-        if back.len() < Open::MOST_SAMPLES {
-            back.push(excess_ns);
-        }
+    /// What else is measured while the round now open lasts.
+    pub fn measure(&mut self) -> &mut Measured {
+        &mut self.current.measured
     }
 
     /// Adds to a counter of the round now open.
@@ -558,8 +478,6 @@ impl Rounds {
             end_sequence: 0,
             flight_integral: 0,
             measured: self.spare.pop().unwrap_or_default(),
-            stride: 1,
-            skipped: 0,
         };
         let mut done = std::mem::replace(&mut self.current, fresh);
         done.row.end_ns = now_ns;
@@ -607,11 +525,9 @@ impl Rounds {
         let Some(mut open) = self.pending.pop_front() else {
             return;
         };
-        self.judge_queue(&mut open);
-        judge_spacing(&mut open);
-        open.row.forth_ns = low(&mut open.measured.forth);
-        open.row.back_ns = low(&mut open.measured.back);
         let mut row = open.row;
+        open.measured
+            .sum_up(&mut row, self.floor_ns, self.mss, &mut self.queue);
         // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
         row.start_ns = self.boundary(row.round, row.start_ns);
         row.end_ns = (row.end_ns - self.shift_ns).max(row.start_ns);
@@ -625,111 +541,9 @@ impl Rounds {
         if round == 0 { start_ns } else { self.end_ns }
     }
 
-    /// RTT statistics of the round, and for how long a queue stood: the union of the waits `[s, s + q]` of segments
-    /// sent at `s` with an RTT `q` above the floor. Short gaps between waits are filled: one packet's worth of
-    /// transmission is no idle link.
-    fn judge_queue(&mut self, open: &mut Open) {
-        let row = &mut open.row;
-        let Measured { samples, runs, .. } = &mut open.measured;
-        row.rtt_floor_ns = self.floor_ns.unwrap_or(NULL);
-        row.rtt_samples = samples.len() as i64;
-        let middle = runs.len() / 2;
-        row.run_rate = if runs.is_empty() {
-            NULL
-        } else {
-            *runs.select_nth_unstable(middle).1
-        };
-        let length_ns = row.end_ns - row.start_ns;
-        if row.acked_bytes > 0 && length_ns > 0 {
-            let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
-            self.capacity = self.capacity.max(rate);
-        }
-        let (Some(floor_ns), false) = (self.floor_ns, samples.is_empty()) else {
-            (row.rtt_min_ns, row.rtt_ns, row.rtt_max_ns, row.queue_low_ns) =
-                (NULL, NULL, NULL, NULL);
-            return;
-        };
-        let fill_ns = if self.capacity > 0 {
-            wire_time_ns(23 * self.mss / 10, self.capacity).min(floor_ns / 100 * 15)
-        } else {
-            floor_ns / 100 * 15
-        };
-        let mut until_ns = self.busy_until_ns;
-        let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
-        for &(sent_ns, rtt_ns) in samples.iter() {
-            let wait_ns = rtt_ns - floor_ns - Self::NOISE_NS;
-            if wait_ns <= 0 {
-                continue;
-            }
-            let begin_ns = if sent_ns.saturating_sub(until_ns) <= fill_ns {
-                until_ns
-            } else {
-                sent_ns
-            };
-            let begin_ns = begin_ns.max(row.start_ns);
-            let end_ns = sent_ns + wait_ns;
-            busy_ns += (end_ns.min(row.end_ns) - begin_ns.min(row.end_ns)).max(0);
-            until_ns = until_ns.max(end_ns);
-        }
-        if row.end_ns > until_ns && row.end_ns.saturating_sub(until_ns) <= fill_ns {
-            busy_ns += row.end_ns - until_ns.max(row.start_ns);
-        }
-        self.busy_until_ns = until_ns;
-        row.busy_ns = busy_ns.min(length_ns);
-        let last = samples.len() - 1;
-        let rtt = |&(_, rtt_ns): &(i64, i64)| rtt_ns;
-        row.rtt_min_ns = samples.iter().map(rtt).min().unwrap_or(NULL);
-        row.rtt_max_ns = samples.iter().map(rtt).max().unwrap_or(NULL);
-        let (_, middle, _) = samples.select_nth_unstable_by_key(last / 2, rtt);
-        row.rtt_ns = rtt(middle);
-        let (_, low, _) = samples.select_nth_unstable_by_key(last / 5, rtt);
-        row.queue_low_ns = (rtt(low) - floor_ns).max(0);
-    }
-
     /// Least RTT so far.
     #[must_use]
     pub fn floor_ns(&self) -> Option<i64> {
         self.floor_ns
     }
-}
-
-/// The 20th percentile: what nearly all had to wait.
-fn low(values: &mut [i64]) -> i64 {
-    match values.len() {
-        0 => NULL,
-        count => *values.select_nth_unstable((count - 1) / 5).1,
-    }
-}
-
-/// How evenly acknowledgments came: the rate at which half of the bytes were delivered, or faster, and the time in
-/// pauses longer than thrice what that rate explains. A busy bottleneck leaves none.
-fn judge_spacing(open: &mut Open) {
-    let row = &mut open.row;
-    let spacings = &mut open.measured.spacings;
-    (row.spacing_rate, row.pauses_ns) = (NULL, NULL);
-    let total: i64 = spacings.iter().map(|&(_, _, bytes)| bytes).sum();
-    if spacings.len() < 4 || total <= 0 {
-        return;
-    }
-    spacings.sort_unstable_by_key(|&(pace, ..)| pace);
-    let mut passed = 0;
-    let middle = spacings.iter().find(|&&(_, _, bytes)| {
-        passed += bytes;
-        2 * passed >= total
-    });
-    let Some(middle) = middle.map(|&(pace, ..)| pace).filter(|&pace| pace > 0) else {
-        return;
-    };
-    row.spacing_rate = 1_000_000_000_000 / middle;
-    row.pauses_ns = spacings
-        .iter()
-        .map(|&(_, gap_ns, bytes)| {
-            let explained = bytes.saturating_mul(middle) / 1_000;
-            if gap_ns > explained.saturating_mul(3) {
-                gap_ns - explained
-            } else {
-                0
-            }
-        })
-        .sum();
 }

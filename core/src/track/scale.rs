@@ -200,12 +200,17 @@ impl Scale {
     #[must_use]
     pub fn is_reached(&self) -> bool {
         let Shift {
-            reached, exceeded, ..
+            reached,
+            exceeded,
+            passed,
+            ..
         } = self.shifts[self.least];
         if self.least < self.known {
+            // Of a burst only the last segments reach the edge. Stopped there time and again, it was the edge.
+            let part = if passed <= self.strays() { 5 } else { 2 };
             return exceeded <= self.strays()
                 && reached >= Self::MANY
-                && reached >= self.checked / 2;
+                && reached >= self.checked / part;
         }
         reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
     }
@@ -300,6 +305,25 @@ mod tests {
         }
         assert_eq!(scale.least(), 0);
         assert!(scale.is_reached());
+    }
+
+    #[test]
+    fn bursts_that_stop_at_a_lower_edge_tell_of_it() {
+        let told = |last: i64| {
+            let mut scale = Scale::default();
+            scale.negotiated(2);
+            for burst in 0..100 {
+                let ack = burst * 10_000;
+                scale.advertised(ack, 10_000, true);
+                for next in (0..last).map(|i| ack + 1000 * i) {
+                    scale.sent(next, next + 1000, ack, next, 1000);
+                }
+            }
+            scale.least() == 0 && scale.is_reached()
+        };
+        assert!(told(10));
+        assert!(!told(7), "two segments below the edge and more");
+        assert!(!told(13), "beyond it");
     }
 
     #[test]

@@ -1,0 +1,246 @@
+//! # Measured
+//! What a round's packets measured, and what it comes to: RTTs, for how long a queue stood, how evenly acknowledgments
+//! came, and what the ways to the tap took.
+
+use super::event::NULL;
+use super::round::Round;
+use super::tap::Sample;
+
+/// How long `bytes` take at `rate` bytes per second.
+fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
+    i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
+}
+
+/// The 20th percentile: what nearly all had to wait.
+fn low(values: &mut [i64]) -> i64 {
+    match values.len() {
+        0 => NULL,
+        count => *values.select_nth_unstable((count - 1) / 5).1,
+    }
+}
+
+/// The queue on the path of a flow, as its rounds showed it so far.
+#[derive(Debug)]
+pub struct Queue {
+    /// Largest rate of a whole round, bytes per second.
+    rate: i64,
+    busy_until_ns: i64,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            rate: 0,
+            busy_until_ns: i64::MIN,
+        }
+    }
+}
+
+/// What was measured in a round, before it is summed up.
+#[derive(Debug)]
+pub struct Measured {
+    /// Send time and RTT of each sample that was kept.
+    samples: Vec<(i64, i64)>,
+    /// One sample in so many is kept.
+    stride: u32,
+    skipped: u32,
+    /// Delivery rates of runs of packets.
+    runs: Vec<i64>,
+    /// Picoseconds a byte took, time since the acknowledgment before, and what this one delivered.
+    spacings: Vec<(i64, i64, i64)>,
+    /// Longer than at best: from the sender to the tap.
+    forth: Vec<i64>,
+    /// Likewise from the receiver to the tap.
+    back: Vec<i64>,
+}
+
+impl Default for Measured {
+    fn default() -> Self {
+        Self {
+            samples: Vec::new(),
+            stride: 1,
+            skipped: 0,
+            runs: Vec::new(),
+            spacings: Vec::new(),
+            forth: Vec::new(),
+            back: Vec::new(),
+        }
+    }
+}
+
+impl Measured {
+    /// More than this in one round and every other RTT, and all the rest, is dropped.
+    const MOST: usize = 2048;
+    /// Host and timer noise in an RTT that is no queue.
+    const NOISE_NS: i64 = 150_000;
+
+    /// An RTT.
+    pub fn sample(&mut self, sample: Sample) {
+        if self.skipped + 1 < self.stride {
+            self.skipped += 1;
+            return;
+        }
+        self.skipped = 0;
+        if self.samples.len() == Self::MOST {
+            let mut keep = false;
+            self.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.stride *= 2;
+        }
+        self.samples.push((sample.sent_ns, sample.rtt_ns));
+    }
+
+    /// The RTTs were none.
+    pub fn forget_rtts(&mut self) {
+        self.samples.clear();
+    }
+
+    /// The delivery rate over a run of packets, bytes per second.
+    pub fn run(&mut self, rate: i64) {
+        if self.runs.len() < Self::MOST {
+            self.runs.push(rate);
+        }
+    }
+
+    /// An acknowledgment passes the tap, `gap_ns` after the one before, that delivers `bytes`.
+    pub fn spaced(&mut self, gap_ns: i64, bytes: i64) {
+        if self.spacings.len() < Self::MOST {
+            let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
+            self.spacings.push((pace, gap_ns, bytes));
+        }
+    }
+
+    /// What the sender's packets took longer than at best to the tap.
+    pub fn forth(&mut self, excess_ns: i64) {
+        if self.forth.len() < Self::MOST {
+            self.forth.push(excess_ns);
+        }
+    }
+
+    /// What the receiver's packets took longer than at best to the tap.
+    pub fn back(&mut self, excess_ns: i64) {
+        if self.back.len() < Self::MOST {
+            self.back.push(excess_ns);
+        }
+    }
+
+    /// Ready for another round.
+    pub fn clear(&mut self) {
+        self.samples.clear();
+        (self.stride, self.skipped) = (1, 0);
+        self.runs.clear();
+        self.spacings.clear();
+        self.forth.clear();
+        self.back.clear();
+    }
+
+    /// Writes what it comes to into the round, whose other counts are in.
+    pub fn sum_up(&mut self, row: &mut Round, floor_ns: Option<i64>, mss: i64, queue: &mut Queue) {
+        row.rtt_floor_ns = floor_ns.unwrap_or(NULL);
+        row.rtt_samples = self.samples.len() as i64;
+        let middle = self.runs.len() / 2;
+        row.run_rate = if self.runs.is_empty() {
+            NULL
+        } else {
+            *self.runs.select_nth_unstable(middle).1
+        };
+        let length_ns = row.end_ns - row.start_ns;
+        if row.acked_bytes > 0 && length_ns > 0 {
+            let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
+            queue.rate = queue.rate.max(rate);
+        }
+        match floor_ns {
+            Some(floor_ns) if !self.samples.is_empty() => {
+                self.judge_queue(row, floor_ns, mss, queue);
+                self.judge_rtts(row, floor_ns);
+            }
+            _ => {
+                (row.rtt_min_ns, row.rtt_ns) = (NULL, NULL);
+                (row.rtt_max_ns, row.queue_low_ns) = (NULL, NULL);
+            }
+        }
+        self.judge_spacing(row);
+        row.forth_ns = low(&mut self.forth);
+        row.back_ns = low(&mut self.back);
+    }
+
+    /// For how long a queue stood: the union of the waits `[s, s + q]` of segments sent at `s` with an RTT `q` above the
+    /// floor. Short gaps between waits are filled: one packet's worth of transmission is no idle link.
+    fn judge_queue(&self, row: &mut Round, floor_ns: i64, mss: i64, queue: &mut Queue) {
+        let short_ns = floor_ns / 100 * 15;
+        let fill_ns = if queue.rate > 0 {
+            wire_time_ns(23 * mss / 10, queue.rate).min(short_ns)
+        } else {
+            short_ns
+        };
+        let mut until_ns = queue.busy_until_ns;
+        let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
+        for &(sent_ns, rtt_ns) in &self.samples {
+            let wait_ns = rtt_ns - floor_ns - Self::NOISE_NS;
+            if wait_ns <= 0 {
+                continue;
+            }
+            let begin_ns = if sent_ns.saturating_sub(until_ns) <= fill_ns {
+                until_ns
+            } else {
+                sent_ns
+            };
+            let begin_ns = begin_ns.max(row.start_ns);
+            let end_ns = sent_ns + wait_ns;
+            busy_ns += (end_ns.min(row.end_ns) - begin_ns.min(row.end_ns)).max(0);
+            until_ns = until_ns.max(end_ns);
+        }
+        if row.end_ns > until_ns && row.end_ns.saturating_sub(until_ns) <= fill_ns {
+            busy_ns += row.end_ns - until_ns.max(row.start_ns);
+        }
+        queue.busy_until_ns = until_ns;
+        row.busy_ns = busy_ns.min(row.end_ns - row.start_ns);
+    }
+
+    /// RTT statistics of a round that has some.
+    fn judge_rtts(&mut self, row: &mut Round, floor_ns: i64) {
+        let samples = &mut self.samples;
+        let last = samples.len() - 1;
+        let rtt = |&(_, rtt_ns): &(i64, i64)| rtt_ns;
+        row.rtt_min_ns = samples.iter().map(rtt).min().unwrap_or(NULL);
+        row.rtt_max_ns = samples.iter().map(rtt).max().unwrap_or(NULL);
+        let (_, middle, _) = samples.select_nth_unstable_by_key(last / 2, rtt);
+        row.rtt_ns = rtt(middle);
+        let (_, low, _) = samples.select_nth_unstable_by_key(last / 5, rtt);
+        row.queue_low_ns = (rtt(low) - floor_ns).max(0);
+    }
+
+    /// How evenly acknowledgments came: the rate at which half of the bytes were delivered, or faster, and the time in
+    /// pauses longer than thrice what that rate explains. A busy bottleneck leaves none.
+    fn judge_spacing(&mut self, row: &mut Round) {
+        let spacings = &mut self.spacings;
+        (row.spacing_rate, row.pauses_ns) = (NULL, NULL);
+        let total: i64 = spacings.iter().map(|&(_, _, bytes)| bytes).sum();
+        if spacings.len() < 4 || total <= 0 {
+            return;
+        }
+        spacings.sort_unstable_by_key(|&(pace, ..)| pace);
+        let mut passed = 0;
+        let middle = spacings.iter().find(|&&(_, _, bytes)| {
+            passed += bytes;
+            2 * passed >= total
+        });
+        let Some(middle) = middle.map(|&(pace, ..)| pace).filter(|&pace| pace > 0) else {
+            return;
+        };
+        row.spacing_rate = 1_000_000_000_000 / middle;
+        row.pauses_ns = spacings
+            .iter()
+            .map(|&(_, gap_ns, bytes)| {
+                let explained = bytes.saturating_mul(middle) / 1_000;
+                if gap_ns > explained.saturating_mul(3) {
+                    gap_ns - explained
+                } else {
+                    0
+                }
+            })
+            .sum();
+    }
+}
