@@ -74,6 +74,10 @@ def claim(evidence: Evidence) -> Claim:
         0.0,
     )
     # Slower than the first bursts passed, and next to no queue: the link has time to spare.
-    spare = grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2)
+    spare = np.where(
+        tight,
+        grade(evidence.openness, 0.966, 0.956) * (evidence.risen_packets < 4),
+        grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2),
+    )
     strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
