@@ -35,6 +35,7 @@ def claim(evidence: Evidence) -> Claim:
         # Sends from an empty pipe, round after round: nothing was waiting to be sent.
         grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0) * quiet,
         _own_time(evidence, timed) * lazy * quiet * ~_saturated(evidence, queued),
+        regular(evidence) * ~evidence.opening * lazy * quiet,
         _short(evidence, calm) * quiet * ~queued,
         0.8 * evidence.draining * ~_resumed(evidence),
         0.95 * evidence.slight,
@@ -106,8 +107,7 @@ def _own_time(evidence: Evidence, timed: Floats) -> Floats:
     # An application waits for the peer's answer, not for its acknowledgment.
     answered = (evidence.turns > 0) | ~(evidence.promptness > 0.7)
     level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
-    own: Floats = np.fmax.reduce([unasked, level, regular(evidence)])
-    return own * ~evidence.opening
+    return np.maximum(unasked, level) * ~evidence.opening
 
 
 def regular(evidence: Evidence) -> Floats:
@@ -119,7 +119,9 @@ def regular(evidence: Evidence) -> Floats:
     least, most = evidence.burst_periods_ns
     many = evidence.floor > 2 * least
     spread = np.where(many, (most - least) / (0.01 * least), (most - least) / 6e4)
-    return np.nan_to_num(grade(spread, 2.0, 1.0)) * (evidence.floor > 1.25 * least)
+    # A slow link spaces single packets as evenly.
+    long = evidence.around(evidence.sent_segments, 2) > 3 * evidence.around(evidence.bursts, 2)
+    return np.nan_to_num(grade(spread, 2.0, 1.0)) * (evidence.floor > 1.25 * least) * long
 
 
 def _saturated(evidence: Evidence, queued: Bools) -> Bools:

@@ -333,16 +333,17 @@ impl Rounds {
             let share = freed as f64 / row.burst_freed_bytes as f64;
             row.burst_flight_bytes += ((flight - row.burst_flight_bytes) as f64 * share) as i64;
         }
-        if fresh > 0 && (flight <= 0 || after_send_ns > gap_ns / 2) {
-            if let Some(before_ns) = self.burst_began_ns.replace(now_ns) {
-                let period_ns = now_ns - before_ns;
-                row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
-                row.burst_period_min_ns = if row.burst_period_min_ns == NULL {
-                    period_ns
-                } else {
-                    row.burst_period_min_ns.min(period_ns)
-                };
-            }
+        if fresh > 0
+            && (flight <= 0 || after_send_ns > gap_ns / 2)
+            && let Some(before_ns) = self.burst_began_ns.replace(now_ns)
+        {
+            let period_ns = now_ns - before_ns;
+            row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
+            row.burst_period_min_ns = if row.burst_period_min_ns == NULL {
+                period_ns
+            } else {
+                row.burst_period_min_ns.min(period_ns)
+            };
         }
         if fresh <= 0 {
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
