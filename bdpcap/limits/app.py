@@ -118,7 +118,7 @@ def regular(evidence: Evidence) -> Floats:
     """
     least, most = evidence.burst_periods_ns
     many = evidence.floor > 2 * least
-    spread = np.where(many, (most - least) / (0.01 * least), (most - least) / 6e4)
+    spread = (most - least) / np.where(many, np.maximum(0.01 * least, 1.0), 6e4)
     # A slow link spaces single packets as evenly.
     long = evidence.around(evidence.sent_segments, 2) > 3 * evidence.around(evidence.bursts, 2)
     return np.nan_to_num(grade(spread, 2.0, 1.0)) * (evidence.floor > 1.25 * least) * long
