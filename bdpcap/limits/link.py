@@ -76,7 +76,7 @@ def claim(evidence: Evidence) -> Claim:
     # Slower than the first bursts passed, and next to no queue: the link has time to spare.
     spare = np.where(
         tight,
-        grade(evidence.openness, 0.966, 0.956) * (evidence.risen_packets < 4),
+        grade(np.fmax(evidence.openness, evidence.evenness), 0.97, 0.96) * (evidence.risen_packets < 4),
         grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2),
     )
     strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare)
