@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import os
+import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -162,6 +163,15 @@ def transfers(results: list[Result], sets: list[Transfer]) -> Iterator[str]:
     )
 
 
+def commit() -> str:
+    """Commit of this checkout, as git abbreviates it."""
+    here = Path(__file__).parent
+    said = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=False
+    )
+    return said.stdout.strip() or "an unknown commit"
+
+
 def page(results: dict[str, list[Result]], sets: dict[str, list[Transfer]], command: str) -> Iterator[str]:
     """The whole of it in Markdown."""
     kernels = sorted({transfer.meta["kernel"] for group in sets.values() for transfer in group})
@@ -173,7 +183,7 @@ def page(results: dict[str, list[Result]], sets: dict[str, list[Transfer]], comm
     yield "97 % of a round-trip time, or one state in 70 % of the kernel's samples), weighted by time; transfers count"
     yield "equally. What is not answered (`unknown`) counts as wrong. No threshold was chosen by looking at `holdout`."
     yield ""
-    yield f"- bdpcap {bdpcap.__version__}, {today}; transfers by Linux {', '.join(kernels)}"
+    yield f"- bdpcap {bdpcap.__version__}, rules of {commit()}, {today}; transfers by Linux {', '.join(kernels)}"
     yield f"- `{command}`"
     yield ""
     for name, own in results.items():
