@@ -26,7 +26,7 @@ def claim(evidence: Evidence) -> Claim:
     queued = (evidence.busy > 0.95) & (evidence.queue_packets >= 3)
     # All but a few acknowledgments were left unanswered: nothing waited for them.
     lazy = grade(evidence.response, 0.85, 0.45)
-    timed, calm = _timed(evidence), _calm(evidence)
+    timed, calm, metronomic = _timed(evidence), _calm(evidence), regular(evidence)
     empty = evidence.share("empty_ns")
     signs = [
         grade(empty, 0.1, 0.5),
@@ -35,7 +35,7 @@ def claim(evidence: Evidence) -> Claim:
         # Sends from an empty pipe, round after round: nothing was waiting to be sent.
         grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0) * quiet,
         _own_time(evidence, timed) * lazy * quiet * ~_saturated(evidence, queued),
-        regular(evidence) * ~evidence.opening * lazy * quiet,
+        metronomic * ~evidence.opening * lazy * quiet,
         _short(evidence, calm) * quiet * ~queued,
         0.8 * evidence.draining * ~_resumed(evidence),
         0.95 * evidence.slight,
@@ -45,7 +45,7 @@ def claim(evidence: Evidence) -> Claim:
     ]
     open_ = (evidence.tightness < 0.5) & (evidence.share("zero_window_ns") < 0.1)
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
-    flights = (_first_flight(evidence) | _last_flight(evidence)) & ~(regular(evidence) > 0.5)
+    flights = (_first_flight(evidence) | _last_flight(evidence)) & ~(metronomic > 0.5)
     strength = np.fmax.reduce(signs) * open_ * np.where(flights, 0.3, 1.0)
     strength = np.where(idle, 1.0, strength)
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)

@@ -172,7 +172,7 @@ class Evidence:
             again_ns = np.nan_to_num(self.resent_bytes / self.capacity * 1e9, posinf=0.0)
         # A queue does not outlast a longer silence of its sender.
         wait_ns = np.fmax(self.rtt_ns, self.shifted(self.rtt_ns, -1, np.nan)) - self.floor
-        idle_ns = np.maximum(np.nan_to_num(self.silence_ns) - np.nan_to_num(wait_ns), 0.0)
+        idle_ns = np.maximum(self.silence_ns - np.nan_to_num(wait_ns), 0.0)
         most = np.maximum(1 - idle_ns / self.duration, 0.0)
         return np.clip((self.busy_ns + again_ns) / self.duration, 0.0, most)
 
@@ -243,7 +243,7 @@ class Evidence:
         the bottleneck. Of the bursts' rates the highest that another of the first rounds bears out, or the highest.
         """
         rounds, rate = self.columns["round"], self.spacing_rate
-        waiting = self.queue_low_ns * rate / self.mss / 1e9
+        waiting = self._packets(self.queue_low_ns, rate)
         # More than were sent cannot have waited at this rate: they were held up, and came all at once.
         paused = (self.share("pauses_ns") > 0.25) & ~(waiting > self.sent_segments)
         # Packets that come evenly bear out nothing, unless they come from a queue.
@@ -287,21 +287,21 @@ class Evidence:
         deep = self.queue_low_ns > 3e6
         # Where no full window is the rest's reason, a few packets more waited on the way out: a middlebox that merges
         # acknowledgments makes them wait behind a busy link, too.
-        few = self._packets(self.queue_low_ns - self.back_ns) < 3
+        few = self._packets(self.queue_low_ns - self.back_ns, self.capacity) < 3
         mostly = few | (self.tightness > 0.5) | (self.back_ns > 0.7 * self.queue_low_ns)
         back = (self.back_ns > 0.5 * self.queue_low_ns) & mostly
         no_way_out = self.facing & (self.forth_ns < 0.3 * self.queue_low_ns)
         return deep & (back | no_way_out)
 
-    def _packets(self, wait_ns: Floats) -> Floats:
-        """Packets that the bottleneck passes on meanwhile."""
-        packets: Floats = wait_ns * self.capacity / self.mss / 1e9
+    def _packets(self, wait_ns: Floats, rate: Floats) -> Floats:
+        """Packets that a bottleneck of this rate passes on meanwhile."""
+        packets: Floats = wait_ns * rate / self.mss / 1e9
         return packets
 
     @cached_property
     def queue_packets(self) -> Floats:
         """Packets that stood in the queue for four fifths of the round; 0 where unknown."""
-        return np.nan_to_num(self._packets(self.queue_low_ns))
+        return np.nan_to_num(self._packets(self.queue_low_ns, self.capacity))
 
     @cached_property
     def risen_packets(self) -> Floats:
@@ -309,12 +309,13 @@ class Evidence:
         data = np.where((self.columns["round"] >= 1) & (self.sent_bytes > 0), self.rtt_min_ns, np.nan)
         least = self.per_flow(np.fmin.reduceat(data, self.starts)) if self.size else data
         rest = np.maximum(self.queue_low_ns - np.maximum(least - self.floor, 0.0), 0.0)
-        return np.nan_to_num(self._packets(rest))
+        return np.nan_to_num(self._packets(rest, self.capacity))
 
     @cached_property
     def least_packets(self) -> Floats:
         """Packets that stood in the queue whenever one of this flow's arrived; 0 where unknown."""
-        return np.nan_to_num(self._packets(np.maximum(self.rtt_min_ns - self.floor, 0.0)))
+        wait_ns = np.maximum(self.rtt_min_ns - self.floor, 0.0)
+        return np.nan_to_num(self._packets(wait_ns, self.capacity))
 
     @cached_property
     def doubling(self) -> Bools:
@@ -413,10 +414,8 @@ class Evidence:
     @cached_property
     def refill(self) -> Floats:
         """What was in flight when the sender began to send again, as a share of each round's most, over nine rounds."""
-        times = self.echoed_ticks
-        with np.errstate(divide="ignore", invalid="ignore"):
-            level = self.echoed_flight_bytes / times / self.flight_max_bytes
-        return np.where(self.stamped, self._mean_level(level, times), self.burst_level)
+        echoed = self._mean_level(self.echoed_flight_bytes, self.echoed_ticks)
+        return np.where(self.stamped, echoed, self.burst_level)
 
     @cached_property
     def burst_level(self) -> Floats:
@@ -424,14 +423,14 @@ class Evidence:
 
         Each counts by what was acknowledged before it: a long burst is itself sent in pieces.
         """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            level = self.burst_flight_bytes / self.flight_max_bytes
-        return self._mean_level(level, self.burst_freed_bytes)
+        freed = self.burst_freed_bytes
+        return self._mean_level(self.burst_flight_bytes * freed, freed)
 
-    def _mean_level(self, level: Floats, weight: Floats) -> Floats:
-        """Mean over nine rounds."""
+    def _mean_level(self, flight: Floats, weight: Floats) -> Floats:
+        """Mean over nine rounds of what was in flight, added up by weight, as a share of each round's most."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.beside(np.round(1e6 * level * weight)) / self.beside(weight) / 1e6
+            millionths = np.round(1e6 * flight / self.flight_max_bytes)
+            return self.beside(millionths) / self.beside(weight) / 1e6
 
     @cached_property
     def refill_high(self) -> Floats:

@@ -6,6 +6,16 @@ use super::event::NULL;
 use super::round::Round;
 use super::tap::Sample;
 
+/// More than this in one round and every other RTT, and all the rest, is dropped.
+const MOST: usize = 2048;
+
+/// Adds a value while there is room.
+fn keep<T>(values: &mut Vec<T>, value: T) {
+    if values.len() < MOST {
+        values.push(value);
+    }
+}
+
 /// How long `bytes` take at `rate` bytes per second.
 fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
     i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
@@ -69,8 +79,6 @@ impl Default for Measured {
 }
 
 impl Measured {
-    /// More than this in one round and every other RTT, and all the rest, is dropped.
-    const MOST: usize = 2048;
     /// Host and timer noise in an RTT that is no queue.
     const NOISE_NS: i64 = 150_000;
 
@@ -81,7 +89,7 @@ impl Measured {
             return;
         }
         self.skipped = 0;
-        if self.samples.len() == Self::MOST {
+        if self.samples.len() == MOST {
             let mut keep = false;
             self.samples.retain(|_| {
                 keep = !keep;
@@ -99,31 +107,23 @@ impl Measured {
 
     /// The delivery rate over a run of packets, bytes per second.
     pub fn run(&mut self, rate: i64) {
-        if self.runs.len() < Self::MOST {
-            self.runs.push(rate);
-        }
+        keep(&mut self.runs, rate);
     }
 
     /// An acknowledgment passes the tap, `gap_ns` after the one before, that delivers `bytes`.
     pub fn spaced(&mut self, gap_ns: i64, bytes: i64) {
-        if self.spacings.len() < Self::MOST {
-            let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
-            self.spacings.push((pace, gap_ns, bytes));
-        }
+        let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
+        keep(&mut self.spacings, (pace, gap_ns, bytes));
     }
 
     /// What the sender's packets took longer than at best to the tap.
     pub fn forth(&mut self, excess_ns: i64) {
-        if self.forth.len() < Self::MOST {
-            self.forth.push(excess_ns);
-        }
+        keep(&mut self.forth, excess_ns);
     }
 
     /// What the receiver's packets took longer than at best to the tap.
     pub fn back(&mut self, excess_ns: i64) {
-        if self.back.len() < Self::MOST {
-            self.back.push(excess_ns);
-        }
+        keep(&mut self.back, excess_ns);
     }
 
     /// Ready for another round.

@@ -21,6 +21,15 @@ fn packets(bytes: i64, mss: i64) -> i64 {
     }
 }
 
+/// The lesser of a least so far, [`NULL`] where there is none, and another value.
+fn least(so_far: i64, value: i64) -> i64 {
+    if so_far == NULL {
+        value
+    } else {
+        so_far.min(value)
+    }
+}
+
 /// A round that may still gain measurements.
 #[derive(Debug)]
 struct Open {
@@ -258,11 +267,15 @@ impl Rounds {
             .floor_ns
             .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
         let after_send_ns = now_ns - self.last_send_ns;
-        let flight = sender.in_flight() - fresh;
+        let in_flight = sender.in_flight();
+        let flight = in_flight - fresh;
         let resent = payload - fresh;
         // Most segments follow the one before at once.
         if after_send_ns > gap_ns / 2 || flight <= 0 || self.burst_unprompted || resent > 0 {
             self.began(now_ns, gap_ns, flight, fresh, waited_ns());
+        }
+        if self.started {
+            self.silent_until(now_ns);
         }
         let row = &mut self.current.row;
         row.last_frame = frame;
@@ -271,11 +284,6 @@ impl Rounds {
         }
         if self.burst_unprompted {
             row.unprompted_bytes += fresh;
-        }
-        if self.started {
-            row.silence_ns = row
-                .silence_ns
-                .max(now_ns - self.last_send_ns.max(row.start_ns));
         }
         if fresh > 0 {
             row.sent_bytes += fresh;
@@ -287,17 +295,13 @@ impl Rounds {
         }
         let small = payload != self.mss && payload % self.mss != 0;
         row.small_segments += i64::from(small);
-        row.flight_max_bytes = row.flight_max_bytes.max(sender.in_flight());
+        row.flight_max_bytes = row.flight_max_bytes.max(in_flight);
         row.pipe_max_bytes = row.pipe_max_bytes.max(sender.pipe(self.mss));
         if let Some(usable) = sender.usable() {
-            row.usable_min_bytes = if row.usable_min_bytes == NULL {
-                usable
-            } else {
-                row.usable_min_bytes.min(usable)
-            };
+            row.usable_min_bytes = least(row.usable_min_bytes, usable);
         }
         self.last_small = small;
-        self.last_flight = sender.in_flight();
+        self.last_flight = in_flight;
         self.last_send_ns = now_ns;
         self.started = true;
         self.empty_since_ns = None;
@@ -339,11 +343,7 @@ impl Rounds {
         {
             let period_ns = now_ns - before_ns;
             row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
-            row.burst_period_min_ns = if row.burst_period_min_ns == NULL {
-                period_ns
-            } else {
-                row.burst_period_min_ns.min(period_ns)
-            };
+            row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
         }
         if fresh <= 0 {
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
@@ -364,11 +364,7 @@ impl Rounds {
         row.acked_bytes += progress.advanced;
         row.delivered_bytes += progress.delivered;
         if let Some(window) = sender.window() {
-            row.window_min_bytes = if row.window_min_bytes == NULL {
-                window
-            } else {
-                row.window_min_bytes.min(window)
-            };
+            row.window_min_bytes = least(row.window_min_bytes, window);
             row.window_max_bytes = row.window_max_bytes.max(window);
         }
         if progress.delivered > 0 {
@@ -463,7 +459,16 @@ impl Rounds {
         count(&mut self.current.row);
     }
 
+    /// Nothing was sent since the last send, or the round's start.
+    fn silent_until(&mut self, now_ns: i64) {
+        let row = &mut self.current.row;
+        row.silence_ns = row
+            .silence_ns
+            .max(now_ns - self.last_send_ns.max(row.start_ns));
+    }
+
     fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {
+        self.silent_until(now_ns);
         let number = self.current.row.round + 1;
         let mut blank = self.blank(number, now_ns, frame);
         let flight = sender.in_flight();
@@ -484,8 +489,6 @@ impl Rounds {
         done.row.end_ns = now_ns;
         done.end_sequence = next;
         let length_ns = now_ns - done.row.start_ns;
-        let silent_ns = now_ns - self.last_send_ns.max(done.row.start_ns);
-        done.row.silence_ns = done.row.silence_ns.max(silent_ns);
         if length_ns > 0 {
             done.row.flight_mean_bytes = (done.flight_integral / i128::from(length_ns)) as i64;
         }
