@@ -13,7 +13,7 @@ import numpy as np
 from bdpcap.limits.claim import Claim, grade
 
 if TYPE_CHECKING:
-    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.evidence import Evidence, Floats
 
 __all__ = ["claim"]
 
@@ -76,8 +76,19 @@ def claim(evidence: Evidence) -> Claim:
     # Slower than the first bursts passed, and next to no queue: the link has time to spare.
     spare = np.where(
         tight,
-        grade(np.fmax(evidence.openness, evidence.evenness), 0.97, 0.96) * (evidence.risen_packets < 4),
+        grade(_used(evidence), 0.9725, 0.9625) * (evidence.risen_packets < 4),
         grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2),
     )
     strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
+
+
+def _used(evidence: Evidence) -> Floats:
+    """Share of the bottleneck's rate that a full window uses: by the first bursts' rate, and by its packets' spacing.
+
+    Their mean; where they differ by more, a percent below the larger: held-up bursts and merged acknowledgments make
+    them too low.
+    """
+    larger = np.fmax(evidence.openness, evidence.evenness)
+    used: Floats = np.maximum((evidence.openness + evidence.evenness) / 2, larger - 0.01)
+    return used
