@@ -2,8 +2,20 @@
 //! One round trip of a flow, and the evidence of what held its sender in it: what [`super::rounds`] counts and
 //! `bdpcap.limits` judges.
 
+use super::event::NULL;
+
+/// The lesser of a least so far, [`NULL`] where there is none, and another value.
+#[must_use]
+pub fn least(so_far: i64, value: i64) -> i64 {
+    if so_far == NULL {
+        value
+    } else {
+        so_far.min(value)
+    }
+}
+
 /// A finished round: the row that `bdpcap.limits` judges. Times are on the sender's clock as far as the tap can tell;
-/// absent values are [`super::event::NULL`].
+/// absent values are [`NULL`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Round {
     /// Stream number.

@@ -5,9 +5,10 @@
 //! sequence numbers; idle time is a round of its own, and so is what a sender that fell silent sends next. Evidence is
 //! counted here and judged elsewhere.
 
+use super::bursts::{Bursts, Sent};
 use super::event::NULL;
 use super::measured::{Measured, Queue};
-use super::round::Round;
+use super::round::{Round, least};
 use super::sender::{Progress, Sender};
 use super::tap::Sample;
 use std::collections::VecDeque;
@@ -18,15 +19,6 @@ fn packets(bytes: i64, mss: i64) -> i64 {
         1
     } else {
         (bytes + mss - 1) / mss
-    }
-}
-
-/// The lesser of a least so far, [`NULL`] where there is none, and another value.
-fn least(so_far: i64, value: i64) -> i64 {
-    if so_far == NULL {
-        value
-    } else {
-        so_far.min(value)
     }
 }
 
@@ -59,40 +51,22 @@ pub struct Rounds {
     target: i64,
     pending: VecDeque<Open>,
     spare: Vec<Measured>,
-    started: bool,
     empty_since_ns: Option<i64>,
     empty_zero_ns: i64,
-    last_ack_ns: i64,
-    last_send_ns: i64,
     last_small: bool,
-    last_flight: i64,
-    unanswered: VecDeque<i64>,
-    burst_unprompted: bool,
-    burst_began_ns: Option<i64>,
+    bursts: Bursts,
     floor_ns: Option<i64>,
     run: Option<Delivery>,
     queue: Queue,
     shift_ns: i64,
-    slack_ns: i64,
     end_ns: i64,
 }
 
 impl Rounds {
-    /// Acknowledgments answered by data within this were what the sender waited for.
-    const ANSWER_NS: i64 = 1_000_000;
-    /// A blocked writer that an acknowledgment wakes sends within this (Linux, measured in the lab); longer, and a timer
-    /// among dense acknowledgments would seem woken by one.
-    const PROMPT_NS: i64 = 180_000;
-    /// The same, and what is uncertain of the way to it, seen from afar.
-    const FAR_PROMPT_NS: i64 = 400_000;
-    /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
-    const SLACK_NS: i64 = 2_000_000;
     /// Packets in a run over which the delivery rate is taken.
     const RUN: i64 = 16;
     /// Rounds kept open for late measurements.
     const MOST_PENDING: usize = 64;
-    /// RFC 6298's least timeout is 1 s; Linux uses 200 ms (`TCP_RTO_MIN`).
-    const TIMEOUT_NS: i64 = 200_000_000;
 
     /// The rounds of a flow whose stream began at `start_ns` with `frame`.
     #[must_use]
@@ -111,21 +85,14 @@ impl Rounds {
             target: 1, // the SYN's own acknowledgment ends no round
             pending: VecDeque::new(),
             spare: Vec::new(),
-            started: false,
             empty_since_ns: Some(start_ns),
             empty_zero_ns: 0,
-            last_ack_ns: start_ns,
-            last_send_ns: start_ns,
             last_small: false,
-            last_flight: 0,
-            unanswered: VecDeque::new(),
-            burst_unprompted: false,
-            burst_began_ns: None,
+            bursts: Bursts::new(start_ns),
             floor_ns: None,
             run: None,
             queue: Queue::default(),
             shift_ns: 0,
-            slack_ns: 0,
             end_ns: start_ns,
         };
         rounds.current.row = rounds.blank(0, start_ns, frame);
@@ -163,7 +130,7 @@ impl Rounds {
     /// Half the round trip from the tap to the sender: boundaries are handed out on the sender's clock.
     pub fn set_shift(&mut self, shift_ns: i64) {
         self.shift_ns = shift_ns;
-        self.slack_ns = if shift_ns > 0 { Self::SLACK_NS } else { 0 };
+        self.bursts.set_far(shift_ns > 0);
     }
 
     /// Lets time pass to `now_ns` with the sender's state as it stands.
@@ -174,14 +141,15 @@ impl Rounds {
         }
         self.clock_ns = now_ns;
         let flight = sender.in_flight();
+        let started = self.started();
         let open = &mut self.current;
         let row = &mut open.row;
         open.flight_integral += i128::from(flight) * i128::from(passed_ns);
-        let closed = sender.window() == Some(0) && self.started;
+        let closed = sender.window() == Some(0) && started;
         if closed {
             row.zero_window_ns += passed_ns;
         }
-        if flight == 0 && !self.started {
+        if flight == 0 && !started {
             // The handshake; a wait after it becomes a round of its own.
         } else if flight == 0 {
             row.empty_ns += passed_ns;
@@ -218,7 +186,7 @@ impl Rounds {
             return;
         };
         let idle_ns = now_ns - since_ns;
-        let patience_ns = if self.started {
+        let patience_ns = if self.started() {
             self.floor_ns.unwrap_or(10_000_000) / 2
         } else {
             // The first data may follow the handshake at once: that is no idle time.
@@ -229,7 +197,8 @@ impl Rounds {
         if idle_ns <= patience_ns.max(1_000_000) {
             let row = &self.current.row;
             let silent = row.sent_bytes + row.resent_bytes == 0;
-            if self.started && silent && now_ns - row.start_ns > (patience_ns / 2).max(1_000_000) {
+            if self.started() && silent && now_ns - row.start_ns > (patience_ns / 2).max(1_000_000)
+            {
                 self.close(now_ns, frame, next, sender);
             }
             return;
@@ -263,28 +232,20 @@ impl Rounds {
         waited_ns: impl FnOnce() -> Option<i64>,
         sender: &Sender,
     ) {
-        let gap_ns = self
-            .floor_ns
-            .map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
-        let after_send_ns = now_ns - self.last_send_ns;
-        let in_flight = sender.in_flight();
-        let flight = in_flight - fresh;
-        let resent = payload - fresh;
-        // Most segments follow the one before at once.
-        if after_send_ns > gap_ns / 2 || flight <= 0 || self.burst_unprompted || resent > 0 {
-            self.began(now_ns, gap_ns, flight, fresh, waited_ns());
-        }
-        if self.started {
+        if self.started() {
             self.silent_until(now_ns);
         }
+        let in_flight = sender.in_flight();
+        let resent = payload - fresh;
+        let data = Sent {
+            time_ns: now_ns,
+            fresh,
+            again: resent,
+            flight: in_flight - fresh,
+        };
         let row = &mut self.current.row;
         row.last_frame = frame;
-        while let Some(ack_ns) = self.unanswered.pop_front() {
-            row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
-        }
-        if self.burst_unprompted {
-            row.unprompted_bytes += fresh;
-        }
+        self.bursts.sent(data, self.floor_ns, waited_ns, row);
         if fresh > 0 {
             row.sent_bytes += fresh;
             row.sent_segments += packets(fresh, self.mss);
@@ -301,58 +262,12 @@ impl Rounds {
             row.usable_min_bytes = least(row.usable_min_bytes, usable);
         }
         self.last_small = small;
-        self.last_flight = in_flight;
-        self.last_send_ns = now_ns;
-        self.started = true;
         self.empty_since_ns = None;
-    }
-
-    /// A burst begins, or something is sent again: was it an acknowledgment that made the sender send?
-    fn began(&mut self, now_ns: i64, gap_ns: i64, flight: i64, fresh: i64, waited_ns: Option<i64>) {
-        let after_send_ns = now_ns - self.last_send_ns;
-        let (after_ack_ns, gap_ns, prompt_ns) = match waited_ns {
-            Some(waited_ns) => (waited_ns, gap_ns, Self::FAR_PROMPT_NS),
-            None => (
-                now_ns - self.last_ack_ns,
-                gap_ns + self.slack_ns,
-                Self::PROMPT_NS,
-            ),
-        };
-        let row = &mut self.current.row;
-        if after_ack_ns <= gap_ns {
-            self.burst_unprompted = false;
-        } else if after_send_ns > gap_ns && self.started {
-            self.burst_unprompted = fresh > 0;
-            row.unprompted_bursts += i64::from(fresh > 0);
-        }
-        if self.started && flight <= 0 && fresh > 0 {
-            row.fresh_starts += 1;
-            row.prompt_starts += i64::from(after_ack_ns <= prompt_ns);
-        }
-        if self.started && flight > 0 && after_send_ns > gap_ns / 2 {
-            row.bursts += 1;
-            row.prompt_bursts += i64::from(after_ack_ns <= prompt_ns);
-            let freed = (self.last_flight - flight).max(1);
-            row.burst_freed_bytes += freed;
-            let share = freed as f64 / row.burst_freed_bytes as f64;
-            row.burst_flight_bytes += ((flight - row.burst_flight_bytes) as f64 * share) as i64;
-        }
-        if fresh > 0
-            && (flight <= 0 || after_send_ns > gap_ns / 2)
-            && let Some(before_ns) = self.burst_began_ns.replace(now_ns)
-        {
-            let period_ns = now_ns - before_ns;
-            row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
-            row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
-        }
-        if fresh <= 0 {
-            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
-        }
     }
 
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
     pub fn ended(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
-        if self.started && now_ns > self.current.row.start_ns {
+        if self.started() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
         }
     }
@@ -369,16 +284,7 @@ impl Rounds {
         }
         if progress.delivered > 0 {
             row.acks += 1;
-            // Older ones can no longer be answered in time.
-            while self
-                .unanswered
-                .front()
-                .is_some_and(|ack_ns| now_ns - ack_ns > Self::ANSWER_NS)
-            {
-                self.unanswered.pop_front();
-            }
-            self.unanswered.push_back(now_ns);
-            self.last_ack_ns = now_ns;
+            self.bursts.acknowledged(now_ns);
         }
         if sender.in_flight() == 0 {
             self.empty_since_ns.get_or_insert(now_ns);
@@ -390,7 +296,7 @@ impl Rounds {
             sender.una().unwrap_or_default(),
             sender.next().unwrap_or_default(),
         );
-        if self.started && una > self.target && long {
+        if self.started() && una > self.target && long {
             self.close(now_ns, frame, next, sender);
         }
     }
@@ -454,6 +360,11 @@ impl Rounds {
         &mut self.current.measured
     }
 
+    /// Has data been sent?
+    fn started(&self) -> bool {
+        self.bursts.last_send_ns().is_some()
+    }
+
     /// Adds to a counter of the round now open.
     pub fn note(&mut self, count: impl FnOnce(&mut Round)) {
         count(&mut self.current.row);
@@ -462,9 +373,8 @@ impl Rounds {
     /// Nothing was sent since the last send, or the round's start.
     fn silent_until(&mut self, now_ns: i64) {
         let row = &mut self.current.row;
-        row.silence_ns = row
-            .silence_ns
-            .max(now_ns - self.last_send_ns.max(row.start_ns));
+        let since_ns = self.bursts.last_send_ns().unwrap_or(row.start_ns);
+        row.silence_ns = row.silence_ns.max(now_ns - since_ns.max(row.start_ns));
     }
 
     fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {

@@ -1,0 +1,162 @@
+//! # Bursts
+//! What made a sender send: an acknowledgment, or its own time.
+//!
+//! A burst begins after a pause; how long its sender then had its last acknowledgment, what was in flight, and how long
+//! ago the burst before it began tell a woken writer from a timer.
+
+use super::round::{Round, least};
+use std::collections::VecDeque;
+
+/// Data that a sender sends.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    pub time_ns: i64,
+    /// Bytes never sent before.
+    pub fresh: i64,
+    /// Bytes sent again.
+    pub again: i64,
+    /// Bytes in flight before it.
+    pub flight: i64,
+}
+
+/// A flow's bursts up to now.
+#[derive(Debug)]
+pub struct Bursts {
+    last_ack_ns: i64,
+    last_send_ns: Option<i64>,
+    /// Bytes in flight after the last segment.
+    last_flight: i64,
+    began_ns: Option<i64>,
+    unprompted: bool,
+    unanswered: VecDeque<i64>,
+    slack_ns: i64,
+}
+
+impl Bursts {
+    /// Acknowledgments answered by data within this were what the sender waited for.
+    const ANSWER_NS: i64 = 1_000_000;
+    /// A blocked writer that an acknowledgment wakes sends within this (Linux, measured in the lab); longer, and a timer
+    /// among dense acknowledgments would seem woken by one.
+    const PROMPT_NS: i64 = 180_000;
+    /// The same, and what is uncertain of the way to it, seen from afar.
+    const FAR_PROMPT_NS: i64 = 400_000;
+    /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
+    const SLACK_NS: i64 = 2_000_000;
+    /// RFC 6298's least timeout is 1 s; Linux uses 200 ms (`TCP_RTO_MIN`).
+    const TIMEOUT_NS: i64 = 200_000_000;
+
+    /// None yet, of a flow whose stream began at `start_ns`.
+    #[must_use]
+    pub fn new(start_ns: i64) -> Self {
+        Self {
+            last_ack_ns: start_ns,
+            last_send_ns: None,
+            last_flight: 0,
+            began_ns: None,
+            unprompted: false,
+            unanswered: VecDeque::new(),
+            slack_ns: 0,
+        }
+    }
+
+    /// Is the tap away from the sender?
+    pub fn set_far(&mut self, far: bool) {
+        self.slack_ns = if far { Self::SLACK_NS } else { 0 };
+    }
+
+    /// When data was last sent.
+    #[must_use]
+    pub fn last_send_ns(&self) -> Option<i64> {
+        self.last_send_ns
+    }
+
+    /// The sender sent data: counts into `row` what started it. `waited_ns`: how long it had had its last
+    /// acknowledgment, where that is known from afar.
+    pub fn sent(
+        &mut self,
+        data: Sent,
+        floor_ns: Option<i64>,
+        waited_ns: impl FnOnce() -> Option<i64>,
+        row: &mut Round,
+    ) {
+        let now_ns = data.time_ns;
+        let gap_ns = floor_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
+        let paused = self
+            .last_send_ns
+            .is_none_or(|last_ns| now_ns - last_ns > gap_ns / 2);
+        // Most segments follow the one before at once.
+        if paused || data.flight <= 0 || self.unprompted || data.again > 0 {
+            self.began(data, gap_ns, waited_ns(), row);
+        }
+        while let Some(ack_ns) = self.unanswered.pop_front() {
+            row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
+        }
+        if self.unprompted {
+            row.unprompted_bytes += data.fresh;
+        }
+        self.last_flight = data.flight + data.fresh;
+        self.last_send_ns = Some(now_ns);
+    }
+
+    /// A burst begins, or something is sent again: was it an acknowledgment that made the sender send?
+    fn began(&mut self, data: Sent, gap_ns: i64, waited_ns: Option<i64>, row: &mut Round) {
+        let now_ns = data.time_ns;
+        let (after_ack_ns, patience_ns, prompt_ns) = match waited_ns {
+            Some(waited_ns) => (waited_ns, gap_ns, Self::FAR_PROMPT_NS),
+            None => (
+                now_ns - self.last_ack_ns,
+                gap_ns + self.slack_ns,
+                Self::PROMPT_NS,
+            ),
+        };
+        let fresh = data.fresh > 0;
+        let empty = data.flight <= 0;
+        let after_send_ns = self.last_send_ns.map(|last_ns| now_ns - last_ns);
+        let paused = after_send_ns.is_some_and(|after_ns| after_ns > patience_ns / 2);
+        if after_ack_ns <= patience_ns {
+            self.unprompted = false;
+        } else if after_send_ns.is_some_and(|after_ns| after_ns > patience_ns) {
+            self.unprompted = fresh;
+            row.unprompted_bursts += i64::from(fresh);
+        }
+        let prompt = i64::from(after_ack_ns <= prompt_ns);
+        if after_send_ns.is_some() && empty && fresh {
+            row.fresh_starts += 1;
+            row.prompt_starts += prompt;
+        }
+        if paused && !empty {
+            row.bursts += 1;
+            row.prompt_bursts += prompt;
+            let freed = (self.last_flight - data.flight).max(1);
+            row.burst_freed_bytes += freed;
+            let share = freed as f64 / row.burst_freed_bytes as f64;
+            row.burst_flight_bytes +=
+                ((data.flight - row.burst_flight_bytes) as f64 * share) as i64;
+        }
+        if fresh
+            && (empty || paused)
+            && let Some(before_ns) = self.began_ns.replace(now_ns)
+        {
+            let period_ns = now_ns - before_ns;
+            row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
+            row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
+        }
+        if !fresh && let Some(after_send_ns) = after_send_ns {
+            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
+        }
+    }
+
+    /// The sender received an acknowledgment of something new.
+    pub fn acknowledged(&mut self, now_ns: i64) {
+        // Older ones can no longer be answered in time.
+        while self
+            .unanswered
+            .front()
+            .is_some_and(|ack_ns| now_ns - ack_ns > Self::ANSWER_NS)
+        {
+            self.unanswered.pop_front();
+        }
+        self.unanswered.push_back(now_ns);
+        self.last_ack_ns = now_ns;
+    }
+}
