@@ -24,6 +24,7 @@ import bdpcap
 
 # The core alone is quick, and its kinds are many.
 THOROUGH = settings(max_examples=5 * settings().max_examples)
+LAST_NS = 2**32 * 10**9 - 1  # where the clock of a pcap file ends
 
 
 @THOROUGH
@@ -130,6 +131,23 @@ def test_rounds_tile_the_life_of_their_flow(capture):
         assert mine["round"].tolist() == list(range(len(mine)))
         assert mine["start_ns"].iloc[0] == flow.start_ns
         assert mine["end_ns"].iloc[-1] == flow.end_ns
+        assert mine["start_ns"].tolist()[1:] == mine["end_ns"].tolist()[:-1]
+
+
+@THOROUGH
+@given(strategies.captures(), st.lists(st.tuples(st.integers(0, 100), st.integers(0, 2**32 - 1)), max_size=4))
+def test_a_clock_that_is_set_anew_keeps_rounds_in_order(capture, settings_):
+    """Each packet from the one chosen on is later, or earlier, by what sets that one to the second chosen."""
+    packets = capture.packets
+    for first, second in settings_:
+        at = first * (len(packets) - 1) // 100
+        by_ns = second * 10**9 - packets[at].time_ns
+        later = [replace(p, time_ns=min(max(p.time_ns + by_ns, 0), LAST_NS)) for p in packets[at:]]
+        packets = [*packets[:at], *later]
+    seen = read(pcap(packets))
+    rounds = seen.rtts
+    assert (rounds["start_ns"] <= rounds["end_ns"]).all()
+    for _, mine in rounds.groupby(["stream", "sender"]):
         assert mine["start_ns"].tolist()[1:] == mine["end_ns"].tolist()[:-1]
 
 

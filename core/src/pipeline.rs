@@ -90,7 +90,7 @@ struct Intake {
 
 impl Intake {
     /// Times are taken to lie between the epoch and this, 146 years later (pcap's own clock ends in 2106), so that
-    /// differences of times fit in 64 bits.
+    /// differences of times fit in 64 bits; sums of two saturate.
     const FURTHEST_NS: i64 = 1 << 62;
 
     fn new(sources: Vec<Source>, filters: Option<Filters>) -> Result<Self, Stop> {

@@ -136,8 +136,9 @@ impl Bursts {
         if fresh
             && (empty || paused)
             && let Some(before_ns) = self.began_ns.replace(now_ns)
+            && let period_ns = now_ns - before_ns
+            && period_ns > 0
         {
-            let period_ns = now_ns - before_ns;
             row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
             row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
         }

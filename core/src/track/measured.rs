@@ -241,6 +241,6 @@ impl Measured {
                     0
                 }
             })
-            .sum();
+            .fold(0, i64::saturating_add);
     }
 }

@@ -378,6 +378,8 @@ impl Rounds {
     }
 
     fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {
+        // A clock that was set back ends no round before it began.
+        let now_ns = now_ns.max(self.current.row.start_ns);
         self.silent_until(now_ns);
         let number = self.current.row.round + 1;
         let mut blank = self.blank(number, now_ns, frame);
@@ -400,7 +402,9 @@ impl Rounds {
         done.end_sequence = next;
         let length_ns = now_ns - done.row.start_ns;
         if length_ns > 0 {
-            done.row.flight_mean_bytes = (done.flight_integral / i128::from(length_ns)) as i64;
+            // More time than it is long may have passed in a round that began before the clock was set back.
+            let mean = done.flight_integral / i128::from(length_ns);
+            done.row.flight_mean_bytes = mean.min(i128::from(done.row.flight_max_bytes)) as i64;
         }
         self.pending.push_back(done);
         self.target = next;

@@ -79,7 +79,7 @@ impl Return {
         else {
             return;
         };
-        let total = sender + receiver;
+        let total = sender.saturating_add(receiver);
         #[allow(clippy::cast_precision_loss)]
         let near = (sender as f64) < Self::NEAR * total as f64
             || (sender < Self::HOST_NS && sender < receiver);
@@ -185,12 +185,12 @@ impl Return {
     /// When the next acknowledgment reached the sender, if it has by `now_ns`.
     fn due_ns(&self, now_ns: i64, echo: Option<u32>) -> Option<i64> {
         let first = self.travelling.front()?;
-        let due_ns = first.passed_ns + self.delay_ns();
+        let due_ns = first.passed_ns.saturating_add(self.delay_ns());
         let arrived = match (first.value, echo) {
             (Some(value), Some(echo)) if value != echo => echo.wrapping_sub(value) < 1 << 31,
             // Until data shows what its sender had, nothing is known: a link may spread a burst over the time in
             // which the next acknowledgments come.
-            (Some(_), None) => due_ns + Self::PATIENCE_NS <= now_ns,
+            (Some(_), None) => due_ns.saturating_add(Self::PATIENCE_NS) <= now_ns,
             _ => due_ns <= now_ns,
         };
         arrived.then_some(due_ns.min(now_ns))
@@ -232,7 +232,7 @@ impl Return {
     /// Whatever is still on its way, at the end of the stream.
     pub fn rest(&mut self) -> Option<(i64, Ack)> {
         let first = self.travelling.pop_front()?;
-        Some((first.passed_ns + self.delay_ns(), first.ack))
+        Some((first.passed_ns.saturating_add(self.delay_ns()), first.ack))
     }
 }
 
