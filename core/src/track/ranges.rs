@@ -42,13 +42,17 @@ impl Ranges {
             .iter()
             .fold((start, end), |(a, b), &(s, e)| (a.min(s), b.max(e)));
         self.ranges.splice(first..last, [merged]);
+        self.bound();
+        end - start - before
+    }
+
+    fn bound(&mut self) {
         if self.ranges.len() > Self::MOST {
             let (start, _) = self.ranges.remove(0);
             if let Some(lowest) = self.ranges.first_mut() {
                 lowest.0 = start;
             }
         }
-        end - start - before
     }
 
     /// Removes `start..end`; says how many bytes were in the set.
@@ -66,6 +70,7 @@ impl Ranges {
         let right = (end, self.ranges[last - 1].1);
         let rest = [left, right].into_iter().filter(|(s, e)| s < e);
         self.ranges.splice(first..last, rest);
+        self.bound();
         gone
     }
 
@@ -73,6 +78,16 @@ impl Ranges {
     pub fn trim(&mut self, edge: i64) {
         if self.ranges.first().is_some_and(|&(start, _)| start < edge) {
             self.remove(i64::MIN, edge);
+        }
+    }
+
+    /// Where the range that holds `start` ends; `start` where none does.
+    #[must_use]
+    pub fn beyond(&self, start: i64) -> i64 {
+        let at = self.ranges.partition_point(|&(_, e)| e <= start);
+        match self.ranges.get(at) {
+            Some(&(s, e)) if s <= start => e,
+            _ => start,
         }
     }
 
@@ -114,6 +129,24 @@ mod tests {
         set.add(0, 30);
         assert_eq!(set.remove(10, 20), 10);
         assert_eq!(set.iter().collect::<Vec<_>>(), [(0, 10), (20, 30)]);
+    }
+
+    #[test]
+    fn a_set_that_falls_to_pieces_stays_bounded() {
+        let mut set = Ranges::default();
+        set.add(0, 10_000);
+        for byte in (1..10_000).step_by(2) {
+            set.remove(byte, byte + 1);
+        }
+        assert_eq!(set.iter().count(), Ranges::MOST);
+        assert_eq!(set.end(), Some(9_999));
+    }
+
+    #[test]
+    fn what_lies_beyond_a_place_begins_where_its_range_ends() {
+        let mut set = Ranges::default();
+        set.add(10, 20);
+        assert_eq!([9, 10, 19, 20].map(|at| set.beyond(at)), [9, 20, 20, 20]);
     }
 
     proptest! {

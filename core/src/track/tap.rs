@@ -250,6 +250,7 @@ impl Tap {
         }
         if unseen == end - start && end <= next {
             // It is what the next acknowledgment answers, not the segments that waited above the hole.
+            self.forget_oldest();
             let place = self.records.partition_point(|r| r.start < start);
             let record = Record::new(start, end, time_ns, value, round);
             self.records.insert(
@@ -306,11 +307,15 @@ impl Tap {
     }
 
     fn record(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
+        self.forget_oldest();
+        self.records
+            .push_back(Record::new(start, end, time_ns, value, round));
+    }
+
+    fn forget_oldest(&mut self) {
         if self.records.len() >= Self::MOST_RECORDS {
             self.records.pop_front();
         }
-        self.records
-            .push_back(Record::new(start, end, time_ns, value, round));
     }
 
     fn mark_resent(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>) {
@@ -357,10 +362,11 @@ impl Tap {
         }
         let mut newly = 0;
         for (start, end) in blocks {
+            let known = self.sacked.beyond(start.max(ack));
             let fresh = self.sacked.add(start.max(ack), end);
             newly += fresh;
             if fresh > 0
-                && let Some(measured) = self.selective(start, end, time_ns)
+                && let Some(measured) = self.selective(start, known, end, time_ns)
                 && sample.is_none()
             {
                 sample = Some(measured);
@@ -431,9 +437,12 @@ impl Tap {
         })
     }
 
-    /// Marks what a SACK block covers; measures on the youngest segment in it that went out once.
-    fn selective(&mut self, start: i64, end: i64, time_ns: i64) -> Option<Sample> {
-        let first = self.records.partition_point(|r| r.start < start);
+    /// Marks what a SACK block covers, up to `known` since long; measures on the youngest segment in it that went out
+    /// once.
+    fn selective(&mut self, start: i64, known: i64, end: i64, time_ns: i64) -> Option<Sample> {
+        let first = self
+            .records
+            .partition_point(|r| r.start < start || r.end <= known);
         let mut youngest: Option<Record> = None;
         for record in self.records.range_mut(first..).take_while(|r| r.end <= end) {
             if !record.sacked && !record.resent {
