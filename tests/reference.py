@@ -146,7 +146,7 @@ class Flow:
     start: int | None = None  # the first number seen: below it, nothing is known to be missing
     nxt: int | None = None  # SND.NXT, relative
     una: int | None = None  # SND.UNA, relative; not known before the first acknowledgment
-    syn: Segment | None = None
+    syns: list[Segment] = field(default_factory=list)
     window: int | None = None  # SND.WND, scaled
     window_told: tuple[int | None, int] | None = None  # scaled and as on the wire, in the last acknowledgment
     sent: list[Sent] = field(default_factory=list)
@@ -155,6 +155,12 @@ class Flow:
     carried_payload: bool = False
     reported: set[int] = field(default_factory=set)  # the SACK scoreboard, RFC 6675 section 3
     probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
+
+    @property
+    def syn(self) -> Segment | None:
+        """The SYN whose options count: an answer with a scale is one to a SYN that had it, of several."""
+        scaled = [syn for syn in self.syns if syn.scale is not None]
+        return next(reversed(scaled or self.syns), None)
 
     def relative(self, number: int) -> int:
         """Unwrap: of all relative numbers that 32 bits can mean, the one nearest to the furthest seen."""
@@ -194,14 +200,35 @@ class Stream:
         return min(advertiser.syn.scale, LARGEST_SCALE)
 
     def handshake(self, segment: Segment) -> None:
-        """SYN to SYN-ACK to the client's first ACK: one round trip of the whole path, wherever the tap is."""
+        """SYN to SYN-ACK to the client's bare ACK: one round trip of the whole path, wherever the tap is."""
         from_client = segment.source == self.flows[0].sender
         if self.established or not from_client or segment.flags & (SYN | RST | ACK) != ACK:
             return
         self.established = True
-        question, answer = (flow.syn for flow in self.flows)
-        if question and answer and question.time_ns <= answer.time_ns <= segment.time_ns:
-            self.initial_rtt_ns = segment.time_ns - question.time_ns
+        questions, answers = (flow.syns for flow in self.flows)
+        if not questions or not answers or segment.length or segment.has(FIN):
+            return
+        if segment.acknowledgment != (answers[-1].sequence + 1) % 2**32:
+            return
+        question, answer = answered(questions, answers[0]), answered(answers, segment)
+        if (
+            question
+            and answer
+            and question.time_ns <= answers[0].time_ns
+            and answer.time_ns <= segment.time_ns
+        ):
+            self.initial_rtt_ns = answers[0].time_ns - question.time_ns + segment.time_ns - answer.time_ns
+
+
+def answered(syns: list[Segment], answer: Segment) -> Segment | None:
+    """Of SYNs sent several times the one that the answer's timestamp names, if it does (RFC 6298 section 3)."""
+    if len(syns) > 1:
+        syns = [
+            syn
+            for syn in syns
+            if answer.timestamps and (syn.timestamps or (None,))[0] == answer.timestamps[1]
+        ]
+    return syns[0] if len(syns) == 1 else None
 
 
 def track(packets: Iterable[Packet]) -> list[Row]:
@@ -296,8 +323,8 @@ def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
         own.origin = (segment.sequence - (not segment.has(SYN))) % 2**32
     if peer.origin is None and segment.has(ACK):
         peer.origin = (segment.acknowledgment - 1) % 2**32
-    if segment.has(SYN):
-        own.syn = segment  # of several, the one that was answered is the last
+    if segment.has(SYN) and not is_copy(own, segment):
+        own.syns.append(segment)
 
 
 def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None:

@@ -152,10 +152,10 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         stream: connection.number,
         direction: from as u8,
         carried: u8::from(connection.is_flow(from)),
-        handshake: u8::from(connection.halves[0].syn.is_some())
-            | u8::from(connection.halves[1].syn.is_some()) << 1,
+        handshake: u8::from(connection.handshake.has_syn(0))
+            | u8::from(connection.handshake.has_syn(1)) << 1,
         direct: u8::from(flow.way.direct()),
-        multipath: u8::from(connection.is_multipath()),
+        multipath: u8::from(connection.handshake.is_multipath()),
         unfinished: u8::from(connection.halves[from].witness.is_unfinished()),
         scale_least: flow.scale.least(),
         scale_most: flow.scale.most(),

@@ -3,10 +3,11 @@
 
 use super::event::{Event, Kind, NULL};
 use super::flow::{At, Effect, Flow};
+use super::handshake::{Handshake, Measured, ScaleSource};
 use super::one_way::OneWay;
 use super::round::Round;
 use super::witness::Witness;
-use crate::decode::{Endpoint, Flags, Options, Path, Segment};
+use crate::decode::{Endpoint, Flags, Path, Segment};
 
 /// Where rows go. Events are only made where they are wanted.
 #[derive(Debug, Default)]
@@ -17,41 +18,9 @@ pub struct Rows {
     pub events: Vec<Event>,
 }
 
-/// How the scale of a window is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScaleSource {
-    /// Both SYNs carried the option.
-    Negotiated,
-    /// A SYN went without it, so no window is scaled (RFC 7323 section 2.2).
-    Declined,
-    /// The advertiser's SYN carried it, the other SYN was not captured: taken to be in force.
-    OneSided,
-    /// The traffic showed it.
-    Inferred,
-    /// The advertiser's SYN was not captured.
-    Unknown,
-}
-
-impl ScaleSource {
-    /// The value of `flows.window_scale_source`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Negotiated => "negotiated",
-            Self::Declined => "declined",
-            Self::OneSided => "one-sided",
-            Self::Inferred => "inferred",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 /// One end of the connection and the data it sends.
 #[derive(Debug)]
 pub struct Half {
-    /// Options of its last SYN.
-    pub syn: Option<Options>,
-    syn_ns: Option<i64>,
     /// The data it sends.
     pub flow: Flow,
     /// What its first packets show.
@@ -59,6 +28,8 @@ pub struct Half {
     /// The way from it to the tap.
     way: OneWay,
     carried: bool,
+    /// Do its segments carry timestamps?
+    stamped: bool,
     /// Largest payload when its MSS was last worked out.
     largest_bytes: i64,
 }
@@ -72,6 +43,8 @@ pub struct Connection {
     pub ends: [Endpoint; 2],
     /// What the client sends, what the server sends.
     pub halves: [Half; 2],
+    /// What their SYNs agreed on.
+    pub handshake: Handshake,
     /// First packet.
     pub start: At,
     /// Last packet.
@@ -85,13 +58,10 @@ pub struct Connection {
     /// Window scales that an earlier pass inferred, by who advertises.
     inferred: [Option<u8>; 2],
     wants_events: bool,
-    established: bool,
     finished: bool,
 }
 
 impl Connection {
-    /// RFC 7323 section 2.3: a shift above 14 is taken as 14.
-    const MOST_SHIFT: u8 = 14;
     /// Payload of a full packet on Ethernet with timestamps, where nothing tells.
     const USUAL_MSS: i64 = 1448;
 
@@ -114,18 +84,18 @@ impl Connection {
             [segment.source, segment.destination]
         };
         let half = |direction| Half {
-            syn: None,
-            syn_ns: None,
             flow: Flow::new(number, direction, at),
             witness: Witness::default(),
             way: OneWay::default(),
             carried: false,
+            stamped: false,
             largest_bytes: 0,
         };
         Self {
             number,
             ends,
             halves: [half(0), half(1)],
+            handshake: Handshake::default(),
             start: at,
             last: at,
             initial_rtt_ns: None,
@@ -133,7 +103,6 @@ impl Connection {
             shifts: inferred,
             inferred,
             wants_events,
-            established: false,
             finished: false,
         }
     }
@@ -157,45 +126,29 @@ impl Connection {
                 .is_some_and(|origin| origin != segment.sequence)
     }
 
-    /// The shift of windows that `end` advertises, and how it is known (RFC 7323 section 2.2: in force only if both
-    /// SYNs carry the option; 0 is a value).
+    /// The shift of windows that `end` advertises, and how it is known.
     #[must_use]
     pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
-        if let Some(shift) = self.inferred[end] {
-            return (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::Inferred);
-        }
-        let [own, other] =
-            [end, 1 - end].map(|e| self.halves[e].syn.as_ref().map(|syn| syn.window_scale));
-        match (own, other) {
-            (Some(None), _) | (_, Some(None)) => (Some(0), ScaleSource::Declined),
-            (Some(Some(shift)), Some(Some(_))) => {
-                (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::Negotiated)
-            }
-            (Some(Some(shift)), None) => (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::OneSided),
-            (None, _) => (None, ScaleSource::Unknown),
+        match self.inferred[end] {
+            Some(shift) => (
+                Some(shift.min(Handshake::MOST_SHIFT)),
+                ScaleSource::Inferred,
+            ),
+            None => self.handshake.scale(end),
         }
     }
 
-    /// Largest payload of a packet that `end` sends: the smaller MSS of both SYNs (either may sit on the narrower
-    /// link), less the timestamp option if agreed (RFC 6691); without SYNs, the largest payload that no offload made.
+    /// Largest payload of a packet that `end` sends, by the SYNs; without them, the largest that no offload made.
     fn mss(&self, end: usize) -> i64 {
-        let [own, other] = [end, 1 - end].map(|e| self.halves[e].syn.as_ref());
-        let option = [own, other]
-            .into_iter()
-            .flatten()
-            .filter_map(|syn| syn.mss)
-            .min();
-        let stamped = [own, other]
-            .into_iter()
-            .flatten()
-            .all(|syn| syn.timestamps.is_some());
-        match option {
-            Some(mss) if mss > 0 => (i64::from(mss) - if stamped { 12 } else { 0 }).max(1),
-            _ => match self.halves[end].flow.totals.largest_bytes {
-                1..=9000 => self.halves[end].flow.totals.largest_bytes,
-                _ => Self::USUAL_MSS,
-            },
-        }
+        let half = &self.halves[end];
+        let largest = half.flow.totals.largest_bytes;
+        self.handshake
+            .mss(half.stamped)
+            .unwrap_or(if (1..=9000).contains(&largest) {
+                largest
+            } else {
+                Self::USUAL_MSS
+            })
     }
 
     /// Takes the next segment of the connection.
@@ -208,9 +161,13 @@ impl Connection {
         };
         let flags = segment.flags;
         let syn = flags.has(Flags::SYN);
+        let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
+        self.halves[from].stamped |= segment.options.timestamps.is_some();
         if syn {
-            self.halves[from].syn = Some(segment.options);
-            self.halves[from].syn_ns = Some(at.time_ns);
+            self.begin_anew(from, segment);
+            if !copy {
+                self.handshake.syn(from, segment, at.time_ns);
+            }
             self.shifts = [self.scale(0).0, self.scale(1).0];
             for (end, shift) in self.shifts.into_iter().enumerate() {
                 let flow = &mut self.halves[1 - end].flow;
@@ -230,7 +187,9 @@ impl Connection {
                 .space
                 .anchor(segment.acknowledgment.wrapping_sub(1));
         }
-        self.handshake(from, segment, at);
+        if from == 0 {
+            self.complete(segment, at);
+        }
 
         // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
         let shift = if syn || segment.window == 0 {
@@ -240,7 +199,6 @@ impl Connection {
         };
         let advertised = shift.map(|shift| i64::from(segment.window) << shift);
         let payload = segment.payload_bytes > 0;
-        let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
         self.halves[from].flow.totals.packets += 1;
         self.halves[from].witness.see(segment);
         self.halves[from].carried |= payload;
@@ -308,25 +266,30 @@ impl Connection {
         })
     }
 
-    fn handshake(&mut self, from: usize, segment: &Segment, at: At) {
-        let flags = segment.flags;
-        if self.established || from != 0 || flags.has(Flags::SYN) || !flags.has(Flags::ACK) {
-            return;
+    /// A SYN with another initial sequence number than what its sender seemed to count from, before any data: what came
+    /// before were answers to an older connection (RFC 9293 section 3.5.1).
+    fn begin_anew(&mut self, from: usize, segment: &Segment) {
+        let origin = self.halves[from].flow.tap.space.origin();
+        if origin.is_some_and(|origin| origin != segment.sequence)
+            && !self.halves.iter().any(|half| half.carried)
+        {
+            for (half, direction) in self.halves.iter_mut().zip(0..) {
+                half.flow = Flow::new(self.number, direction, self.start);
+            }
         }
-        if flags.has(Flags::RST) {
-            return;
+    }
+
+    /// The client sends: the handshake may be complete.
+    fn complete(&mut self, segment: &Segment, at: At) {
+        if let Some(Measured {
+            server_ns,
+            client_ns,
+        }) = self.handshake.complete(segment, at.time_ns)
+        {
+            self.initial_rtt_ns = Some(server_ns + client_ns);
+            self.halves[0].flow.handshake(client_ns, server_ns, at);
+            self.halves[1].flow.handshake(server_ns, client_ns, at);
         }
-        self.established = true;
-        let (Some(syn_ns), Some(answer_ns)) = (self.halves[0].syn_ns, self.halves[1].syn_ns) else {
-            return;
-        };
-        if !(syn_ns <= answer_ns && answer_ns <= at.time_ns) {
-            return; // simultaneous open, or a clock that ran backwards
-        }
-        let (server_ns, client_ns) = (answer_ns - syn_ns, at.time_ns - answer_ns);
-        self.initial_rtt_ns = Some(at.time_ns - syn_ns);
-        self.halves[0].flow.handshake(client_ns, server_ns, at);
-        self.halves[1].flow.handshake(server_ns, client_ns, at);
     }
 
     fn event(
@@ -383,14 +346,6 @@ impl Connection {
         for half in self.halves.iter_mut().filter(|half| half.carried) {
             half.flow.finish(last, |round| rows.rounds.push(round));
         }
-    }
-
-    /// Did both ends agree to be part of a multipath connection (RFC 8684)? Its subflows share their windows.
-    #[must_use]
-    pub fn is_multipath(&self) -> bool {
-        self.halves
-            .iter()
-            .all(|half| half.syn.is_some_and(|syn| syn.multipath))
     }
 
     /// Has this direction carried payload?
