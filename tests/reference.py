@@ -342,7 +342,7 @@ def is_copy(flow: Flow, segment: Segment) -> bool:
     """
     return bool(segment.identification or segment.length) and any(
         segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
-        for earlier in flow.captured[-4:]
+        for earlier in flow.captured[-64:]
     )
 
 

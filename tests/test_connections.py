@@ -425,6 +425,15 @@ def test_one_packet_captured_twice_is_no_retransmission():
     assert [row.rtt_ns for row in seen.acks(CLIENT)][-2:] == [20_000_000, None]
 
 
+def test_copies_that_come_in_batches_are_no_retransmissions():
+    # A forwarding host captured on all interfaces: a batch as it came in, then as it went out.
+    batch = [f"{1 + 1000 * i}:{1001 + 1000 * i}(1000) ack 1 win 502 id {501 + i}" for i in range(8)]
+    lines = "\n".join(f"+.00001 > . {segment}" for segment in batch + batch)
+    seen = observe(scenario(f"{HANDSHAKE}\n{lines}\n+.020 < . 1:1(0) ack 8001 win 1000"))
+    assert kinds(seen.sent(CLIENT))[1:] == ["data"] * 8 + ["duplicate"] * 8
+    assert seen.capture.flows["retransmitted_bytes"].tolist() == [0]
+
+
 def test_what_only_the_capture_missed_was_not_lost():
     # The middle segment never appears, yet it is acknowledged: it was on the path, and not in the capture.
     seen = observe(

@@ -105,8 +105,10 @@ pub struct Tap {
     probe_end: i64,
     /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
     frontier: Option<(Option<u16>, Option<u32>)>,
-    recent: [Option<(i64, Print)>; 4],
-    slot: usize,
+    /// Packets of the last moment, newest at the back.
+    recent: VecDeque<(i64, Print)>,
+    /// Sequence and acknowledgment number that no packet went beyond.
+    furthest: Option<(u32, u32)>,
     /// Least RTT seen here, delayed acknowledgments left out.
     pub rtt_min_ns: Option<i64>,
     /// Round trip of the whole path, from the handshake: no retransmission comes sooner.
@@ -114,8 +116,10 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Copies of one packet in a capture lie this close together.
+    /// Copies of one packet in a capture lie this close together,
     const COPY_NS: i64 = 1_000_000;
+    /// and no further: a host hands its packets over in batches of 64 at most (Linux `NAPI_POLL_WEIGHT`).
+    const COPY_PACKETS: usize = 64;
     /// A lone segment answered this much later than the least RTT may have met the delayed-ACK timer, which is 40 ms
     /// on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
     const DELAYED_ACK_NS: i64 = 25_000_000;
@@ -158,18 +162,40 @@ impl Tap {
             checksum: segment.checksum,
             flags: segment.flags.0,
         };
-        let near = self
-            .recent
-            .iter()
-            .flatten()
-            .any(|(seen_ns, seen)| *seen == print && (time_ns - seen_ns).abs() < Self::COPY_NS);
+        let first = self.is_furthest(segment);
+        let near = !first
+            && self
+                .recent
+                .iter()
+                .rev()
+                .take_while(|(seen_ns, _)| (time_ns - seen_ns).abs() < Self::COPY_NS)
+                .any(|(_, seen)| *seen == print);
         // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
         // acknowledgments may well be two packets, two equal data segments within a millisecond hardly.
         let tells = segment.identification.is_some_and(|id| id != 0);
         let copy = near && (tells || segment.payload_bytes > 0);
-        self.recent[self.slot] = Some((time_ns, print));
-        self.slot = (self.slot + 1) % self.recent.len();
+        if self.recent.len() == Self::COPY_PACKETS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((time_ns, print));
         copy
+    }
+
+    /// Does the packet go beyond all before it, in what it sends or acknowledges? Most do, and can be no copies.
+    fn is_furthest(&mut self, segment: &Segment) -> bool {
+        if !segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        let (sequence, acknowledgment) = (segment.sequence, segment.acknowledgment);
+        let furthest = self.furthest.get_or_insert((sequence, acknowledgment));
+        let beyond = |number: u32, so_far: &mut u32| {
+            let beyond = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
+            if beyond {
+                *so_far = number;
+            }
+            beyond
+        };
+        beyond(sequence, &mut furthest.0) | beyond(acknowledgment, &mut furthest.1)
     }
 
     /// A segment that occupies sequence space, or probes. `window_open` is false where the receiver's window is
