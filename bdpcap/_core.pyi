@@ -44,7 +44,8 @@ class Analysis:
     Parameters
     ----------
     sources
-        Paths, read in the order of their first frames' times, or binary file objects, read as given.
+        Paths, read in the order of their first frames' times, or binary file objects. With one of these, or with
+        a path that is no regular file, all are read as given.
     filters
         By link type, the compiled filter, or why there is none; raised if such a frame comes.
     events

@@ -121,7 +121,7 @@ def analyze(
     Parameters
     ----------
     source
-        Path or binary file object; a list is read as one capture, paths in the order of their first packets.
+        Path or binary file object; a list is read as one capture, files in the order of their first packets.
         pcap and pcapng, plain or packed by gzip, zstd or lz4, told apart by their first bytes.
     filter
         Capture filter in the syntax of tcpdump (pcap-filter(7)).

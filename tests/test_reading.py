@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
+import os
 import struct
 
 import dpkt
@@ -148,3 +150,21 @@ def test_what_is_no_capture_is_an_error_of_one_line(junk):
     with pytest.raises(bdpcap.CaptureError) as error:
         bdpcap.analyze(io.BytesIO(junk))
     assert "\n" not in str(error.value)
+
+
+@contextlib.contextmanager
+def piped(data: bytes):
+    """Give the path of a pipe that holds data, as a shell names it for ``<(...)``."""
+    end, start = os.pipe()
+    with os.fdopen(start, "wb") as file:
+        file.write(data)
+    yield f"/dev/fd/{end}"
+    os.close(end)
+
+
+def test_pipes_are_read_once_and_in_the_order_given():
+    packets = scenario(DIALOGUE)
+    with piped(pcap(packets[2:])) as later, piped(pcap(packets[:2])) as earlier:
+        info = bdpcap.analyze([later, earlier]).info
+    # Files would be put in the order of their times; to learn these of a pipe would take its bytes.
+    assert (info.frames, info.time_backwards) == (len(packets), 1)

@@ -6,7 +6,7 @@ use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
 use crate::track::{At, Datagrams, Scales, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 
 /// Where frames come from.
@@ -220,7 +220,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Opens the first source. Several paths are read in the order of their first frames' times; streams as given.
+    /// Opens the first source. Several files are read in the order of their first frames' times; pipes and streams
+    /// as given.
     ///
     /// # Errors
     /// Any of the sources cannot be read at all.
@@ -282,13 +283,14 @@ impl Pipeline {
     }
 }
 
-/// Paths by the time of their first frame, so that a rotated capture may be named in any order; streams stay put.
+/// Files by the time of their first frame, so that a rotated capture may be named in any order. What can be read once
+/// only, a stream or a named pipe, cannot be looked into first: then all stay put.
 pub(crate) fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
-    if sources.len() < 2
-        || sources
-            .iter()
-            .any(|source| matches!(source, Source::Stream(..)))
-    {
+    let once = |source: &Source| match source {
+        Source::Path(path) => fs::metadata(path).is_ok_and(|found| !found.is_file()),
+        Source::Stream(..) => true,
+    };
+    if sources.len() < 2 || sources.iter().any(once) {
         return Ok(sources.into());
     }
     let mut timed = Vec::with_capacity(sources.len());
