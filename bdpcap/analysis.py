@@ -476,14 +476,19 @@ class Flow:
         return figure(self, kind)
 
 
-def _fingerprint(source: str | BinaryIO, name: Callable[[str], str]) -> Fingerprint:
-    if not isinstance(source, str):
-        return Fingerprint(name(str(getattr(source, "name", "<stream>"))), None, None)
-    if not Path(source).is_file():
-        return Fingerprint(name(source), None, None)
+def source_name(source: str | BinaryIO) -> str:
+    """Return what the core calls a source; bytes of a path that are no UTF-8 are replaced."""
+    name = source if isinstance(source, str) else getattr(source, "name", None)
+    return os.fsencode(name).decode(errors="replace") if isinstance(name, str) else "<stream>"
+
+
+def _fingerprint(source: str | BinaryIO, named: Callable[[str], str]) -> Fingerprint:
+    name = named(source_name(source))
+    if not isinstance(source, str) or not Path(source).is_file():
+        return Fingerprint(name, None, None)
     with Path(source).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
-        return Fingerprint(name(source), file.tell(), digest.hexdigest())
+        return Fingerprint(name, file.tell(), digest.hexdigest())
 
 
 def _named(directions: dict[str, Any], pseudonyms: Pseudonyms | None) -> dict[str, Any]:

@@ -251,6 +251,16 @@ def test_control_characters_never_reach_the_terminal(transfer, tmp_path, capsys)
         assert "\\x1b" in shown
 
 
+@pytest.mark.parametrize("format_", ["table", "csv", "json"])
+@pytest.mark.parametrize("command", ["info", "compare"])
+def test_a_file_name_that_is_no_utf8_is_told_all_the_same(command, format_, transfer, tmp_path, capsys):
+    odd = tmp_path / os.fsdecode(b"m\xfcll.pcap")
+    odd.write_bytes(transfer.read_bytes())
+    shown = table(command, odd, format_, capsys)
+    # The byte is replaced; JSON spells out what is not ASCII.
+    assert any(name in shown for name in ("m\ufffdll.pcap", r"m\ufffdll.pcap"))
+
+
 # where captures come from
 
 

@@ -168,3 +168,17 @@ def test_pipes_are_read_once_and_in_the_order_given():
         info = bdpcap.analyze([later, earlier]).info
     # Files would be put in the order of their times; to learn these of a pipe would take its bytes.
     assert (info.frames, info.time_backwards) == (len(packets), 1)
+
+
+def test_a_name_that_is_no_utf8_is_read_and_told(tmp_path):
+    path = tmp_path / os.fsdecode(b"m\xfcll.pcap")
+    path.write_bytes(pcap(scenario(DIALOGUE))[:-1])
+    told = str(tmp_path / "m\ufffdll.pcap")
+    with path.open("rb") as stream:
+        for source in (path, stream):
+            capture = bdpcap.analyze(source)
+            assert (capture.info.files, capture.damage.file) == ([told], told)
+            assert [one.name for one in capture.fingerprints()] == [told]
+    assert bdpcap.analyze(path).excerpt(0, io.BytesIO()) == 3
+    with pytest.raises(bdpcap.CaptureError, match="a\ufffd: cannot be opened"):
+        bdpcap.analyze(os.fsdecode(b"a\xfc"))

@@ -12,6 +12,7 @@ import typer
 
 from bdpcap import compare as comparing
 from bdpcap import plots, settings, units
+from bdpcap.analysis import source_name
 from bdpcap.cli import comparison_tables, options, output, source
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def command(
         raise typer.BadParameter("standard input holds one capture: name files")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
     given = _settings(paths, settings_, _typed(typed, len(paths)))
-    names = [Path(path).name for path in paths]
+    files = [source_name(path) for path in paths]
+    names = [Path(file).name for file in files]
     damages: list[Damage | None] = []
 
     def analysed() -> Iterator[Capture]:
@@ -96,7 +98,7 @@ def command(
             damages.append(capture.damage)
             yield capture
 
-    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else paths, given)
+    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else files, given)
     for name, streams in zip(table["capture"], table["streams"], strict=True):
         if not streams:
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")

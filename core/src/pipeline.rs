@@ -8,25 +8,31 @@ use crate::track::{At, Datagrams, Scales, Table, Wanted};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::Read;
+use std::path::PathBuf;
 
 /// Where frames come from.
 pub enum Source {
     /// A file, opened when its turn comes.
-    Path(String),
+    Path(PathBuf),
     /// A stream that can be read once, and what to call it.
     Stream(Box<dyn Read + Send>, String),
 }
 
 impl Source {
+    /// What to call it in messages; bytes of a path that are no UTF-8 are replaced.
+    fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.to_string_lossy().into_owned(),
+            Self::Stream(_, name) => name.clone(),
+        }
+    }
+
     pub(crate) fn open(self) -> Result<Reader, Stop> {
-        let (input, name): (Box<dyn Read + Send>, String) = match self {
-            Self::Path(path) => {
-                let file = File::open(&path).map_err(|error| {
-                    Stop::Unreadable(format!("{path}: cannot be opened: {error}"))
-                })?;
-                (Box::new(file), path)
-            }
-            Self::Stream(stream, name) => (stream, name),
+        let name = self.name();
+        let unopened = |error| Stop::Unreadable(format!("{name}: cannot be opened: {error}"));
+        let input: Box<dyn Read + Send> = match self {
+            Self::Path(path) => Box::new(File::open(path).map_err(unopened)?),
+            Self::Stream(stream, _) => stream,
         };
         Reader::open(input, &name).map_err(|error| Stop::Unreadable(error.to_string()))
     }
@@ -95,12 +101,7 @@ impl Intake {
 
     fn new(sources: Vec<Source>, filters: Option<Filters>) -> Result<Self, Stop> {
         let sources = in_order(sources)?;
-        let names = sources
-            .iter()
-            .map(|source| match source {
-                Source::Path(name) | Source::Stream(_, name) => name.clone(),
-            })
-            .collect();
+        let names = sources.iter().map(Source::name).collect();
         let mut intake = Self {
             sources,
             names,

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::HashMap;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pyo3::create_exception!(
@@ -64,7 +65,7 @@ impl Read for Stream {
 }
 
 fn source(input: &Bound<'_, PyAny>) -> PyResult<Source> {
-    if let Ok(path) = input.extract::<String>() {
+    if let Ok(path) = input.extract::<PathBuf>() {
         return Ok(Source::Path(path));
     }
     if !input.hasattr("read")? {
@@ -74,8 +75,8 @@ fn source(input: &Bound<'_, PyAny>) -> PyResult<Source> {
     }
     let name = input
         .getattr("name")
-        .and_then(|name| name.extract())
-        .unwrap_or("<stream>".to_owned());
+        .and_then(|name| name.extract::<PathBuf>())
+        .map_or("<stream>".into(), |name| name.to_string_lossy().into());
     Ok(Source::Stream(
         Box::new(Stream(input.clone().unbind())),
         name,
