@@ -362,6 +362,19 @@ def test_an_interrupt_is_quiet(transfer, monkeypatch, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_an_interrupt_while_a_pipe_is_read_is_one(monkeypatch, capsys):
+    class Pipe(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, _):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Pipe())))
+    assert main(["flows", "-"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
 def test_no_traceback_reaches_a_user(transfer, monkeypatch, capsys):
     def broken(*_, **__):
         raise RuntimeError("something nobody\nthought of")

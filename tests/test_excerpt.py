@@ -285,6 +285,16 @@ def test_an_anonymized_excerpt_has_no_payload_and_no_address_in_options(tmp_path
     assert whole.data == frame
 
 
+def test_an_interrupt_while_names_are_given_is_one(tmp_path):
+    class Names(bdpcap.Pseudonyms):
+        def packed(self, _address):
+            raise KeyboardInterrupt
+
+    capture = bdpcap.analyze(write_pcap(tmp_path / "t.pcap"), pseudonyms=Names())
+    with pytest.raises(KeyboardInterrupt):
+        excerpt(capture, 0)
+
+
 # the command
 
 

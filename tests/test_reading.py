@@ -170,6 +170,34 @@ def test_pipes_are_read_once_and_in_the_order_given():
     assert (info.frames, info.time_backwards) == (len(packets), 1)
 
 
+class Interrupted(io.BytesIO):
+    """A pipe that somebody tires of when its bytes are read."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(size) or self.interrupt()
+
+    def interrupt(self) -> bytes:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kept", [0, 10, 24 + 16 + 20, None])
+def test_an_interrupt_is_no_damage(kept):
+    # Before the first byte, in the file's header, in a packet, between two.
+    with pytest.raises(KeyboardInterrupt):
+        bdpcap.analyze(Interrupted(pcap(scenario(DIALOGUE))[:kept]))
+
+
+def test_a_stream_that_fails_is_damaged():
+    class Failing(Interrupted):
+        def interrupt(self) -> bytes:
+            raise OSError("the disk is gone")
+
+    packets = scenario(DIALOGUE)
+    damage = bdpcap.analyze(Failing(pcap(packets))).damage
+    assert damage.frame == len(packets) + 1
+    assert "the disk is gone" in damage.reason
+
+
 def test_a_name_that_is_no_utf8_is_read_and_told(tmp_path):
     path = tmp_path / os.fsdecode(b"m\xfcll.pcap")
     path.write_bytes(pcap(scenario(DIALOGUE))[:-1])

@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pyo3::create_exception!(
     _core,
@@ -48,23 +48,47 @@ impl From<Stop> for PyErr {
     }
 }
 
+/// What Python raised in the middle of reading that is no `Exception` and so no fault of the capture: an interrupt.
+#[derive(Clone, Default)]
+struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// The error as those who read take it.
+    fn as_io(&self, error: PyErr) -> io::Error {
+        let message = error.to_string();
+        if !Python::attach(|py| error.is_instance_of::<PyException>(py)) {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+        io::Error::other(message)
+    }
+
+    /// What came of reading, unless that was interrupted.
+    fn or<T>(&self, read: Result<T, Stop>) -> PyResult<T> {
+        let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        raised.map_or_else(|| Ok(read?), Err)
+    }
+}
+
 /// A Python binary file object as a byte stream.
-struct Stream(Py<PyAny>);
+struct Stream {
+    file: Py<PyAny>,
+    raised: Raised,
+}
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Python::attach(|py| {
-            let bytes = self.0.bind(py).call_method1("read", (buffer.len(),))?;
+            let bytes = self.file.bind(py).call_method1("read", (buffer.len(),))?;
             let bytes = bytes.extract::<&[u8]>().map_err(PyErr::from)?;
             let count = bytes.len().min(buffer.len());
             buffer[..count].copy_from_slice(&bytes[..count]);
             Ok(count)
         })
-        .map_err(|error: PyErr| io::Error::other(error.to_string()))
+        .map_err(|error| self.raised.as_io(error))
     }
 }
 
-fn source(input: &Bound<'_, PyAny>) -> PyResult<Source> {
+fn source(input: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Source> {
     if let Ok(path) = input.extract::<PathBuf>() {
         return Ok(Source::Path(path));
     }
@@ -77,10 +101,15 @@ fn source(input: &Bound<'_, PyAny>) -> PyResult<Source> {
         .getattr("name")
         .and_then(|name| name.extract::<PathBuf>())
         .map_or("<stream>".into(), |name| name.to_string_lossy().into());
-    Ok(Source::Stream(
-        Box::new(Stream(input.clone().unbind())),
-        name,
-    ))
+    let stream = Stream {
+        file: input.clone().unbind(),
+        raised: raised.clone(),
+    };
+    Ok(Source::Stream(Box::new(stream), name))
+}
+
+fn all_sources(inputs: &[Bound<'_, PyAny>], raised: &Raised) -> PyResult<Vec<Source>> {
+    inputs.iter().map(|input| source(input, raised)).collect()
 }
 
 fn compiled(programs: HashMap<u32, Bound<'_, PyAny>>) -> PyResult<Filters> {
@@ -115,7 +144,7 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
 }
 
 #[pyclass(module = "bdpcap._core")]
-struct Analysis(Mutex<Pipeline>);
+struct Analysis(Mutex<Pipeline>, Raised);
 
 impl Analysis {
     fn pipeline(&self) -> MutexGuard<'_, Pipeline> {
@@ -134,7 +163,8 @@ impl Analysis {
         streams: Option<Vec<u32>>,
         scales: Option<Scales>,
     ) -> PyResult<Self> {
-        let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
+        let raised = Raised::default();
+        let sources = all_sources(&sources, &raised)?;
         let wanted = match (events, streams) {
             (false, _) => Wanted::None,
             (true, None) => Wanted::All,
@@ -142,13 +172,12 @@ impl Analysis {
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
-        Ok(Self(Mutex::new(Pipeline::new(
-            sources, filters, wanted, scales,
-        )?)))
+        let pipeline = raised.or(Pipeline::new(sources, filters, wanted, scales))?;
+        Ok(Self(Mutex::new(pipeline), raised))
     }
 
     fn advance(&self, py: Python<'_>, frames: usize) -> PyResult<bool> {
-        Ok(py.detach(|| self.pipeline().advance(frames))?)
+        self.1.or(py.detach(|| self.pipeline().advance(frames)))
     }
 
     #[getter]
@@ -263,7 +292,7 @@ impl Analysis {
 }
 
 #[pyclass(module = "bdpcap._core")]
-struct Excerpt(Mutex<excerpt::Excerpt>);
+struct Excerpt(Mutex<excerpt::Excerpt>, Raised);
 
 #[pymethods]
 impl Excerpt {
@@ -275,23 +304,25 @@ impl Excerpt {
         headers_only: bool,
         rename: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let sources = sources.iter().map(source).collect::<PyResult<_>>()?;
+        let raised = Raised::default();
+        let sources = all_sources(&sources, &raised)?;
         let rename = rename.map(|call| -> Rename {
+            let raised = raised.clone();
             Box::new(move |address| {
                 Python::attach(|py| call.bind(py).call1((address,))?.extract())
-                    .map_err(|error: PyErr| io::Error::other(error.to_string()))
+                    .map_err(|error| raised.as_io(error))
             })
         });
-        let excerpt = excerpt::Excerpt::new(sources, wanted.into(), headers_only, rename)?;
-        Ok(Self(Mutex::new(excerpt)))
+        let excerpt = excerpt::Excerpt::new(sources, wanted.into(), headers_only, rename);
+        Ok(Self(Mutex::new(raised.or(excerpt)?), raised))
     }
 
     fn take<'py>(&self, py: Python<'py>, frames: usize) -> PyResult<(Bound<'py, PyBytes>, bool)> {
         let mut out = Vec::new();
-        let more = py.detach(|| {
+        let more = self.1.or(py.detach(|| {
             let mut excerpt = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             excerpt.advance(frames, &mut out)
-        })?;
+        }))?;
         Ok((PyBytes::new(py, &out), more))
     }
 }
