@@ -22,6 +22,8 @@ from bdpcap.cli import main
 CLIENT, SERVER = bytes([203, 0, 113, 77]), bytes([198, 51, 100, 88])
 CLIENT6 = bytes.fromhex("20014860000000000000000000008844")
 SERVER6 = bytes.fromhex("20014860000000000000000000001357")
+WAYPOINT6 = bytes.fromhex("20014860000000000000000000009753")
+FINAL6 = bytes.fromhex("20014860000000000000000000002468")
 CLIENT_MAC, SERVER_MAC = bytes.fromhex("3c22fb8a9bac"), bytes.fromhex("a4bb6dd1e2f3")
 TUNNEL_ENDS = bytes([192, 0, 2, 201]), bytes([192, 0, 2, 202])
 
@@ -187,6 +189,20 @@ def in_gre(frame):
     return bytes(dpkt.ethernet.Ethernet(src=SERVER_MAC, dst=CLIENT_MAC, type=0x0800, data=ip))
 
 
+def routed(kind, addresses):
+    """Put in a routing header with a segment to go, to FINAL6: TCP's checksum counts that as the destination."""
+
+    def around(frame):
+        ip = dpkt.ethernet.Ethernet(frame).data
+        ip.dst, ip.data.sum = FINAL6, 0
+        tcp = bytes(ip)[40:]
+        routing = bytes([6, 2 * len(addresses), kind, 1, len(addresses) - 1, 0, 0, 0]) + b"".join(addresses)
+        length = (len(routing) + len(tcp)).to_bytes(2)
+        return frame[:18] + length + bytes([43]) + frame[21:54] + routing + tcp
+
+    return around
+
+
 KINDS = {
     "IPv4": (CLIENT, SERVER, lambda frame: frame),
     "IPv6": (CLIENT6, SERVER6, lambda frame: frame),
@@ -194,6 +210,9 @@ KINDS = {
     "IPv4 in VXLAN": (CLIENT, SERVER, in_vxlan),
     "IPv6 in VXLAN": (CLIENT6, SERVER6, in_vxlan),
     "IPv4 in GRE": (CLIENT, SERVER, in_gre),
+    "IPv6, source route": (CLIENT6, SERVER6, routed(0, [WAYPOINT6, FINAL6])),
+    "IPv6, home address": (CLIENT6, SERVER6, routed(2, [FINAL6])),
+    "IPv6, segment list": (CLIENT6, SERVER6, routed(4, [FINAL6, WAYPOINT6])),
 }
 CHECKSUMS = ("tcp.checksum.status", "ip.checksum.status", "udp.checksum.status", "gre.checksum.status")
 CHECKING = ("tcp.check_checksum", "ip.check_checksum", "udp.check_checksum")
@@ -253,7 +272,7 @@ def test_a_wrong_checksum_stays_wrong(tmp_path):
 
 def test_no_address_is_left_in_a_renamed_packet(made):
     path, packets = made
-    true = [CLIENT, SERVER, CLIENT6, SERVER6, CLIENT_MAC, SERVER_MAC, *TUNNEL_ENDS]
+    true = [CLIENT, SERVER, CLIENT6, SERVER6, WAYPOINT6, FINAL6, CLIENT_MAC, SERVER_MAC, *TUNNEL_ENDS]
     there = [address for address in true if any(address in packet.data for packet in packets)]
     assert len(there) >= 4
     hidden = excerpt(bdpcap.analyze(path, pseudonyms=bdpcap.Pseudonyms()), 0)

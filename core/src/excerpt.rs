@@ -187,20 +187,20 @@ fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result
     for (index, header) in headers.iter().enumerate().rev() {
         let start = header.range.start;
         let to_the_end = start..frame.len();
-        let pseudo = pseudo_header(&headers[..index]);
+        let outer = &headers[..index];
         match header.kind {
-            Kind::Ipv4 => update(&before, frame, start + 10, header.range.clone(), 0..0),
-            Kind::Tcp => update(&before, frame, start + 16, to_the_end, pseudo),
+            Kind::Ipv4 => update(&before, frame, start + 10, header.range.clone(), &[]),
+            Kind::Tcp => update(&before, frame, start + 16, to_the_end, outer),
             // 0 stands for none (RFC 768), and so the sum 0 is sent as its other form.
             Kind::Udp if frame[start + 6..start + 8] != [0, 0] => {
-                update(&before, frame, start + 6, to_the_end, pseudo);
+                update(&before, frame, start + 6, to_the_end, outer);
                 if frame[start + 6..start + 8] == [0, 0] {
                     frame[start + 6..start + 8].fill(0xff);
                 }
             }
             // RFC 2784 section 2.1: with the first flag.
             Kind::Gre if frame[start] & 0x80 != 0 => {
-                update(&before, frame, start + 4, to_the_end, 0..0);
+                update(&before, frame, start + 4, to_the_end, &[]);
             }
             _ => {}
         }
@@ -240,7 +240,8 @@ fn blank(kind: Kind, header: &mut [u8]) {
         Kind::Prism => header.iter_mut().skip(8).for_each(|byte| *byte = 0),
         Kind::Ipv4 => header[20..].fill(NO_OPERATION),
         Kind::Extension(FRAGMENT | AUTHENTICATION) => {}
-        // To a destination's options and a hop's it is padding, to routing a route that has been gone.
+        // To a destination's options and a hop's it is padding, to routing a route that has been gone: IPv6's own
+        // destination is the last one.
         Kind::Extension(_) => header[2..].fill(0),
         Kind::Udp if header[2..4] == GENEVE => header[16..].fill(0),
         Kind::Tcp => blank_options(&mut header[20..]),
@@ -280,41 +281,62 @@ fn blank_options(mut list: &mut [u8]) {
     }
 }
 
-/// The addresses of the innermost IP header: what of a pseudo header can change.
-fn pseudo_header(outer: &[Header]) -> Range<usize> {
-    outer
-        .iter()
-        .rev()
-        .find_map(|header| {
-            let start = header.range.start;
-            match header.kind {
-                Kind::Ipv4 => Some(start + 12..start + 20),
-                Kind::Ipv6 => Some(start + 8..start + 40),
-                _ => None,
+/// Where the source and the destination stand that a checksum inside these headers counts: what of its pseudo header
+/// can change.
+fn pseudo_header(outer: &[Header], frame: &[u8]) -> [Range<usize>; 2] {
+    const ROUTING: u8 = 43;
+    let mut last = None;
+    for header in outer.iter().rev() {
+        let start = header.range.start;
+        match header.kind {
+            Kind::Ipv4 => return [start + 12..start + 16, start + 16..start + 20],
+            Kind::Ipv6 => {
+                let destination = last.unwrap_or(start + 24..start + 40);
+                return [start + 8..start + 24, destination];
             }
-        })
-        .unwrap_or(0..0)
+            Kind::Extension(ROUTING) => last = last.or(final_destination(header, frame)),
+            _ => {}
+        }
+    }
+    [0..0, 0..0]
 }
 
-/// Brings on an Internet checksum by the difference between the bytes it covers before and now (RFC 1624, equation 3).
+/// Where a routing header holds the destination that a checksum counts: with segments left, IPv6's own is but the next
+/// to go to (RFC 8200 section 8.1).
+fn final_destination(routing: &Header, frame: &[u8]) -> Option<Range<usize>> {
+    /// RFC 2460 section 4.4, and RFC 6275 section 6.4 with a single address: the last one.
+    const SOURCE_ROUTE: u8 = 0;
+    const HOME_ADDRESS: u8 = 2;
+    /// RFC 8754 section 2: the first one, for its list is backwards, and more may follow it.
+    const SEGMENTS: u8 = 4;
+    let Range { start, end } = routing.range;
+    match frame[routing.range.clone()] {
+        // No address fits in, or none is left to go to.
+        [_, 0 | 1, ..] | [_, _, _, 0, ..] => None,
+        [_, _, SOURCE_ROUTE | HOME_ADDRESS, ..] => Some(end - 16..end),
+        [_, _, SEGMENTS, ..] => Some(start + 8..start + 24),
+        _ => None,
+    }
+}
+
+/// Brings on an Internet checksum by the difference between what it covers before and now (RFC 1624, equation 3): bytes
+/// of the frame, and the pseudo header from the headers around, where there are any.
 ///
 /// What it covers and the capture has cut did not change, so one that was right is right, and one that was wrong is
 /// still wrong.
-fn update(
-    before: &[u8],
-    now: &mut [u8],
-    field: usize,
-    covered: Range<usize>,
-    pseudo: Range<usize>,
-) {
-    let sum = |frame: &[u8]| add(add(0, &frame[covered.clone()]), &frame[pseudo.clone()]);
-    if before[covered.clone()] == now[covered.clone()]
-        && before[pseudo.clone()] == now[pseudo.clone()]
-    {
+fn update(before: &[u8], now: &mut [u8], field: usize, covered: Range<usize>, outer: &[Header]) {
+    let sum = |frame: &[u8]| {
+        let [source, destination] = pseudo_header(outer, frame);
+        [covered.clone(), source, destination]
+            .into_iter()
+            .fold(0, |sum, bytes| add(sum, &frame[bytes]))
+    };
+    let (old_sum, new_sum) = (sum(before), sum(now));
+    if old_sum == new_sum {
         return;
     }
     let old = u16::from_be_bytes([now[field], now[field + 1]]);
-    let difference = u32::from(!sum(before)) + u32::from(sum(now)) + u32::from(!old);
+    let difference = u32::from(!old_sum) + u32::from(new_sum) + u32::from(!old);
     now[field..field + 2].copy_from_slice(&(!fold(difference)).to_be_bytes());
 }
 
@@ -473,7 +495,7 @@ mod tests {
         // Section 4: header checksum dd2f, a field from 5555 to 3285; the sum of the rest makes it consistent.
         let before = [0xdd, 0x2f, 0x55, 0x55];
         let mut now = [0xdd, 0x2f, 0x32, 0x85];
-        update(&before, &mut now, 0, 2..4, 0..0);
+        update(&before, &mut now, 0, 2..4, &[]);
         assert_eq!(now, [0x00, 0x00, 0x32, 0x85]);
     }
 
@@ -481,7 +503,7 @@ mod tests {
     fn a_checksum_over_unchanged_bytes_stays_as_it_is() {
         let before = [0xff, 0xff, 1, 2];
         let mut now = before;
-        update(&before, &mut now, 0, 2..4, 0..0);
+        update(&before, &mut now, 0, 2..4, &[]);
         assert_eq!(now, before);
     }
 
