@@ -177,11 +177,16 @@ def stream_events(
     """
     sources = _sources(source)
     core = _open(sources, filter, events=True, streams=streams)
+    names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in _steps(core, sources, progress):
         core.take_rounds()
         columns = core.take_events()
         if len(columns["stream"]):
-            piece = _events(columns, _named(core.directions(), pseudonyms))
+            # Names stay as they are, and there may be many: only new streams are named.
+            new = _named(core.directions(len(names["sender"]) // 2), pseudonyms)
+            for side, known in names.items():
+                known.extend(new[side])
+            piece = _events(columns, names)
             piece.attrs["first_ns"] = core.counts()["first_ns"]
             yield piece
     for damage in core.damages():

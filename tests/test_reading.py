@@ -15,9 +15,10 @@ from conftest import unavailable
 from oracles import SHARED, frames, nanoseconds
 from packets import pcap, pcapng_file
 from scenario import START_NS, scenario
+from small_transfer import write_many
 
 import bdpcap
-from bdpcap import _core
+from bdpcap import _core, analysis
 
 INDEX = SHARED / "captures/public/INDEX.tsv"
 DIALOGUE = """
@@ -210,3 +211,22 @@ def test_a_name_that_is_no_utf8_is_read_and_told(tmp_path):
     assert bdpcap.analyze(path).excerpt(0, io.BytesIO()) == 3
     with pytest.raises(bdpcap.CaptureError, match="a\ufffd: cannot be opened"):
         bdpcap.analyze(os.fsdecode(b"a\xfc"))
+
+
+def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypatch):
+    class Counting(bdpcap.Pseudonyms):
+        asked = 0
+
+        def endpoint(self, end: str) -> str:
+            self.asked += 1
+            return super().endpoint(end)
+
+    path, names = write_many(tmp_path / "many.pcap", flows=30, rounds=1), Counting()
+    whole = bdpcap.analyze(path, pseudonyms=bdpcap.Pseudonyms()).events
+    monkeypatch.setattr(analysis, "STEP", 20)
+    pieces = list(bdpcap.stream_events(path, pseudonyms=names))
+    assert len(pieces) > 10
+    # Both ends of both directions of each stream, however many pieces there are.
+    assert names.asked == 30 * 4
+    seen = pd.concat(pieces, ignore_index=True)
+    pd.testing.assert_frame_equal(seen[["sender", "receiver"]], whole[["sender", "receiver"]])

@@ -200,8 +200,11 @@ impl Analysis {
         arrays(py, py.detach(|| columns::rounds(&rows)))
     }
 
-    fn directions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        arrays(py, columns::directions(self.pipeline().table.connections()))
+    #[pyo3(signature = (first=0))]
+    fn directions<'py>(&self, py: Python<'py>, first: usize) -> PyResult<Bound<'py, PyDict>> {
+        let pipeline = self.pipeline();
+        let connections = pipeline.table.connections().get(first..);
+        arrays(py, columns::directions(connections.unwrap_or_default()))
     }
 
     fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
