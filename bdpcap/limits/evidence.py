@@ -334,12 +334,15 @@ class Evidence:
 
     @cached_property
     def slight(self) -> Bools:
-        """Was less in flight than any sender may send, two segments, though the window had room for more?
+        """Was less in flight than any sender may send, though the window had room for more?
 
-        RFC 5681 section 3.1 allows an initial window of two segments at the least, and so does every buffer.
+        Two segments are the least initial window (RFC 5681 section 3.1) and the least that a buffer holds; one is the
+        least after a loss.
         """
         room = np.isnan(self.window_min_bytes) | (self.window_min_bytes > 2 * self.flight_max_bytes)
-        return (self.flight_max_bytes < 2 * self.mss) & room & ~self.near(self.lossy, 20, 0)
+        hurt = self.near(self.lossy, 20, 0)
+        least = np.where(hurt, self.mss, 2 * self.mss)
+        return (self.flight_max_bytes < least) & room & (self.resent_bytes == 0)
 
     @cached_property
     def lossy(self) -> Bools:

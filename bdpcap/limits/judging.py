@@ -109,8 +109,9 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     length = evidence.end_ns - evidence.start_ns
     total = np.maximum(np.bincount(evidence.flow, length, count), 1e-9)
     held = {name: np.bincount(evidence.flow, length * (verdict.limit == name), count) for name in LIMITS}
-    most = np.argmax(np.stack([held[name] for name in LIMITS]), axis=0) if count else np.zeros(0, dtype=int)
     # A flow captured in one instant has no time to share out.
+    held["unknown"] = np.where(total > 1e-9, held["unknown"], total)
+    most = np.argmax(np.stack([held[name] for name in LIMITS]), axis=0) if count else np.zeros(0, dtype=int)
     shares = {name: held[name] / total for name in LIMITS}
     shares["unknown"] = 1.0 - np.sum([shares[name] for name in LIMITS if name != "unknown"], axis=0)
     leads = verdict.limit == np.asarray(LIMITS, dtype=object)[most][evidence.flow]

@@ -168,6 +168,13 @@ impl Connection {
             if !copy {
                 self.handshake.syn(from, segment, at.time_ns);
             }
+            if flags.has(Flags::ACK) {
+                // A server that agrees to classic ECN sets this flag of the two (RFC 3168 section 6.1.1).
+                let agreed = flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+                for half in &mut self.halves {
+                    half.flow.echoes_congestion = agreed;
+                }
+            }
             self.shifts = [self.scale(0).0, self.scale(1).0];
             for (end, shift) in self.shifts.into_iter().enumerate() {
                 let flow = &mut self.halves[1 - end].flow;

@@ -78,6 +78,8 @@ pub struct Flow {
     window_at_tap: Option<i64>,
     /// Window last advertised, as meant and as written.
     window_told: Option<(Option<i64>, u16)>,
+    /// Does ECE echo congestion? Not where both ends count with it (accurate ECN, RFC 9768 section 3.1.1).
+    pub echoes_congestion: bool,
     probed: bool,
     ended: bool,
     last_delivery_ns: i64,
@@ -102,6 +104,7 @@ impl Flow {
             totals: Totals::default(),
             window_at_tap: None,
             window_told: None,
+            echoes_congestion: true,
             probed: false,
             ended: false,
             last_delivery_ns: at.time_ns,
@@ -233,7 +236,8 @@ impl Flow {
             self.deliver(&ack, time_ns, at.frame);
         }
         let carries = length > 0;
-        if carries {
+        let ends = segment.flags.has(Flags::FIN) && !self.ended;
+        if carries || ends && self.totals.largest_bytes > 0 {
             self.rounds.before_send(at.time_ns, at.frame, &self.sender);
         }
         let open = self.window_at_tap != Some(0);
@@ -285,7 +289,7 @@ impl Flow {
             });
             self.last_echo = echo;
         }
-        if segment.flags.has(Flags::FIN) && !self.ended {
+        if ends {
             self.ended = true;
             self.rounds.advance(at.time_ns, &self.sender);
             self.rounds.ended(at.time_ns, at.frame, &self.sender);
@@ -352,7 +356,9 @@ impl Flow {
             field: segment.window,
             scaled: !segment.flags.has(Flags::SYN),
             blocks: self.blocks(segment, ack),
-            echo_congestion: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
+            echo_congestion: self.echoes_congestion
+                && segment.flags.has(Flags::ECE)
+                && !segment.flags.has(Flags::SYN),
         };
         if let Some((start, end)) = told.blocks().next() {
             effect.sack = (start, end);

@@ -1,0 +1,88 @@
+"""What limits a flow that hardly sends: its application, whatever the connection does around it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from packets import pcap
+from scenario import CLIENT, scenario
+
+import bdpcap
+
+HANDSHAKE = """
+    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  1:1(0) ack 1 win 502
+"""
+
+
+def rounds_of_client(text):
+    """Rounds of what the client sends, idle ones left out."""
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(text))))
+    rounds = capture.flow(0, str(CLIENT)).rtts
+    return rounds[rounds["detail"] != "idle"]
+
+
+def test_a_flow_of_one_instant_is_undecided():
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("0 > P. 1:1001(1000) ack 1 win 502"))))
+    (flow,) = capture.flows.to_dict("records")
+    assert (flow["limit"], flow["unknown_share"]) == ("unknown", 1.0)
+
+
+def test_a_short_message_after_a_loss_is_all_there_is_to_send():
+    # Even one segment, the window after a timeout (RFC 5681 section 3.1), would let more pass.
+    rounds = rounds_of_client(
+        HANDSHAKE
+        + """
+        +0    > P. 1:1461(1460)  ack 1 win 502
+        +.250 > P. 1:1461(1460)  ack 1 win 502
+        +.020 < .  1:1(0) ack 1461 win 16384
+        +.200 > P. 1461:1561(100) ack 1 win 502
+        +.020 < .  1:1(0) ack 1561 win 16384
+        +.200 > P. 1561:1661(100) ack 1 win 502
+        +.020 < .  1:1(0) ack 1661 win 16384
+        """
+    )
+    assert rounds["limit"].tolist()[0] == "cwnd"
+    assert set(rounds["limit"].tolist()[1:]) == {"app"}
+
+
+def test_the_wait_before_the_end_is_idle():
+    capture = bdpcap.analyze(
+        io.BytesIO(
+            pcap(
+                scenario(
+                    HANDSHAKE
+                    + """
+        +0    > P. 1:1461(1460)  ack 1 win 502
+        +.020 < .  1:1(0) ack 1461 win 16384
+        +3    > F. 1461:1461(0)  ack 1 win 502
+        +.020 < .  1:1(0) ack 1462 win 16384
+        """
+                )
+            )
+        )
+    )
+    (flow,) = capture.flows.to_dict("records")
+    # 3 s of 3.06 s; what is left is handshake and two round trips.
+    assert flow["app_share"] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("agreed", "limit"),
+    [
+        pytest.param("S.E", "cwnd", id="classic ECN"),
+        pytest.param("S.W", "app", id="accurate ECN, which counts with it"),
+    ],
+)
+def test_ece_is_an_echo_of_congestion_where_both_agreed_to_that(agreed, limit):
+    # RFC 3168 section 6.1.1; RFC 9768 section 3.1.1 for the SYN-ACK that agrees to accurate ECN.
+    rounds = rounds_of_client(f"""
+        0     > SEW 0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+        +.020 < {agreed} 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+        +0    > .  1:1(0) ack 1 win 502
+        +0    > P. 1:1561(1560)  ack 1 win 502
+        +.020 < .E 1:1(0) ack 1561 win 16384
+    """)
+    assert rounds["limit"].tolist() == [limit]
