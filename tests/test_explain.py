@@ -115,7 +115,32 @@ def test_a_default_kernel_leaves_the_other_possible_by_its_sysctl():
     answers = solve(Observed(73_552, 1448), Facts(kernel=(6, 1))).answers
     (other,) = [one for one in answers if one.setting.value == 50_000]
     assert other.exactness is Exactness.CONSISTENT
-    assert "tcp_adv_win_scale" in other.against
+    assert other.needs == "net.ipv4.tcp_adv_win_scale=2"
+
+
+def test_a_known_buffer_leaves_its_kernels_sysctl_to_explain_the_window():
+    # Both facts hold of the receiver, and its sysctl is 2: half of 100,000 would have made 47,784.
+    solution = solve(Observed(73_552, 1448), Facts(rcvbuf=50_000, kernel=(6, 1)))
+    predicted, setting, *_ = receive.setting(solution)
+    assert solution.exactness is predicted.exactness is setting.exactness is Exactness.EXACT
+    assert predicted.values["predicted_bytes"] == {"linux-3.4-6.5": 47_784}
+    assert "take net.ipv4.tcp_adv_win_scale=2: 2 x 50,000 x 3/4 - 1,448 = 73,552" in predicted.sentence
+    assert "net.ipv4.tcp_adv_win_scale=2" in setting.remedy
+    assert setting.commands
+
+
+def test_a_buffer_that_cannot_be_is_told_so_and_the_capture_alone_is_asked():
+    solution = solve(Observed(73_552, 1448), Facts(rcvbuf=60_000, kernel=(6, 1)))
+    predicted, setting, *_ = receive.setting(solution)
+    assert predicted.exactness is Exactness.NONE
+    assert "do not agree" in predicted.sentence
+    assert "2 x 50,000 x 3/4 - 1,448 = 73,552" in setting.sentence
+
+
+def test_a_known_buffer_need_not_be_round():
+    # 2 x 51,235 x 1/2 - 1,448 = 49,787, down to 34 segments without a scale.
+    solution = solve(Observed(34 * 1448, 1448), Facts(rcvbuf=51_235, kernel=(6, 1)))
+    assert [one.exactness for one in receive.setting(solution)[:2]] == [Exactness.ROUNDED] * 2
 
 
 @pytest.mark.parametrize(("window", "value", "scale"), [(111_052, 75_000, 1), (148_552, 100_000, 2)])

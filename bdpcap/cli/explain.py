@@ -198,4 +198,5 @@ def _answers(solution: Solution) -> list[str]:
         lines += wrap(f"{knob} {value}, {answer.setting.era.name}", f"  {answer.exactness:<17}")
         lines += wrap(answer.arithmetic, " " * 19)
         lines += wrap(f"but {answer.against}", " " * 19) if answer.against else []
+        lines += wrap(f"but only with {answer.needs}", " " * 19) if answer.needs else []
     return lines

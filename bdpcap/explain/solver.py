@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -89,9 +89,13 @@ class Answer:
     arithmetic
         In one line.
     against
-        What the capture, or the kernel's defaults, say against it; empty where nothing does.
+        What the capture says against it; empty where nothing does.
     fitted
         Whether a free ratio was fitted: then all of `low` to `high` is as likely.
+    given
+        Whether the setting is known from outside the capture.
+    needs
+        The sysctl it takes that the kernel does not have by default; empty where none.
     """
 
     setting: Setting
@@ -102,11 +106,13 @@ class Answer:
     exactness: Exactness
     against: str = ""
     fitted: bool = False
+    given: bool = False
+    needs: str = ""
 
     @property
     def chosen(self) -> bool:
-        """Whether the setting is one that a person or a kernel would choose, and that nothing was fitted to."""
-        return not self.fitted and _is_chosen(self.setting.knob, self.setting.value)
+        """Whether the setting is known, or one that a person or a kernel would choose, and nothing was fitted to it."""
+        return not self.fitted and (self.given or _is_chosen(self.setting.knob, self.setting.value))
 
     @property
     def telling(self) -> bool:
@@ -196,6 +202,9 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
         free = _free_ratio(era, observed, facts)
         if free is not None and not any(_same(free, other) for other in answers):
             answers.append(free)
+    if facts.rcvbuf is not None and all(answer.against for answer in answers):
+        # What is known does not lead to this window, so the capture alone has to say what would.
+        return replace(solve(observed), predicted=_predict(observed, facts))
     full = _field_full(observed)
     answers.sort(key=_rank)
     best = min((answer.exactness for answer in answers if not answer.against), key=_ORDER.index, default=None)
@@ -243,6 +252,7 @@ def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts) -> Answer | 
     if found is None:
         return None
     low, high = found
+    given = facts.rcvbuf is not None
     if facts.rcvbuf is not None:
         if not low <= facts.rcvbuf <= high:
             return None
@@ -256,11 +266,10 @@ def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts) -> Answer | 
     against = _against(setting, advertised, observed)
     exactness = Exactness.CONSISTENT
     full = advertised.window == observed.window != advertised.raw and _field_full(observed)
-    if not against and not full and (_is_chosen(knob, value) or facts.rcvbuf is not None):
+    if not against and not full and (given or _is_chosen(knob, value)):
         exactness = Exactness.EXACT if advertised.raw == observed.window else Exactness.ROUNDED
-    return Answer(
-        setting, low, high, advertised, _arithmetic(setting, advertised, observed), exactness, against
-    )
+    words = _arithmetic(setting, advertised, observed)
+    return Answer(setting, low, high, advertised, words, exactness, against, given=given)
 
 
 def _span(low: int, high: int, target: int, key: Callable[[int], int]) -> tuple[int, int] | None:
@@ -282,16 +291,11 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
 
 
 def _unusual(answer: Answer) -> Answer:
-    """Mark a setting that takes a sysctl the kernel does not have by default."""
-    shift = answer.setting.era.shift
-    return Answer(
-        answer.setting,
-        answer.low,
-        answer.high,
-        answer.advertised,
-        answer.arithmetic,
-        Exactness.CONSISTENT,
-        answer.against or f"only if net.ipv4.tcp_adv_win_scale was set to {shift}",
+    """Mark a setting that takes a sysctl the kernel does not have by default: guessed, unless the buffer is known."""
+    return replace(
+        answer,
+        exactness=answer.exactness if answer.given else Exactness.CONSISTENT,
+        needs=f"net.ipv4.tcp_adv_win_scale={answer.setting.era.shift}",
     )
 
 
@@ -316,7 +320,8 @@ def _free_ratio(era: Era, observed: Observed, facts: Facts) -> Answer | None:
     span = f"{low:,}" if low == high else f"({low:,} to {high:,})"
     share = f"{most:.3f}" if low == high else f"({most:.3f} to {least:.3f})"
     words = f"2 x {span} x {share}, the measured share of payload in memory, = {observed.window:,}"
-    return Answer(setting, low, high, advertised, words, Exactness.CONSISTENT, fitted=True)
+    given = facts.rcvbuf is not None
+    return Answer(setting, low, high, advertised, words, Exactness.CONSISTENT, fitted=True, given=given)
 
 
 def _same(one: Answer, other: Answer) -> bool:
@@ -331,6 +336,7 @@ def _rank(answer: Answer) -> tuple[float, ...]:
     return (
         _ORDER.index(answer.exactness),
         bool(answer.against),
+        bool(answer.needs),
         not answer.chosen,
         not answer.well_known,
         knob,

@@ -166,7 +166,13 @@ def _explained(solution: Solution, best: list[Answer], where: tuple[int, int] | 
         + (f" As good: {others}." if others else "")
         + (f" {apart}" if apart else "")
         + (f" {first.setting.value:,} is {first.well_known}." if first.well_known else ""),
-        remedy="To raise it, set a larger buffer before the handshake, or do not set one and let autotuning grow it.",
+        remedy=(
+            f"See whether the receiver has {first.needs}, which is not its kernel's default. "
+            if first.needs
+            else ""
+        )
+        + "To raise it, set a larger buffer before the handshake, or do not set one and let autotuning grow it.",
+        commands=("sysctl net.ipv4.tcp_adv_win_scale   # on the receiver",) if first.needs else (),
         evidence=_clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "answers": [summary(answer) for answer in solution.answers]},
@@ -215,7 +221,7 @@ def _predicted(solution: Solution, where: tuple[int, int] | None) -> Finding:
     seen = solution.observed
     value = solution.predicted[0][0].value
     said = "; ".join(f"{advertised.window:,} ({one.era.name})" for one, advertised in solution.predicted)
-    agree = [answer for answer in solution.answers if not answer.against]
+    agree = [answer for answer in solution.answers if answer.given and not answer.against]
     exactness = agree[0].exactness if agree else Exactness.NONE
     if not agree:
         verdict = f"The {seen.window:,} seen do not agree: another setting, or another kernel, is in force."
@@ -223,6 +229,8 @@ def _predicted(solution: Solution, where: tuple[int, int] | None) -> Finding:
         verdict = (
             f"The {seen.window:,} seen are {seen.window / (2 * value):.3f} of the doubled buffer: possible."
         )
+    elif agree[0].needs:
+        verdict = f"The {seen.window:,} seen take {agree[0].needs}: {agree[0].arithmetic}."
     else:
         verdict = f"The {seen.window:,} seen agree: {agree[0].arithmetic}."
     return Finding(
@@ -275,15 +283,15 @@ def summary(answer: Answer) -> dict[str, object]:
         "arithmetic": answer.arithmetic,
         "exactness": str(answer.exactness),
         "against": answer.against,
+        "needs": answer.needs,
     }
 
 
 def _named(answer: Answer) -> str:
-    if not answer.setting.era.linux:
-        return answer.setting.era.name
-    if answer.setting.knob is Knob.OPTION:
-        return answer.setting.era.name
-    return f"{answer.setting.era.name}, {answer.setting.knob}"
+    name = answer.needs or answer.setting.era.name
+    if not answer.setting.era.linux or answer.setting.knob is Knob.OPTION:
+        return name
+    return f"{name}, {answer.setting.knob}"
 
 
 def _span(answer: Answer) -> str:
