@@ -195,11 +195,13 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     facts = facts or Facts()
     answers = []
     for era, usual in eras_of(facts.kernel, facts.adv_win_scale):
+        free = _free_ratio(era, observed, facts)
         for knob in _knobs(era, observed):
             answer = _invert(era, knob, observed, facts)
-            if answer is not None:
+            # Where the share is measured, an odd setting by its usual value is but a point of what a free one gives.
+            point = free is not None and knob is Knob.OPTION and answer is not None and not answer.chosen
+            if answer is not None and not point:
                 answers.append(answer if usual else _unusual(answer))
-        free = _free_ratio(era, observed, facts)
         if free is not None and not any(_same(free, other) for other in answers):
             answers.append(free)
     if facts.rcvbuf is not None and all(answer.against for answer in answers):
@@ -340,7 +342,7 @@ def _rank(answer: Answer) -> tuple[float, ...]:
         not answer.chosen,
         not answer.well_known,
         knob,
-        answer.fitted and answer.high > 1.1 * answer.low,
+        not answer.fitted,  # by a measured share any buffer may be a round one
         roundness(value),
         order.index(key) if key in order else -1,
     )

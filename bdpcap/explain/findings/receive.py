@@ -197,14 +197,13 @@ def _also(answer: Answer, seen: Observed, where: tuple[int, int] | None) -> Find
 
 def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     seen = solution.observed
-    near = [answer for answer in solution.answers if not answer.against][:3]
     possible = "; ".join(
-        f"{_named(answer)} from {_span(answer)}" if answer.low < answer.high else _named(answer)
-        for answer in near
+        f"{_named(answer)}: {_span(answer)}" for answer in solution.answers if not answer.against
     )
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"No setting that anyone would choose gives a window of {units.exact_bytes(seen.window)} exactly.",
+        sentence="No fixed share of a setting that anyone would choose gives a window of "
+        f"{units.exact_bytes(seen.window)} exactly.",
         cause="Any number is explained by some odd setting, which proves nothing."
         + (f" Possible: {possible}." if possible else ""),
         remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
@@ -295,7 +294,8 @@ def _named(answer: Answer) -> str:
 
 
 def _span(answer: Answer) -> str:
-    return f"{answer.low:,} to {answer.high:,}"
+    span = f"{answer.low:,} to {answer.high:,}" if answer.low < answer.high else f"{answer.low:,}"
+    return f"{span} by a measured share" if answer.fitted else span
 
 
 def _clues(seen: Observed) -> str:
