@@ -443,6 +443,19 @@ def test_the_send_buffer_that_was_set_is_within_the_span_told(name):
 # what it would take
 
 
+@pytest.mark.usefixtures("need_shared")
+def test_without_window_scaling_no_buffer_is_advised_before_it():
+    flow = bdpcap.analyze(SHARED / "captures" / "lab" / "rwnd_unscaled_60ms" / "sender.pcap.zst").flow(0)
+    told = codes(flow)
+    for code in (Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES):
+        assert told[code].remedy.startswith("Turn window scaling on at both ends first")
+        assert "tcp_window_scaling=1" in told[code].commands[0]
+    # 45 segments were the first window, so the 65,535 are not a default's first ones.
+    assert Code.WINDOW_SETTING not in told
+    # 5 Mbit/s x 60 ms = 37,644 bytes need no scale.
+    assert "scaling" not in codes(flow, rate_bps=5e6)[Code.WHAT_IT_TAKES].remedy
+
+
 def test_another_link_and_another_path_are_reckoned_for():
     summary = sample("linux61_advwinscale2_w50000.pcap.zst").summary
     # The note's own path: 100 Mbit/s x 10 ms = 125,000 bytes, 166,667 bytes of buffer at three quarters.

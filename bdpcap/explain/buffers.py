@@ -19,6 +19,7 @@ __all__ = [
     "ERAS",
     "FIELD_MAX",
     "RMEM_MAX",
+    "UNSCALED",
     "WELL_KNOWN",
     "Advertised",
     "Era",
@@ -32,6 +33,8 @@ __all__ = [
 
 FIELD_MAX: Final = 65535
 """What the 16 bits of the window field can say (RFC 9293 section 3.1)."""
+UNSCALED: Final = ("declined", "one-sided")
+"""Sources of a window scale that say that none is in force."""
 RMEM_MAX: Final = 212_992
 """net.core.rmem_max and wmem_max as the kernel sets them: 256 x SKB_TRUESIZE(256) on x86-64."""
 SOCK_MIN_RCVBUF: Final = 2304

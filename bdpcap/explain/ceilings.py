@@ -15,7 +15,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain import bdp, sendbuf
-from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, Era, least_setting
+from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, UNSCALED, Era, least_setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,8 @@ class Ceiling:
         Least SO_RCVBUF that fills the link, by era.
     sndbuf
         The same for SO_SNDBUF on Linux.
+    unscaled
+        Whether no window scale is in force, and without one the window cannot be had.
     then
         What limits next, once the buffers are raised.
     queue
@@ -62,6 +64,7 @@ class Ceiling:
     bdp_bytes: int
     rcvbuf: dict[str, int]
     sndbuf: int
+    unscaled: bool
     then: str
     queue: str
 
@@ -93,6 +96,7 @@ def of(
     asked = rate_bps is not None or rtt_ns is not None
     need = math.ceil(rate * trip / 8e9) if asked else int(summary["bdp_bytes"])
     mss = max(1, int(summary["mss_bytes"]))
+    unscaled = need > FIELD_MAX and summary["window_scale_source"] in UNSCALED
     return Ceiling(
         window=int(window) if window is not None else None,
         rtt_ns=int(trip),
@@ -103,7 +107,8 @@ def of(
         bdp_bytes=need,
         rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
         sndbuf=sendbuf.least_setting(need),
-        then=_next(summary, need, rate, int(trip), mss),
+        unscaled=unscaled,
+        then=_next(summary, need, rate, int(trip), mss, unscaled=unscaled),
         queue=_queue(summary),
     )
 
@@ -129,8 +134,8 @@ def _known(value: Any) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
-def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int) -> str:
-    if need > FIELD_MAX and summary["window_scale_source"] in ("declined", "one-sided"):
+def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
+    if unscaled:
         return f"window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}"
     again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
     # What a full link's queue drops is no limit of its own.

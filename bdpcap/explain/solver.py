@@ -286,6 +286,8 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
         return f"its socket would have offered window scale {advertised.scale}, not {observed.scale}"
     if advertised.syn is not None and observed.syn is not None and advertised.syn != observed.syn:
         return f"its SYN-ACK would have offered {advertised.syn:,} bytes, not {observed.syn:,}"
+    if setting.knob is Knob.FIRST and observed.syn not in (None, advertised.window):
+        return f"the first window was {observed.syn:,} bytes, not {advertised.window:,}"
     unset = setting.era.linux and setting.knob is not Knob.OPTION
     if unset and observed.scale is not None and 0 < observed.scale < 2:
         return f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {observed.scale}"

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.explain.buffers import FIELD_MAX
+from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
-__all__ = ["explains"]
+__all__ = ["SCALE_FIRST", "SCALING_ON", "explains"]
+
+SCALE_FIRST: Final = (
+    f"Turn window scaling on at both ends first: without it no buffer makes a window of more than {FIELD_MAX:,} "
+    "bytes."
+)
+SCALING_ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1   # at both ends"
 
 _IPV4, _IPV6, _TIMESTAMPS = 40, 60, 12
 _LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1480: "a tunnel, IP in IP"}
@@ -29,7 +35,7 @@ def explains(flow: Flow) -> list[Finding]:
 
 def _scaling(flow: Flow) -> Finding | None:
     source, window = str(flow.summary["window_scale_source"]), flow.summary["window_max_bytes"]
-    if source in ("declined", "one-sided"):
+    if source in UNSCALED:
         rtt = flow.summary["rtt_min_ns"]
         most = (
             f", {units.rate(FIELD_MAX * 8e9 / float(rtt))} over {units.duration(rtt)}"
@@ -43,7 +49,7 @@ def _scaling(flow: Flow) -> Finding | None:
             if source == "one-sided"
             else "Neither side offered window scaling, or a middlebox took the option out.",
             remedy="Turn window scaling on at both ends; compare captures of the handshake at both ends.",
-            commands=("sysctl -w net.ipv4.tcp_window_scaling=1",),
+            commands=(SCALING_ON,),
             evidence=f"window scale {source} in the handshake",
             values={"window_scale_source": source},
             exactness=Exactness.EXACT,

@@ -10,6 +10,7 @@ from bdpcap import units
 from bdpcap.explain import ceilings
 from bdpcap.explain.buffers import ERAS, Era, eras_of
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness
@@ -175,10 +176,10 @@ def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) 
         sentence=f"To fill {least}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window of "
         f"{units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{reach}",
         cause=f"Then limits: {ceiling.then}.",
-        remedy=f"{receiver} Least SO_SNDBUF on a Linux sender: {ceiling.sndbuf:,}.",
-        commands=ceilings.commands(eras[largest], ceiling.rcvbuf[largest])
-        if receiving and not suffices
-        else (),
+        remedy=(f"{SCALE_FIRST} " if ceiling.unscaled else "")
+        + f"{receiver} Least SO_SNDBUF on a Linux sender: {ceiling.sndbuf:,}.",
+        commands=((SCALING_ON,) if ceiling.unscaled else ())
+        + (ceilings.commands(eras[largest], ceiling.rcvbuf[largest]) if receiving and not suffices else ()),
         evidence=f"rate {'given' if ceiling.rate_given else 'as the capture shows it'}, least RTT",
         values={
             "rate_bps": ceiling.rate_bps,

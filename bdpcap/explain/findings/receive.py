@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.explain.buffers import FIELD_MAX, Knob
+from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def limits(flow: Flow) -> list[Finding]:
     share = (
         "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."
     )
+    need = flow.summary["bdp_bytes"]
+    unscaled = flow.summary["window_scale_source"] in UNSCALED and pd.notna(need) and need > FIELD_MAX
     return [
         *told,
         Finding(
@@ -44,8 +47,10 @@ def limits(flow: Flow) -> list[Finding]:
             f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
-            remedy=f"Raise the receive buffer until the window exceeds rate times round-trip time, here at least "
-            f"{units.exact_bytes(flow.summary['bdp_bytes'])}.",
+            remedy=(f"{SCALE_FIRST} Then raise" if unscaled else "Raise")
+            + " the receive buffer until the window exceeds rate times round-trip time, here at least "
+            f"{units.exact_bytes(need)}.",
+            commands=(SCALING_ON,) if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
             values={"window_bytes": int(window), "rtt_ns": int(rtt), "ceiling_bps": ceiling},
@@ -88,7 +93,7 @@ def observed(flow: Flow) -> Observed | None:
     if counts[most] < max(3, windows.size / 2) or values[most] < 0.95 * values[-1]:
         return None
     scale = flow.summary["window_scale"]
-    unscaled = flow.summary["window_scale_source"] in ("declined", "one-sided")
+    unscaled = flow.summary["window_scale_source"] in UNSCALED
     first = flow.rtts["window_min_bytes"].iloc[0]
     # The client's first data meet the window of the SYN-ACK; a server's, that of a later segment.
     client = flow.counts["direction"] == 0 and flow.counts["handshake"] == 3
@@ -187,7 +192,9 @@ def _also(answer: Answer, seen: Observed, where: tuple[int, int] | None) -> Find
         sentence=f"{units.exact_bytes(seen.window)} are also {answer.arithmetic} ({_named(answer)}).",
         cause="Two reasons give this number; the limit of the window field is the simpler one. "
         + (f"{answer.setting.value:,} is {answer.well_known}." if answer.well_known else ""),
-        remedy="Look at the window scale in the handshake: with one in force, the field was not the limit.",
+        remedy=""
+        if seen.scale is not None
+        else "Look at the window scale in the handshake: with one in force, the field was not the limit.",
         evidence=_clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "answers": [summary(answer)]},
@@ -262,7 +269,7 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
             if scale
             else "Turn window scaling on at both ends, and look for a middlebox that strips it."
         ),
-        commands=() if scale else ("sysctl -w net.ipv4.tcp_window_scaling=1",),
+        commands=() if scale else (SCALING_ON,),
         evidence=_clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "window_scale": seen.scale},
