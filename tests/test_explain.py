@@ -15,7 +15,7 @@ from scenario import scenario
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, sendbuf
-from bdpcap.explain.buffers import ERAS, Knob, Setting, eras_of, least_setting, scale_for, version
+from bdpcap.explain.buffers import ERAS, Knob, Setting, eras_of, least_setting, sayable, scale_for, version
 from bdpcap.explain.findings import Code, findings, receive
 from bdpcap.explain.solver import Exactness, Facts, Observed, roundness, solve
 
@@ -494,6 +494,19 @@ def test_a_window_is_explained_without_a_capture(capsys):
     assert max(map(len, said.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("window", "scale", "said"),
+    [
+        (65_535, 0, True),
+        (65_535 << 14, 14, True),
+        (65_535 << 14, 13, False),
+        ((65_535 << 14) + 1, None, False),
+    ],
+)
+def test_a_window_is_16_bits_shifted_by_the_scale(window, scale, said):
+    assert sayable(window, scale) is said
+
+
 def test_the_command_and_the_flow_tell_the_same(capsys):
     capture = SAMPLES / "linux61_advwinscale2_w50000.pcap.zst"
     assert main(["explain", str(capture), "--stream", "0", "--format", "json"]) == 0
@@ -511,6 +524,12 @@ def test_the_command_and_the_flow_tell_the_same(capsys):
     [
         ["--kernel", "new", "--window", "73552"],
         ["--window", "73k"],
+        ["--window", "0.4"],
+        # What no 16 bits and no scale say: more than 65,535, or odd where shifted; and more than 65,535 << 14.
+        ["--window", "65536", "--window-scale", "0"],
+        ["--window", "73553", "--window-scale", "1"],
+        ["--window", "73553"],
+        ["--window", "10GiB"],
         [],
         ["--window", "73552", str(SAMPLES / "linux61_advwinscale2_w50000.pcap.zst")],
     ],

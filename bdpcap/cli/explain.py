@@ -11,7 +11,7 @@ import typer
 
 from bdpcap import quantities
 from bdpcap.cli import exits, options, output, source
-from bdpcap.explain.buffers import version
+from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable, version
 from bdpcap.explain.findings import Finding, findings, receive, send
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
 from bdpcap.report import verdict
@@ -36,7 +36,10 @@ def _read(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _bytes(typed: str) -> int:
-    return int(quantities.size(typed))
+    size = quantities.size(typed)
+    if size.denominator != 1:
+        raise ValueError(f"{typed!r} is no whole number of bytes")
+    return int(size)
 
 
 def command(
@@ -115,6 +118,7 @@ def command(
     if not captures and not read and (window or sndbuf):
         rows: Rows = []
         if window:
+            _refuse_unless_sayable(window, scale)
             solution = solve(Observed(window, mss, scale), facts)
             rows += [(None, None, None, finding) for finding in receive.setting(solution)]
             answers = _answers(solution)
@@ -132,6 +136,14 @@ def command(
     table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))
     output.write("findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, file))
     return code
+
+
+def _refuse_unless_sayable(window: int, scale: int | None) -> None:
+    if not sayable(window, scale):
+        by = f"0 to {SCALE_MAX}" if scale is None else scale
+        raise typer.BadParameter(
+            f"no window is {window:,} bytes: it is 0 to {FIELD_MAX:,}, shifted left by a scale of {by}"
+        )
 
 
 def _rows(

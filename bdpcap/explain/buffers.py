@@ -19,6 +19,7 @@ __all__ = [
     "ERAS",
     "FIELD_MAX",
     "RMEM_MAX",
+    "SCALE_MAX",
     "UNSCALED",
     "WELL_KNOWN",
     "Advertised",
@@ -27,12 +28,15 @@ __all__ = [
     "Setting",
     "eras_of",
     "least_setting",
+    "sayable",
     "scale_for",
     "version",
 ]
 
 FIELD_MAX: Final = 65535
 """What the 16 bits of the window field can say (RFC 9293 section 3.1)."""
+SCALE_MAX: Final = 14
+"""The largest window scale (RFC 7323 section 2.3)."""
 UNSCALED: Final = ("declined", "one-sided")
 """Sources of a window scale that say that none is in force."""
 RMEM_MAX: Final = 212_992
@@ -146,7 +150,7 @@ ERAS: Final = (
     ),
     Era(
         "freebsd",
-        "FreeBSD, macOS, Solaris (the whole buffer)",
+        "FreeBSD, macOS, Solaris",
         None,
         None,
         "1",
@@ -238,7 +242,13 @@ class Setting:
 
 def scale_for(space: int) -> int:
     """Return the window scale that tcp_select_initial_window() takes for so much space."""
-    return min(14, max(0, space.bit_length() - 16))
+    return min(SCALE_MAX, max(0, space.bit_length() - 16))
+
+
+def sayable(window: int, scale: int | None = None) -> bool:
+    """Tell whether a window field can say a window: by one scale, or by any where it is not known."""
+    scales = range(SCALE_MAX + 1) if scale is None else [scale]
+    return any(window >> one <= FIELD_MAX and window >> one << one == window for one in scales)
 
 
 def least_setting(era: Era, window: int, mss: int) -> int:
