@@ -494,6 +494,18 @@ def test_a_window_is_explained_without_a_capture(capsys):
     assert max(map(len, said.splitlines())) <= 80
 
 
+def test_a_path_is_reckoned_for_without_a_capture_too(capsys):
+    path = ["--link-rate", "25Mbit/s", "--rtt", "40ms", "--kernel", "6.1", "--format", "json"]
+    for known, ceiling in ((["--window", "73552"], 14_710_400.0), (["--sndbuf", "24000"], None)):
+        assert main(["explain", *known, *path]) == 0
+        row = json.loads(capsys.readouterr().out)["rows"][0]
+        assert row["code"] == Code.WHAT_IT_TAKES
+        # 25 Mbit/s x 40 ms / 8; 73,552 x 8 / 40 ms; and at one half, a segment kept back, rounded up to an even window.
+        assert row["values"]["bdp_bytes"] == 125_000
+        assert row["values"]["ceiling_bps"] == ceiling
+        assert row["values"]["so_rcvbuf_bytes"] == {"linux-3.4-6.5": 125_000 + 1448 - 1}
+
+
 @pytest.mark.parametrize(
     ("window", "scale", "said"),
     [
@@ -530,6 +542,13 @@ def test_the_command_and_the_flow_tell_the_same(capsys):
         ["--window", "73553", "--window-scale", "1"],
         ["--window", "73553"],
         ["--window", "10GiB"],
+        # What would go unused.
+        ["--window", "73552", "--rtt", "40ms"],
+        ["--window", "73552", "--stream", "0"],
+        ["--sndbuf", "24000", "--kernel", "6.1"],
+        ["--sndbuf", "24000", "--mss", "1448"],
+        ["--sndbuf", "24000", "--link-rate", "25Mbit/s", "--rtt", "40ms", "--window-scale", "2"],
+        ["--mss", "1448", str(SAMPLES / "linux61_advwinscale2_w50000.pcap.zst")],
         [],
         ["--window", "73552", str(SAMPLES / "linux61_advwinscale2_w50000.pcap.zst")],
     ],

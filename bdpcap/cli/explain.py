@@ -11,8 +11,9 @@ import typer
 
 from bdpcap import quantities
 from bdpcap.cli import exits, options, output, source
+from bdpcap.explain import bdp
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable, version
-from bdpcap.explain.findings import Finding, findings, receive, send
+from bdpcap.explain.findings import Finding, findings, path, receive, send
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
 from bdpcap.report import verdict
 from bdpcap.report.text import finding_lines, wrap
@@ -97,12 +98,23 @@ def command(
         ),
     ] = None,
     mss: Annotated[
-        int, typer.Option(min=1, max=65535, metavar="BYTES", help="With --window: payload of a full segment.")
-    ] = 1448,
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="BYTES",
+            help=f"Without a capture: payload of a full segment. Default: {bdp.MSS_BYTES}.",
+            show_default=False,
+        ),
+    ] = None,
     scale: Annotated[
         int | None,
         typer.Option(
-            "--window-scale", min=0, max=14, metavar="N", help="With --window: the scale that was negotiated."
+            "--window-scale",
+            min=0,
+            max=SCALE_MAX,
+            metavar="N",
+            help="With --window: the scale that was negotiated.",
         ),
     ] = None,
     format_: options.OutputFormat = None,
@@ -115,27 +127,67 @@ def command(
     facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale)
     code = exits.DONE
     chosen = output.chosen(format_, output_)
+    rate_bps = float(link_rate) if link_rate is not None else None
+    rtt_ns = round(rtt * 10**9) if rtt is not None else None
     if not captures and not read and (window or sndbuf):
-        rows: Rows = []
-        if window:
-            _refuse_unless_sayable(window, scale)
-            solution = solve(Observed(window, mss, scale), facts)
-            rows += [(None, None, None, finding) for finding in receive.setting(solution)]
-            answers = _answers(solution)
-        else:
-            answers = []
-        rows += [(None, None, None, send.predicted(sndbuf))] if sndbuf else []
+        _refuse("for use with a capture", filter=filter_, stream=stream or None)
+        if (rate_bps is None) != (rtt_ns is None):
+            raise typer.BadParameter(
+                "without a capture --link-rate and --rtt are for use together; bdpcap bdp reckons from either"
+            )
+        if not window:
+            _refuse("for use with --window or a capture", rcvbuf=rcvbuf, window_scale=scale)
+        if not window and rtt_ns is None:
+            _refuse(
+                "for use with --window, --rtt or a capture",
+                kernel=kernel,
+                adv_win_scale=adv_win_scale,
+                mss=mss,
+            )
+        told, answers = _without_capture(
+            facts, window, scale, mss or bdp.MSS_BYTES, rate_bps=rate_bps, rtt_ns=rtt_ns
+        )
+        rows: Rows = [(None, None, None, finding) for finding in told]
     else:
-        if window:
-            raise typer.BadParameter("--window is for use without a capture: a capture shows its own")
+        _refuse(
+            "for use without a capture: a capture shows its own", window=window, window_scale=scale, mss=mss
+        )
         capture = source.capture(captures, read, filter_)
-        rate_bps = float(link_rate) if link_rate is not None else None
-        rtt_ns = round(rtt * 10**9) if rtt is not None else None
         rows, answers = _rows(capture, stream, facts, rate_bps, rtt_ns), []
         code = source.exit_code(capture.damage)
     table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))
     output.write("findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, file))
     return code
+
+
+def _refuse(why: str, **given: object) -> None:
+    """Refuse options that would go unused."""
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    if names:
+        raise typer.BadParameter(f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {why}")
+
+
+def _without_capture(
+    facts: Facts,
+    window: int | None,
+    scale: int | None,
+    mss: int,
+    *,
+    rate_bps: float | None,
+    rtt_ns: int | None,
+) -> tuple[list[Finding], list[str]]:
+    told: list[Finding] = []
+    answers: list[str] = []
+    if rate_bps is not None and rtt_ns is not None:
+        told += path.asked(rate_bps, rtt_ns, facts, mss=mss, window=window)
+    if window is not None:
+        _refuse_unless_sayable(window, scale)
+        solution = solve(Observed(window, mss, scale), facts)
+        told += receive.setting(solution)
+        answers = _answers(solution)
+    if facts.sndbuf is not None:
+        told.append(send.predicted(facts.sndbuf))
+    return told, answers
 
 
 def _refuse_unless_sayable(window: int, scale: int | None) -> None:

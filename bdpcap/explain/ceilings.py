@@ -35,8 +35,8 @@ class Ceiling:
     ----------
     window, rtt_ns, rate_bps
         The largest window, the least round trip, the link's rate: measured, or asked about.
-    rate_given
-        Whether the rate was asked about; else it is what the capture shows, a lower bound.
+    rate_given, rtt_given
+        Whether they were asked about; else they are what the capture shows, the rate as a lower bound.
     ceiling_bps
         window / RTT; None without a window.
     measured_bps
@@ -59,6 +59,7 @@ class Ceiling:
     rtt_ns: int
     rate_bps: float
     rate_given: bool
+    rtt_given: bool
     ceiling_bps: float | None
     measured_bps: float | None
     bdp_bytes: int
@@ -102,6 +103,7 @@ def of(
         rtt_ns=int(trip),
         rate_bps=rate,
         rate_given=rate_bps is not None,
+        rtt_given=rtt_ns is not None,
         ceiling_bps=window * 8e9 / trip if window is not None else None,
         measured_bps=_known(summary["throughput_bps"]) if rtt_ns is None else None,
         bdp_bytes=need,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,10 +16,12 @@ from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bdpcap.analysis import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["application", "congestion", "link", "shared", "takes"]
+__all__ = ["application", "asked", "congestion", "link", "shared", "takes"]
 
 
 def link(flow: Flow) -> list[Finding]:
@@ -98,12 +100,7 @@ def takes(
     """Say what it would take to fill the link; where it is full, that a queue stands."""
     asked = rate_bps is not None or rtt_ns is not None
     limit = str(flow.summary["limit"])
-    known = facts is not None and (facts.kernel is not None or facts.adv_win_scale is not None)
-    eras = (
-        [era for era, usual in eras_of(facts.kernel, facts.adv_win_scale) if usual]
-        if known and facts
-        else ERAS
-    )
+    eras = _eras(facts)
     # A slow reader's wait is neither a lack of window nor a queue.
     if limit == "rwnd" and slow_part(flow) > 0.2 and not asked:
         return []
@@ -129,6 +126,33 @@ def takes(
                 )
             )
     return told
+
+
+def asked(
+    rate_bps: float, rtt_ns: int, facts: Facts | None = None, *, mss: int, window: int | None = None
+) -> list[Finding]:
+    """Say what it would take to fill a path that no capture shows."""
+    unseen = ("capacity_bps", "rtt_min_ns", "rtt_median_ns", "throughput_bps", "bdp_bytes")
+    summary: pd.Series[Any] = pd.Series(
+        {
+            **dict.fromkeys(unseen, pd.NA),
+            "window_max_bytes": pd.NA if window is None else window,
+            "mss_bytes": mss,
+            "window_scale_source": "unknown",
+            "retransmitted_bytes": 0,
+            "payload_bytes": 0,
+        }
+    )
+    eras = _eras(facts)
+    ceiling = ceilings.of(summary, rate_bps=rate_bps, rtt_ns=rtt_ns, eras=eras)
+    return [] if ceiling is None else [_takes(ceiling, {era.key: era for era in eras}, receiving=True)]
+
+
+def _eras(facts: Facts | None) -> Sequence[Era]:
+    """Return the receiver's eras by what is known of it."""
+    if facts is None or (facts.kernel, facts.adv_win_scale) == (None, None):
+        return ERAS
+    return [era for era, usual in eras_of(facts.kernel, facts.adv_win_scale) if usual]
 
 
 def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
@@ -180,7 +204,8 @@ def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) 
         + f"{receiver} Least SO_SNDBUF on a Linux sender: {ceiling.sndbuf:,}.",
         commands=((SCALING_ON,) if ceiling.unscaled else ())
         + (ceilings.commands(eras[largest], ceiling.rcvbuf[largest]) if receiving and not suffices else ()),
-        evidence=f"rate {'given' if ceiling.rate_given else 'as the capture shows it'}, least RTT",
+        evidence=f"rate {'given' if ceiling.rate_given else 'as the capture shows it'}, "
+        f"{'RTT given' if ceiling.rtt_given else 'least RTT'}",
         values={
             "rate_bps": ceiling.rate_bps,
             "rtt_ns": ceiling.rtt_ns,
