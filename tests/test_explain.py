@@ -404,6 +404,14 @@ def test_the_segment_kept_back_is_told_with_the_kernels_reason():
     assert finding.exactness is Exactness.EXACT
 
 
+def test_after_loss_the_congestion_control_in_force_is_looked_at_before_it_is_changed():
+    # Linux has CUBIC by default, so that setting it is no help unless something else was set.
+    told = codes(sample("cwnd_loss_2pct.sender.pcap.zst"))[Code.CONGESTION_WINDOW]
+    first, *others = told.commands
+    assert first.startswith("sysctl net.ipv4.tcp_congestion_control ")
+    assert all(" # if " in command for command in others)
+
+
 def test_frames_of_a_finding_are_frames_of_the_capture():
     flow = sample("linux61_advwinscale2_w50000.pcap.zst")
     for finding in flow.findings:

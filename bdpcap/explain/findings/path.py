@@ -50,10 +50,14 @@ def congestion(flow: Flow) -> list[Finding]:
     if again:
         part = units.share(again / max(1, payload))
         sentence = f"{units.exact_bytes(again)} of {units.exact_bytes(payload)} were sent again ({part})."
-        remedy = "Find where packets are lost; over long paths with stray losses CUBIC or BBR recovers faster than Reno."
+        remedy = (
+            "Find where packets are lost. Then see which congestion control the sender has: over long paths CUBIC, "
+            "Linux's default, recovers faster than Reno; losses that are no congestion slow both down, BBR hardly."
+        )
         commands: tuple[str, ...] = (
-            "sysctl net.ipv4.tcp_available_congestion_control",
-            "sysctl -w net.ipv4.tcp_congestion_control=cubic",
+            "sysctl net.ipv4.tcp_congestion_control   # on the sender",
+            "sysctl -w net.ipv4.tcp_congestion_control=cubic   # if it was reno",
+            "modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr   # if losses are stray",
         )
     else:
         growing = int((details == "slow start").sum())
@@ -72,7 +76,7 @@ def congestion(flow: Flow) -> list[Finding]:
             values={"retransmitted_bytes": int(again), "payload_bytes": int(payload)},
             evidence=_rounds(flow, "cwnd"),
             frames=_frames(flow, "cwnd"),
-            source="RFC 5681",
+            source="RFC 5681; RFC 9438 (CUBIC)",
         )
     ]
 
