@@ -404,6 +404,22 @@ def test_the_segment_kept_back_is_told_with_the_kernels_reason():
     assert finding.exactness is Exactness.EXACT
 
 
+@pytest.mark.usefixtures("need_shared")
+def test_a_full_link_is_told_by_what_it_carried_and_by_a_round_like_the_others():
+    # Its bottleneck stalls for 200 ms at times, so that its best rate is not what it gives.
+    (name,) = (SHARED / "captures" / "public" / "m-lab__etl").glob("*5B9EA.pcap.gz")
+    capture = bdpcap.analyze(name)
+    flow = capture.flow(0, capture.flows.set_index("limit").loc["link", "sender"])
+    told = codes(flow)[Code.LINK_FULL]
+    busy = flow.rtts[flow.rtts["limit"] == "link"]
+    lasting = busy["end_ns"] - busy["start_ns"]
+    rate = busy["acked_bytes"] * 8e9 / lasting
+    assert told.values["carried_bps"] == pytest.approx((rate * lasting).sum() / lasting.sum())
+    assert told.values["carried_bps"] < 0.8 * told.values["capacity_bps"]
+    number = int(re.match(r"the median round, (\d+): queue", told.evidence)[1])
+    assert (rate < rate[busy["round"] == number].iloc[0]).mean() == pytest.approx(0.5, abs=0.01)
+
+
 def test_after_loss_the_congestion_control_in_force_is_looked_at_before_it_is_changed():
     # Linux has CUBIC by default, so that setting it is no help unless something else was set.
     told = codes(sample("cwnd_loss_2pct.sender.pcap.zst"))[Code.CONGESTION_WINDOW]

@@ -25,18 +25,25 @@ __all__ = ["application", "asked", "congestion", "link", "shared", "takes"]
 
 
 def link(flow: Flow) -> list[Finding]:
-    """Say that the bottleneck was busy."""
+    """Say that the bottleneck was busy, and what it carried meanwhile: less than it can, where it stalls or varies."""
     floor, median = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
-    rate = units.rate(flow.summary["capacity_bps"])
+    capacity = flow.summary["capacity_bps"]
+    busy = flow.rtts[flow.rtts["limit"] == "link"]
+    if busy.empty:
+        return []
+    lasting, carried = busy["end_ns"] - busy["start_ns"], busy["acked_bytes"]
+    rate = float(carried.sum()) * 8e9 / max(1, int(lasting.sum()))
+    typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values().index[len(busy) // 2]]
     return [
         Finding(
             code=Code.LINK_FULL,
-            sentence=f"The bottleneck was busy at {rate}; round trips took {units.duration(median)}, "
-            f"{units.duration(floor)} at best.",
+            sentence=f"The bottleneck was busy and carried {units.data_size(carried.sum())} in "
+            f"{units.duration(lasting.sum())}, {units.rate(rate)}; the path can carry about {units.rate(capacity)}. "
+            f"Round trips took {units.duration(median)}, {units.duration(floor)} at best.",
             cause="The sender keeps a queue in front of the bottleneck at all times.",
             remedy="Larger windows or buffers only lengthen the queue; more throughput needs a faster link.",
-            values={"capacity_bps": _number(flow.summary["capacity_bps"])},
-            evidence=_rounds(flow, "link"),
+            values={"carried_bps": rate, "capacity_bps": _number(capacity)},
+            evidence=f"the median round, {typical['round']}: {typical['evidence']}; {_rounds(flow, 'link')}",
             frames=_frames(flow, "link"),
             source="rate and RTT of the rounds: docs/how-limits-are-inferred.md",
         )
