@@ -118,7 +118,8 @@ impl Return {
 
     /// An acknowledgment passes the tap on its way to the sender; where that is not here, it travels.
     pub fn pass(&mut self, ack: Ack, value: Option<u32>, passed_ns: i64) {
-        if let Some(value) = value {
+        // Of a SYN's, the handshake tells; the first data may follow its echo when they like.
+        if let Some(value) = value.filter(|_| ack.scaled) {
             if self.last_value != Some(value) {
                 if self.probes.len() == Self::MOST_PROBES {
                     self.probes.pop_front();
@@ -161,7 +162,7 @@ impl Return {
         let mut sorted = self.recent;
         let sorted = &mut sorted[..self.echoes.min(Self::RECENT)];
         sorted.sort_unstable();
-        self.middle_ns = sorted.get(sorted.len() / 2).copied();
+        self.middle_ns = sorted.get((sorted.len() - 1) / 2).copied();
         if self.echoes >= Self::RECENT {
             self.settled_ns = self.middle_ns.min(self.settled_ns.or(self.middle_ns));
         }
@@ -297,6 +298,19 @@ mod tests {
         assert_eq!(way.waited_ns(23_000_000, 7), Some(3_000_000));
         // The second was echoed, and can have come two milliseconds ago.
         assert_eq!(way.waited_ns(23_000_000, 8), Some(2_000_000));
+    }
+
+    #[test]
+    fn the_first_data_may_echo_a_syn_when_they_like() {
+        let mut way = Return::default();
+        let syn = Ack {
+            scaled: false,
+            ..ack(1)
+        };
+        way.handshake(20_000_000, 50_000);
+        way.pass(syn, Some(7), 0);
+        assert!(!way.echoed(7, 90_000_000));
+        assert_eq!(way.delay_ns(), 20_000_000);
     }
 
     #[test]
