@@ -118,10 +118,13 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     weight = np.bincount(evidence.flow, length * leads, count)
     sure = np.bincount(evidence.flow, length * leads * verdict.confidence, count)
     first = evidence.starts
-    # A flow that never filled the link shows its rate in short runs only.
-    runs = evidence.percentile(evidence.run_rate, evidence.duration, 0.95)
+    # The bottleneck's rate shows in the first bursts, whatever held the flow later; in mid-stream short runs are left.
+    runs = evidence.percentile(evidence.run_rate, evidence.duration, 0.5)
+    alone = np.where(np.isnan(evidence.opened_rate), runs, evidence.opened_rate)
+    # A flow that kept the link busy at much less shared it, and had a part.
     filled = held["link"][evidence.flow] > 0.1 * total[evidence.flow]
-    capacity = np.where(filled, evidence.capacity, np.fmax(evidence.capacity, runs))[first] * 8
+    shared = filled & (alone > 1.5 * evidence.capacity)
+    capacity = np.where(shared, evidence.capacity, np.fmax(evidence.capacity, alone))[first] * 8
     floor = evidence.floor[first]
     moving = np.where(evidence.idle, np.nan, evidence.rtt_ns)
     median = evidence.percentile(moving, evidence.duration, 0.5)[first]
