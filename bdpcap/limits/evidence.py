@@ -209,6 +209,8 @@ class Evidence:
         near = self.percentile(self.smooth_rate, moving, 0.95), self.percentile(self.run_rate, moving, 0.75)
         far = self.percentile(self.long_rate, moving, 0.9), self.percentile(self.run_rate, moving, 0.6)
         lasting = np.where(self.direct, np.fmax(*near), np.fmax(*far))
+        # Acknowledgments that a path delivers in clumps make runs as fast as clocks can tell.
+        lasting = np.fmin(lasting, 2 * np.where(self.direct, near[0], far[0]))
         # A little above the rate of the first bursts: a jump, though a percentile. Far above, the rate is another by now.
         usual = self.percentile(self.spacing_rate, moving, 0.5)
         passed = np.where(np.isnan(self.opened_rate), usual, self.opened_rate)
@@ -342,7 +344,8 @@ class Evidence:
         room = np.isnan(self.window_min_bytes) | (self.window_min_bytes > 2 * self.flight_max_bytes)
         hurt = self.near(self.lossy, 20, 0)
         least = np.where(hurt, self.mss, 2 * self.mss)
-        return (self.flight_max_bytes < least) & room & (self.resent_bytes == 0)
+        slight: Bools = (self.flight_max_bytes < least) & room & (self.resent_bytes == 0)
+        return slight
 
     @cached_property
     def lossy(self) -> Bools:

@@ -118,13 +118,11 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     weight = np.bincount(evidence.flow, length * leads, count)
     sure = np.bincount(evidence.flow, length * leads * verdict.confidence, count)
     first = evidence.starts
-    # The bottleneck's rate shows in the first bursts, whatever held the flow later; in mid-stream short runs are left.
-    runs = evidence.percentile(evidence.run_rate, evidence.duration, 0.5)
-    alone = np.where(np.isnan(evidence.opened_rate), runs, evidence.opened_rate)
-    # A flow that kept the link busy at much less shared it, and had a part.
+    # The bottleneck's rate shows in the first bursts, whatever held the flow later; but a flow that kept the link busy at
+    # much less shared it, and had a part.
     filled = held["link"][evidence.flow] > 0.1 * total[evidence.flow]
-    shared = filled & (alone > 1.5 * evidence.capacity)
-    capacity = np.where(shared, evidence.capacity, np.fmax(evidence.capacity, alone))[first] * 8
+    shared = filled & (evidence.opened_rate > 1.5 * evidence.capacity)
+    capacity = np.where(shared, evidence.capacity, np.fmax(evidence.capacity, evidence.opened_rate))[first] * 8
     floor = evidence.floor[first]
     moving = np.where(evidence.idle, np.nan, evidence.rtt_ns)
     median = evidence.percentile(moving, evidence.duration, 0.5)[first]
