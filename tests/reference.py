@@ -324,7 +324,8 @@ def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
     if peer.origin is None and segment.has(ACK):
         peer.origin = (segment.acknowledgment - 1) % 2**32
     if segment.has(SYN) and not is_copy(own, segment):
-        own.syns.append(segment)
+        again = bool(own.syns) and own.syns[-1].sequence == segment.sequence
+        own.syns = [*own.syns, segment] if again else [segment]
 
 
 def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None:
