@@ -8,6 +8,7 @@ use super::one_way::OneWay;
 use super::round::Round;
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};
+use std::sync::Arc;
 
 /// Where rows go. Events are only made where they are wanted.
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ pub struct Connection {
     /// SYN to the ACK that completes the handshake.
     pub initial_rtt_ns: Option<i64>,
     /// Outer headers of the first packet.
-    pub path: Path,
+    pub path: Arc<Path>,
     /// Window scales in force, by who advertises; they change with a SYN only.
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by who advertises.
@@ -71,7 +72,7 @@ impl Connection {
     pub fn new(
         number: u32,
         segment: &Segment,
-        path: &Path,
+        path: Arc<Path>,
         at: At,
         wants_events: bool,
         [for_client, for_server]: [Option<u8>; 2],
@@ -99,7 +100,7 @@ impl Connection {
             start: at,
             last: at,
             initial_rtt_ns: None,
-            path: *path,
+            path,
             shifts: inferred,
             inferred,
             wants_events,
@@ -161,7 +162,7 @@ impl Connection {
         };
         let flags = segment.flags;
         let syn = flags.has(Flags::SYN);
-        let copy = self.halves[from].flow.tap.is_copy(segment, at.time_ns);
+        let copy = self.halves[from].flow.tap.remember(segment, at.time_ns);
         self.halves[from].stamped |= segment.options.timestamps.is_some();
         if syn {
             self.begin_anew(from, segment);
@@ -344,14 +345,17 @@ impl Connection {
         }
     }
 
-    /// Hands over the last rounds. Only directions that carried payload are flows.
+    /// Hands over the last rounds, and keeps sums only. Only directions that carried payload are flows.
     pub fn finish(&mut self, rows: &mut Rows) {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
         let last = self.last;
-        for half in self.halves.iter_mut().filter(|half| half.carried) {
-            half.flow.finish(last, |round| rows.rounds.push(round));
+        for half in &mut self.halves {
+            if half.carried {
+                half.flow.finish(last, |round| rows.rounds.push(round));
+            }
+            half.flow.release();
         }
     }
 

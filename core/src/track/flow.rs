@@ -2,8 +2,8 @@
 //! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
 
 use super::event::{Kind, NULL};
+use super::late_rounds::LateRounds;
 use super::round::Round;
-use super::rounds::Rounds;
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
@@ -72,7 +72,7 @@ pub struct Flow {
     pub sender: Sender,
     /// What its traffic says of the scale of its windows.
     pub scale: Scale,
-    rounds: Rounds,
+    rounds: LateRounds,
     /// Sums.
     pub totals: Totals,
     window_at_tap: Option<i64>,
@@ -100,7 +100,7 @@ impl Flow {
             way: Return::default(),
             sender: Sender::default(),
             scale: Scale::default(),
-            rounds: Rounds::new(stream, direction, at.time_ns, at.frame),
+            rounds: LateRounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             window_at_tap: None,
             window_told: None,
@@ -147,6 +147,7 @@ impl Flow {
             maybe_delayed: false,
         };
         self.rounds
+            .get()
             .measured(sample, at.time_ns, self.tap.delivered());
         self.shift();
     }
@@ -157,7 +158,7 @@ impl Flow {
         } else {
             self.way.least_ns().unwrap_or(0) / 2
         };
-        self.rounds.set_shift(shift_ns);
+        self.rounds.get().set_shift(shift_ns);
     }
 
     /// Measures the way back to the sender. Where no handshake shows it, the first echoes tell that the tap is not at
@@ -168,7 +169,7 @@ impl Flow {
             return;
         }
         if was_direct && !self.way.direct() {
-            self.rounds.forget_rtts();
+            self.rounds.get().forget_rtts();
         }
         self.shift();
     }
@@ -176,7 +177,7 @@ impl Flow {
     /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
     fn catch_up(&mut self, at: At, echo: Option<u32>) {
         if at.time_ns < self.last_ns {
-            self.rounds.note(|row| row.backwards += 1);
+            self.rounds.get().note(|row| row.backwards += 1);
         }
         self.last_ns = at.time_ns;
         while let Some((time_ns, ack)) = self.way.arrived(at.time_ns, echo) {
@@ -185,25 +186,26 @@ impl Flow {
     }
 
     fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
-        self.rounds.advance(time_ns, &self.sender);
+        let rounds = self.rounds.get();
+        rounds.advance(time_ns, &self.sender);
         let progress = self.sender.receive(ack);
         self.scale.advertised(ack.ack, ack.field, ack.scaled);
         if ack.echo_congestion {
-            self.rounds.note(|row| row.congestion_echoes += 1);
+            rounds.note(|row| row.congestion_echoes += 1);
         }
-        self.rounds.received(time_ns, frame, progress, &self.sender);
+        rounds.received(time_ns, frame, progress, &self.sender);
     }
 
     /// A packet of the sender took so much longer than at best to the tap, by a clock of such ticks.
     pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
         // Less than a tick may be how long ago the clock ticked.
         self.late_ns = Some(if excess_ns < tick_ns { 0 } else { excess_ns });
-        self.rounds.measure().forth(excess_ns);
+        self.rounds.get().measure().forth(excess_ns);
     }
 
     /// A packet of the receiver took so much longer than at best to the tap.
     pub fn late_back(&mut self, excess_ns: i64) {
-        self.rounds.measure().back(excess_ns);
+        self.rounds.get().measure().back(excess_ns);
     }
 
     /// A segment from the sender that occupies sequence space, or probes, or resets.
@@ -237,13 +239,15 @@ impl Flow {
         }
         let carries = length > 0;
         let ends = segment.flags.has(Flags::FIN) && !self.ended;
-        if carries || ends && self.totals.largest_bytes > 0 {
-            self.rounds.before_send(at.time_ns, at.frame, &self.sender);
-        }
+        let round = if carries || ends && self.totals.largest_bytes > 0 {
+            let rounds = self.rounds.get();
+            rounds.before_send(at.time_ns, at.frame, &self.sender);
+            rounds.number()
+        } else {
+            self.rounds.number()
+        };
         let open = self.window_at_tap != Some(0);
-        let arrival = self
-            .tap
-            .segment(segment, at.time_ns, open, self.rounds.number());
+        let arrival = self.tap.segment(segment, at.time_ns, open, round);
         if matches!(
             arrival.kind,
             Kind::Rst | Kind::KeepAlive | Kind::ZeroWindowProbe
@@ -267,11 +271,11 @@ impl Flow {
             self.totals.largest_bytes = self.totals.largest_bytes.max(length);
             self.totals.in_flight_max_bytes =
                 self.totals.in_flight_max_bytes.max(self.sender.in_flight());
-            self.rounds.advance(at.time_ns, &self.sender);
+            let rounds = self.rounds.get();
             let (way, late_ns) = (&self.way, self.late_ns);
             // How long the sender had had an acknowledgment, where that is known from afar.
             let waited_ns = || Some(way.waited_ns(at.time_ns, echo?)? - late_ns?);
-            self.rounds.sent(
+            rounds.sent(
                 at.time_ns,
                 at.frame,
                 length,
@@ -280,7 +284,7 @@ impl Flow {
                 &self.sender,
             );
             let before = (self.sender.in_flight() - fresh).max(0);
-            self.rounds.note(|row| {
+            rounds.note(|row| {
                 row.reordered += i64::from(arrival.kind == Kind::Reordered);
                 row.congestion_marks += i64::from(segment.ecn == 3);
                 let step = i64::from(echo != self.last_echo);
@@ -291,8 +295,9 @@ impl Flow {
         }
         if ends {
             self.ended = true;
-            self.rounds.advance(at.time_ns, &self.sender);
-            self.rounds.ended(at.time_ns, at.frame, &self.sender);
+            let rounds = self.rounds.get();
+            rounds.advance(at.time_ns, &self.sender);
+            rounds.ended(at.time_ns, at.frame, &self.sender);
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
@@ -340,8 +345,9 @@ impl Flow {
             effect.kind = Kind::Duplicate;
             return effect;
         }
-        self.rounds
-            .note(|row| row.replies += i64::from(segment.payload_bytes > 0));
+        if segment.payload_bytes > 0 {
+            self.rounds.get().note(|row| row.replies += 1);
+        }
         // The same field and the same meaning: a SYN's window means something else than what follows.
         let window_told = (window, segment.window);
         if !pure && self.knows(segment, ack, window_told) {
@@ -403,7 +409,8 @@ impl Flow {
                     .map_or(window, |most| most.max(window)),
             );
         }
-        self.rounds.note(|row| {
+        let rounds = self.rounds.get();
+        rounds.note(|row| {
             row.missed_bytes += seen.missed;
             row.duplicate_acks += i64::from(effect.kind == Kind::DuplicateAck);
         });
@@ -412,11 +419,10 @@ impl Flow {
             let gap_ns = (at.time_ns - self.last_delivery_ns).max(0);
             let delivered = self.tap.delivered() - delivered;
             if delivered > 0 {
-                self.rounds.measure().spaced(gap_ns, delivered);
+                rounds.measure().spaced(gap_ns, delivered);
                 self.last_delivery_ns = at.time_ns;
             }
-            self.rounds
-                .note(|row| row.ack_ticks += i64::from(value != self.last_value));
+            rounds.note(|row| row.ack_ticks += i64::from(value != self.last_value));
             self.last_value = value;
         }
         self.way.pass(told, value, at.time_ns);
@@ -427,6 +433,7 @@ impl Flow {
             sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
             effect.rtt_ns = sample.rtt_ns;
             self.rounds
+                .get()
                 .measured(sample, at.time_ns, self.tap.delivered());
         }
         if self.way.direct() {
@@ -481,6 +488,15 @@ impl Flow {
         while let Some((time_ns, ack)) = self.way.rest() {
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }
-        self.rounds.finish(at.time_ns, at.frame, &self.sender, out);
+        self.rounds
+            .get()
+            .finish(at.time_ns, at.frame, &self.sender, out);
+    }
+
+    /// No packets follow: frees what only they would need.
+    pub fn release(&mut self) {
+        (self.tap, self.sender) = (Tap::default(), Sender::default());
+        self.way.release();
+        self.rounds.release();
     }
 }

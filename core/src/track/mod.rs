@@ -9,6 +9,7 @@ mod event;
 mod flow;
 mod handshake;
 mod iperf;
+mod late_rounds;
 mod measured;
 mod one_way;
 mod ranges;

@@ -23,7 +23,7 @@ fn packets(bytes: i64, mss: i64) -> i64 {
 }
 
 /// A round that may still gain measurements.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Open {
     row: Round,
     /// SND.NXT at the end: once acknowledged, every measurement is in.
@@ -49,8 +49,12 @@ pub struct Rounds {
     clock_ns: i64,
     current: Open,
     target: i64,
-    pending: VecDeque<Open>,
-    spare: Vec<Measured>,
+    pending: VecDeque<Box<Open>>,
+    /// Handed over, to be used again; boxed as those pending are.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Open>>,
+    /// The sender has sent its FIN: few rounds follow.
+    over: bool,
     empty_since_ns: Option<i64>,
     empty_zero_ns: i64,
     last_small: bool,
@@ -76,15 +80,11 @@ impl Rounds {
             direction,
             mss: 1,
             clock_ns: start_ns,
-            current: Open {
-                row: Round::default(),
-                end_sequence: 0,
-                flight_integral: 0,
-                measured: Measured::default(),
-            },
+            current: Open::default(),
             target: 1, // the SYN's own acknowledgment ends no round
             pending: VecDeque::new(),
             spare: Vec::new(),
+            over: false,
             empty_since_ns: Some(start_ns),
             empty_zero_ns: 0,
             last_small: false,
@@ -270,6 +270,8 @@ impl Rounds {
         if self.started() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
         }
+        self.over = true;
+        self.spare = Vec::new();
     }
 
     /// The sender received an acknowledgment.
@@ -391,13 +393,9 @@ impl Rounds {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
         }
-        let fresh = Open {
-            row: blank,
-            end_sequence: 0,
-            flight_integral: 0,
-            measured: self.spare.pop().unwrap_or_default(),
-        };
-        let mut done = std::mem::replace(&mut self.current, fresh);
+        let mut done = self.spare.pop().unwrap_or_default();
+        std::mem::swap(&mut self.current, &mut *done);
+        self.current.row = blank;
         done.row.end_ns = now_ns;
         done.end_sequence = next;
         let length_ns = now_ns - done.row.start_ns;
@@ -451,8 +449,11 @@ impl Rounds {
         row.end_ns = (row.end_ns - self.shift_ns).max(row.start_ns);
         self.end_ns = row.end_ns;
         out(row);
-        open.measured.clear();
-        self.spare.push(open.measured);
+        if !self.over {
+            open.measured.clear();
+            open.flight_integral = 0;
+            self.spare.push(open);
+        }
     }
 
     fn boundary(&self, round: u32, start_ns: i64) -> i64 {

@@ -5,6 +5,8 @@
 //! A receiver should not take back what it granted (RFC 9293 section 3.8.6): a shift under which the right edge moves
 //! back is too large. And a sender that the window holds stays just below its edge.
 
+use std::ops::{Index, IndexMut};
+
 /// Shifts 0 to 14 (RFC 7323 section 2.3).
 const SHIFTS: usize = 15;
 
@@ -21,6 +23,41 @@ struct Shift {
     reached: u32,
 }
 
+impl Shift {
+    /// Of a flow whose sender knows no window yet.
+    const NEW: Self = Self {
+        edge: i64::MIN,
+        exceeded: 0,
+        passed: 0,
+        retreats: 0,
+        reached: 0,
+    };
+}
+
+/// Every shift; made with the first window, as many connections are a SYN and no more.
+#[derive(Debug, Default)]
+struct Shifts(Option<Box<[Shift; SHIFTS]>>);
+
+impl Shifts {
+    fn made(&mut self) -> &mut [Shift; SHIFTS] {
+        self.0.get_or_insert_with(|| Box::new([Shift::NEW; SHIFTS]))
+    }
+}
+
+impl Index<usize> for Shifts {
+    type Output = Shift;
+
+    fn index(&self, shift: usize) -> &Shift {
+        self.0.as_ref().map_or(&Shift::NEW, |made| &made[shift])
+    }
+}
+
+impl IndexMut<usize> for Shifts {
+    fn index_mut(&mut self, shift: usize) -> &mut Shift {
+        &mut self.made()[shift]
+    }
+}
+
 /// Which shifts a flow's traffic allows.
 #[derive(Debug)]
 pub struct Scale {
@@ -30,7 +67,7 @@ pub struct Scale {
     least: usize,
     /// No larger one was needed yet.
     most_tried: usize,
-    shifts: [Shift; SHIFTS],
+    shifts: Shifts,
     checked: u32,
     told: Option<(i64, u16)>,
     /// No acknowledgment since the capture lost data: it may have lost the one that allowed what follows, too.
@@ -43,13 +80,7 @@ impl Default for Scale {
             known: 0,
             least: 0,
             most_tried: 0,
-            shifts: [Shift {
-                edge: i64::MIN,
-                exceeded: 0,
-                passed: 0,
-                retreats: 0,
-                reached: 0,
-            }; SHIFTS],
+            shifts: Shifts::default(),
             checked: 0,
             told: None,
             stale: true,
@@ -80,7 +111,10 @@ impl Scale {
             let told = self.told.map_or(edge, |(ack, field)| {
                 ack + (i64::from(field) << self.most_tried)
             });
-            self.shifts[self.most_tried].edge = edge.max(told);
+            let edge = edge.max(told);
+            if edge > i64::MIN {
+                self.shifts[self.most_tried].edge = edge;
+            }
         }
     }
 
@@ -94,7 +128,7 @@ impl Scale {
         let window = i64::from(field);
         let lowest = self.lowest();
         let mut scaled_window = if scaled { window << lowest } else { window };
-        for shift in &mut self.shifts[lowest..=self.most_tried] {
+        for shift in &mut self.shifts.made()[lowest..=self.most_tried] {
             shift.edge = shift.edge.max(ack + scaled_window);
             scaled_window <<= u32::from(scaled);
         }
@@ -134,7 +168,9 @@ impl Scale {
         }
         self.checked += 1;
         for shift in self.lowest()..SHIFTS {
-            self.try_up_to(shift);
+            if shift > self.most_tried {
+                self.try_up_to(shift);
+            }
             let known = self.known;
             let Shift {
                 edge,

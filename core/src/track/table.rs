@@ -7,6 +7,7 @@ use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Which connections' events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +69,8 @@ pub struct Table {
     connections: Vec<Connection>,
     wanted: Wanted,
     scales: Scales,
+    /// Of the newest connection; most share it.
+    path: Arc<Path>,
     /// Rows made so far and not yet taken.
     pub rows: Rows,
 }
@@ -97,6 +100,10 @@ impl Table {
                 let number = u32::try_from(index).unwrap_or(u32::MAX);
                 let wanted = self.wanted.wants(number);
                 let inferred = [0, 1].map(|flow| self.scales.get(&(number, flow)).copied());
+                if *self.path != *path {
+                    self.path = Arc::new(*path);
+                }
+                let path = Arc::clone(&self.path);
                 self.connections
                     .push(Connection::new(number, segment, path, at, wanted, inferred));
                 self.by_ends.insert(ends, index);

@@ -152,8 +152,14 @@ impl Tap {
         self.una.unwrap_or_default() + self.sacked.bytes()
     }
 
-    /// The same packet a moment ago? Port mirroring in both directions and captures on any interface show this.
-    pub fn is_copy(&mut self, segment: &Segment, time_ns: i64) -> bool {
+    /// Remembers the packet; says whether the same one passed a moment ago. Port mirroring in both directions and
+    /// captures on any interface show this.
+    pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
+        if segment.flags.has(Flags::SYN) && self.recent.is_empty() {
+            // Often all there is of a connection: room for it alone.
+            self.recent.reserve_exact(1);
+            self.records.reserve_exact(1);
+        }
         let print = Print {
             identification: segment.identification,
             sequence: segment.sequence,
@@ -162,7 +168,7 @@ impl Tap {
             checksum: segment.checksum,
             flags: segment.flags.0,
         };
-        let first = self.is_furthest(segment);
+        let first = self.move_furthest(segment);
         let near = !first
             && self
                 .recent
@@ -181,8 +187,9 @@ impl Tap {
         copy
     }
 
-    /// Does the packet go beyond all before it, in what it sends or acknowledges? Most do, and can be no copies.
-    fn is_furthest(&mut self, segment: &Segment) -> bool {
+    /// Moves the furthest to the packet; says whether it goes beyond all before it, in what it sends or acknowledges.
+    /// Most do, and can be no copies.
+    fn move_furthest(&mut self, segment: &Segment) -> bool {
         if !segment.flags.has(Flags::ACK) {
             return false;
         }

@@ -1,0 +1,91 @@
+//! # Late rounds
+//! The rounds of a flow, made when there is something to count.
+
+use super::round::Round;
+use super::rounds::Rounds;
+
+/// What the rounds of a flow begin with.
+#[derive(Debug)]
+struct First {
+    stream: u32,
+    direction: u8,
+    start_ns: i64,
+    frame: u64,
+    mss: i64,
+}
+
+impl First {
+    #[cold]
+    fn make(&self) -> Box<Rounds> {
+        let mut rounds = Rounds::new(self.stream, self.direction, self.start_ns, self.frame);
+        rounds.set_mss(self.mss);
+        Box::new(rounds)
+    }
+}
+
+/// Many connections are a SYN and no more, and rounds are the most of a flow.
+#[derive(Debug)]
+pub struct LateRounds {
+    first: First,
+    floor_ns: Option<i64>,
+    made: Option<Box<Rounds>>,
+}
+
+impl LateRounds {
+    /// As [`Rounds::new`].
+    #[must_use]
+    pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
+        Self {
+            first: First {
+                stream,
+                direction,
+                start_ns,
+                frame,
+                mss: 1,
+            },
+            floor_ns: None,
+            made: None,
+        }
+    }
+
+    /// The rounds, made if they were not.
+    #[inline]
+    pub fn get(&mut self) -> &mut Rounds {
+        self.made.get_or_insert_with(|| self.first.make())
+    }
+
+    /// As [`Rounds::set_mss`].
+    pub fn set_mss(&mut self, mss: i64) {
+        self.first.mss = mss;
+        if let Some(rounds) = &mut self.made {
+            rounds.set_mss(mss);
+        }
+    }
+
+    /// As [`Rounds::number`].
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.made.as_ref().map_or(0, |rounds| rounds.number())
+    }
+
+    /// As [`Rounds::finished`].
+    pub fn finished(&mut self, una: i64, out: impl FnMut(Round)) {
+        if let Some(rounds) = &mut self.made {
+            rounds.finished(una, out);
+        }
+    }
+
+    /// As [`Rounds::floor_ns`].
+    #[must_use]
+    pub fn floor_ns(&self) -> Option<i64> {
+        self.made
+            .as_ref()
+            .map_or(self.floor_ns, |rounds| rounds.floor_ns())
+    }
+
+    /// Keeps the least RTT only.
+    pub fn release(&mut self) {
+        self.floor_ns = self.floor_ns();
+        self.made = None;
+    }
+}
