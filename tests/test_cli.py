@@ -343,6 +343,41 @@ def test_an_output_that_cannot_be_written_is_one_line(transfer, tmp_path, capsys
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *([name, "{}", "-o", "{}"] for name in (*TABLES, "info", "report", "explain", "compare")),
+        *(["report", "{}", option, "{}"] for option in ("--text", "--json", "--bundle")),
+        *([name, "{}", "--stream", "0", "-o", "{}"] for name in ("plot", "excerpt")),
+        ["compare", "{}", "--plot", "{}"],
+        ["flows", "-r", "{}", "--format", "parquet", "-o", "{}"],
+    ],
+    ids=" ".join,
+)
+def test_no_output_replaces_the_capture(command, transfer, tmp_path, capsys):
+    mine, again = tmp_path / "mine.html", tmp_path / "again.html"  # plot refuses other suffixes
+    mine.write_bytes(transfer.read_bytes())
+    again.symlink_to(mine)
+    first, second = (index for index, word in enumerate(command) if word == "{}")
+    for target in (mine, again):
+        words = list(command)
+        words[first], words[second] = str(mine), str(target)
+        assert main(words) == 2
+        said = capsys.readouterr()
+        assert f"{target} is the capture itself" in said.err
+        assert (said.out, said.err.count("\n")) == ("", 1)
+        assert mine.read_bytes() == transfer.read_bytes()
+
+
+def test_nor_the_default_page_nor_what_standard_input_is_read_from(transfer, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_bytes(transfer.read_bytes())
+    assert run("report", page, cwd=tmp_path).returncode == 2
+    with page.open("rb") as piped:
+        assert run("flows", "-", "-o", page, stdin=piped).returncode == 2
+    assert page.read_bytes() == transfer.read_bytes()
+
+
 @pytest.mark.parametrize("name", ["flows", "report"])
 def test_fail_on_has_its_own_code(name, transfer, tmp_path, capsys):
     flow = json.loads(table("flows", transfer, "json", capsys))["rows"][0]

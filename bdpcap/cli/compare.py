@@ -83,7 +83,7 @@ def command(
 
     Parallel streams of one pair of hosts are summed. Of two captures, the second is also set against the first.
     """
-    paths = source.sources(captures, read)
+    paths = source.sources(captures, read, [output_, plot])
     if not isinstance(paths, list):
         raise typer.BadParameter("standard input holds one capture: name files")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
@@ -94,7 +94,7 @@ def command(
 
     def analysed() -> Iterator[Capture]:
         for path in paths:
-            capture = source.capture([path], None, filter_)
+            capture = source.capture([path], None, filter_, outputs=())
             damages.append(capture.damage)
             yield capture
 

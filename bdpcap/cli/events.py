@@ -33,9 +33,8 @@ def command(
     """
     # Rows and progress on the same terminal would write over each other.
     apart = output_ is not None or not sys.stdout.isatty()
-    pieces = source.Pieces(
-        captures, read, filter_, stream, privacy.pseudonyms(anonymize, anonymize_key), progress=apart
-    )
+    names = privacy.pseudonyms(anonymize, anonymize_key)
+    pieces = source.Pieces(captures, read, filter_, stream, names, output=output_, progress=apart)
     output.write("events", pieces, output.chosen(format_, output_), output_, _human)
     return pieces.exit_code()
 

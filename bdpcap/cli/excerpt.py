@@ -38,9 +38,7 @@ def command(
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
-    if any(_same(output_, named) for named in (*(captures or ()), *(read or ()))):
-        raise typer.BadParameter(f"{output_} is the capture itself: name another file", param_hint="--output")
-    capture = source.capture(captures, read, filter_, names)
+    capture = source.capture(captures, read, filter_, names, outputs=[None if to_stdout else output_])
     source.of_streams(capture.flows, [stream], capture.info.streams)
     if to_stdout:
         packets = capture.excerpt(stream, sys.stdout.buffer, headers_only=headers_only)
@@ -50,7 +48,3 @@ def command(
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"excerpt: {where}, {packets:,} packets; stream {stream} is stream 0 there\n")
     return source.exit_code(capture.damage)
-
-
-def _same(output: Path, capture: str) -> bool:
-    return output.exists() and Path(capture).exists() and output.samefile(capture)

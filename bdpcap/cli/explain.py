@@ -152,7 +152,7 @@ def command(
         _refuse(
             "for use without a capture: a capture shows its own", window=window, window_scale=scale, mss=mss
         )
-        capture = source.capture(captures, read, filter_)
+        capture = source.capture(captures, read, filter_, outputs=[output_])
         rows, answers = _rows(capture, stream, facts, rate_bps, rtt_ns), []
         code = source.exit_code(capture.damage)
     table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))

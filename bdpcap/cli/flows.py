@@ -28,7 +28,8 @@ def command(
 ) -> int:
     """List the flows: what each carried, how fast, and what limited it."""
     broken = rules.parse(fail_on)
-    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
+    names = privacy.pseudonyms(anonymize, anonymize_key)
+    capture = source.capture(captures, read, filter_, names, outputs=[output_])
     flows = source.of_streams(capture.flows, stream, capture.info.streams)
     output.write("flows", [flows], output.chosen(format_, output_), output_, _human)
     return source.exit_code(capture.damage) or rules.exit_code(broken, flows)

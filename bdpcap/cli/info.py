@@ -37,7 +37,8 @@ def command(
 
     Format, link types, drops, what could not be decoded, where it was captured, and what is odd about it.
     """
-    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
+    names = privacy.pseudonyms(anonymize, anonymize_key)
+    capture = source.capture(captures, read, filter_, names, outputs=[output_])
     chosen = output.chosen(format_, output_)
     if chosen is options.Format.TABLE:
         with output.opened(output_) as file:

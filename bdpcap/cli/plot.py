@@ -46,7 +46,7 @@ def command(
             f"cannot tell the format of {output_}: end it in {' or '.join(figure.SUFFIXES)}",
             param_hint="--output",
         )
-    capture = source.capture(captures, read, filter_, names)
+    capture = source.capture(captures, read, filter_, names, outputs=[output_])
     if source.of_streams(capture.flows, [stream], capture.info.streams).empty:
         raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
     try:

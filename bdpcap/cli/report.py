@@ -64,7 +64,10 @@ def command(
     It says what limited every flow, shows the evidence, and how far the capture can be trusted.
     """
     broken = rules.parse(fail_on)
-    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
+    names = privacy.pseudonyms(anonymize, anonymize_key)
+    page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
+    outputs = [page, bundle, *(_file(path) for path in (text, json_) if path is not None)]
+    capture = source.capture(captures, read, filter_, names, outputs=outputs)
     if text is not None:
         with output.opened(_file(text)) as file:
             file.write(report.text(capture, ascii_only=ascii_))
@@ -77,8 +80,8 @@ def command(
         size = units.data_size(bundle.stat().st_size)
         without = f", without figures: {missing}" if missing else ""
         sys.stderr.write(f"bundle: {units.printable(bundle)} ({size}){without}\n")
-    if output_ is not None or (text is None and json_ is None and bundle is None):
-        page = report.write_html(capture, output_ or _DEFAULT)
+    if page is not None:
+        report.write_html(capture, page)
         if text is None:
             for flow in verdict.that_matter(capture):
                 ends = units.printable(f"{flow.sender} → {flow.receiver}")

@@ -29,7 +29,8 @@ def command(
 
     Each has the limit that held it, and the evidence for that.
     """
-    capture = source.capture(captures, read, filter_, privacy.pseudonyms(anonymize, anonymize_key))
+    names = privacy.pseudonyms(anonymize, anonymize_key)
+    capture = source.capture(captures, read, filter_, names, outputs=[output_])
     rtts = source.of_streams(capture.rtts, stream, capture.info.streams)
     origin = capture.info.first_ns or 0
 

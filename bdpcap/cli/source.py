@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,7 +14,8 @@ from bdpcap.cli import exits
 from bdpcap.cli.progress import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -21,9 +23,23 @@ if TYPE_CHECKING:
     from bdpcap.anonymize import Pseudonyms
 
 
-def sources(captures: Sequence[str] | None, read: Sequence[str] | None) -> list[str] | BinaryIO:
-    """Return the files that were named, positional ones first, or standard input for ``-``."""
+def sources(
+    captures: Sequence[str] | None, read: Sequence[str] | None, outputs: Iterable[Path | None]
+) -> list[str] | BinaryIO:
+    """
+    Return the files that were named, positional ones first, or standard input for ``-``.
+
+    Parameters
+    ----------
+    captures, read
+        Names of captures.
+    outputs
+        What is to be written; None is standard output. None of them may be a capture: it would be lost.
+    """
     named = [*(captures or ()), *(read or ())]
+    for output in outputs:
+        if output is not None and any(_same(output, 0 if name == "-" else name) for name in named):
+            raise typer.BadParameter(f"{output} is the capture itself: name another file")
     if not named:
         raise typer.BadParameter("no capture given: name a file, or - for standard input")
     if "-" not in named:
@@ -40,11 +56,21 @@ def capture(
     read: Sequence[str] | None,
     filter_: str | None,
     pseudonyms: Pseudonyms | None = None,
+    *,
+    outputs: Iterable[Path | None],
 ) -> Capture:
-    """Analyse what was named, with progress on a terminal."""
-    source = sources(captures, read)
+    """Analyse what was named, with progress on a terminal; `outputs` as `sources` takes them."""
+    source = sources(captures, read, outputs)
     with shown() as progress:
         return bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms)
+
+
+def _same(output: Path, capture: str | int) -> bool:
+    """Tell whether two names, or descriptors, are one file, by whatever links."""
+    try:
+        return os.path.samefile(output, capture)  # noqa: PTH121 - Path's takes no descriptor
+    except OSError:  # one of them is not there
+        return False
 
 
 class Pieces:
@@ -62,11 +88,12 @@ class Pieces:
         streams: Sequence[int] | None,
         pseudonyms: Pseudonyms | None = None,
         *,
+        output: Path | None,
         progress: bool,
     ) -> None:
         self._progress = progress
         self._pseudonyms = pseudonyms
-        self._source = sources(captures, read)
+        self._source = sources(captures, read, [output])
         self._filter = filter_
         self._streams = streams
         self._damage: bdpcap.CaptureError | None = None
