@@ -7,7 +7,6 @@ The parallel streams of the pair of hosts that moved most count as one transfer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -87,22 +86,28 @@ class Transfer:
     """Acknowledgment of the last."""
 
 
-def compare(captures: Iterable[Capture], names: Sequence[str], settings: Sequence[Settings]) -> pd.DataFrame:
+def compare(
+    captures: Iterable[Capture | None], names: Sequence[str], settings: Sequence[Settings]
+) -> pd.DataFrame:
     """
     Compare captures.
 
     Parameters
     ----------
     captures
-        What was analysed. Each is done with before the next is asked for.
+        What was analysed; None where one could not be read. Each is done with before the next is asked for.
     names, settings
         Of each capture.
 
     Returns
     -------
-    Table as `COMPARISON`, a row a capture; where nothing was transferred, all but its name is missing.
+    Table as `COMPARISON`, a row a capture that was read; where nothing was transferred, all but its name is missing.
     """
-    rows = list(starmap(_row, zip(captures, names, settings, strict=True)))
+    rows = [
+        _row(capture, name, given)
+        for capture, name, given in zip(captures, names, settings, strict=True)
+        if capture is not None
+    ]
     return tables.frame(COMPARISON, {name: [row.get(name) for row in rows] for name in COMPARISON})
 
 

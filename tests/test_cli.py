@@ -322,6 +322,13 @@ def test_what_is_no_capture_is_one_line_and_1(tmp_path, capsys):
     assert "notes.txt" in said
 
 
+def test_a_piece_that_is_missing_leaves_no_capture_to_report(transfer, capsys):
+    """Its frames would be missing from every number after it."""
+    assert main(["flows", str(transfer), "absent.pcap"]) == 1
+    said = capsys.readouterr()
+    assert (said.out, "absent.pcap" in said.err, said.err.count("\n")) == ("", True, 1)
+
+
 def test_a_bad_filter_is_usage(transfer, capsys):
     assert main(["flows", str(transfer), "-f", "tcp bogus port"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -401,6 +401,25 @@ def test_a_damaged_capture_is_compared_as_far_as_it_goes(small, tmp_path, capsys
     assert "measured" in said.out
 
 
+@pytest.mark.parametrize("bad", ["absent.pcap", "empty.pcap"])
+def test_a_capture_that_cannot_be_read_leaves_the_others_to_compare(bad, small, tmp_path, capsys):
+    """With its own settings: the third capture's are the third given."""
+    last = write_pcap(tmp_path / "last.pcap")
+    (tmp_path / "empty.pcap").touch()
+    sizes = [word for size in (1, 2, 3) for word in ("--rcvbuf", str(size))]
+    assert main(["compare", str(small), str(tmp_path / bad), str(last), *sizes, "--format", "json"]) == 1
+    said = capsys.readouterr()
+    assert (bad in said.err, said.err.count("\n")) == (True, 1)
+    rows = json.loads(said.out)["rows"]
+    assert [(row["capture"], row["rcvbuf_bytes"]) for row in rows] == [("small.pcap", 1), ("last.pcap", 3)]
+
+
+def test_captures_of_which_none_can_be_read_are_an_error(tmp_path, capsys):
+    assert main(["compare", str(tmp_path / "a.pcap"), str(tmp_path / "b.pcap")]) == 1
+    said = capsys.readouterr()
+    assert (said.out, "a.pcap" in said.err, said.err.count("\n")) == ("", True, 1)
+
+
 def test_the_plot_has_the_points_and_the_line_of_theory(small):
     table = compare(
         [bdpcap.analyze(small)],

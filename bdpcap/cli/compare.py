@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+import bdpcap
 from bdpcap import compare as comparing
 from bdpcap import plots, settings, units
 from bdpcap.analysis import source_name
-from bdpcap.cli import comparison_tables, options, output, source
+from bdpcap.cli import comparison_tables, exits, options, output, source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,14 +92,24 @@ def command(
     files = [source_name(path) for path in paths]
     names = [Path(file).name for file in files]
     damages: list[Damage | None] = []
+    unread: list[bdpcap.CaptureError] = []
 
-    def analysed() -> Iterator[Capture]:
+    def analysed() -> Iterator[Capture | None]:
         for path in paths:
-            capture = source.capture([path], None, filter_, outputs=())
+            try:
+                capture = source.capture([path], None, filter_, outputs=())
+            except bdpcap.CaptureError as error:
+                unread.append(error)
+                yield None
+                continue
             damages.append(capture.damage)
             yield capture
 
     table = comparing.compare(analysed(), names if len(set(names)) == len(names) else files, given)
+    if not damages:
+        raise unread[0]
+    for error in unread:
+        sys.stderr.write(f"bdpcap: {units.printable(error)}; the others are compared\n")
     for name, streams in zip(table["capture"], table["streams"], strict=True):
         if not streams:
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
@@ -106,7 +117,7 @@ def command(
     if plot is not None:
         plots.comparison_figure(table).write_html(plot, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
-    return max(map(source.exit_code, damages))
+    return max(exits.DAMAGED if unread else exits.DONE, *map(source.exit_code, damages))
 
 
 def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str, Fraction | None]]:

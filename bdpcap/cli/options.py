@@ -21,7 +21,7 @@ class Format(StrEnum):
 
 CAPTURES: Final = (
     "CAPTURE is a pcap or pcapng file, plain or compressed with gzip, zstd or lz4, or - for standard input. "
-    "Several are read as one capture, in their order."
+    "Several are read as one capture, in the order of their first packets."
 )
 Captures = Annotated[
     list[str] | None,
