@@ -447,3 +447,25 @@ def test_info_counts_what_dpkt_wrote(transfer, capsys):
     assert capture["damage"] is None
     assert capture["time_backwards"] == 0
     assert np.isclose(capture["last_ns"] - capture["first_ns"], 0.02 * (ROUNDS + 1) * 1e9, rtol=0.01)
+
+
+def test_info_is_one_row_of_what_its_json_says(transfer, damaged, tmp_path, capsys):
+    """Exact counts and the caveats; in CSV and Parquet, lists and mappings are JSON in text."""
+    for capture, code in ((transfer, 0), (damaged, 1)):
+        said = {}
+        for format_ in ("json", "jsonl", "csv"):
+            assert main(["info", str(capture), "--format", format_]) == code
+            said[format_] = capsys.readouterr().out
+        whole = json.loads(said["json"])["capture"]
+        assert json.loads(said["jsonl"]) == whole
+        (row,) = csv.DictReader(io.StringIO(said["csv"]))
+        assert list(row) == list(whole)
+        texts = {name: value for name, value in whole.items() if isinstance(value, list | dict)}
+        assert {name: json.loads(row[name]) for name in texts} == texts
+        assert {row[name] for name, value in whole.items() if value is None} <= {""}
+        assert (row["frames"], row["first_ns"]) == (str(whole["frames"]), str(whole["first_ns"]))
+        file = tmp_path / f"{code}.parquet"
+        assert main(["info", str(capture), "-o", str(file)]) == code
+        ((frames, caveats),) = duckdb.sql(f"SELECT frames, caveats FROM '{file}'").fetchall()  # noqa: S608
+        assert (frames, json.loads(caveats)) == (whole["frames"], whole["caveats"])
+    assert "damaged" in whole["caveats"][0]

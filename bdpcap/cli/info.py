@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bdpcap import datagrams, units
+from bdpcap.analysis import CaptureInfo
 from bdpcap.cli import options, output, privacy, source, terminal
 from bdpcap.report import trust
 from bdpcap.report.document import capture_document, records
@@ -52,9 +54,19 @@ def command(
             }
             file.write(json.dumps(whole, indent=1) + "\n")
     else:
-        facts = pd.DataFrame(trust.facts(capture), columns=["name", "value"], dtype="str")
-        output.write("info", [facts], chosen, output_, lambda _frames, _file: None)
+        table = _table(capture, nested=chosen is options.Format.JSONL)
+        output.write("info", [table], chosen, output_, lambda _frames, _file: None)
     return source.exit_code(capture.damage)
+
+
+def _table(capture: Capture, *, nested: bool) -> pd.DataFrame:
+    """Return what JSON says of the capture as one row; lists and mappings as such, or as JSON in text."""
+    numbers = {field.name for field in dataclasses.fields(CaptureInfo) if str(field.type).startswith("int")}
+    row = {
+        name: value if nested or value is None or name in numbers else json.dumps(value)
+        for name, value in capture_document(capture).items()
+    }
+    return pd.DataFrame([row]).astype(dict.fromkeys(numbers, "Int64"))
 
 
 def _human(capture: Capture, file: IO[str]) -> None:
