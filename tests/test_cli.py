@@ -385,6 +385,15 @@ def test_nor_the_default_page_nor_what_standard_input_is_read_from(transfer, tmp
     assert page.read_bytes() == transfer.read_bytes()
 
 
+@pytest.mark.parametrize("options", [["--text", "-", "--json", "-"], ["-o", "a.html", "--text", "a.html"]])
+def test_two_outputs_are_not_written_over_each_other(options, transfer, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(transfer), *options]) == 2
+    said = capsys.readouterr()
+    assert (said.out, options[-1] in said.err, said.err.count("\n")) == ("", True, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["flows", "report"])
 def test_fail_on_has_its_own_code(name, transfer, tmp_path, capsys):
     flow = json.loads(table("flows", transfer, "json", capsys))["rows"][0]
