@@ -240,6 +240,20 @@ def test_colour_is_for_terminals_that_want_it(transfer):
     assert b"\x1b" not in run("flows", transfer).stdout
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("name", [*TABLES, "info", "explain"])
+def test_what_an_encoding_lacks_is_spelt_out(name, encoding, transfer, tmp_path):
+    capture = tmp_path / "größe→.pcap"
+    capture.write_bytes(transfer.read_bytes())
+    told = run(name, capture, env=os.environ | {"PYTHONIOENCODING": encoding, "COLUMNS": "80"})
+    assert (told.returncode, told.stderr) == (0, b"")
+    said = told.stdout.decode(encoding)
+    if name != "info":
+        assert ("10.0.0.1:40000 -> 10.0.0.2:5001" in said) is (name != "events")
+    else:
+        assert ("gr\\xf6\\xdfe->" if encoding == "ascii" else "größe->") in said
+
+
 def test_control_characters_never_reach_the_terminal(transfer, tmp_path, capsys):
     hostile = tmp_path / "a\x1b[31m\u202eb.pcap"
     hostile.write_bytes(transfer.read_bytes())

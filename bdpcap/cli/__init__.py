@@ -6,6 +6,7 @@ Here every failure becomes one line and an exit code; no traceback reaches a use
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -17,7 +18,7 @@ import typer
 
 import bdpcap
 from bdpcap import units
-from bdpcap.cli import exits, options
+from bdpcap.cli import exits, options, terminal
 
 COMMANDS: Final = (
     "report",
@@ -84,6 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
     -------
     The exit code; see :mod:`bdpcap.cli.exits`.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=terminal.SPELT)
     try:
         given = sys.argv[1:] if arguments is None else arguments
         command = next((word for word in given if not word.startswith("-")), None)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import shutil
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from bdpcap import units
 from bdpcap.palette import LIMIT_COLOURS
@@ -16,6 +17,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
     from rich.text import Text
+
+
+SPELT: Final = "bdpcap.spelt"
+"""How to handle what a terminal's encoding lacks, such as an arrow in ASCII: spell it out."""
+_SPELLINGS: Final = {"→": "->", "…": "~"}
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    spelt = [_SPELLINGS.get(one) or one.encode("ascii", "backslashreplace").decode() for one in lacking]
+    return "".join(spelt), error.end
+
+
+codecs.register_error(SPELT, _spell)
 
 
 def console(file: IO[str]) -> Console:
