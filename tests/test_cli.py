@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -170,7 +171,7 @@ def test_parquet_without_the_extra_names_it(transfer, monkeypatch, capsys):
 # tables for people
 
 
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", [60, 70, 80, 120])
 @pytest.mark.parametrize("name", ["info", *TABLES])
 def test_tables_fit_the_terminal(name, columns, transfer, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -180,6 +181,24 @@ def test_tables_fit_the_terminal(name, columns, transfer, monkeypatch, capsys):
     long = [line for line in lines if len(line.rstrip()) > columns]
     # The evidence at the end of a round's line is cut on a terminal only; a pipe gets all of it.
     assert not long or (name == "rtts" and columns == 120)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+@pytest.mark.parametrize("name", TABLES)
+def test_titles_stand_over_their_columns(name, columns, transfer, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = table(name, transfer, "table", capsys).splitlines()
+    head, row = lines[name == "rtts" :][:2]
+    title, words = ("kind", "syn") if name == "events" else ("limit", "|".join(LIMITS))
+    assert "…" not in head  # a pipe has no edge to cut at
+    assert head.index(title) == re.search(rf"\b({words})\b", row).start()
+
+
+def test_a_terminal_cuts_rows_as_it_cuts_titles(transfer):
+    shown = on_terminal("rtts", transfer, COLUMNS="40", NO_COLOR="1").decode()
+    lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).split("\r\n")
+    head = next(index for index, line in enumerate(lines) if line.startswith("round"))
+    assert [len(line) for line in lines[head : head + 3]] == [40, 40, 40]
 
 
 def test_the_flows_table_names_ends_and_limit(transfer, capsys):

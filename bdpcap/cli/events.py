@@ -59,8 +59,8 @@ def _columns(origin_ns: int) -> list[Column]:
         Column("sender", -21, "sender", at=110),
         Column("kind", -14, "kind"),
         Column("segment", -16, "segment"),
-        Column("window", 7, "window_bytes", units.data_size),
-        Column("in flight", 9, "in_flight_bytes", units.data_size),
+        Column("window", 7, "window_bytes", units.data_size, at=80),
+        Column("in flight", 9, "in_flight_bytes", units.data_size, at=70),
         Column("RTT", 7, "rtt_ns", units.duration, at=86),
     ]
 

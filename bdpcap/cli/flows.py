@@ -43,7 +43,7 @@ _NUMBERS: Final = [
     Column("window", 7, "window_max_bytes", units.data_size),
     Column("limit", -7, "limit"),
     Column("share", 6, "share", units.share),
-    Column("conf.", -5, "confidence", units.confidence),
+    Column("conf.", -5, "confidence", units.confidence, at=64),
 ]
 
 

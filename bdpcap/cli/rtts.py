@@ -58,11 +58,11 @@ def _columns(origin_ns: int) -> list[Column]:
         Column("start (s)", 12, "start_ns", start),
         Column("RTT", 7, "rtt_ns", units.duration),
         Column("acked", 7, "acked_bytes", units.data_size, at=100),
-        Column("throughput", 11, "throughput_bps", units.rate),
+        Column("throughput", 11, "throughput_bps", units.rate, at=80),
         Column("in flight", 9, "in_flight_max_bytes", units.data_size),
         Column("window", 7, "window_max_bytes", units.data_size),
         Column("limit", -7, "limit"),
-        Column("detail", -11, "detail", _text),
+        Column("detail", -11, "detail", _text, at=70),
         Column("conf.", -5, "confidence", units.confidence, at=90),
         Column("evidence", -90, "evidence", _text, at=110),
     ]

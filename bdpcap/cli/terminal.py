@@ -95,8 +95,7 @@ class Lines:
         texts = [
             [column.fit(column.cell(value)) for value in frame[column.source]] for column in self.columns
         ]
-        coloured = self.console.is_terminal and not self.console.no_color
-        if not coloured:
+        if not self.console.is_terminal:
             self.console.file.writelines(" ".join(row).rstrip() + "\n" for row in zip(*texts, strict=True))
             return
         from rich.text import Text  # noqa: PLC0415 - as above
@@ -114,6 +113,10 @@ class Lines:
         self._write(units.printable(text))
 
     def _write(self, line: str | Text, style: str | None = None) -> None:
+        """Write a line, cut at the edge of a terminal; what is no terminal gets all of it."""
+        if not self.console.is_terminal:
+            self.console.file.write(f"{line}\n")
+            return
         self.console.print(
             line, style=style, markup=False, emoji=False, no_wrap=True, overflow="ellipsis", crop=True
         )
