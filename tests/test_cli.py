@@ -221,6 +221,13 @@ def test_an_address_is_never_broken_in_two(columns, together, monkeypatch):
     assert any(all(end in line for end in ends) for line in lines) is together
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_an_empty_table_says_why(name, transfer, capsys):
+    (line,) = table(name, transfer, "table", capsys, "-f", "tcp port 99").splitlines()
+    assert line.startswith("No ")
+    assert "bdpcap info" in line
+
+
 def test_events_count_time_from_the_first_frame_of_the_capture(tmp_path, capsys):
     two = write_pcap(tmp_path / "two.pcap")
     second = write_pcap(tmp_path / "second.pcap", port=40001, rounds=3, start=START + 100)

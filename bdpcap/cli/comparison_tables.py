@@ -94,6 +94,8 @@ def text(table: pd.DataFrame, file: IO[str]) -> None:
     for number, capture in enumerate(table.itertuples(), 1):
         file.write(f"{number}  {units.printable(capture.capture)}\n")
         file.writelines(f"{_wrapped(part, 3)}\n" for part in _summary(capture).split("; "))
+    if not table["streams"].any():
+        return
     for title, shown in zip(_TITLES, (_EXPECTED, _PER_RTT), strict=True):
         rows = _cells(table, shown)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -122,6 +124,8 @@ def markdown(table: pd.DataFrame, file: IO[str]) -> None:
     for number, capture in enumerate(table.itertuples(), 1):
         name = units.printable(capture.capture).replace("`", " ")
         file.write(f"{number}. `{name}`: {_summary(capture)}\n")
+    if not table["streams"].any():
+        return
     for title, shown in zip(_TITLES, (_EXPECTED, _PER_RTT), strict=True):
         heads, unit_names, *rows = _cells(table, shown)
         titles = [f"{head} ({unit})" if unit else head for head, unit in zip(heads, unit_names, strict=True)]

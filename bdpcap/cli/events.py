@@ -44,6 +44,9 @@ def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     for frame in frames:
         if lines is None:
             lines = Lines(_columns(frame.attrs.get("first_ns") or 0), file)
+            if frame.empty:  # only the single piece of a capture without events is
+                lines.note("No event: no such TCP segment was found. `bdpcap info` shows what was.")
+                continue
             lines.head()
         lines.rows(frame.assign(segment=_segments(frame)))
 

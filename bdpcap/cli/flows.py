@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING, Final
 
 from bdpcap import units
-from bdpcap.cli import options, output, privacy, rules, source
+from bdpcap.cli import options, output, privacy, rules, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     before = sum(abs(column.width) + 1 for column in lines.columns)
     for frame in frames:
         if frame.empty:
-            lines.note("No flow: no TCP segment with payload was found. `bdpcap info` shows what was.")
+            lines.note(f"No flow: {terminal.NO_PAYLOAD}")
             continue
         ends = [
             (units.printable(sender), units.printable(receiver))

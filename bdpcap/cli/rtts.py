@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from bdpcap import units
-from bdpcap.cli import options, output, privacy, source
+from bdpcap.cli import options, output, privacy, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def command(
     def human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
         lines = Lines(_columns(origin), file)
         for frame in frames:
+            if frame.empty:
+                lines.note(f"No round: {terminal.NO_PAYLOAD}")
             for (number, sender, receiver), rows in frame.groupby(
                 ["stream", "sender", "receiver"], sort=False
             ):

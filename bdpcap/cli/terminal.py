@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+NO_PAYLOAD: Final = "no TCP segment with payload was found. `bdpcap info` shows what was."
+
 SPELT: Final = "bdpcap.spelt"
 """How to handle what a terminal's encoding lacks, such as an arrow in ASCII: spell it out."""
 _SPELLINGS: Final = {"→": "->", "…": "~"}
