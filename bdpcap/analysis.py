@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -134,6 +135,8 @@ def analyze(
     ------
     CaptureError
         A source cannot be read at all. One that breaks in the middle is read so far; see `Capture.damage`.
+    TypeError
+        A source is neither; a file object open for text is not.
     FilterError
         The filter is wrong, or does not fit a link type in the capture.
     """
@@ -201,6 +204,13 @@ def _sources(source: Source) -> list[str | BinaryIO]:
     sources = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else one for one in many]
     if not sources:
         raise ValueError("no capture given")
+    for one in sources:
+        if isinstance(one, io.TextIOBase):
+            raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
+        if not isinstance(one, str) and not hasattr(one, "read"):
+            raise TypeError(f"neither a path nor a binary file object: {type(one).__name__}")
+        if isinstance(one, str) and Path(one).is_dir():
+            raise _core.CaptureError(f"{source_name(one)}: a directory: name the files in it")
     return sources
 
 

@@ -337,7 +337,8 @@ def test_stream_selects(tmp_path, capsys):
     [
         (["flows"], 2, "no capture"),
         (["flows", "absent.pcap"], 1, "absent.pcap"),
-        (["flows", "absent.pcap", "--format", "xml"], 2, "xml"),
+        (["flows", "absent.pcap", "--format", "xml"], 2, "'--format': 'xml' is not one of"),
+        (["flows", "."], 1, ".: a directory"),
         (["flows", "-", "absent.pcap"], 2, "standard input"),
         (["flows", "absent.pcap", "--fail-on", "rwnd<50"], 2, "rwnd>50%"),
         (["nonsense"], 2, "nonsense"),

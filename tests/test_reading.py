@@ -230,3 +230,14 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
     assert names.asked == 30 * 4
     seen = pd.concat(pieces, ignore_index=True)
     pd.testing.assert_frame_equal(seen[["sender", "receiver"]], whole[["sender", "receiver"]])
+
+
+@pytest.mark.parametrize("source", [io.StringIO("text"), b"\xd4\xc3\xb2\xa1", 5])
+def test_what_is_no_source_is_a_type_error(source):
+    with pytest.raises(TypeError, match="mode 'rb'" if isinstance(source, io.StringIO) else "neither a path"):
+        bdpcap.analyze(source)
+
+
+def test_a_directory_is_no_capture(tmp_path):
+    with pytest.raises(bdpcap.CaptureError, match="a directory"):
+        bdpcap.analyze(tmp_path)

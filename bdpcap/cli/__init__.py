@@ -115,7 +115,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
     """Return the exit code that a failure means, and what to say of it."""
     match error:
         case typer.TyperException():
-            return exits.USAGE, f"{error.format_message().rstrip('.')}; see bdpcap -h"
+            said = error.format_message().rstrip(".").replace("Value error, ", "")
+            return exits.USAGE, f"{said}; see bdpcap -h"
         case bdpcap.FilterError():
             return exits.USAGE, str(error)
         case bdpcap.CaptureError():

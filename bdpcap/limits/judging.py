@@ -122,7 +122,9 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     # much less shared it, and had a part.
     filled = held["link"][evidence.flow] > 0.1 * total[evidence.flow]
     shared = filled & (evidence.opened_rate > 1.5 * evidence.capacity)
-    capacity = np.where(shared, evidence.capacity, np.fmax(evidence.capacity, evidence.opened_rate))[first] * 8
+    capacity = (
+        np.where(shared, evidence.capacity, np.fmax(evidence.capacity, evidence.opened_rate))[first] * 8
+    )
     floor = evidence.floor[first]
     moving = np.where(evidence.idle, np.nan, evidence.rtt_ns)
     median = evidence.percentile(moving, evidence.duration, 0.5)[first]
