@@ -71,6 +71,16 @@ def count(number: Any) -> str:
     return MISSING if pd.isna(number) else f"{int(number):,}"
 
 
+def number(count_: Any, noun: str) -> str:
+    """Return a count with what it counts, in the plural unless it is one."""
+    return f"{count(count_)} {noun}{'' if count_ == 1 else 's'}"
+
+
+def span(noun: str, first: int, last: int) -> str:
+    """Return ``round 3``, or ``rounds 3 to 5``."""
+    return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}"
+
+
 def confidence(value: Any) -> str:
     """Confidence of 0 to 1 in a word: high from 0.8, fair from 0.5, else low."""
     if pd.isna(value):

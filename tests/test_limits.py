@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -92,6 +93,16 @@ def test_the_main_flow_of_a_sample_has_the_limit_it_was_made_with(name):
     capture = bdpcap.analyze(SAMPLES / name)
     largest = capture.flows.loc[capture.flows["payload_bytes"].idxmax()]
     assert largest["limit"] == expected
+
+
+def test_the_evidence_speaks_of_one_packet_and_of_no_more_than_all_acknowledgments():
+    names = ("cwnd_loss_2pct.sender.pcap.zst", "linux61_advwinscale2_w50000.pcap.zst")
+    told = "\n".join(
+        sentence for name in names for sentence in bdpcap.analyze(SAMPLES / name).rtts["evidence"]
+    )
+    assert {"1 packet", "1 byte"} <= set(re.findall(r"^1 \w+", told, flags=re.MULTILINE))
+    assert not re.search(r"(?<![\d,.])1 (packets|bytes)\b", told)
+    assert max(map(int, re.findall(r"(\d+) % of ACKs", told))) == 100
 
 
 def test_shares_sum_to_one_and_every_round_has_its_reason():

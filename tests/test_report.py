@@ -25,6 +25,7 @@ from bdpcap.limits import LIMITS
 from bdpcap.plots import decimate, ribbon, rtt, svg
 from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.scale import Scale
+from bdpcap.report import page as page_of
 from bdpcap.report import trust, verdict
 from bdpcap.report.overview import overview
 
@@ -71,6 +72,19 @@ class Elements(HTMLParser):
             for (name, attributes), text in zip(self.elements, self.text, strict=True)
             if name == tag
         ]
+
+
+# words
+
+
+def test_one_round_is_no_span_of_rounds(tmp_path):
+    assert units.span("Round", 3, 3) == "Round 3"
+    assert units.span("frame", 3, 5) == "frames 3 to 5"
+    short = bdpcap.analyze(write_pcap(tmp_path / "short.pcap", rounds=1))
+    span = verdict.best_span(short.flow(0)).stripe
+    assert span.first_round == span.last_round
+    assert f"- Round {span.first_round} (frame" in report.text(short)
+    assert f", round {span.first_round}:" in page_of.html(short)
 
 
 # the page

@@ -119,11 +119,7 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
 
 
 def _label(stripe: Stripe) -> str:
-    rounds = (
-        f"round {stripe.first_round}"
-        if stripe.first_round == stripe.last_round
-        else f"rounds {stripe.first_round} to {stripe.last_round}"
-    )
+    rounds = units.span("round", stripe.first_round, stripe.last_round)
     detail = f" ({stripe.detail})" if stripe.detail else ""
     lasting = units.duration(stripe.end_ns - stripe.start_ns)
     confident = units.confidence(stripe.confidence)

@@ -86,6 +86,7 @@ def html(capture: Capture) -> str:
         plain=units.printable,
         instant=units.instant,
     )
+    environment.globals["span"] = units.span
     flows = verdict.that_matter(capture)
     table = verdict.ranked(capture)
     brief = verdict.listed(capture, table.iloc[len(flows) : len(flows) + BRIEF_FLOWS])

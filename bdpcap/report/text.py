@@ -77,8 +77,8 @@ def _evidence(flow: Flow) -> list[str]:
     if span is not None:
         stripe = span.stripe
         lines += wrap(
-            f"Rounds {stripe.first_round} to {stripe.last_round} "
-            f"(frames {span.first_frame} to {span.last_frame}): "
+            f"{units.span('Round', stripe.first_round, stripe.last_round)} "
+            f"({units.span('frame', span.first_frame, span.last_frame)}): "
             f"{stripe.limit}{f' ({stripe.detail})' if stripe.detail else ''}: {stripe.evidence}",
             "  - ",
         )
@@ -91,7 +91,7 @@ def _evidence(flow: Flow) -> list[str]:
 def finding_lines(finding: Finding) -> list[str]:
     """Return a finding in lines of at most 80 columns; commands stand on their own, whatever their length."""
     lines = wrap(finding.sentence, "  * ")
-    where = f" (frames {finding.frames[0]} to {finding.frames[1]})" if finding.frames else ""
+    where = f" ({units.span('frame', *finding.frames)})" if finding.frames else ""
     for name, said in (
         ("Evidence", f"{finding.evidence}{where}" if finding.evidence else ""),
         ("Cause", finding.cause),

@@ -38,7 +38,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("format", "; ".join(dict.fromkeys(formats))),
         ("link types", _counts(info.link_types)),
         ("frames", units.count(info.frames)),
-        ("TCP segments", f"{units.count(info.segments)} in {_number(info.streams, 'stream')}"),
+        ("TCP segments", f"{units.count(info.segments)} in {units.number(info.streams, 'stream')}"),
         ("flows with payload", units.count(len(capture.flows))),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
@@ -47,12 +47,12 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("dropped while capturing", _drops(info)),
     ]
     if info.datagrams:
-        flows = _number(len(capture.datagrams), "flow")
+        flows = units.number(len(capture.datagrams), "flow")
         rows.append(("UDP datagrams", f"{units.count(info.datagrams)} in {flows}"))
     if info.paths:
         rows.append(("tags and tunnels", _counts(info.paths)))
     if info.filtered_out:
-        rows.append(("left out by the filter", _number(info.filtered_out, "frame")))
+        rows.append(("left out by the filter", units.number(info.filtered_out, "frame")))
     rows.extend(("comment", comment) for comment in info.comments)
     return rows
 
@@ -71,7 +71,7 @@ def caveats(capture: Capture) -> list[str]:
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
         (
             info.capture_drops,
-            f"{_number(info.capture_drops, 'packet')} dropped while capturing: a loss may be the tap's.",
+            f"{units.number(info.capture_drops, 'packet')} dropped while capturing: a loss may be the tap's.",
         ),
         (
             info.missed_bytes,
@@ -83,41 +83,41 @@ def caveats(capture: Capture) -> list[str]:
         (
             info.data_only,
             (
-                f"Without a single acknowledgment: {_number(info.data_only, 'flow')}. "
+                f"Without a single acknowledgment: {units.number(info.data_only, 'flow')}. "
                 "Only what was sent, and when, is known."
             ),
         ),
         (
             info.acknowledgments_only,
             (
-                f"Acknowledged, but without data in the capture: {_number(info.acknowledgments_only, 'flow')}. "
+                f"Acknowledged, but without data in the capture: {units.number(info.acknowledgments_only, 'flow')}. "
                 "Their data went another way, or were filtered out."
             ),
         ),
         (not info.segments, "No TCP segment was found."),
         (info.segments and flows.empty, "No flow carried payload: there is nothing to judge."),
-        (info.time_backwards, f"Time runs backwards at {_number(info.time_backwards, 'frame')}."),
-        (info.without_time, f"{_number(info.without_time, 'frame')} without a time, left out."),
+        (info.time_backwards, f"Time runs backwards at {units.number(info.time_backwards, 'frame')}."),
+        (info.without_time, f"{units.number(info.without_time, 'frame')} without a time, left out."),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
         *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
         (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
         (
             info.multipath,
             (
-                f"Multipath TCP: {_number(info.multipath, 'stream')}. Windows are those of the whole connection, "
+                f"Multipath TCP: {units.number(info.multipath, 'stream')}. Windows are those of the whole connection, "
                 "shared by its subflows."
             ),
         ),
-        (headless, f"Handshake not captured: {_number(headless, 'flow')}."),
-        (scaleless, f"Window scale unknown, windows in bytes missing: {_number(scaleless, 'flow')}."),
+        (headless, f"Handshake not captured: {units.number(headless, 'flow')}."),
+        (scaleless, f"Window scale unknown, windows in bytes missing: {units.number(scaleless, 'flow')}."),
         (
             offloaded,
-            f"Segments larger than the MSS, timed by the burst (offload at the tap): {_number(offloaded, 'flow')}.",
+            f"Segments larger than the MSS, timed by the burst (offload at the tap): {units.number(offloaded, 'flow')}.",
         ),
-        (placeless, f"Could not tell where it was captured: {_number(placeless, 'flow')}."),
+        (placeless, f"Could not tell where it was captured: {units.number(placeless, 'flow')}."),
         (
             info.cut_by_snaplen,
-            f"{_number(info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers.",
+            f"{units.number(info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers.",
         ),
     ]
     return [sentence for found, sentence in findings if found]
@@ -162,7 +162,3 @@ def _counts(counts: Mapping[str, int]) -> str:
     """Return names with their numbers, largest first."""
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} ({units.count(number)})" for name, number in ordered) or units.MISSING
-
-
-def _number(number: int | None, noun: str) -> str:
-    return f"{units.count(number)} {noun}{'' if number == 1 else 's'}"
