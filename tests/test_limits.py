@@ -105,6 +105,14 @@ def test_the_evidence_speaks_of_one_packet_and_of_no_more_than_all_acknowledgmen
     assert max(map(int, re.findall(r"(\d+) % of ACKs", told))) == 100
 
 
+@pytest.mark.parametrize("name", ["rwnd_zero_window.sender.pcap.zst", "linux61_advwinscale2_w50000.pcap.zst"])
+def test_the_median_rtt_of_a_flow_is_that_of_its_rounds(name):
+    """However long one of them lasted."""
+    capture = bdpcap.analyze(SAMPLES / name)
+    rounds = capture.rtts.groupby(["stream", "sender"], sort=False)["rtt_ns"]
+    assert capture.flows["rtt_median_ns"].tolist() == rounds.median().round().astype("Int64").tolist()
+
+
 def test_shares_sum_to_one_and_every_round_has_its_reason():
     capture = bdpcap.analyze(SAMPLES / "app_small_writes.sender.pcap.zst")
     shares = capture.flows[[f"{limit}_share" for limit in bdpcap.limits.LIMITS]]

@@ -126,8 +126,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
         np.where(shared, evidence.capacity, np.fmax(evidence.capacity, evidence.opened_rate))[first] * 8
     )
     floor = evidence.floor[first]
-    moving = np.where(evidence.idle, np.nan, evidence.rtt_ns)
-    median = evidence.percentile(moving, evidence.duration, 0.5)[first]
+    median = np.asarray(pd.Series(evidence.rtt_ns).groupby(evidence.flow).median(), dtype=np.float64)
     life = (flows["end_ns"] - flows["start_ns"]).astype(np.float64)
     capacity_bps = pd.Series(capacity).astype("Float64").mask(~np.isfinite(capacity) | (capacity <= 0))
     return tables.frame(
