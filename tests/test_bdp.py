@@ -337,6 +337,28 @@ def test_what_cannot_be_calculated_is_one_line(arguments, says, capsys):
     assert says in said.err
 
 
+def test_no_quantity_is_named_twice(capsys):
+    """The time allowed is not the time that it takes."""
+    given = [
+        "--rate",
+        "100Mbit/s",
+        "--rtt",
+        "10ms",
+        "--window",
+        "64KiB",
+        "--loss",
+        "1%",
+        "--size",
+        "1GB",
+        "--time",
+        "10s",
+    ]
+    assert main(["bdp", *given, "--format", "json"]) == 0
+    named = [row["quantity"] for row in json.loads(capsys.readouterr().out)["rows"]]
+    assert len(set(named)) == len(named)
+    assert {"time allowed", "time"} <= set(named)
+
+
 def test_one_stack_alone(capsys):
     assert main(["bdp", "--rate", "1Gbit/s", "--rtt", "1ms", "--stack", "freebsd", "--format", "json"]) == 0
     named = [row["quantity"] for row in json.loads(capsys.readouterr().out)["rows"]]

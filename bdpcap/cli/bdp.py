@@ -109,7 +109,7 @@ def command(
         ("window", window, "bytes"),
         ("loss", loss, "1"),
         ("size", size, "bytes"),
-        ("time", time, "s"),
+        ("time allowed", time, "s"),
     ]
     rows = [bdp.Answer(name, value, unit, "given") for name, value, unit in given if value is not None]
     frame = pd.DataFrame(
