@@ -436,6 +436,18 @@ def test_the_plot_has_the_points_and_the_line_of_theory(small):
     assert (point.x[0], point.y[0]) == (WINDOW_BYTES, table["throughput_bps"][0])
 
 
+def test_the_plot_shows_what_was_expected(small):
+    """Of a path a tenth as long as it is, ten times what was measured."""
+    table = compare([bdpcap.analyze(small)], ["small"], [Settings(rtt=Fraction(RTT) / 10)])
+    expected = table["expected_bps"][0]
+    assert expected > 9 * table["throughput_bps"][0]
+    figure = plots.comparison_figure(table)
+    assert figure.layout.yaxis.range[1] > expected
+    # The theory of the capture's window is inside the picture.
+    line = figure.data[0]
+    assert np.interp(WINDOW_BYTES, line.x, line.y) == pytest.approx(expected)
+
+
 def test_the_plot_is_a_page(small, tmp_path, capsys):
     page = tmp_path / "plot.html"
     assert main(["compare", str(small), "--plot", str(page)]) == 0

@@ -40,8 +40,8 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
             "modebar": {"bgcolor": "rgba(0,0,0,0)"},
             "hovermode": "closest",
             "legend": {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 11}},
-            "xaxis": {**axis, "title": {"text": "largest window"}, "ticksuffix": "B", "range": [0, reach]},
-            "yaxis": {**axis, "title": {"text": "throughput"}, "ticksuffix": "bit/s"},
+            "xaxis": {**axis, "title": {"text": "largest window (bytes)"}, "range": [0, reach]},
+            "yaxis": {**axis, "title": {"text": "throughput (bit/s)"}},
         }
     )
     paths = list(_paths(known))
@@ -77,8 +77,12 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
                 hovertemplate="%{x:,d} bytes, %{y:.4s}bit/s<extra>%{fullData.name}</extra>",
             )
         )
-    # A line without a known link rate leaves through the top.
-    highest = largest(floats(known["throughput_bps"]), *(rate for _, rate in paths if np.isfinite(rate)))
+    # As high as what was expected of any window: a line without a known link rate rises on beyond it.
+    highest = largest(
+        floats(known["throughput_bps"]),
+        floats(known["expected_bps"]),
+        *(rate for _, rate in paths if np.isfinite(rate)),
+    )
     figure.update_yaxes(range=[0, 1.15 * highest or 1.0])
     legend = 20 * len(figure.data)
     figure.update_layout(height=440 + legend, margin={"l": 92, "r": 24, "t": 60, "b": 80 + legend})
