@@ -7,6 +7,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+import bdpcap
+
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "from_capture_to_verdict.ipynb"
 
 
@@ -46,6 +48,20 @@ def test_it_shows_the_numbers_that_its_prose_explains(cells):
     shown = "".join(outputs(cells, "text/html"))
     assert "73552" in shown
     assert "rwnd" in shown
+
+
+def test_its_prose_fits_the_capture():
+    """One packet in six thousand sent again; no queue that stands; half of the link's rate."""
+    flow = bdpcap.analyze(
+        NOTEBOOK.parents[1] / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
+    ).flow(0)
+    prose = NOTEBOOK.read_text(encoding="utf-8")
+    assert "One packet in" in prose
+    assert (flow.rtts["retransmits"].sum(), flow.summary["packets"] // 1000) == (1, 6)
+    assert "40.4 ms: half of the rounds took less than 43 ms" in prose
+    assert flow.summary["rtt_min_ns"] == pytest.approx(40.4e6, abs=0.05e6)
+    assert flow.rtts["rtt_ns"].median() < 43e6
+    assert flow.summary["throughput_bps"] == pytest.approx(25e6 / 2, rel=0.02)
 
 
 def test_its_figures_ask_no_network(cells):
