@@ -32,7 +32,7 @@ def printed(*arguments: str) -> list[str]:
     columns = mock.patch.dict(os.environ, {"COLUMNS": "80"})
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(said), columns:
         assert main(list(arguments)) == 0
-    return [line.rstrip() for line in said.getvalue().splitlines()]
+    return said.getvalue().splitlines()
 
 
 def _demo(_: re.Match[str]) -> str:

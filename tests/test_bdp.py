@@ -305,7 +305,7 @@ def test_the_command_prints_what_follows(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["bdp", "--rate", "100Mbit/s", "--rtt", "10ms", "--window", "73552"]) == 0
     said = capsys.readouterr().out
-    assert all(len(line) <= 80 for line in said.splitlines())
+    assert all(len(line) <= 80 and line == line.rstrip() for line in said.splitlines())
     rows = {line.split("  ")[0]: line for line in said.splitlines()}
     assert "125,000 bytes  122 KiB" in rows["BDP"]
     assert "166,667 bytes" in rows["buffer, linux-2.6-3.3"]

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line_page import PAGE, with_help
+from oracles import ROOT
 from small_transfer import ROUNDS, START, write_pcap
 
 import bdpcap
@@ -219,6 +220,16 @@ def test_an_address_is_never_broken_in_two(columns, together, monkeypatch):
     assert max(map(len, lines)) <= columns
     assert [any(end in line for line in lines) for end in ends] == [True, True]
     assert any(all(end in line for end in ends) for line in lines) is together
+
+
+def test_info_hangs_its_caveats_and_pads_nothing(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["info", str(ROOT / "sample_captures" / "rwnd_ipv6_drops.sender.pcapng.zst")]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line != line.rstrip()] == []
+    caveats = said.partition("\ncaveats\n")[2].splitlines()
+    assert len(caveats) > 3  # three, of which one takes two lines at least
+    assert {line[:4] for line in caveats} == {"  - ", "    "}
 
 
 @pytest.mark.parametrize("name", TABLES)

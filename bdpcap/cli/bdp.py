@@ -130,7 +130,7 @@ def _human(rows: list[bdp.Answer], file: IO[str]) -> None:
     for row in rows:
         binary = quantities.kib(row.value) if row.unit == "bytes" else ""
         grid.add_row(row.quantity, _shown(row.value, row.unit), binary, Text(row.how))
-    terminal.console(file).print(grid)
+    terminal.show(grid, file)
 
 
 def _shown(value: Fraction, unit: str) -> str:

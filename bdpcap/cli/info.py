@@ -17,8 +17,6 @@ from bdpcap.report import trust
 from bdpcap.report.document import capture_document, records
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from bdpcap.analysis import Capture
 
 UDP_FLOWS: Final = 10
@@ -70,22 +68,25 @@ def _table(capture: Capture, *, nested: bool) -> pd.DataFrame:
 
 
 def _human(capture: Capture, file: IO[str]) -> None:
-    console = terminal.console(file)
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in trust.facts(capture):
         grid.add_row(name, Text(units.printable(value)))
-    console.print(grid)
-    _udp(capture.datagrams, console)
+    terminal.show(grid, file)
+    _udp(capture.datagrams, file)
     caveats = trust.caveats(capture)
-    console.print()
-    console.print(Text("caveats" if caveats else "no caveat", style="bold"))
+    file.write("\n")
+    terminal.show(Text("caveats" if caveats else "no caveat", style="bold"), file)
+    points = Table.grid(padding=(0, 1))
+    points.add_column()
+    points.add_column(overflow="fold")
     for caveat in caveats:
-        console.print(Text(f"  {units.printable(caveat)}"))
+        points.add_row("  -", Text(units.printable(caveat)))
+    terminal.show(points, file)
 
 
-def _udp(flows: pd.DataFrame, console: Console) -> None:
+def _udp(flows: pd.DataFrame, file: IO[str]) -> None:
     """Write the largest UDP flows, and what those between two hosts add up to."""
     if flows.empty:
         return
@@ -100,10 +101,10 @@ def _udp(flows: pd.DataFrame, console: Console) -> None:
         table.add_row(*_row(f"{flow.sender} → {flow.receiver}", flow), *_measured(flow))
     for sum_ in parallel.itertuples():
         table.add_row(*_row(f"{sum_.sender} → {sum_.receiver}, {sum_.streams} flows", sum_))
-    console.print()
-    console.print(table)
+    file.write("\n")
+    terminal.show(table, file)
     if len(flows) > UDP_FLOWS:
-        console.print(Text(f"and {units.count(len(flows) - UDP_FLOWS)} smaller UDP flows"))
+        file.write(f"and {units.count(len(flows) - UDP_FLOWS)} smaller UDP flows\n")
 
 
 def _row(name: str, flow: Any) -> tuple[str | Text, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pandas as pd
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.text import Text
 
 
@@ -48,6 +48,14 @@ def console(file: IO[str]) -> Console:
         force_terminal=None if file.isatty() else False,
         no_color=bool(os.environ.get("NO_COLOR")),
     )
+
+
+def show(grid: RenderableType, file: IO[str]) -> None:
+    """Write a grid or table without the blanks that fill its last column."""
+    wide = console(file)
+    with wide.capture() as captured:
+        wide.print(grid)
+    file.writelines(f"{line.rstrip()}\n" for line in captured.get().split("\n")[:-1])
 
 
 @dataclass(frozen=True, slots=True)
