@@ -343,6 +343,51 @@ def test_two_thousand_flows_are_ranked_and_do_not_sink_the_page(open_page, many)
     assert page.complaints == []
 
 
+def test_the_longest_addresses_leave_room_for_the_limits(open_page, many, tmp_path):
+    """IPv6 written out, at both ends, on a laptop's screen."""
+    longest = tmp_path / "longest.html"
+    longest.write_text(
+        re.sub(
+            r"10\.0\.\d+\.\d+", "[2001:db8:1111:2222:3333:4444:5555:6666]", many.read_text(encoding="utf-8")
+        ),
+        encoding="utf-8",
+    )
+    page = open_page(longest)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    table = page.locator("[aria-label=flows]").first
+    assert "5555:6666" in table.inner_text()
+    assert table.evaluate("element => element.scrollWidth - element.clientWidth") == 0
+
+
+def test_no_word_in_a_bar_is_cut(page):
+    """Where it has no room it is not shown: `cwnd` alone, or nothing."""
+    words = page.locator(".bar span").first.evaluate(
+        """element => {
+          const shown = [];
+          for (let width = 4; width <= 120; width++) {
+            element.style.flex = `0 0 ${width}px`;
+            const box = element.getBoundingClientRect();
+            const text = element.lastChild, range = document.createRange();
+            const seen = [...text.data.trim().matchAll(/[^ ]+/g)].filter((word) => {
+              const start = text.data.indexOf(word[0]);
+              range.setStart(text, start);
+              range.setEnd(text, start + word[0].length);
+              const place = range.getBoundingClientRect();
+              if (place.top >= box.bottom) return false;
+              if (place.left < box.left - 0.5 || place.right > box.right + 0.5) throw `cut at ${width}: ${word[0]}`;
+              return true;
+            });
+            shown.push(seen.length);
+          }
+          element.style.flex = "";
+          return shown;
+        }"""
+    )
+    assert (words[0], words[-1]) == (0, 2)
+    assert words == sorted(words)
+    assert 1 in words
+
+
 def test_a_flow_of_the_table_is_a_click_away(open_page, many):
     page = open_page(many)
     link = page.locator("table tbody a").nth(20)
