@@ -100,7 +100,7 @@ def test_the_evidence_speaks_of_one_packet_and_of_no_more_than_all_acknowledgmen
     told = "\n".join(
         sentence for name in names for sentence in bdpcap.analyze(SAMPLES / name).rtts["evidence"]
     )
-    assert {"1 packet", "1 byte"} <= set(re.findall(r"^1 \w+", told, flags=re.MULTILINE))
+    assert re.search(r"^1 packet\b", told, flags=re.MULTILINE)
     assert not re.search(r"(?<![\d,.])1 (packets|bytes)\b", told)
     assert max(map(int, re.findall(r"(\d+) % of ACKs", told))) == 100
 

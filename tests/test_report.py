@@ -80,6 +80,7 @@ class Elements(HTMLParser):
 def test_one_round_is_no_span_of_rounds(tmp_path):
     assert units.span("Round", 3, 3) == "Round 3"
     assert units.span("frame", 3, 5) == "frames 3 to 5"
+    assert (units.number(1, "byte"), units.number(1448, "byte")) == ("1 byte", "1,448 bytes")
     short = bdpcap.analyze(write_pcap(tmp_path / "short.pcap", rounds=1))
     span = verdict.best_span(short.flow(0)).stripe
     assert span.first_round == span.last_round
