@@ -263,6 +263,9 @@ def reuses_ports(stream: Stream, segment: Segment) -> bool:
 def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     """Take one segment into a stream: what it acknowledges of the peer's flow, then what it sends itself."""
     own, peer = stream.flows if stream.flows[0].sender == segment.source else stream.flows[::-1]
+    if is_first_word(stream, own, segment):
+        for flow in stream.flows:
+            vars(flow).update(vars(Flow(flow.sender, flow.receiver, syns=flow.syns)))
     anchor(own, peer, segment)
     stream.handshake(segment)
     sequence = own.relative(segment.sequence)
@@ -315,6 +318,12 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
             rtt_ns=None,
             **header,
         )
+
+
+def is_first_word(stream: Stream, own: Flow, segment: Segment) -> bool:
+    """RFC 9293 section 3.5.1: what came before a SYN of another number were answers to an older connection."""
+    spoken = stream.established or any(flow.carried_payload for flow in stream.flows)
+    return segment.has(SYN) and own.origin not in (None, segment.sequence) and not spoken
 
 
 def anchor(own: Flow, peer: Flow, segment: Segment) -> None:

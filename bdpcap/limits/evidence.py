@@ -102,8 +102,9 @@ class Evidence:
 
     @staticmethod
     def _sums(values: Floats, first: Ints, past: Ints) -> Floats:
-        total = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values))])
-        sums: Floats = total[past] - total[first]
+        # Integers, whose differences are exact even where a clock that was set years ahead makes sums long.
+        total = np.concatenate([[0], np.cumsum(np.nan_to_num(values, posinf=0.0).astype(np.int64))])
+        sums: Floats = (total[past] - total[first]).astype(np.float64)
         return sums
 
     @cached_property
@@ -277,7 +278,7 @@ class Evidence:
         nearly = (queued < self.opened_rate) & (queued > 0.95 * self.opened_rate)
         with np.errstate(divide="ignore", invalid="ignore"):
             over = np.maximum(self.smooth_rate, self.long_rate) / np.where(nearly, queued, self.opened_rate)
-        return np.nan_to_num(over, nan=1.0)
+        return np.nan_to_num(over, nan=1.0, posinf=1.0)
 
     @cached_property
     def backed_up(self) -> Bools:

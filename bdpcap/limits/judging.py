@@ -64,8 +64,8 @@ def _floats(values: np.ndarray) -> Floats:
 
 
 def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
-    """Nullable integers from floats."""
-    absent = ~np.isfinite(values)
+    """Nullable integers from floats; what 64 bits do not hold is absent, too."""
+    absent = ~(np.abs(values) < 2.0**63)
     return pd.arrays.IntegerArray(
         np.where(absent, 0, np.round(np.where(absent, 0, values))).astype(np.int64), absent
     )

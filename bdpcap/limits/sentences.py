@@ -18,7 +18,7 @@ __all__ = ["sentences"]
 
 
 def _percent(share: Floats) -> NDArray[np.int64]:
-    return np.round(100 * np.nan_to_num(share)).astype(np.int64)
+    return np.round(100 * np.clip(np.nan_to_num(share), 0.0, 1e6)).astype(np.int64)
 
 
 def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901, PLR0912 - a sentence a branch

@@ -162,10 +162,12 @@ impl Connection {
         };
         let flags = segment.flags;
         let syn = flags.has(Flags::SYN);
-        let copy = self.halves[from].flow.tap.remember(segment, at.time_ns);
         self.halves[from].stamped |= segment.options.timestamps.is_some();
         if syn {
             self.begin_anew(from, segment);
+        }
+        let copy = self.halves[from].flow.tap.remember(segment, at.time_ns);
+        if syn {
             if !copy {
                 self.handshake.syn(from, segment, at.time_ns);
             }
@@ -274,11 +276,12 @@ impl Connection {
         })
     }
 
-    /// A SYN with another initial sequence number than what its sender seemed to count from, before any data: what came
-    /// before were answers to an older connection (RFC 9293 section 3.5.1).
+    /// A SYN with another initial sequence number than what its sender seemed to count from, before data and before the
+    /// handshake is complete: what came before were answers to an older connection (RFC 9293 section 3.5.1).
     fn begin_anew(&mut self, from: usize, segment: &Segment) {
         let origin = self.halves[from].flow.tap.space.origin();
         if origin.is_some_and(|origin| origin != segment.sequence)
+            && !self.handshake.is_complete()
             && !self.halves.iter().any(|half| half.carried)
         {
             for (half, direction) in self.halves.iter_mut().zip(0..) {

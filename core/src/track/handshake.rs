@@ -150,6 +150,12 @@ impl Handshake {
         })
     }
 
+    /// Did the client answer, or speak?
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.completed
+    }
+
     /// The shift of windows that `end` advertises, and how it is known (RFC 7323 section 2.2: in force only if both
     /// SYNs carry the option; 0 is a value).
     #[must_use]
