@@ -26,6 +26,12 @@ CLIENT = Address("192.0.2.1", 40000)
 SERVER = Address("198.51.100.2", 80)
 START_NS = 1_600_000_000 * 10**9
 FLAGS = {"F": 1, "S": 2, "R": 4, "P": 8, ".": 16, "E": 64, "W": 128}
+# The tap is beside the client, 20 ms from the server.
+HANDSHAKE = """
+    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  1:1(0) ack 1 win 502
+"""
 LINE = re.compile(
     r"(?P<time>\+?[\d.]+)\s+(?P<way>[<>])\s+(?P<flags>[FSRPEW.]+|-)\s+"
     r"(?P<first>-?\d+):(?P<last>-?\d+)\((?P<length>\d+)\)"

@@ -12,14 +12,9 @@ from dataclasses import replace
 import pytest
 from observe import observe
 from packets import Address
-from scenario import CLIENT, SERVER, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 GIB = 2**30
-HANDSHAKE = """
-    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
-    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
-    +0    > .  1:1(0) ack 1 win 502
-"""
 
 
 def kinds(rows):

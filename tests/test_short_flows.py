@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from packets import pcap
-from scenario import CLIENT, scenario
-
-import bdpcap
-
-HANDSHAKE = """
-    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
-    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
-    +0    > .  1:1(0) ack 1 win 502
-"""
+from observe import observe
+from scenario import CLIENT, HANDSHAKE, scenario
 
 
 def rounds_of_client(text):
     """Rounds of what the client sends, idle ones left out."""
-    capture = bdpcap.analyze(io.BytesIO(pcap(scenario(text))))
-    rounds = capture.flow(0, str(CLIENT)).rtts
+    rounds = observe(scenario(text)).capture.flow(0, str(CLIENT)).rtts
     return rounds[rounds["detail"] != "idle"]
 
 
 def test_a_flow_of_one_instant_is_undecided():
-    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("0 > P. 1:1001(1000) ack 1 win 502"))))
-    (flow,) = capture.flows.to_dict("records")
+    (flow,) = observe(scenario("0 > P. 1:1001(1000) ack 1 win 502")).capture.flows.to_dict("records")
     assert (flow["limit"], flow["unknown_share"]) == ("unknown", 1.0)
 
 
@@ -49,22 +37,18 @@ def test_a_short_message_after_a_loss_is_all_there_is_to_send():
 
 
 def test_the_wait_before_the_end_is_idle():
-    capture = bdpcap.analyze(
-        io.BytesIO(
-            pcap(
-                scenario(
-                    HANDSHAKE
-                    + """
+    seen = observe(
+        scenario(
+            HANDSHAKE
+            + """
         +0    > P. 1:1461(1460)  ack 1 win 502
         +.020 < .  1:1(0) ack 1461 win 16384
         +3    > F. 1461:1461(0)  ack 1 win 502
         +.020 < .  1:1(0) ack 1462 win 16384
         """
-                )
-            )
         )
     )
-    (flow,) = capture.flows.to_dict("records")
+    (flow,) = seen.capture.flows.to_dict("records")
     # 3 s of 3.06 s; what is left is handshake and two round trips.
     assert flow["app_share"] > 0.95
 
