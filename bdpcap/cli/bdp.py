@@ -25,13 +25,7 @@ EPILOG: Final = (
 
 
 def _quantity(read: Callable[[str], Fraction], name: str, metavar: str, text: str) -> Any:
-    def parse(typed: str) -> Fraction:
-        try:
-            return read(typed)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return typer.Option(f"--{name}", metavar=metavar, parser=parse, help=text)
+    return typer.Option(f"--{name}", metavar=metavar, parser=options.parser(read), help=text)
 
 
 def command(

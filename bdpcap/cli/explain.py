@@ -19,21 +19,11 @@ from bdpcap.report import verdict
 from bdpcap.report.text import finding_lines, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from bdpcap.analysis import Capture
 
     Rows = list[tuple[int | None, str | None, str | None, Finding]]
-
-
-def _read(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    def read(typed: str) -> Any:
-        try:
-            return parse(typed)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return read
 
 
 def _bytes(typed: str) -> int:
@@ -53,7 +43,7 @@ def command(
         Any,
         typer.Option(
             metavar="RATE",
-            parser=_read(quantities.rate),
+            parser=options.parser(quantities.rate),
             help="Ask what a link of this rate takes: 100Mbit/s. Default: the rate that the capture shows.",
         ),
     ] = None,
@@ -61,7 +51,7 @@ def command(
         Any,
         typer.Option(
             metavar="TIME",
-            parser=_read(quantities.duration),
+            parser=options.parser(quantities.duration),
             help="Ask for another round-trip time: 80ms. Default: the least one seen.",
         ),
     ] = None,
@@ -69,7 +59,7 @@ def command(
         Any,
         typer.Option(
             metavar="SIZE",
-            parser=_read(_bytes),
+            parser=options.parser(_bytes),
             help="The receiver's SO_RCVBUF (iperf -w) is known: predict its window, and compare.",
         ),
     ] = None,
@@ -77,13 +67,15 @@ def command(
         Any,
         typer.Option(
             metavar="SIZE",
-            parser=_read(_bytes),
+            parser=options.parser(_bytes),
             help="The sender's SO_SNDBUF is known: say what it bounds.",
         ),
     ] = None,
     kernel: Annotated[
         Any,
-        typer.Option(metavar="VERSION", parser=_read(version), help="The receiver's Linux is known: 6.1."),
+        typer.Option(
+            metavar="VERSION", parser=options.parser(version), help="The receiver's Linux is known: 6.1."
+        ),
     ] = None,
     adv_win_scale: Annotated[
         int | None,
@@ -94,7 +86,9 @@ def command(
     window: Annotated[
         Any,
         typer.Option(
-            metavar="SIZE", parser=_read(_bytes), help="Without a capture: explain this largest window."
+            metavar="SIZE",
+            parser=options.parser(_bytes),
+            help="Without a capture: explain this largest window.",
         ),
     ] = None,
     mss: Annotated[

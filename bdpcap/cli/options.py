@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a parser of an option that says what is wrong in the words of what reads it."""
+
+    def parse(typed: str) -> Any:
+        try:
+            return read(typed)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+
+    return parse
 
 
 class Format(StrEnum):
