@@ -295,9 +295,7 @@ impl Flow {
         }
         if ends {
             self.ended = true;
-            let rounds = self.rounds.get();
-            rounds.advance(at.time_ns, &self.sender);
-            rounds.ended(at.time_ns, at.frame, &self.sender);
+            self.rounds.get().ended(at.time_ns, at.frame, &self.sender);
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)

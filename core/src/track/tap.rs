@@ -90,6 +90,13 @@ struct Print {
     flags: u8,
 }
 
+/// A SYN is often all there is of a connection: room for one alone, at first.
+fn make_room<T>(queue: &mut VecDeque<T>) {
+    if queue.capacity() == 0 {
+        queue.reserve_exact(1);
+    }
+}
+
 /// The data stream of one direction at the tap.
 #[derive(Debug, Default)]
 pub struct Tap {
@@ -116,9 +123,9 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Copies of one packet in a capture lie this close together,
+    /// Copies of one packet in a capture lie this close together.
     const COPY_NS: i64 = 1_000_000;
-    /// and no further: a host hands its packets over in batches of 64 at most (Linux `NAPI_POLL_WEIGHT`).
+    /// Nor do more packets lie between: a host hands them over in batches of 64 at most (Linux `NAPI_POLL_WEIGHT`).
     const COPY_PACKETS: usize = 64;
     /// A lone segment answered this much later than the least RTT may have met the delayed-ACK timer, which is 40 ms
     /// on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
@@ -155,11 +162,7 @@ impl Tap {
     /// Remembers the packet; says whether the same one passed a moment ago. Port mirroring in both directions and
     /// captures on any interface show this.
     pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
-        if segment.flags.has(Flags::SYN) && self.recent.is_empty() {
-            // Often all there is of a connection: room for it alone.
-            self.recent.reserve_exact(1);
-            self.records.reserve_exact(1);
-        }
+        make_room(&mut self.recent);
         let print = Print {
             identification: segment.identification,
             sequence: segment.sequence,
@@ -341,6 +344,7 @@ impl Tap {
 
     fn record(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
         self.forget_oldest();
+        make_room(&mut self.records);
         self.records
             .push_back(Record::new(start, end, time_ns, value, round));
     }
