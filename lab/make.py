@@ -30,6 +30,7 @@ SETS = ("tune", "holdout")
 VIEWS = ("sender", "middle", "receiver")
 WORST_DISTURBED = 0.08  # beyond that share of its time, a transfer is run again
 ATTEMPTS = 3
+PATIENCE_S = 300  # as long is waited for a quiet machine, before each attempt
 
 
 def plan(seed: int, draws: int, kinds: list[str]) -> Iterator[tuple[str, str, str, Transfer]]:
@@ -77,13 +78,14 @@ def make(transfer: Transfer, target: Path, programs: Path, about: dict[str, Any]
 
 
 def quiet() -> None:
-    """Wait, ten seconds at most, until the machine has something to spare."""
-    for _ in range(5):
+    """Wait until the machine has something to spare, and its host takes nothing of it."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
         before = processor()
         time.sleep(2)
         spent = [after - ticks for ticks, after in zip(before, processor(), strict=True)]
         idle, stolen = spent[3] / sum(spent), spent[7] / sum(spent)
-        if idle > 0.25 and stolen < 0.02:
+        if idle > 0.25 and stolen < 0.005:
             return
 
 

@@ -247,6 +247,16 @@ def test_settings_lie_beside_the_captures(name, text, small, capsys):
     assert (row["rcvbuf_bytes"], row["link_rate_bps"], row["sndbuf_bytes"]) == (65536, 25e6, None)
 
 
+def test_no_output_replaces_the_settings(small, tmp_path, capsys):
+    beside = small.with_name("bdpcap.csv")
+    mine = tmp_path / "mine.csv"
+    for file, words in ((beside, []), (mine, ["--settings", str(mine)])):
+        file.write_text(CSV_SETTINGS)
+        assert main(["compare", str(small), *words, "-o", str(file)]) == 2
+        assert f"{file} is a file of settings itself" in capsys.readouterr().err
+        assert file.read_text() == CSV_SETTINGS
+
+
 def test_what_is_typed_outranks_the_file(small, tmp_path, capsys):
     file = tmp_path / "mine.csv"
     file.write_text(CSV_SETTINGS)

@@ -377,6 +377,17 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
     assert 20e6 <= told["receiver_side_ns"] < 25e6
 
 
+def test_a_scale_whose_other_syn_is_missing_is_taken_to_be_in_force():
+    # RFC 7323 section 2.2: both SYNs must carry it; the capture has the receiver's alone.
+    told = codes(shown(dialogue(window=7300, scale=4)[1:]))
+    assert told[Code.WINDOW_SCALE_UNKNOWN].values == {"window_scale": 4}
+    assert Code.WINDOW_UNSCALED not in told
+    assert (
+        "scaling"
+        not in codes(shown(dialogue(window=7300, scale=4)[1:]), rate_bps=1e9)[Code.WHAT_IT_TAKES].remedy
+    )
+
+
 def test_a_scale_that_the_sender_does_not_know_stops_it_at_the_field():
     # The capture shows scale 7, so 16 x 1460 x 128 bytes; the sender goes by the field alone.
     told = codes(shown(dialogue(segments=16, window=16 * 1460, scale=7)))[Code.WINDOW_SCALE_REWRITTEN]

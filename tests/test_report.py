@@ -231,6 +231,20 @@ def test_the_ribbon_tiles_the_flow_as_its_rounds_do(flow):
         assert set(rounds["limit"]) == {stripe.limit}
 
 
+def test_a_stripe_is_shown_by_the_round_that_is_typical_of_its_time(flow):
+    # The longest round is the one that stalled; most of the time went by at the rate of the others.
+    rounds = flow.rtts.iloc[[0] * 4].assign(
+        round=range(4),
+        start_ns=[0, 10, 20, 45],
+        end_ns=[10, 20, 45, 55],
+        throughput_bps=[9e6, 8e6, 1e5, 7e6],
+        evidence=["fast", "middle", "stalled", "slow"],
+    )
+    for kept, told in (([0, 1, 3], "middle"), ([0, 1, 2, 3], "slow"), ([0], "fast")):
+        (stripe,) = ribbon.stripes(rounds.iloc[kept])
+        assert stripe.evidence == told, kept
+
+
 def test_the_ribbons_colours_are_the_tables_limits(flow):
     drawn = {
         trace.line.color: sum(end - start for start, _, end, _ in zip(*[iter(trace.x)] * 4, strict=True))

@@ -87,8 +87,10 @@ def command(
     paths = source.sources(captures, read, [output_, plot])
     if not isinstance(paths, list):
         raise typer.BadParameter("standard input holds one capture: name files")
+    wheres = [settings_ or settings.beside(Path(path)) for path in paths]
+    source.keep([where for where in wheres if where], [output_, plot], "a file of settings")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
-    given = _settings(paths, settings_, _typed(typed, len(paths)))
+    given = _settings(paths, wheres, _typed(typed, len(paths)))
     files = [source_name(path) for path in paths]
     names = [Path(file).name for file in files]
     damages: list[Damage | None] = []
@@ -138,11 +140,12 @@ def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str,
     return rows
 
 
-def _settings(paths: list[str], file: Path | None, typed: list[dict[str, Fraction | None]]) -> list[Settings]:
-    """Return the settings of each capture: typed ones before those of a file."""
+def _settings(
+    paths: list[str], files: list[Path | None], typed: list[dict[str, Fraction | None]]
+) -> list[Settings]:
+    """Return the settings of each capture: typed ones before those of its file."""
     rows = []
-    for path, mine in zip(paths, typed, strict=True):
-        where = file or settings.beside(Path(path))
+    for path, where, mine in zip(paths, files, typed, strict=True):
         found = _read(where).get(Path(path).name) if where else None
         rows.append((found or settings.Settings()).updated(mine))
     return rows

@@ -37,9 +37,7 @@ def sources(
         What is to be written; None is standard output. None of them may be a capture: it would be lost.
     """
     named = [*(captures or ()), *(read or ())]
-    for output in outputs:
-        if output is not None and any(_same(output, 0 if name == "-" else name) for name in named):
-            raise typer.BadParameter(f"{output} is the capture itself: name another file")
+    keep([0 if name == "-" else name for name in named], outputs, "the capture")
     if not named:
         raise typer.BadParameter("no capture given: name a file, or - for standard input")
     if "-" not in named:
@@ -49,6 +47,13 @@ def sources(
     if sys.stdin.isatty():
         raise typer.BadParameter("standard input is a terminal: pipe a capture into it")
     return sys.stdin.buffer
+
+
+def keep(inputs: Sequence[Path | str | int], outputs: Iterable[Path | None], what: str) -> None:
+    """Refuse to write over what is read: `inputs` are paths or descriptors, `what` names them."""
+    for output in outputs:
+        if output is not None and any(_same(output, one) for one in inputs):
+            raise typer.BadParameter(f"{output} is {what} itself: name another file")
 
 
 def capture(
@@ -65,10 +70,10 @@ def capture(
         return bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms)
 
 
-def _same(output: Path, capture: str | int) -> bool:
+def _same(output: Path, input_: Path | str | int) -> bool:
     """Tell whether two names, or descriptors, are one file, by whatever links."""
     try:
-        return os.path.samefile(output, capture)  # noqa: PTH121 - Path's takes no descriptor
+        return os.path.samefile(output, input_)  # noqa: PTH121 - Path's takes no descriptor
     except OSError:  # one of them is not there
         return False
 

@@ -37,8 +37,8 @@ FIELD_MAX: Final = 65535
 """What the 16 bits of the window field can say (RFC 9293 section 3.1)."""
 SCALE_MAX: Final = 14
 """The largest window scale (RFC 7323 section 2.3)."""
-UNSCALED: Final = ("declined", "one-sided")
-"""Sources of a window scale that say that none is in force."""
+UNSCALED: Final = "declined"
+"""The source of a window scale that says that none is in force: a SYN came without the option."""
 RMEM_MAX: Final = 212_992
 """net.core.rmem_max and wmem_max as the kernel sets them: 256 x SKB_TRUESIZE(256) on x86-64."""
 SOCK_MIN_RCVBUF: Final = 2304

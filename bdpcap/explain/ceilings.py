@@ -7,7 +7,7 @@ Bytes, bits per second and nanoseconds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, UNSCALED, Era, lea
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Ceiling", "commands", "of"]
+__all__ = ["Ceiling", "asked", "commands", "of"]
 
 _INFLATED: Final = 1.5
 """Median round trip over the least from which a queue is spoken of."""
@@ -58,16 +58,36 @@ class Ceiling:
     window: int | None
     rtt_ns: int
     rate_bps: float
-    rate_given: bool
-    rtt_given: bool
     ceiling_bps: float | None
-    measured_bps: float | None
     bdp_bytes: int
     rcvbuf: dict[str, int]
     sndbuf: int
-    unscaled: bool
     then: str
-    queue: str
+    rate_given: bool = True
+    rtt_given: bool = True
+    measured_bps: float | None = None
+    unscaled: bool = False
+    queue: str = ""
+
+
+def asked(
+    rate_bps: float, rtt_ns: int, *, mss: int, window: int | None = None, eras: Sequence[Era] = ERAS
+) -> Ceiling:
+    """
+    Return the ceiling of a path that no capture shows.
+
+    Parameters
+    ----------
+    rate_bps, rtt_ns
+        Of the path.
+    mss
+        Payload of a full segment.
+    window
+        That the receiver offers; None where it is not known.
+    eras
+        Of the receiver.
+    """
+    return _filled(rate_bps, rtt_ns, math.ceil(rate_bps * rtt_ns / 8e9), mss=mss, window=window, eras=eras)
 
 
 def of(
@@ -94,23 +114,20 @@ def of(
     if not trip or not rate:
         return None
     window = _known(summary["window_max_bytes"])
-    asked = rate_bps is not None or rtt_ns is not None
-    need = math.ceil(rate * trip / 8e9) if asked else int(summary["bdp_bytes"])
+    measured = rate_bps is None and rtt_ns is None
+    need = int(summary["bdp_bytes"]) if measured else math.ceil(rate * trip / 8e9)
     mss = max(1, int(summary["mss_bytes"]))
-    unscaled = need > FIELD_MAX and summary["window_scale_source"] in UNSCALED
-    return Ceiling(
-        window=int(window) if window is not None else None,
-        rtt_ns=int(trip),
-        rate_bps=rate,
+    filled = _filled(
+        rate, int(trip), need, mss=mss, window=None if window is None else int(window), eras=eras
+    )
+    unscaled = need > FIELD_MAX and summary["window_scale_source"] == UNSCALED
+    return replace(
+        filled,
         rate_given=rate_bps is not None,
         rtt_given=rtt_ns is not None,
-        ceiling_bps=window * 8e9 / trip if window is not None else None,
         measured_bps=_known(summary["throughput_bps"]) if rtt_ns is None else None,
-        bdp_bytes=need,
-        rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
-        sndbuf=sendbuf.least_setting(need),
         unscaled=unscaled,
-        then=_next(summary, need, rate, int(trip), mss, unscaled=unscaled),
+        then=_earlier(summary, rate, int(trip), mss, unscaled=unscaled) or filled.then,
         queue=_queue(summary),
     )
 
@@ -136,7 +153,23 @@ def _known(value: Any) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
-def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
+def _filled(
+    rate_bps: float, rtt_ns: int, need: int, *, mss: int, window: int | None, eras: Sequence[Era]
+) -> Ceiling:
+    return Ceiling(
+        window=window,
+        rtt_ns=rtt_ns,
+        rate_bps=rate_bps,
+        ceiling_bps=None if window is None else window * 8e9 / rtt_ns,
+        bdp_bytes=need,
+        rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
+        sndbuf=sendbuf.least_setting(need),
+        then=f"the link, at {units.rate(rate_bps)}; beyond {units.exact_bytes(need)} of window only its queue grows",
+    )
+
+
+def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
+    """Say what limits before the link does; empty where nothing is known to."""
     if unscaled:
         return f"window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}"
     again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
@@ -146,7 +179,7 @@ def _next(summary: pd.Series[Any], need: int, rate: float, rtt_ns: int, mss: int
         reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
         if reno < rate:
             return f"loss: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} (Mathis 1997)"
-    return f"the link, at {units.rate(rate)}; beyond {units.exact_bytes(need)} of window only its queue grows"
+    return ""
 
 
 def _queue(summary: pd.Series[Any]) -> str:

@@ -48,13 +48,15 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
 
     Returns
     -------
-    Stripes that tile the flow's life as the rounds do, with confidence and evidence of their longest round.
+    Stripes that tile the flow's life as the rounds do, with confidence and evidence of the round that is typical of
+    them: half of their time went slower, half faster.
     """
     if rtts.empty:
         return []
     detail = rtts["detail"].astype(object)
     held = list(zip(rtts["limit"], detail.where(detail.notna(), None), strict=True))
     start, end = rtts["start_ns"].to_numpy(dtype=np.int64), rtts["end_ns"].to_numpy(dtype=np.int64)
+    rate = rtts["throughput_bps"].to_numpy(dtype=np.float64, na_value=0.0)
     firsts = [index for index in range(len(held)) if index == 0 or held[index] != held[index - 1]]
     if len(firsts) > most:
         edges = np.linspace(start[0], end[-1], most, endpoint=False)
@@ -63,7 +65,7 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
     for first, beyond in pairwise([*firsts, len(held)]):
         lengths = end[first:beyond] - start[first:beyond]
         limit, why = _longest(held[first:beyond], lengths)
-        longest = rtts.iloc[first + int(lengths.argmax())]
+        typical = rtts.iloc[first + _typical(rate[first:beyond], lengths)]
         merged.append(
             Stripe(
                 limit=limit,
@@ -72,11 +74,18 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
                 last_round=int(rtts["round"].iloc[beyond - 1]),
                 start_ns=int(start[first]),
                 end_ns=int(end[beyond - 1]),
-                confidence=float(longest["confidence"]),
-                evidence=str(longest["evidence"]),
+                confidence=float(typical["confidence"]),
+                evidence=str(typical["evidence"]),
             )
         )
     return merged
+
+
+def _typical(rate: NDArray[np.float64], lengths: NDArray[np.int64]) -> int:
+    """Return the index of the round whose rate is the median of the time."""
+    slowest = rate.argsort(kind="stable")
+    passed = lengths[slowest].cumsum()
+    return int(slowest[passed.searchsorted(passed[-1] / 2)])
 
 
 def _longest(held: list[tuple[str, str | None]], lengths: NDArray[np.int64]) -> tuple[str, str | None]:

@@ -35,7 +35,7 @@ def explains(flow: Flow) -> list[Finding]:
 
 def _scaling(flow: Flow) -> Finding | None:
     source, window = str(flow.summary["window_scale_source"]), flow.summary["window_max_bytes"]
-    if source in UNSCALED:
+    if source == UNSCALED:
         rtt = flow.summary["rtt_min_ns"]
         most = (
             f", {units.rate(FIELD_MAX * 8e9 / float(rtt))} over {units.duration(rtt)}"
@@ -45,14 +45,23 @@ def _scaling(flow: Flow) -> Finding | None:
         return Finding(
             code=Code.WINDOW_UNSCALED,
             sentence=f"No window scale is in force: a window can be {FIELD_MAX:,} bytes at most{most}.",
-            cause="Only one side offered window scaling, or a middlebox took the option out."
-            if source == "one-sided"
-            else "Neither side offered window scaling, or a middlebox took the option out.",
+            cause="One side at least offered no window scaling, or a middlebox took the option out.",
             remedy="Turn window scaling on at both ends; compare captures of the handshake at both ends.",
             commands=(SCALING_ON,),
             evidence=f"window scale {source} in the handshake",
             values={"window_scale_source": source},
             exactness=Exactness.EXACT,
+            source="RFC 7323 section 2.2",
+        )
+    if source == "one-sided":
+        scale = int(flow.summary["window_scale"])
+        return Finding(
+            code=Code.WINDOW_SCALE_UNKNOWN,
+            sentence=f"The sender's SYN was not captured: the receiver's scale of {scale} is taken to be in force.",
+            cause="A window scale is in force only if both SYNs carry the option.",
+            remedy="Start the capture before the connection, and let it see both directions.",
+            evidence="one SYN",
+            values={"window_scale": scale},
             source="RFC 7323 section 2.2",
         )
     if source == "unknown":

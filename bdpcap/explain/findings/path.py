@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -143,20 +143,9 @@ def asked(
     rate_bps: float, rtt_ns: int, facts: Facts | None = None, *, mss: int, window: int | None = None
 ) -> list[Finding]:
     """Say what it would take to fill a path that no capture shows."""
-    unseen = ("capacity_bps", "rtt_min_ns", "rtt_median_ns", "throughput_bps", "bdp_bytes")
-    summary: pd.Series[Any] = pd.Series(
-        {
-            **dict.fromkeys(unseen, pd.NA),
-            "window_max_bytes": pd.NA if window is None else window,
-            "mss_bytes": mss,
-            "window_scale_source": "unknown",
-            "retransmitted_bytes": 0,
-            "payload_bytes": 0,
-        }
-    )
     eras = _eras(facts)
-    ceiling = ceilings.of(summary, rate_bps=rate_bps, rtt_ns=rtt_ns, eras=eras)
-    return [] if ceiling is None else [_takes(ceiling, {era.key: era for era in eras}, receiving=True)]
+    ceiling = ceilings.asked(rate_bps, rtt_ns, mss=mss, window=window, eras=eras)
+    return [_takes(ceiling, {era.key: era for era in eras}, receiving=True)]
 
 
 def _eras(facts: Facts | None) -> Sequence[Era]:

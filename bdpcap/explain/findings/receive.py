@@ -38,7 +38,7 @@ def limits(flow: Flow) -> list[Finding]:
         "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."
     )
     need = flow.summary["bdp_bytes"]
-    unscaled = flow.summary["window_scale_source"] in UNSCALED and pd.notna(need) and need > FIELD_MAX
+    unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
     return [
         *told,
         Finding(
@@ -93,7 +93,7 @@ def observed(flow: Flow) -> Observed | None:
     if counts[most] < max(3, windows.size / 2) or values[most] < 0.95 * values[-1]:
         return None
     scale = flow.summary["window_scale"]
-    unscaled = flow.summary["window_scale_source"] in UNSCALED
+    unscaled = flow.summary["window_scale_source"] == UNSCALED
     first = flow.rtts["window_min_bytes"].iloc[0]
     # The client's first data meet the window of the SYN-ACK; a server's, that of a later segment.
     client = flow.counts["direction"] == 0 and flow.counts["handshake"] == 3
