@@ -65,7 +65,8 @@ def infer(directions: Mapping[str, Any]) -> list[InferredScale]:
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
     contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost
     below = (source == "negotiated") & (directions["scale_least"] < directions["window_scale"])
-    lowered = below & (directions["scale_reached"] > 0) & ~lost
+    # What a tap beside the sender saw of the handshake, the sender saw, too.
+    lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost
     wanting = (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted | lowered)
     rows = np.flatnonzero(wanting)
     elsewhere = _negotiated(directions) if len(rows) else {}

@@ -10,6 +10,7 @@ mod flow;
 mod handshake;
 mod iperf;
 mod late_rounds;
+mod lowered;
 mod measured;
 mod one_way;
 mod ranges;

@@ -5,6 +5,7 @@
 //! A receiver should not take back what it granted (RFC 9293 section 3.8.6): a shift under which the right edge moves
 //! back is too large. And a sender that the window holds stays just below its edge.
 
+use super::lowered::Lowered;
 use std::ops::{Index, IndexMut};
 
 /// Shifts 0 to 14 (RFC 7323 section 2.3).
@@ -70,6 +71,7 @@ pub struct Scale {
     shifts: Shifts,
     checked: u32,
     told: Option<(i64, u16)>,
+    lowered: Lowered,
     /// No acknowledgment since the capture lost data: it may have lost the one that allowed what follows, too.
     stale: bool,
 }
@@ -83,6 +85,7 @@ impl Default for Scale {
             shifts: Shifts::default(),
             checked: 0,
             told: None,
+            lowered: Lowered::default(),
             stale: true,
         }
     }
@@ -93,8 +96,6 @@ impl Scale {
     const ENOUGH: u32 = 3;
     /// A window that is reached now and then may be reached by chance.
     const OFTEN: u32 = 10;
-    /// That a handshake was rewritten to a smaller scale takes a sender that hardly does anything else.
-    const MANY: u32 = 100;
 
     /// The handshake showed this shift.
     pub fn negotiated(&mut self, shift: u8) {
@@ -149,6 +150,7 @@ impl Scale {
             }
         }
         self.told = Some((ack, field));
+        self.lowered.advertised(field);
     }
 
     /// Would sending up to `end` go beyond the window under every shift but those too small so far?
@@ -167,11 +169,13 @@ impl Scale {
             return;
         }
         self.checked += 1;
+        if let Some((_, field)) = self.told.filter(|_| self.known > 0) {
+            self.lowered.sent(end, una, mss, self.known, field);
+        }
         for shift in self.lowest()..SHIFTS {
             if shift > self.most_tried {
                 self.try_up_to(shift);
             }
-            let known = self.known;
             let Shift {
                 edge,
                 exceeded,
@@ -181,13 +185,7 @@ impl Scale {
             } = &mut self.shifts[shift];
             let window = *edge - una;
             let left = *edge - end;
-            // Away from the sender its acknowledgments are known to a tick, a segment or two.
-            let close = if shift < known {
-                left.abs() < (2 * mss).max(window / 32)
-            } else {
-                (0..mss).contains(&left)
-            };
-            *reached += u32::from(close && window >= 8 * mss);
+            *reached += u32::from((0..mss).contains(&left) && window >= 8 * mss);
             if left >= 0 {
                 break;
             }
@@ -235,19 +233,10 @@ impl Scale {
     /// Did the sender stay just below the edge of the least window, time and again?
     #[must_use]
     pub fn is_reached(&self) -> bool {
-        let Shift {
-            reached,
-            exceeded,
-            passed,
-            ..
-        } = self.shifts[self.least];
         if self.least < self.known {
-            // Of a burst only the last segments reach the edge. Stopped there time and again, it was the edge.
-            let part = if passed <= self.strays() { 5 } else { 2 };
-            return exceeded <= self.strays()
-                && reached >= Self::MANY
-                && reached >= self.checked / part;
+            return self.lowered.is_to(self.least);
         }
+        let reached = self.shifts[self.least].reached;
         reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
     }
 
