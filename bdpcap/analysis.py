@@ -282,10 +282,11 @@ class Capture:
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
-        self._judgement = limits.Judgement(core.take_rounds(), self._directions)
+        udp = _named(core.datagrams(), pseudonyms)
+        self._judgement = limits.Judgement(core.take_rounds(), self._directions, udp)
         self.flows: Final[pd.DataFrame] = self._judgement.flows()
         """Table as `bdpcap.tables.FLOWS`."""
-        self.datagrams: Final[pd.DataFrame] = datagrams.flows(_named(core.datagrams(), pseudonyms))
+        self.datagrams: Final[pd.DataFrame] = datagrams.flows(udp)
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
 
     @cached_property

@@ -35,6 +35,7 @@ def evidence(flow, **columns):
         direct=np.ones(len(flow), dtype=bool),
         facing=np.zeros(len(flow), dtype=bool),
         handshake_ns=np.full(len(flow), np.nan),
+        others_bytes=np.zeros(len(flow)),
         flow_acks=np.ones(len(flow)),
     )
 

@@ -38,6 +38,8 @@ class Evidence:
     """Per round: was the capture taken at the receiver?"""
     handshake_ns: Floats
     """Per round: the initial RTT of its stream."""
+    others_bytes: Floats
+    """Per round: what others delivered the same way meanwhile."""
     flow_acks: Floats
     """Per round: acknowledgments that the capture holds of its flow."""
 
@@ -212,10 +214,14 @@ class Evidence:
         lasting = np.where(self.direct, np.fmax(*near), np.fmax(*far))
         # Acknowledgments that a path delivers in clumps make runs as fast as clocks can tell.
         lasting = np.fmin(lasting, 2 * np.where(self.direct, near[0], far[0]))
-        # A little above the rate of the first bursts: a jump, though a percentile. Far above, the rate is another by now.
+        return np.where((lasting > self._passed) & (lasting < 1.2 * self._passed), self._passed, lasting)
+
+    @cached_property
+    def _passed(self) -> Floats:
+        """Rate of the first bursts. A little above it rates are jumps, though percentiles; far above, it is another by now."""
+        moving = np.where(~self.idle & (self.delivered_bytes > 0), self.duration, 0.0)
         usual = self.percentile(self.spacing_rate, moving, 0.5)
-        passed = np.where(np.isnan(self.opened_rate), usual, self.opened_rate)
-        return np.where((lasting > passed) & (lasting < 1.2 * passed), passed, lasting)
+        return np.where(np.isnan(self.opened_rate), usual, self.opened_rate)
 
     @cached_property
     def fullness(self) -> Floats:
@@ -228,6 +234,21 @@ class Evidence:
         rate = np.where(near, np.fmax(rate, self.long_rate), rate)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.nan_to_num(rate / self.capacity, posinf=0.0)
+
+    @cached_property
+    def path_fullness(self) -> Floats:
+        """Rate of all that went this way over the most of it; 0 where this flow was as good as alone."""
+        carried = self.delivered_bytes + self.others_bytes
+        moving = np.where(~self.idle & (carried > 0), self.duration, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = self.around(carried, 1) / self.around(self.duration, 1) * 1e9
+            long = self.beside(carried) / self.beside(self.duration) * 1e9
+            part = np.nan_to_num(self.around(self.others_bytes, 1) / self.around(carried, 1))
+            most = np.where(
+                self.direct, self.percentile(rate, moving, 0.95), self.percentile(long, moving, 0.9)
+            )
+            most = np.where((most > self._passed) & (most < 1.2 * self._passed), self._passed, most)
+            return np.where(part >= 0.05, np.nan_to_num(rate / np.fmax(most, self.capacity), posinf=0.0), 0.0)
 
     @cached_property
     def evenness(self) -> Floats:

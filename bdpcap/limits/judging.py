@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap import _core, tables, vantage
 from bdpcap.limits import doubt
+from bdpcap.limits.company import company
 from bdpcap.limits.evidence import Evidence, Floats
 from bdpcap.limits.sentences import sentences
 from bdpcap.limits.verdict import LIMITS, Verdict, weigh
@@ -25,9 +26,13 @@ class Judgement:
         Columns of `bdpcap._core.Analysis.take_rounds`, in its order.
     directions
         Columns of `bdpcap._core.Analysis.directions`.
+    datagrams
+        Columns of `bdpcap._core.Analysis.datagrams`.
     """
 
-    def __init__(self, rounds: dict[str, np.ndarray], directions: dict[str, Any]) -> None:
+    def __init__(
+        self, rounds: dict[str, np.ndarray], directions: dict[str, Any], datagrams: dict[str, Any]
+    ) -> None:
         carried = np.flatnonzero(directions["carried"])
         self._flows = flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
         flow = np.searchsorted(carried, 2 * rounds["stream"].astype(np.int64) + rounds["direction"])
@@ -38,6 +43,7 @@ class Judgement:
             direct=flows["direct"][flow].astype(bool),
             handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
             facing=(vantage.places(flows) == "receiver")[flow],
+            others_bytes=company(rounds, flow, flows, datagrams),
             flow_acks=flows["acks"][flow].astype(np.float64),
         )
         verdict = weigh(self._evidence)

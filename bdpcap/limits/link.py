@@ -66,7 +66,11 @@ def claim(evidence: Evidence) -> Claim:
     others = always * grade(busy, 0.3, 0.5) * grade(evidence.response, 0.5, 0.8)
     deep = np.fmax(waits, others) * (full >= 0.1) * stands * ~tight
     # Silent until a timer fired: nothing was queued.
-    deep = (1 - pausing) * deep * ~evidence.near(evidence.timeouts > 0, 1, 1)
+    waiting = (1 - pausing) * ~evidence.near(evidence.timeouts > 0, 1, 1)
+    deep = waiting * deep
+    # The others' bytes fill what this flow leaves; sent in bursts, it sees the queue now and then only.
+    together = grade(evidence.path_fullness, 0.92, 0.96) * grade(busy, 0.2, 0.4) * grade(queue, 0.5, 1.5)
+    together = together * waiting * ~tight
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     arrivals = np.where(
         evidence.blind & ~tight,
@@ -79,7 +83,7 @@ def claim(evidence: Evidence) -> Claim:
         grade(_used(evidence), 0.9725, 0.9625) * (evidence.risen_packets < 4),
         grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2),
     )
-    strength = np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare)
+    strength = np.fmax(np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare), together)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
 
 

@@ -26,6 +26,7 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
     tight, shut = _percent(evidence.tightness), _percent(evidence.share("zero_window_ns"))
     busy, empty = _percent(evidence.share("busy_ns")), _percent(evidence.share("empty_ns"))
     # Data may answer acknowledgments of before, or such as were not captured: more answers than are counted here.
+    path = _percent(evidence.path_fullness)
     full, answered = _percent(evidence.fullness), _percent(np.minimum(evidence.response, 1.0))
     unasked = _percent(evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1.0))
     queue_ms = np.nan_to_num(evidence.rtt - evidence.floor) / 1e6
@@ -45,6 +46,8 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
                 text = f"{flying} at most, round after round; {answered[i]} % of ACKs answered"
             case "link":
                 text = f"queue of {queue_ms[i]:.1f} ms stood for {busy[i]} % of the round, {full[i]} % of the best rate"
+                if path[i] >= full[i] + 5:
+                    text += f", {path[i]} % with what else went from host to host"
             case "app" if empty[i] > 10:
                 text = f"nothing in flight for {empty[i]} % of the round"
             case "app" if slight[i]:

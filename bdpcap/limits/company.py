@@ -1,0 +1,71 @@
+"""Every byte on the path: what others delivered the same way, from host to host, during each round of a flow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bdpcap.datagrams import host
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bdpcap.limits.evidence import Floats
+
+__all__ = ["company"]
+
+
+def company(
+    rounds: Mapping[str, Any], flow: np.ndarray, flows: Mapping[str, Any], datagrams: Mapping[str, Any]
+) -> Floats:
+    """
+    Return the bytes that other flows and datagrams between the same hosts delivered meanwhile, per round.
+
+    Each is taken to go on evenly, a flow for a round, a flow of datagrams for all its life.
+
+    Parameters
+    ----------
+    rounds
+        Columns of `bdpcap._core.Analysis.take_rounds`.
+    flow
+        Which flow each round belongs to.
+    flows, datagrams
+        Columns of `bdpcap._core.Analysis.directions` and `datagrams`, with names.
+    """
+    ways = [_ways(flows), _ways(datagrams)]
+    way, _ = pd.factorize(np.concatenate(ways))
+    crowded = np.bincount(way) > 1
+    of_rounds, of_datagrams = way[: len(ways[0])][flow], way[len(ways[0]) :]
+    others = np.zeros(len(flow))
+    for number in np.flatnonzero(crowded):
+        own, beside = of_rounds == number, of_datagrams == number
+        if own.any():
+            spans = [
+                np.concatenate([rounds[name][own], datagrams[name][beside]])
+                for name in ("start_ns", "end_ns")
+            ]
+            amount = np.concatenate([rounds["delivered_bytes"][own], datagrams["payload_bytes"][beside]])
+            others[own] = _meanwhile(*spans, amount)[: own.sum()]
+    return others
+
+
+def _ways(columns: Mapping[str, Any]) -> np.ndarray:
+    """From which host to which."""
+    pairs = zip(columns["sender"], columns["receiver"], strict=True)
+    return np.asarray([f"{host(sender)} {host(receiver)}" for sender, receiver in pairs], dtype=object)
+
+
+def _meanwhile(start_ns: np.ndarray, end_ns: np.ndarray, amount: np.ndarray) -> Floats:
+    """What all spans but itself delivered during each."""
+    origin = start_ns.min()
+    begin, end = (start_ns - origin).astype(np.float64), (end_ns - origin).astype(np.float64)
+    end = np.maximum(end, begin + 1)
+    rate = amount / (end - begin)
+    times, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
+    slope = np.cumsum(np.bincount(place, np.concatenate([rate, -rate])))
+    total = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
+    first, last = place[: len(begin)], place[len(begin) :]
+    others: Floats = np.maximum(total[last] - total[first] - amount, 0.0)
+    return others

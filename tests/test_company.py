@@ -1,0 +1,68 @@
+"""What others delivered the same way, meanwhile: on spans that a reader can add up."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bdpcap.limits.company import company
+
+HERE, THERE, ELSEWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+
+
+def others(rounds, flows, datagrams=()):
+    """Rounds are (flow, start, end, bytes), flows (sender, receiver), datagrams (sender, receiver, start, end, bytes)."""
+    flow, start, end, delivered = (np.array(column, dtype=np.int64) for column in zip(*rounds, strict=True))
+    columns = zip(*datagrams, strict=True) if datagrams else [()] * 5
+    names = ("sender", "receiver", "start_ns", "end_ns", "payload_bytes")
+    return company(
+        {"start_ns": start, "end_ns": end, "delivered_bytes": delivered},
+        flow,
+        {"sender": [one for one, _ in flows], "receiver": [other for _, other in flows]},
+        {name: np.array(column) for name, column in zip(names, columns, strict=True)},
+    )
+
+
+def test_the_others_rounds_count_for_as_long_as_they_meet():
+    rounds = [(0, 0, 100, 1000), (0, 100, 200, 1000), (1, 50, 150, 600), (1, 150, 250, 400)]
+    flows = [(f"{HERE}:1", f"{THERE}:2"), (f"{HERE}:3", f"{THERE}:4")]
+    # Half of 600; the other half, and half of 400; half of each 1000; half of one.
+    assert others(rounds, flows).tolist() == pytest.approx([300, 500, 1000, 500])
+
+
+def test_another_way_does_not_count():
+    rounds = [(number, 0, 100, 1000) for number in range(3)]
+    flows = [(f"{HERE}:1", f"{THERE}:2"), (f"{THERE}:2", f"{HERE}:1"), (f"{HERE}:1", f"{ELSEWHERE}:2")]
+    assert others(rounds, flows).tolist() == [0, 0, 0]
+
+
+def test_datagrams_count_evenly_over_their_life():
+    rounds = [(0, 100, 200, 1000), (0, 200, 300, 1000)]
+    flows = [(f"[::1]:{1}", "[::2]:2")]
+    datagrams = [("[::1]:5", "[::2]:6", 150, 250, 800), ("[::2]:6", "[::1]:5", 0, 300, 9000)]
+    assert others(rounds, flows, datagrams).tolist() == pytest.approx([400, 400])
+
+
+def test_what_came_in_one_instant_is_no_endless_rate():
+    rounds = [(0, 0, 100, 1000), (1, 50, 50, 500)]
+    flows = [(f"{HERE}:1", f"{THERE}:2"), (f"{HERE}:3", f"{THERE}:4")]
+    assert others(rounds, flows).tolist() == pytest.approx([500, 10])
+
+
+spans = st.tuples(st.integers(0, 2), st.integers(0, 10**12), st.integers(1, 10**10), st.integers(0, 10**9))
+
+
+@given(st.lists(spans, min_size=1, max_size=30))
+def test_each_span_gets_its_part_of_every_other(drawn):
+    rounds = [(flow, start, start + length, amount) for flow, start, length, amount in drawn]
+    flows = [(f"{HERE}:{port}", f"{THERE}:9") for port in range(3)]
+    expected = []
+    for i, (_, start, end, _) in enumerate(rounds):
+        met = [
+            amount * max(0, min(end, last) - max(start, first)) / (last - first)
+            for j, (_, first, last, amount) in enumerate(rounds)
+            if j != i
+        ]
+        expected.append(sum(met))
+    # Sums of rates leave a rounding of the largest amounts.
+    assert others(rounds, flows).tolist() == pytest.approx(expected, rel=1e-6, abs=1e3)
