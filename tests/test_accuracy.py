@@ -60,7 +60,7 @@ def test_confident_rows_are_right(view):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_flows_that_share_a_link_are_told_by_what_all_of_them_carry(view):
-    """Two of them, of which one seldom fills its part: alone it looks held by congestion control for a third of the time."""
+    """By itself, the one that fills its part now and then only looks held by congestion control."""
     share = grading.by_transfer(graded(view))
     assert min(value for name, value in share.items() if str(name).endswith("link_share")) >= 0.85
 

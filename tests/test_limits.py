@@ -149,23 +149,32 @@ def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
 
 
 @pytest.mark.parametrize(
-    ("periods_ms", "segments", "expected"),
+    ("periods_ms", "segments", "prompt", "expected"),
     [
-        pytest.param([(8, 8), (8.02, 8.05), (8, 8.03)], 9, 1.0, id="two in a round trip, to 50 us"),
-        pytest.param([(8, 8), (8.02, 8.3), (8, 8.03)], 9, 0.0, id="two in a round trip, 300 us apart"),
-        pytest.param([(5, 5), (5, 5.05), (5, 5)], 9, 1.0, id="several, to a hundredth"),
-        pytest.param([(5, 5), (5, 12), (5, 5)], 9, 0.0, id="several, and a pause"),
-        pytest.param([(19, 19)] * 3, 9, 0.0, id="one in a round trip: acknowledgments are as regular"),
-        pytest.param([(5, 5)] * 3, 2, 0.0, id="single packets: a slow link is as regular"),
+        pytest.param([(8, 8), (8.02, 8.05), (8, 8.03)], 9, 1, 1.0, id="two in a round trip, to 50 us"),
+        pytest.param(
+            [(8, 8), (8.02, 8.05), (8, 8.03)], 9, 2, 0.0, id="the same, each after an acknowledgment"
+        ),
+        pytest.param([(8, 8), (8, 8.02), (8, 8.01)], 9, 2, 1.0, id="likewise, to 20 us"),
+        pytest.param([(8, 8), (8.02, 8.3), (8, 8.03)], 9, 1, 0.0, id="two in a round trip, 300 us apart"),
+        pytest.param([(5, 5), (5, 5.05), (5, 5)], 9, 2, 1.0, id="several, to a hundredth"),
+        pytest.param([(5, 5), (5, 12), (5, 5)], 9, 2, 0.0, id="several, and a pause"),
+        pytest.param([(19, 19)] * 3, 9, 2, 0.0, id="one in a round trip: acknowledgments are as regular"),
+        pytest.param([(5, 5)] * 3, 2, 2, 0.0, id="single packets: a slow link is as regular"),
     ],
 )
-def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, segments, expected):
+def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, segments, prompt, expected):
     rounds = evidence(
         [0, 0, 0],
         rtt_floor_ns=[15e6] * 3,
         burst_period_min_ns=[1e6 * least for least, _ in periods_ms],
         burst_period_max_ns=[1e6 * most for _, most in periods_ms],
         bursts=[2] * 3,
+        prompt_bursts=[prompt] * 3,
+        fresh_starts=[0] * 3,
+        echoed_ticks=[2] * 3,
+        prompt_starts=[0] * 3,
+        flight_max_bytes=[9000] * 3,
         sent_segments=[2 * segments] * 3,
     )
     assert regular(rounds).tolist() == [expected] * 3

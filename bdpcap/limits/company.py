@@ -42,12 +42,15 @@ def company(
     for number in np.flatnonzero(crowded):
         own, beside = of_rounds == number, of_datagrams == number
         if own.any():
-            spans = [
-                np.concatenate([rounds[name][own], datagrams[name][beside]])
-                for name in ("start_ns", "end_ns")
-            ]
-            amount = np.concatenate([rounds["delivered_bytes"][own], datagrams["payload_bytes"][beside]])
-            others[own] = _meanwhile(*spans, amount)[: own.sum()]
+            start_ns, end_ns, amount = (
+                np.concatenate([rounds[name][own], datagrams[same][beside]])
+                for name, same in (
+                    ("start_ns", "start_ns"),
+                    ("end_ns", "end_ns"),
+                    ("delivered_bytes", "payload_bytes"),
+                )
+            )
+            others[own] = _meanwhile(start_ns, end_ns, amount)[: own.sum()]
     return others
 
 

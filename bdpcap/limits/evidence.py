@@ -218,7 +218,7 @@ class Evidence:
 
     @cached_property
     def _passed(self) -> Floats:
-        """Rate of the first bursts. A little above it rates are jumps, though percentiles; far above, it is another by now."""
+        """Rate of the first bursts: a little above it rates are jumps, though percentiles; far above, it is another."""
         moving = np.where(~self.idle & (self.delivered_bytes > 0), self.duration, 0.0)
         usual = self.percentile(self.spacing_rate, moving, 0.5)
         return np.where(np.isnan(self.opened_rate), usual, self.opened_rate)
