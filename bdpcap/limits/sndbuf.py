@@ -36,8 +36,8 @@ def claim(evidence: Evidence) -> Claim:
     """Claim rounds whose acknowledgments are mostly left unanswered, until one starts a burst from a middle level."""
     loud = evidence.near(evidence.lossy, 2, 0)
     lazy = grade(evidence.response, 0.88, 0.6)
-    # A long burst is refilled as it goes, from a higher level than it began at; so is a long answer to the peer.
-    began_low = np.nan_to_num(grade(evidence.burst_level, 0.65, 0.5)) * (evidence.turns == 0)
+    # A long burst is refilled as it goes, from a higher level than the two thirds it began at; so is a long answer.
+    began_low = np.nan_to_num(grade(evidence.burst_level, 0.72, 0.64)) * (evidence.turns == 0)
     level = grade(evidence.refill, 0.2, 0.35) * np.maximum(grade(evidence.refill_high, 0.8, 0.7), began_low)
     prompt = grade(evidence.promptness, 0.3, 0.8)
     # From afar a path that delays unevenly hides what started a burst; a timer's bursts end in short segments.
