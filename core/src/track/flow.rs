@@ -169,7 +169,7 @@ impl Flow {
             return;
         }
         if was_direct && !self.way.direct() {
-            self.rounds.get().forget_rtts();
+            self.rounds.get().misplaced();
         }
         self.shift();
     }
@@ -193,7 +193,8 @@ impl Flow {
         if ack.echo_congestion {
             rounds.note(|row| row.congestion_echoes += 1);
         }
-        rounds.received(time_ns, frame, progress, &self.sender);
+        let undecided = self.way.undecided(time_ns);
+        rounds.received(time_ns, frame, progress, undecided, &self.sender);
     }
 
     /// A packet of the sender took so much longer than at best to the tap, by a clock of such ticks.
@@ -241,7 +242,8 @@ impl Flow {
         let ends = segment.flags.has(Flags::FIN) && !self.ended;
         let round = if carries || ends && self.totals.largest_bytes > 0 {
             let rounds = self.rounds.get();
-            rounds.before_send(at.time_ns, at.frame, &self.sender);
+            let undecided = self.way.undecided(at.time_ns);
+            rounds.before_send(at.time_ns, at.frame, undecided, &self.sender);
             rounds.number()
         } else {
             self.rounds.number()

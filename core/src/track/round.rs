@@ -145,3 +145,57 @@ pub struct Round {
     /// Frames of the flow with a time before that of the frame before.
     pub backwards: i64,
 }
+
+impl Round {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn blank(stream: u32, direction: u8, round: u32, start_ns: i64, frame: u64) -> Self {
+        Self {
+            stream,
+            direction,
+            round,
+            start_ns,
+            first_frame: frame,
+            last_frame: frame,
+            window_min_bytes: NULL,
+            window_max_bytes: NULL,
+            usable_min_bytes: NULL,
+            burst_period_min_ns: NULL,
+            burst_period_max_ns: NULL,
+            ..Self::default()
+        }
+    }
+
+    /// What passed the tap, without when the sender could send, and what it did then.
+    #[must_use]
+    pub fn counts(&self) -> Self {
+        Self {
+            last_frame: self.last_frame,
+            sent_bytes: self.sent_bytes,
+            sent_segments: self.sent_segments,
+            resent_bytes: self.resent_bytes,
+            resent_segments: self.resent_segments,
+            acked_bytes: self.acked_bytes,
+            delivered_bytes: self.delivered_bytes,
+            acks: self.acks,
+            ack_ticks: self.ack_ticks,
+            replies: self.replies,
+            window_min_bytes: self.window_min_bytes,
+            window_max_bytes: self.window_max_bytes,
+            small_segments: self.small_segments,
+            duplicate_acks: self.duplicate_acks,
+            reordered: self.reordered,
+            congestion_echoes: self.congestion_echoes,
+            congestion_marks: self.congestion_marks,
+            missed_bytes: self.missed_bytes,
+            backwards: self.backwards,
+            ..Self::blank(
+                self.stream,
+                self.direction,
+                self.round,
+                self.start_ns,
+                self.first_frame,
+            )
+        }
+    }
+}

@@ -6,7 +6,6 @@
 //! counted here and judged elsewhere.
 
 use super::bursts::{Bursts, Sent};
-use super::event::NULL;
 use super::measured::{Measured, Queue};
 use super::round::{Round, least};
 use super::sender::{Progress, Sender};
@@ -95,25 +94,8 @@ impl Rounds {
             shift_ns: 0,
             end_ns: start_ns,
         };
-        rounds.current.row = rounds.blank(0, start_ns, frame);
+        rounds.current.row = Round::blank(stream, direction, 0, start_ns, frame);
         rounds
-    }
-
-    fn blank(&self, round: u32, start_ns: i64, frame: u64) -> Round {
-        Round {
-            stream: self.stream,
-            direction: self.direction,
-            round,
-            start_ns,
-            first_frame: frame,
-            last_frame: frame,
-            window_min_bytes: NULL,
-            window_max_bytes: NULL,
-            usable_min_bytes: NULL,
-            burst_period_min_ns: NULL,
-            burst_period_max_ns: NULL,
-            ..Round::default()
-        }
     }
 
     /// Number of the round now open.
@@ -179,10 +161,12 @@ impl Rounds {
     }
 
     /// The sender is about to send. Idle time before it becomes a round of its own; where it was too short for that, the
-    /// wait for the last acknowledgments does.
-    pub fn before_send(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+    /// wait for the last acknowledgments does. None while it is `undecided` how far the tap is from the sender: near
+    /// the receiver all that came is acknowledged at once.
+    pub fn before_send(&mut self, now_ns: i64, frame: u64, undecided: bool, sender: &Sender) {
         self.advance(now_ns, sender);
-        let Some(since_ns) = self.empty_since_ns.filter(|_| sender.in_flight() == 0) else {
+        let empty = sender.in_flight() == 0 && !undecided;
+        let Some(since_ns) = self.empty_since_ns.filter(|_| empty) else {
             return;
         };
         let idle_ns = now_ns - since_ns;
@@ -274,8 +258,15 @@ impl Rounds {
         self.spare = Vec::new();
     }
 
-    /// The sender received an acknowledgment.
-    pub fn received(&mut self, now_ns: i64, frame: u64, progress: Progress, sender: &Sender) {
+    /// The sender received an acknowledgment. It ends no round while `undecided`, either.
+    pub fn received(
+        &mut self,
+        now_ns: i64,
+        frame: u64,
+        progress: Progress,
+        undecided: bool,
+        sender: &Sender,
+    ) {
         let row = &mut self.current.row;
         row.last_frame = frame;
         row.acked_bytes += progress.advanced;
@@ -298,7 +289,7 @@ impl Rounds {
             sender.una().unwrap_or_default(),
             sender.next().unwrap_or_default(),
         );
-        if self.started() && una > self.target && long {
+        if self.started() && una > self.target && long && !undecided {
             self.close(now_ns, frame, next, sender);
         }
     }
@@ -327,9 +318,12 @@ impl Rounds {
         }
     }
 
-    /// What was measured so far was not the whole round trip.
-    pub fn forget_rtts(&mut self) {
+    /// The tap is not at the sender, as was thought so far: what was measured was not the whole round trip, and when the
+    /// sender could send is not known. What was sent and acknowledged was.
+    pub fn misplaced(&mut self) {
         self.floor_ns = None;
+        (self.empty_since_ns, self.empty_zero_ns) = (None, 0);
+        self.current.row = self.current.row.counts();
         self.current.measured.forget_rtts();
         for open in &mut self.pending {
             open.measured.forget_rtts();
@@ -384,7 +378,7 @@ impl Rounds {
         let now_ns = now_ns.max(self.current.row.start_ns);
         self.silent_until(now_ns);
         let number = self.current.row.round + 1;
-        let mut blank = self.blank(number, now_ns, frame);
+        let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
         let flight = sender.in_flight();
         blank.flight_start_bytes = flight;
         blank.flight_max_bytes = flight;

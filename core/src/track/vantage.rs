@@ -92,6 +92,16 @@ impl Return {
         self.direct.unwrap_or(true)
     }
 
+    /// Will an echo soon tell where the tap is? Until then what passes it shows no round trip.
+    #[must_use]
+    pub fn undecided(&self, now_ns: i64) -> bool {
+        self.direct.is_none()
+            && self
+                .probes
+                .front()
+                .is_some_and(|(_, passed_ns)| now_ns - passed_ns < Self::PATIENCE_NS)
+    }
+
     /// Least round trip from the tap to the sender and back.
     #[must_use]
     pub fn least_ns(&self) -> Option<i64> {
