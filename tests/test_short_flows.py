@@ -54,6 +54,36 @@ def test_the_wait_before_the_end_is_idle():
 
 
 @pytest.mark.parametrize(
+    ("window", "limit"),
+    [(0, "rwnd"), (120, "rwnd"), (400, "app")],
+    ids=["none", "too small to be used", "of a segment and more"],
+)
+def test_a_wait_for_a_window_is_no_idle_time(window, limit):
+    # Windows are scaled by 4. 480 bytes are less than a segment, and than half of the largest: no sender uses them
+    # (RFC 9293 section 3.8.6.2.1).
+    rounds = (
+        observe(
+            scenario(
+                HANDSHAKE
+                + f"""
+        +0    > P. 1:1461(1460)     ack 1 win 502
+        +.020 < .  1:1(0) ack 1461  win 16384
+        +0    > P. 1461:2921(1460)  ack 1 win 502
+        +.020 < .  1:1(0) ack 2921  win {window}
+        +1    < .  1:1(0) ack 2921  win 16384
+        +0    > P. 2921:4381(1460)  ack 1 win 502
+        +.020 < .  1:1(0) ack 4381  win 16384
+        """
+            )
+        )
+        .capture.flow(0, str(CLIENT))
+        .rtts
+    )
+    lasting = rounds["end_ns"] - rounds["start_ns"]
+    assert rounds["limit"][lasting.idxmax()] == limit
+
+
+@pytest.mark.parametrize(
     ("agreed", "limit"),
     [
         pytest.param("S.E", "cwnd", id="classic ECN"),

@@ -82,7 +82,7 @@ pub struct Round {
     pub stalled_ns: i64,
     /// The same with less than a tenth of the window, or one MSS.
     pub tight_ns: i64,
-    /// Time with a window of zero.
+    /// Time with a window of zero, or too small to be used.
     pub zero_window_ns: i64,
     /// RTT measurements of segments sent in the round.
     pub rtt_samples: i64,

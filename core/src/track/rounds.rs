@@ -127,7 +127,7 @@ impl Rounds {
         let open = &mut self.current;
         let row = &mut open.row;
         open.flight_integral += i128::from(flight) * i128::from(passed_ns);
-        let closed = sender.window() == Some(0) && started;
+        let closed = started && sender.is_shut(self.mss);
         if closed {
             row.zero_window_ns += passed_ns;
         }

@@ -47,6 +47,7 @@ pub struct Sender {
     una: Option<i64>,
     edge: Option<i64>,
     window: Option<i64>,
+    most_window: i64,
     sacked: Ranges,
     resent: Ranges,
 }
@@ -68,6 +69,14 @@ impl Sender {
     #[must_use]
     pub fn window(&self) -> Option<i64> {
         self.window
+    }
+
+    /// Is the window closed, or left unused: less than a segment, and than half of the largest ever (RFC 9293 section
+    /// 3.8.6.2.1)?
+    #[must_use]
+    pub fn is_shut(&self, mss: i64) -> bool {
+        self.window
+            .is_some_and(|window| window == 0 || window < mss.min(self.most_window / 2))
     }
 
     /// SND.NXT - SND.UNA: what flow control sees.
@@ -129,6 +138,7 @@ impl Sender {
         if let Some(window) = ack.window {
             if ack.ack >= una {
                 self.window = Some(window);
+                self.most_window = self.most_window.max(window);
             }
             let edge = ack.ack + window;
             self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
