@@ -236,19 +236,23 @@ class Evidence:
             return np.nan_to_num(rate / self.capacity, posinf=0.0)
 
     @cached_property
+    def path_rate(self) -> Floats:
+        """Delivery rate of all that went this way, over the round and its neighbours."""
+        return self.around(self.delivered_bytes + self.others_bytes, 1) / self.around(self.duration, 1) * 1e9
+
+    @cached_property
     def path_fullness(self) -> Floats:
         """Rate of all that went this way over the most of it; 0 where this flow was as good as alone."""
         carried = self.delivered_bytes + self.others_bytes
         moving = np.where(~self.idle & (carried > 0), self.duration, 0.0)
+        long = self.beside(carried) / self.beside(self.duration) * 1e9
+        far = self.percentile(long, moving, 0.9)
+        most = np.where(self.direct, self.percentile(self.path_rate, moving, 0.95), far)
+        most = np.where((most > self._passed) & (most < 1.2 * self._passed), self._passed, most)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rate = self.around(carried, 1) / self.around(self.duration, 1) * 1e9
-            long = self.beside(carried) / self.beside(self.duration) * 1e9
             part = np.nan_to_num(self.around(self.others_bytes, 1) / self.around(carried, 1))
-            most = np.where(
-                self.direct, self.percentile(rate, moving, 0.95), self.percentile(long, moving, 0.9)
-            )
-            most = np.where((most > self._passed) & (most < 1.2 * self._passed), self._passed, most)
-            return np.where(part >= 0.05, np.nan_to_num(rate / np.fmax(most, self.capacity), posinf=0.0), 0.0)
+            full = np.nan_to_num(self.path_rate / np.fmax(most, self.capacity), posinf=0.0)
+        return np.where(part >= 0.05, full, 0.0)
 
     @cached_property
     def evenness(self) -> Floats:
