@@ -49,6 +49,12 @@ def test_what_came_in_one_instant_is_no_endless_rate():
     assert others(rounds, flows).tolist() == pytest.approx([500, 10])
 
 
+def test_a_clock_that_was_set_years_ahead_leaves_nothing_to_divide_by():
+    rounds = [(0, 0, 100, 1000), (1, 17 * 10**17, 17 * 10**17, 500)]
+    flows = [(f"{HERE}:1", f"{THERE}:2"), (f"{HERE}:3", f"{THERE}:4")]
+    assert others(rounds, flows).tolist() == [0, 0]
+
+
 spans = st.tuples(st.integers(0, 2), st.integers(0, 10**12), st.integers(1, 10**10), st.integers(0, 10**9))
 
 

@@ -62,10 +62,11 @@ def _ways(columns: Mapping[str, Any]) -> np.ndarray:
 
 def _meanwhile(start_ns: np.ndarray, end_ns: np.ndarray, amount: np.ndarray) -> Floats:
     """What all spans but itself delivered during each."""
-    origin = start_ns.min()
-    begin, end = (start_ns - origin).astype(np.float64), (end_ns - origin).astype(np.float64)
-    end = np.maximum(end, begin + 1)
-    rate = amount / (end - begin)
+    # Lengths as integers: where a clock was set years ahead, floats tell no nanoseconds apart.
+    length_ns = np.maximum(end_ns - start_ns, 1)
+    begin = (start_ns - start_ns.min()).astype(np.float64)
+    end = begin + length_ns
+    rate = amount / length_ns
     times, place = np.unique(np.concatenate([begin, end]), return_inverse=True)
     slope = np.cumsum(np.bincount(place, np.concatenate([rate, -rate])))
     total = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])

@@ -306,6 +306,12 @@ class Evidence:
         return np.nan_to_num(over, nan=1.0, posinf=1.0)
 
     @cached_property
+    def path_openness(self) -> Floats:
+        """Delivery rate of all that went this way over that of the first bursts; 1 where none was seen."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.nan_to_num(self.path_rate / self.opened_rate, nan=1.0, posinf=1.0)
+
+    @cached_property
     def backed_up(self) -> Bools:
         """Does the queue stand on the way back, where acknowledgments wait and data do not?
 

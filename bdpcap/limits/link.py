@@ -71,8 +71,7 @@ def claim(evidence: Evidence) -> Claim:
     # The others' bytes fill what this flow leaves; sent in bursts, it sees the queue now and then only.
     together = grade(evidence.path_fullness, 0.92, 0.96) * grade(busy, 0.2, 0.4) * grade(queue, 0.5, 1.5)
     # If the first bursts show that more would pass, there is no such link.
-    opened = np.nan_to_num(evidence.path_rate / evidence.opened_rate, nan=1.0)
-    together = together * waiting * ~tight * grade(opened, 0.88, 0.93)
+    together = together * waiting * ~tight * grade(evidence.path_openness, 0.88, 0.93)
     # No echo, no RTT at this tap: arrivals at the rate of the link are all there is.
     arrivals = np.where(
         evidence.blind & ~tight,
