@@ -379,13 +379,11 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
 
 def test_a_scale_whose_other_syn_is_missing_is_taken_to_be_in_force():
     # RFC 7323 section 2.2: both SYNs must carry it; the capture has the receiver's alone.
-    told = codes(shown(dialogue(window=7300, scale=4)[1:]))
+    flow = shown(dialogue(window=7300, scale=4)[1:])
+    told = codes(flow)
     assert told[Code.WINDOW_SCALE_UNKNOWN].values == {"window_scale": 4}
     assert Code.WINDOW_UNSCALED not in told
-    assert (
-        "scaling"
-        not in codes(shown(dialogue(window=7300, scale=4)[1:]), rate_bps=1e9)[Code.WHAT_IT_TAKES].remedy
-    )
+    assert "scaling" not in codes(flow, rate_bps=1e9)[Code.WHAT_IT_TAKES].remedy
 
 
 def test_a_scale_that_the_sender_does_not_know_stops_it_at_the_field():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 from dataclasses import replace
 
@@ -278,7 +277,7 @@ def test_without_its_handshake_a_capture_at_the_receiver_is_judged_the_same(name
     assert (cut["limit"], cut["vantage"]) == (whole["limit"], "receiver")
 
 
-def test_near_the_receiver_no_round_ends_before_an_echo_tells_how_far_the_sender_is():
+def test_near_the_receiver_no_round_ends_before_an_echo_tells_how_far_the_sender_is(tmp_path):
     # Joined in the middle: ten segments every 50 ms, acknowledged at once; each flight echoes the ACKs of the one before.
     lines, at = [], 1
     for flight in range(10):
@@ -288,7 +287,7 @@ def test_near_the_receiver_no_round_ends_before_an_echo_tells_how_far_the_sender
             lines.append(f"{wait} > . {at}:{at + 1448}(1448) ack 1 win 502 <{stamps}>")
             lines.append(f"+0 < . 1:1(0) ack {at + 1448} win 9000 <TS val {100 + 50 * flight} ecr 0>")
             at += 1448
-    rounds = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0).rtts
+    rounds = analyse(scenario("\n".join(lines)), tmp_path).flow(0).rtts
     length_ns = rounds["end_ns"] - rounds["start_ns"]
     # A flight is there at once; until the second comes, nothing tells that it took its sender 50 ms.
     assert length_ns.iloc[:-1].min() >= 45e6

@@ -34,24 +34,20 @@ def company(
     flows, datagrams
         Columns of `bdpcap._core.Analysis.directions` and `datagrams`, with names.
     """
-    ways = [_ways(flows), _ways(datagrams)]
-    way, _ = pd.factorize(np.concatenate(ways))
-    crowded = np.bincount(way) > 1
-    of_rounds, of_datagrams = way[: len(ways[0])][flow], way[len(ways[0]) :]
-    others = np.zeros(len(flow))
-    for number in np.flatnonzero(crowded):
-        own, beside = of_rounds == number, of_datagrams == number
-        if own.any():
-            start_ns, end_ns, amount = (
-                np.concatenate([rounds[name][own], datagrams[same][beside]])
-                for name, same in (
-                    ("start_ns", "start_ns"),
-                    ("end_ns", "end_ns"),
-                    ("delivered_bytes", "payload_bytes"),
-                )
-            )
-            others[own] = _meanwhile(start_ns, end_ns, amount)[: own.sum()]
-    return others
+    of_flows, of_datagrams = _ways(flows), _ways(datagrams)
+    way, _ = pd.factorize(np.concatenate([of_flows, of_datagrams]))
+    spans = np.concatenate([way[: len(of_flows)][flow], way[len(of_flows) :]])
+    start_ns = np.concatenate([rounds["start_ns"], datagrams["start_ns"]])
+    end_ns = np.concatenate([rounds["end_ns"], datagrams["end_ns"]])
+    amount = np.concatenate([rounds["delivered_bytes"], datagrams["payload_bytes"]])
+    others = np.zeros(len(spans))
+    # Sorted once: there may be as many ways as flows, and most have one.
+    crowded = np.flatnonzero((np.bincount(way) > 1)[spans])
+    crowded = crowded[np.argsort(spans[crowded], kind="stable")]
+    for alike in np.split(crowded, np.flatnonzero(np.diff(spans[crowded])) + 1):
+        if alike.size:
+            others[alike] = _meanwhile(start_ns[alike], end_ns[alike], amount[alike])
+    return others[: len(flow)]
 
 
 def _ways(columns: Mapping[str, Any]) -> np.ndarray:

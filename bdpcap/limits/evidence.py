@@ -214,14 +214,18 @@ class Evidence:
         lasting = np.where(self.direct, np.fmax(*near), np.fmax(*far))
         # Acknowledgments that a path delivers in clumps make runs as fast as clocks can tell.
         lasting = np.fmin(lasting, 2 * np.where(self.direct, near[0], far[0]))
-        return np.where((lasting > self._passed) & (lasting < 1.2 * self._passed), self._passed, lasting)
+        return self._without_jumps(lasting)
 
     @cached_property
     def _passed(self) -> Floats:
-        """Rate of the first bursts: a little above it rates are jumps, though percentiles; far above, it is another."""
+        """Rate of the first bursts; where none was seen, that of half of the bytes."""
         moving = np.where(~self.idle & (self.delivered_bytes > 0), self.duration, 0.0)
         usual = self.percentile(self.spacing_rate, moving, 0.5)
         return np.where(np.isnan(self.opened_rate), usual, self.opened_rate)
+
+    def _without_jumps(self, rate: Floats) -> Floats:
+        """A little above the rate of the first bursts: a jump, though a percentile. Far above, it is another by now."""
+        return np.where((rate > self._passed) & (rate < 1.2 * self._passed), self._passed, rate)
 
     @cached_property
     def fullness(self) -> Floats:
@@ -246,9 +250,8 @@ class Evidence:
         carried = self.delivered_bytes + self.others_bytes
         moving = np.where(~self.idle & (carried > 0), self.duration, 0.0)
         long = self.beside(carried) / self.beside(self.duration) * 1e9
-        far = self.percentile(long, moving, 0.9)
-        most = np.where(self.direct, self.percentile(self.path_rate, moving, 0.95), far)
-        most = np.where((most > self._passed) & (most < 1.2 * self._passed), self._passed, most)
+        near, far = self.percentile(self.path_rate, moving, 0.95), self.percentile(long, moving, 0.9)
+        most = self._without_jumps(np.where(self.direct, near, far))
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.nan_to_num(self.around(self.others_bytes, 1) / self.around(carried, 1))
             full = np.nan_to_num(self.path_rate / np.fmax(most, self.capacity), posinf=0.0)

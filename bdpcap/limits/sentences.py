@@ -25,9 +25,9 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
     """One for every round."""
     tight, shut = _percent(evidence.tightness), _percent(evidence.share("zero_window_ns"))
     busy, empty = _percent(evidence.share("busy_ns")), _percent(evidence.share("empty_ns"))
+    full, path = _percent(evidence.fullness), _percent(evidence.path_fullness)
     # Data may answer acknowledgments of before, or such as were not captured: more answers than are counted here.
-    path = _percent(evidence.path_fullness)
-    full, answered = _percent(evidence.fullness), _percent(np.minimum(evidence.response, 1.0))
+    answered = _percent(np.minimum(evidence.response, 1.0))
     unasked = _percent(evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1.0))
     queue_ms = np.nan_to_num(evidence.rtt - evidence.floor) / 1e6
     flight, resent = evidence.columns["flight_max_bytes"], evidence.columns["resent_segments"]
