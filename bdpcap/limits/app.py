@@ -15,7 +15,8 @@ import numpy as np
 from bdpcap.limits.claim import Claim, grade
 
 if TYPE_CHECKING:
-    from bdpcap.limits.evidence import Bools, Evidence, Floats
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Bools, Floats
 
 __all__ = ["claim", "regular"]
 

@@ -12,7 +12,7 @@ from bdpcap.datagrams import host
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bdpcap.limits.evidence import Floats
+    from bdpcap.limits.rounds import Floats
 
 __all__ = ["company"]
 

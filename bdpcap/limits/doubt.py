@@ -10,7 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bdpcap.limits.evidence import Bools, Evidence, Floats
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Bools, Floats
     from bdpcap.limits.verdict import Verdict
 
 __all__ = ["Doubt", "doubts", "lowered", "marked"]

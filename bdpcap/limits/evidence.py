@@ -1,35 +1,24 @@
-"""What the rules look at: the core's counts per round, and what follows from them and from their neighbours.
+"""What the rules look at: what follows from the core's counts per round, and from the neighbours of each.
 
-All arrays are one-dimensional, one entry per round, all flows one after the other; a flow's rounds are
-consecutive. Bytes, nanoseconds, bytes per second. Absent measurements are NaN.
+Shapes and units as in `rounds`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bdpcap import _core
+from bdpcap.limits.rounds import Bools, Floats, Rounds
 
-__all__ = ["Bools", "Evidence", "Floats"]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+__all__ = ["Evidence"]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Rounds):
     """Rounds of all flows, with what the rules derive from them."""
 
-    columns: dict[str, np.ndarray]
-    """The core's columns, ordered by flow and round."""
-    flow: NDArray[np.int64]
-    """Which flow each round belongs to, 0 to the number of flows - 1, ascending."""
     mss: Floats
     """Per round, of its flow."""
     direct: Bools
@@ -42,118 +31,6 @@ class Evidence:
     """Per round: what others delivered the same way meanwhile."""
     flow_acks: Floats
     """Per round: acknowledgments that the capture holds of its flow."""
-
-    def __getattr__(self, name: str) -> Floats:
-        """Any of the core's columns, as floats; made once."""
-        if name not in self.columns:
-            raise AttributeError(name)
-        values = self.columns[name]
-        floats = values.astype(np.float64)
-        floats[values == _core.NULL] = np.nan
-        self.__dict__[name] = floats  # found before this is asked again
-        return floats
-
-    @property
-    def size(self) -> int:
-        """Number of rounds."""
-        return len(self.flow)
-
-    @cached_property
-    def starts(self) -> NDArray[np.int64]:
-        """Index of each flow's first round."""
-        return np.flatnonzero(np.diff(self.flow, prepend=-1))
-
-    def per_flow(self, values: Any) -> Floats:
-        """Spread one value per flow over its rounds."""
-        return np.asarray(values, dtype=np.float64)[self.flow]
-
-    @cached_property
-    def _place(self) -> tuple[Ints, Ints, Ints]:
-        """Index of each round, of its flow's first, and of the one past its flow's last."""
-        ends = np.append(self.starts, self.size)[1:]
-        return np.arange(self.size), self.starts[self.flow], ends[self.flow]
-
-    def shifted(self, values: NDArray[Any], by: int, missing: Any) -> NDArray[Any]:
-        """The value `by` rounds later (earlier where negative) in the same flow."""
-        at, first, past = self._place
-        inside = (at + by >= first) & (at + by < past)
-        return np.where(inside, values[np.where(inside, at + by, at)], missing)
-
-    def _span(self, before: int | Ints, after: int | Ints) -> tuple[Ints, Ints]:
-        """First round and the one past the last of a span around each round, within its flow."""
-        at, first, past = self._place
-        return np.maximum(at - before, first), np.minimum(at + (after + 1), past)
-
-    def near(self, values: Bools, before: int, after: int) -> Bools:
-        """Is it so in this round, or up to so many rounds before or after?"""
-        first, past = self._span(before, after)
-        count = np.concatenate([[0], np.cumsum(values)])
-        anywhere: Bools = count[past] > count[first]
-        return anywhere
-
-    def around(self, values: Floats, reach: int) -> Floats:
-        """Sum over the round and `reach` rounds on either side; NaN counts as nothing.
-
-        Values are whole numbers, so that differences of running sums are exact.
-        """
-        return self._sums(values, *self._span(reach, reach))
-
-    def beside(self, values: Floats) -> Floats:
-        """Sum over the round and the four on either side, but none of a side on which another regime reigned."""
-        return self._sums(values, *self._regime)
-
-    @staticmethod
-    def _sums(values: Floats, first: Ints, past: Ints) -> Floats:
-        # Integers, whose differences are exact even where a clock that was set years ahead makes sums long.
-        total = np.concatenate([[0], np.cumsum(np.nan_to_num(values, posinf=0.0).astype(np.int64))])
-        sums: Floats = (total[past] - total[first]).astype(np.float64)
-        return sums
-
-    @cached_property
-    def _regime(self) -> tuple[Ints, Ints]:
-        """Span of up to nine rounds, cut where what is in flight is alike on one side only."""
-        here = self.flight_max_bytes
-
-        def off(before: int, after: int) -> Floats:
-            first, past = self._span(before, after)
-            return np.abs(self._sums(here, first, past) / (past - first) - here) / np.maximum(here, 1.0)
-
-        earlier, later = off(4, 0), off(0, 4)
-        before = np.where((later < 0.1) & (earlier > 0.2), 0, 4)
-        after = np.where((earlier < 0.1) & (later > 0.2), 0, 4)
-        return self._span(before, after)
-
-    def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
-        """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
-        known = np.flatnonzero(np.isfinite(values) & (weights > 0))
-        order = known[np.lexsort((values[known], self.flow[known]))]
-        count = len(self.starts)
-        reached = np.cumsum(weights[order])
-        total = np.bincount(self.flow[order], weights[order], count)
-        before = np.cumsum(total) - total
-        at = np.searchsorted(reached, before + part * total * (1 - 1e-12))
-        result = np.full(count, np.nan)
-        some = total > 0
-        result[some] = values[order][np.minimum(at[some], len(order) - 1)]
-        return self.per_flow(result)
-
-    def most_so_far(self, values: Floats) -> Floats:
-        """Largest value up to each round within its flow; NaN counts as nothing."""
-        known = np.nan_to_num(values)
-        # Each flow is lifted above the one before, so that one accumulation serves them all.
-        lift = self.flow * (float(known.max(initial=0.0)) + 1.0)
-        most: Floats = np.maximum.accumulate(known + lift) - lift
-        return most
-
-    @cached_property
-    def duration(self) -> Floats:
-        """Length of the round; at least 1 ns, so that it may divide."""
-        return np.maximum(self.end_ns - self.start_ns, 1.0)
-
-    def share(self, name: str) -> Floats:
-        """Share of the round that a clock ran."""
-        clock: Floats = getattr(self, name)
-        return np.clip(clock / self.duration, 0.0, 1.0)
 
     @cached_property
     def floor(self) -> Floats:

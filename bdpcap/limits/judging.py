@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,12 @@ import pandas as pd
 from bdpcap import _core, tables, vantage
 from bdpcap.limits import doubt
 from bdpcap.limits.company import company
-from bdpcap.limits.evidence import Evidence, Floats
+from bdpcap.limits.evidence import Evidence
 from bdpcap.limits.sentences import sentences
 from bdpcap.limits.verdict import LIMITS, Verdict, weigh
+
+if TYPE_CHECKING:
+    from bdpcap.limits.rounds import Floats
 
 __all__ = ["Judgement"]
 

@@ -13,7 +13,8 @@ import numpy as np
 from bdpcap.limits.claim import Claim, grade
 
 if TYPE_CHECKING:
-    from bdpcap.limits.evidence import Evidence, Floats
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Floats
 
 __all__ = ["claim"]
 

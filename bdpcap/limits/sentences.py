@@ -11,7 +11,8 @@ from bdpcap import units
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bdpcap.limits.evidence import Evidence, Floats
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Floats
     from bdpcap.limits.verdict import Verdict
 
 __all__ = ["sentences"]

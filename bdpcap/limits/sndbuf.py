@@ -14,7 +14,8 @@ from bdpcap.limits.app import regular
 from bdpcap.limits.claim import Claim, grade
 
 if TYPE_CHECKING:
-    from bdpcap.limits.evidence import Bools, Evidence
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Bools
 
 __all__ = ["claim", "flat"]
 

@@ -13,7 +13,8 @@ from bdpcap.limits.claim import Claim
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from bdpcap.limits.evidence import Evidence, Floats
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Floats
 
 __all__ = ["LIMITS", "Verdict", "weigh"]
 

@@ -12,7 +12,7 @@ from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
-    from bdpcap.limits.evidence import Bools
+    from bdpcap.limits.rounds import Bools
 
 __all__ = ["Code", "Finding", "frames"]
 
