@@ -31,7 +31,7 @@ def data_size(count: Any) -> str:
 
 def exact_bytes(count: Any) -> str:
     """Bytes to the last one: ``73,552 bytes``."""
-    return MISSING if pd.isna(count) else f"{int(count):,} bytes"
+    return MISSING if pd.isna(count) else number(int(count), "byte")
 
 
 def rate(bps: Any) -> str:

@@ -257,6 +257,12 @@ def test_no_output_replaces_the_settings(small, tmp_path, capsys):
         assert file.read_text() == CSV_SETTINGS
 
 
+def test_the_plot_does_not_replace_the_table(small, tmp_path, capsys):
+    both = str(tmp_path / "both.html")
+    assert main(["compare", str(small), "-o", both, "--plot", both]) == 2
+    assert f"two outputs in one, {both}" in capsys.readouterr().err
+
+
 def test_what_is_typed_outranks_the_file(small, tmp_path, capsys):
     file = tmp_path / "mine.csv"
     file.write_text(CSV_SETTINGS)

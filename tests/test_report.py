@@ -453,6 +453,7 @@ def test_what_makes_a_capture_doubtful_is_said(text, caveat):
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
+        (units.exact_bytes(1), "1 byte"),
         (units.data_size(73552), "73.6 kB"),
         (units.data_size(999), "999 B"),
         (units.data_size(999_960), "1.00 MB"),

@@ -84,11 +84,13 @@ def command(
 
     Parallel streams of one pair of hosts are summed. Of two captures, the second is also set against the first.
     """
-    paths = source.sources(captures, read, [output_, plot])
+    outputs = [path for path in (output_, plot) if path is not None]
+    source.distinct(outputs)
+    paths = source.sources(captures, read, outputs)
     if not isinstance(paths, list):
         raise typer.BadParameter("standard input holds one capture: name files")
     wheres = [settings_ or settings.beside(Path(path)) for path in paths]
-    source.keep([where for where in wheres if where], [output_, plot], "a file of settings")
+    source.keep([where for where in wheres if where], outputs, "a file of settings")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
     given = _settings(paths, wheres, _typed(typed, len(paths)))
     files = [source_name(path) for path in paths]

@@ -67,9 +67,7 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
     outputs = [path for path in (page, text, json_, bundle) if path is not None]
-    for path in outputs:
-        if outputs.count(path) > 1:
-            raise typer.BadParameter(f"two outputs in one, {path}: name another file for one of them")
+    source.distinct(outputs)
     capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs))
     if text is not None:
         with output.opened(_file(text)) as file:

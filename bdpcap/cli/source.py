@@ -56,6 +56,13 @@ def keep(inputs: Sequence[Path | str | int], outputs: Iterable[Path | None], wha
             raise typer.BadParameter(f"{output} is {what} itself: name another file")
 
 
+def distinct(outputs: Sequence[Path]) -> None:
+    """Refuse to write two outputs into one file."""
+    for output in outputs:
+        if outputs.count(output) > 1:
+            raise typer.BadParameter(f"two outputs in one, {output}: name another file for one of them")
+
+
 def capture(
     captures: Sequence[str] | None,
     read: Sequence[str] | None,

@@ -175,11 +175,11 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
             f"filling it takes {least}{units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
         )
     if pd.notna(summary["in_flight_max_bytes"]):
-        sums.append(f"At most {units.exact_bytes(summary['in_flight_max_bytes'])} were in flight.")
+        sums.append(f"In flight at most: {units.exact_bytes(summary['in_flight_max_bytes'])}.")
     if summary["retransmitted_bytes"]:
         part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
         sums.append(
-            f"{units.exact_bytes(summary['retransmitted_bytes'])} were sent again ({units.share(part)})."
+            f"Sent again: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.share(part)})."
         )
     return sums
 

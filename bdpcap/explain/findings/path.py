@@ -56,7 +56,7 @@ def congestion(flow: Flow) -> list[Finding]:
     details = flow.rtts.loc[flow.rtts["limit"] == "cwnd", "detail"]
     if again:
         part = units.share(again / max(1, payload))
-        sentence = f"{units.exact_bytes(again)} of {units.exact_bytes(payload)} were sent again ({part})."
+        sentence = f"The sender repeated {units.exact_bytes(again)} of {units.exact_bytes(payload)} ({part})."
         remedy = (
             "Find where packets are lost. Then see which congestion control the sender has: over long paths CUBIC, "
             "Linux's default, recovers faster than Reno; losses that are no congestion slow both down, BBR hardly."
