@@ -33,8 +33,7 @@ def claim(evidence: Evidence) -> Claim:
         grade(empty, 0.1, 0.5),
         _unprompted(evidence, timed) * quiet * ~queued,
         _silent(evidence) * quiet * ~queued,
-        # Sends from an empty pipe, round after round: nothing was waiting to be sent.
-        grade(evidence.around(evidence.fresh_starts, 4), 1.5, 3.0) * quiet,
+        grade(_fresh(evidence), 1.5, 3.0) * quiet,
         _own_time(evidence, timed) * lazy * quiet * ~_saturated(evidence, queued),
         metronomic * ~evidence.opening * lazy * quiet,
         _short(evidence, calm) * quiet * ~queued,
@@ -95,6 +94,16 @@ def _silent(evidence: Evidence) -> Floats:
     """
     silence = grade(evidence.silence_ns / np.maximum(evidence.floor, 1.0), 1.1, 1.3)
     return silence * ~evidence.opening * ~evidence.direct
+
+
+def _fresh(evidence: Evidence) -> Floats:
+    """Sends from an empty pipe, round after round: nothing was waiting to be sent.
+
+    Unless an acknowledgment, and no answer of the peer, started them: it was for all that was in flight.
+    """
+    fresh = evidence.around(evidence.fresh_starts, 4)
+    unasked = evidence.around(evidence.fresh_starts - evidence.prompt_starts, 4)
+    return np.where(evidence.turns > 0, fresh, unasked)
 
 
 def _own_time(evidence: Evidence, timed: Floats) -> Floats:

@@ -64,6 +64,8 @@ def claim(evidence: Evidence) -> Claim:
     waits = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0)
     # Sent in bursts, it sees the queue for a part of the round; whenever it looks, the others' packets are there.
     always = grade(evidence.least_packets, 8.0, 16.0) * (evidence.rtt_min_ns > 1.2 * evidence.floor)
+    # A single acknowledgment of all looks once, and may have waited at the receiver.
+    always = always * (evidence.rtt_samples >= 3)
     others = always * grade(busy, 0.3, 0.5) * grade(evidence.response, 0.5, 0.8)
     deep = np.fmax(waits, others) * (full >= 0.1) * stands * ~tight
     # Silent until a timer fired: nothing was queued.
