@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections import defaultdict
 
 import numpy as np
 import pytest
+import zstandard
 from oracles import ROOT, SHARED
 from packets import pcap
 from scenario import START_NS, scenario
@@ -138,8 +140,7 @@ def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
     rounds = evidence(
         [0, 0, 0],
         round=[0, 1, 2],
-        start_ns=[0, 10, 20],
-        end_ns=[10, 20, 30],
+        length_ns=[10, 10, 10],
         spacing_rate=spacing,
         pauses_ns=[5 * pause for pause in paused],
         queue_low_ns=[waited_ns] * 3,
@@ -188,8 +189,7 @@ def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, 
 def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, busy):
     rounds = evidence(
         [0],
-        start_ns=[0],
-        end_ns=[100e6],
+        length_ns=[100e6],
         busy_ns=[100e6],
         resent_bytes=[0],
         silence_ns=[1e6 * silence_ms],
@@ -317,6 +317,25 @@ def agreement(folder, view):
 def test_the_sending_kernel_agrees(view):
     scores = {folder.name: agreement(folder, view) for folder in sorted(LAB.iterdir())}
     assert np.mean(list(scores.values())) >= FLOORS[view], scores
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("name", ["cwnd_slow_start", "link_5_100ms_bloat", "link_50_20ms", "sndbuf_24k_15ms"])
+def test_the_end_of_the_data_is_where_the_sender_put_it(name):
+    """However long the queue before the tap was then: 350 ms in one of them."""
+    sender, *others = (
+        bdpcap.analyze(next((LAB / name).glob(f"{view}.pcap*"))).rtts["start_ns"].iloc[-1] for view in FLOORS
+    )
+    # A tick of the timestamp clock, 1 ms, at the least delay, and one now.
+    assert [abs(other - sender) <= 2_000_000 for other in others] == [True, True]
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_the_end_of_the_capture_is_not_the_applications():
+    whole = zstandard.decompress((LAB / "link_50_20ms" / "middle.pcap.zst").read_bytes())
+    for part in (0.3, 0.41, 0.5, 0.63, 0.7):
+        rounds = bdpcap.analyze(io.BytesIO(whole[: int(part * len(whole))])).rtts
+        assert "app" not in set(rounds["limit"].tail(3))
 
 
 @pytest.mark.usefixtures("need_shared")

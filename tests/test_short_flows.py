@@ -7,9 +7,14 @@ from observe import observe
 from scenario import CLIENT, HANDSHAKE, scenario
 
 
+def all_of_client(text):
+    """Rounds of what the client sends."""
+    return observe(scenario(text)).capture.flow(0, str(CLIENT)).rtts
+
+
 def rounds_of_client(text):
     """Rounds of what the client sends, idle ones left out."""
-    rounds = observe(scenario(text)).capture.flow(0, str(CLIENT)).rtts
+    rounds = all_of_client(text)
     return rounds[rounds["detail"] != "idle"]
 
 
@@ -100,3 +105,35 @@ def test_ece_is_an_echo_of_congestion_where_both_agreed_to_that(agreed, limit):
         +.020 < .E 1:1(0) ack 1561 win 16384
     """)
     assert rounds["limit"].tolist() == [limit]
+
+
+def test_what_is_repeated_after_the_fin_is_no_new_data():
+    rounds = all_of_client(
+        HANDSHAKE
+        + """
+        +.001 > .  1:1461(1460)      ack 1 win 502
+        +0    > .  1461:2921(1460)   ack 1 win 502
+        +0    > .  2921:4381(1460)   ack 1 win 502
+        +.001 > F. 4381:5841(1460)   ack 1 win 502
+        +.019 < .  1:1(0) ack 1      win 16384 <sack 1461:2921>
+        +0    < .  1:1(0) ack 1      win 16384 <sack 1461:4381>
+        +0    < .  1:1(0) ack 1      win 16384 <sack 1461:5842>
+        +0    > .  1:1461(1460)      ack 1 win 502
+        +.020 < .  1:1(0) ack 5842   win 16384
+        """
+    )
+    assert rounds["limit"].tolist() == ["cwnd", "app"]
+    assert rounds["evidence"].iloc[-1] == "all was sent, the FIN too"
+
+
+def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():
+    """A receiver whose reader is slow acknowledges a burst at once, 30 ms late: neither a queue nor a timer."""
+    lines, sent = [], 1
+    for burst in range(10, 30):
+        for _ in range(burst):
+            lines.append(f"+0 > . {sent}:{sent + 1460}(1460) ack 1 win 502")
+            sent += 1460
+        lines.append(f"+.050 < . 1:1(0) ack {sent} win 16384")
+    rounds = rounds_of_client(HANDSHAKE + "\n".join(lines))
+    assert len(rounds) >= 20
+    assert set(rounds["limit"]) == {"cwnd"}

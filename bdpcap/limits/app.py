@@ -47,13 +47,14 @@ def claim(evidence: Evidence) -> Claim:
     idle = evidence.idle & (evidence.share("zero_window_ns") < 0.1)
     flights = (_first_flight(evidence) | _last_flight(evidence)) & ~(metronomic > 0.5)
     strength = np.fmax.reduce(signs) * open_ * np.where(flights, 0.3, 1.0)
-    strength = np.where(idle, 1.0, strength)
+    # A FIN goes out behind the last data.
+    strength = np.where(idle | (evidence.after_fin > 0), 1.0, strength)
     few = evidence.sent_bytes < 0.7 * evidence.mss * np.maximum(evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,
         np.where(evidence.blackout, 0.0, strength),
         [
-            ("idle", evidence.idle | (empty > 1 / 3)),
+            ("idle", evidence.idle | (evidence.after_fin > 0) | (empty > 1 / 3)),
             ("small writes", few & (evidence.small_segments > 0)),
             ("idle", np.ones(evidence.size, dtype=bool)),
         ],

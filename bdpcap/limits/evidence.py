@@ -244,7 +244,14 @@ class Evidence(Rounds):
         blameless = (
             ~self.near(self.lossy, 2, 0) & (self.tightness < 0.3) & (self.share("zero_window_ns") < 0.1)
         )
-        return (sent < 0.5 * self.acked_bytes) & (self.acked_bytes > 2 * self.mss) & blameless
+        return (sent < 0.5 * self.acked_bytes) & (self.acked_bytes > 2 * self.mss) & blameless & ~self.cut
+
+    @cached_property
+    def cut(self) -> Bools:
+        """Did the capture end before the flow, and before the sender's answers to the last acknowledgments came by?"""
+        late = self.end_ns.max(initial=0.0) - self.end_ns < self.rtt
+        cut: Bools = (self.unheard > 0) & late & (self.after_fin == 0)
+        return cut
 
     @cached_property
     def slight(self) -> Bools:

@@ -136,7 +136,7 @@ class Rounds:
     @cached_property
     def duration(self) -> Floats:
         """Length of the round; at least 1 ns, so that it may divide."""
-        return np.maximum(self.end_ns - self.start_ns, 1.0)
+        return np.maximum(self.length_ns, 1.0)
 
     def share(self, name: str) -> Floats:
         """Share of the round that a clock ran."""

@@ -35,6 +35,7 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
     sent, acked = evidence.columns["sent_bytes"], evidence.columns["acked_bytes"]
     window = np.nan_to_num(evidence.window_max_bytes).astype(np.int64)
     slight, draining = evidence.slight, evidence.draining
+    over = evidence.columns["after_fin"]
     words = []
     for i, (limit, reason) in enumerate(zip(verdict.limit, verdict.reason, strict=True)):
         flying = f"{units.number(flight[i], 'byte')} in flight"
@@ -49,6 +50,8 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
                 text = f"queue of {queue_ms[i]:.1f} ms stood for {busy[i]} % of the round, {full[i]} % of the best rate"
                 if path[i] >= full[i] + 5:
                     text += f", {path[i]} % with what else went from host to host"
+            case "app" if over[i] and flight[i]:
+                text = "all was sent, the FIN too"
             case "app" if empty[i] > 10:
                 text = f"nothing in flight for {empty[i]} % of the round"
             case "app" if slight[i]:

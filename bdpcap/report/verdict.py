@@ -178,9 +178,7 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
         sums.append(f"In flight at most: {units.exact_bytes(summary['in_flight_max_bytes'])}.")
     if summary["retransmitted_bytes"]:
         part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
-        sums.append(
-            f"Sent again: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.share(part)})."
-        )
+        sums.append(f"Sent again: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.share(part)}).")
     return sums
 
 

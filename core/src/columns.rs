@@ -41,10 +41,10 @@ pub fn rounds(rows: &[Round]) -> Columns {
     rows.sort_unstable_by_key(|row| (row.stream, row.direction, row.round));
     transpose!(rows,
         U32 { stream, round }
-        U8 { direction }
+        U8 { direction, after_fin, unheard }
         U64 { first_frame, last_frame }
         I64 {
-            start_ns, end_ns, sent_bytes, sent_segments, resent_bytes, resent_segments, acked_bytes,
+            start_ns, end_ns, length_ns, sent_bytes, sent_segments, resent_bytes, resent_segments, acked_bytes,
             delivered_bytes, acks, answered_acks, ack_ticks, echoed_ticks, echoed_flight_bytes, replies, fresh_starts, prompt_starts, flight_start_bytes, flight_max_bytes, flight_mean_bytes,
             pipe_max_bytes, window_min_bytes, window_max_bytes, usable_min_bytes, outstanding_ns, empty_ns,
             stalled_ns, tight_ns, zero_window_ns, rtt_samples, rtt_min_ns, rtt_ns, rtt_max_ns, rtt_floor_ns,

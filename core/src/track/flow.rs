@@ -200,8 +200,11 @@ impl Flow {
     /// A packet of the sender took so much longer than at best to the tap, by a clock of such ticks.
     pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
         // Less than a tick may be how long ago the clock ticked.
-        self.late_ns = Some(if excess_ns < tick_ns { 0 } else { excess_ns });
-        self.rounds.get().measure().forth(excess_ns);
+        let late_ns = if excess_ns < tick_ns { 0 } else { excess_ns };
+        self.late_ns = Some(late_ns);
+        let rounds = self.rounds.get();
+        rounds.set_late(late_ns);
+        rounds.measure().forth(excess_ns);
     }
 
     /// A packet of the receiver took so much longer than at best to the tap.
@@ -486,6 +489,7 @@ impl Flow {
     /// The stream ended with the packet `at`.
     pub fn finish(&mut self, at: At, out: impl FnMut(Round)) {
         while let Some((time_ns, ack)) = self.way.rest() {
+            self.rounds.get().unheard();
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }
         self.rounds

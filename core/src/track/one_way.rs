@@ -9,7 +9,8 @@ pub struct OneWay {
     first: Option<(u32, i64)>,
     last: Option<u32>,
     tick_ns: i64,
-    tried: bool,
+    /// When the period is judged, after the first packet.
+    trial_ns: i64,
     understood: bool,
     /// Least time from the host's clock to the tap's, and when it was met.
     least: Option<(i64, i64)>,
@@ -21,7 +22,7 @@ impl Default for OneWay {
             first: None,
             last: None,
             tick_ns: Self::TICKS_NS[0],
-            tried: false,
+            trial_ns: Self::TRIAL_NS,
             understood: false,
             least: None,
         }
@@ -32,7 +33,8 @@ impl OneWay {
     /// Periods of the timestamp clocks in use: Linux, FreeBSD, macOS and Windows tick every millisecond, older Linux
     /// every 4 or 10 (RFC 7323 section 5.4 allows 1 ms to 1 s).
     const TICKS_NS: [i64; 3] = [1_000_000, 4_000_000, 10_000_000];
-    /// The period is judged once the clock has run for so long.
+    /// The period is judged once the clock has run for so long, and again after twice that until it is known: the
+    /// longer, the less does a queue that grew meanwhile matter.
     const TRIAL_NS: i64 = 200_000_000;
     /// Clocks drift apart: the least may rise by so much a second.
     const DRIFT_NS: i64 = 50_000;
@@ -56,14 +58,13 @@ impl OneWay {
         self.last = Some(value);
         let ticks = i64::from(value.wrapping_sub(first));
         let passed_ns = now_ns - first_ns;
-        if !self.tried && passed_ns > Self::TRIAL_NS && ticks > 0 {
-            self.tried = true;
+        if !self.understood && passed_ns > self.trial_ns && ticks > 0 {
+            self.trial_ns = passed_ns.saturating_mul(2);
             let nearest = Self::TICKS_NS
                 .into_iter()
                 .min_by_key(|tick| (ticks * tick - passed_ns).abs())?;
-            // A queue may have grown meanwhile; what is a third off is another kind of clock.
-            let known = (ticks * nearest - passed_ns).abs() < passed_ns / 3;
-            self.understood = known;
+            // What is a third off is another kind of clock.
+            self.understood = (ticks * nearest - passed_ns).abs() < passed_ns / 3;
             if nearest != self.tick_ns {
                 (self.tick_ns, self.least) = (nearest, None);
             }
@@ -106,6 +107,18 @@ mod tests {
         }
         let late = way.excess_ns(250, 1000 * MS + 9 * MS);
         assert!(late.is_some_and(|late| (9 * MS - OneWay::DRIFT_NS..=9 * MS).contains(&late)));
+    }
+
+    #[test]
+    fn a_queue_that_grows_from_the_start_hides_a_clock_for_a_while_only() {
+        let mut way = OneWay::default();
+        let late = |ms: i64| (ms / 2).min(400);
+        let told: Vec<_> = (0..2000i64)
+            .map(|ms| way.excess_ns(ms as u32, (ms + late(ms)) * MS))
+            .collect();
+        assert_eq!(told[300], None);
+        let drift_ns = 3 * OneWay::DRIFT_NS; // the least was met three seconds ago
+        assert!(told[1999].is_some_and(|late| (400 * MS - drift_ns..=400 * MS).contains(&late)));
     }
 
     #[test]

@@ -28,6 +28,12 @@ pub struct Round {
     pub start_ns: i64,
     /// Where the next begins.
     pub end_ns: i64,
+    /// Length by the tap's clock, to which all times below belong.
+    pub length_ns: i64,
+    /// 1 where the sender had sent its FIN before.
+    pub after_fin: u8,
+    /// 1 where acknowledgments were on their way from the tap to the sender when the stream's last packet passed.
+    pub unheard: u8,
     /// First frame that belongs to the round.
     pub first_frame: u64,
     /// Last frame that belongs to the round.
@@ -170,6 +176,7 @@ impl Round {
     #[must_use]
     pub fn counts(&self) -> Self {
         Self {
+            after_fin: self.after_fin,
             last_frame: self.last_frame,
             sent_bytes: self.sent_bytes,
             sent_segments: self.sent_segments,

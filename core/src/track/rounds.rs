@@ -29,6 +29,8 @@ struct Open {
     end_sequence: i64,
     flight_integral: i128,
     measured: Measured,
+    /// What the sender's packets took longer than at best to the tap, at the end.
+    late_ns: i64,
 }
 
 /// One point of the delivery curve.
@@ -54,6 +56,8 @@ pub struct Rounds {
     spare: Vec<Box<Open>>,
     /// The sender has sent its FIN: few rounds follow.
     over: bool,
+    /// The stream has ended, and what the sender answers is not known.
+    unheard: bool,
     empty_since_ns: Option<i64>,
     empty_zero_ns: i64,
     last_small: bool,
@@ -62,6 +66,7 @@ pub struct Rounds {
     run: Option<Delivery>,
     queue: Queue,
     shift_ns: i64,
+    late_ns: i64,
     end_ns: i64,
 }
 
@@ -84,6 +89,7 @@ impl Rounds {
             pending: VecDeque::new(),
             spare: Vec::new(),
             over: false,
+            unheard: false,
             empty_since_ns: Some(start_ns),
             empty_zero_ns: 0,
             last_small: false,
@@ -92,6 +98,7 @@ impl Rounds {
             run: None,
             queue: Queue::default(),
             shift_ns: 0,
+            late_ns: 0,
             end_ns: start_ns,
         };
         rounds.current.row = Round::blank(stream, direction, 0, start_ns, frame);
@@ -113,6 +120,11 @@ impl Rounds {
     pub fn set_shift(&mut self, shift_ns: i64) {
         self.shift_ns = shift_ns;
         self.bursts.set_far(shift_ns > 0);
+    }
+
+    /// The sender's packets take so much longer than at best to the tap now.
+    pub fn set_late(&mut self, late_ns: i64) {
+        self.late_ns = late_ns;
     }
 
     /// Lets time pass to `now_ns` with the sender's state as it stands.
@@ -251,11 +263,17 @@ impl Rounds {
 
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
     pub fn ended(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+        self.over = true;
         if self.started() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
         }
-        self.over = true;
         self.spare = Vec::new();
+    }
+
+    /// The stream has ended with acknowledgments on their way to the sender; what it answers is not known.
+    pub fn unheard(&mut self) {
+        self.unheard = true;
+        self.current.row.unheard = 1;
     }
 
     /// The sender received an acknowledgment. It ends no round while `undecided`, either.
@@ -379,6 +397,8 @@ impl Rounds {
         self.silent_until(now_ns);
         let number = self.current.row.round + 1;
         let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
+        blank.after_fin = self.over.into();
+        blank.unheard = self.unheard.into();
         let flight = sender.in_flight();
         blank.flight_start_bytes = flight;
         blank.flight_max_bytes = flight;
@@ -392,7 +412,9 @@ impl Rounds {
         self.current.row = blank;
         done.row.end_ns = now_ns;
         done.end_sequence = next;
+        done.late_ns = self.late_ns;
         let length_ns = now_ns - done.row.start_ns;
+        done.row.length_ns = length_ns;
         if length_ns > 0 {
             // More time than it is long may have passed in a round that began before the clock was set back.
             let mean = done.flight_integral / i128::from(length_ns);
@@ -440,7 +462,12 @@ impl Rounds {
             .sum_up(&mut row, self.floor_ns, self.mss, &mut self.queue);
         // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
         row.start_ns = self.boundary(row.round, row.start_ns);
-        row.end_ns = (row.end_ns - self.shift_ns).max(row.start_ns);
+        let way_ns = if self.shift_ns > 0 {
+            self.shift_ns + open.late_ns
+        } else {
+            0
+        };
+        row.end_ns = (row.end_ns - way_ns).max(row.start_ns);
         self.end_ns = row.end_ns;
         out(row);
         if !self.over {
