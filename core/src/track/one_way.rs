@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_queue_that_grows_from_the_start_hides_a_clock_for_a_while_only() {
         let mut way = OneWay::default();
-        let late = |ms: i64| (ms / 2).min(400);
+        let late = |ms: i64| (ms * 3 / 4).min(400);
         let told: Vec<_> = (0..2000i64)
             .map(|ms| way.excess_ns(ms as u32, (ms + late(ms)) * MS))
             .collect();
