@@ -392,6 +392,13 @@ class Evidence(Rounds):
         return np.minimum(self.around(self.small_segments, 4) / np.maximum(bursts, 1.0), 1.0)
 
     @cached_property
+    def blocks(self) -> Floats:
+        """Of the bursts, over nine rounds, the share that a short segment ended, if nearly none lay within a burst."""
+        bursts = np.maximum(self.around(self.bursts + self.fresh_starts, 4), 1.0)
+        within = self.around(self.small_segments, 4) > 1.2 * bursts
+        return np.where(within, 0.0, self.around(self.short_ends, 4) / bursts)
+
+    @cached_property
     def tightness(self) -> Floats:
         """Share of the round in which the window was as good as used up, with a real stall in it or beside it."""
         # Away from the sender the time of a stall is uncertain where acknowledgments are merged: reaching the edge tells.

@@ -81,10 +81,12 @@ def claim(evidence: Evidence) -> Claim:
         grade(full, 0.94, 1.0) * np.nan_to_num(grade(evidence.evenness, 0.85, 0.93)),
         0.0,
     )
-    # Slower than the first bursts passed, and next to no queue: the link has time to spare.
+    # Slower than the first bursts passed, and next to no queue: the link has time to spare. Nobody knows where they
+    # passed slower than what came later: acknowledgments were queued then, on a slow way back.
     spare = np.where(
         tight,
-        grade(_used(evidence), 0.9725, 0.9625) * (evidence.risen_packets < 4),
+        np.fmax(grade(_used(evidence), 0.9725, 0.9625), grade(evidence.openness, 1.2, 1.4))
+        * (evidence.risen_packets < 4),
         grade(evidence.openness, 0.97, 0.93) * (evidence.risen_packets < 2),
     )
     strength = np.fmax(np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare), together)

@@ -17,6 +17,8 @@ pub struct Sent {
     pub again: i64,
     /// Bytes in flight before it.
     pub flight: i64,
+    /// Was the segment before it smaller than the MSS?
+    pub after_small: bool,
 }
 
 /// A flow's bursts up to now.
@@ -120,13 +122,16 @@ impl Bursts {
             row.unprompted_bursts += i64::from(fresh);
         }
         let prompt = i64::from(after_ack_ns <= prompt_ns);
+        let short = i64::from(data.after_small);
         if after_send_ns.is_some() && empty && fresh {
             row.fresh_starts += 1;
             row.prompt_starts += prompt;
+            row.short_ends += short;
         }
         if paused && !empty {
             row.bursts += 1;
             row.prompt_bursts += prompt;
+            row.short_ends += short;
             let freed = (self.last_flight - data.flight).max(1);
             row.burst_freed_bytes += freed;
             let share = freed as f64 / row.burst_freed_bytes as f64;

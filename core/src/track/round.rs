@@ -126,6 +126,8 @@ pub struct Round {
     pub bursts: i64,
     /// Of these, how many an acknowledgment started.
     pub prompt_bursts: i64,
+    /// Of these, and of the sends with nothing in flight before, how many came after a segment smaller than the MSS.
+    pub short_ends: i64,
     /// Acknowledged in these pauses.
     pub burst_freed_bytes: i64,
     /// In flight when they began: a mean, each weighed by what was acknowledged in the pause before it.

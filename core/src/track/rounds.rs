@@ -238,6 +238,7 @@ impl Rounds {
             fresh,
             again: resent,
             flight: in_flight - fresh,
+            after_small: self.last_small,
         };
         let row = &mut self.current.row;
         row.last_frame = frame;
