@@ -96,9 +96,10 @@ def claim(evidence: Evidence) -> Claim:
 def _used(evidence: Evidence) -> Floats:
     """Share of the bottleneck's rate that a full window uses: by the first bursts' rate, and by its packets' spacing.
 
-    Their mean; where they differ by more, a percent below the larger: held-up bursts and merged acknowledgments make
-    them too low.
+    Their mean. Away from the receiver, where they differ by more, a percent below the larger: held-up bursts and merged
+    acknowledgments make them too low; a tap at the receiver sees bursts as the bottleneck passed them.
     """
+    mean = (evidence.openness + evidence.evenness) / 2
     larger = np.fmax(evidence.openness, evidence.evenness)
-    used: Floats = np.maximum((evidence.openness + evidence.evenness) / 2, larger - 0.01)
+    used: Floats = np.where(evidence.facing, mean, np.maximum(mean, larger - 0.01))
     return used
