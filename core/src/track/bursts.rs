@@ -17,8 +17,10 @@ pub struct Sent {
     pub again: i64,
     /// Bytes in flight before it.
     pub flight: i64,
-    /// Was the segment before it smaller than the MSS?
-    pub after_small: bool,
+    /// Is it smaller than the MSS, or does it end in a segment that is?
+    pub small: bool,
+    /// For how long at least nothing was sent before it, by the sender's clock; 0 where that is not known.
+    pub silent_ns: i64,
 }
 
 /// A flow's bursts up to now.
@@ -28,6 +30,7 @@ pub struct Bursts {
     last_send_ns: Option<i64>,
     /// Bytes in flight after the last segment.
     last_flight: i64,
+    last_small: bool,
     began_ns: Option<i64>,
     unprompted: bool,
     unanswered: VecDeque<i64>,
@@ -54,6 +57,7 @@ impl Bursts {
             last_ack_ns: start_ns,
             last_send_ns: None,
             last_flight: 0,
+            last_small: false,
             began_ns: None,
             unprompted: false,
             unanswered: VecDeque::new(),
@@ -72,6 +76,12 @@ impl Bursts {
         self.last_send_ns
     }
 
+    /// Did what was last sent end in a segment smaller than the MSS?
+    #[must_use]
+    pub fn last_small(&self) -> bool {
+        self.last_small
+    }
+
     /// The sender sent data: counts into `row` what started it. `waited_ns`: how long it had had its last
     /// acknowledgment, where that is known from afar.
     pub fn sent(
@@ -85,7 +95,7 @@ impl Bursts {
         let gap_ns = floor_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
         let paused = self
             .last_send_ns
-            .is_none_or(|last_ns| now_ns - last_ns > gap_ns / 2);
+            .is_none_or(|last_ns| (now_ns - last_ns).max(data.silent_ns) > gap_ns / 2);
         // Most segments follow the one before at once.
         if paused || data.flight <= 0 || self.unprompted || data.again > 0 {
             self.began(data, gap_ns, waited_ns(), row);
@@ -97,6 +107,7 @@ impl Bursts {
             row.unprompted_bytes += data.fresh;
         }
         self.last_flight = data.flight + data.fresh;
+        self.last_small = data.small;
         self.last_send_ns = Some(now_ns);
     }
 
@@ -113,7 +124,9 @@ impl Bursts {
         };
         let fresh = data.fresh > 0;
         let empty = data.flight <= 0;
-        let after_send_ns = self.last_send_ns.map(|last_ns| now_ns - last_ns);
+        let after_send_ns = self
+            .last_send_ns
+            .map(|last_ns| (now_ns - last_ns).max(data.silent_ns));
         let paused = after_send_ns.is_some_and(|after_ns| after_ns > patience_ns / 2);
         if after_ack_ns <= patience_ns {
             self.unprompted = false;
@@ -122,7 +135,7 @@ impl Bursts {
             row.unprompted_bursts += i64::from(fresh);
         }
         let prompt = i64::from(after_ack_ns <= prompt_ns);
-        let short = i64::from(data.after_small);
+        let short = i64::from(self.last_small);
         if after_send_ns.is_some() && empty && fresh {
             row.fresh_starts += 1;
             row.prompt_starts += prompt;

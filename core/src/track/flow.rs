@@ -1,6 +1,7 @@
 //! # Flow
 //! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
 
+use super::bursts::Sent;
 use super::event::{Kind, NULL};
 use super::late_rounds::LateRounds;
 use super::round::Round;
@@ -89,6 +90,9 @@ pub struct Flow {
     last_echo: Option<u32>,
     /// What the sender's newest tick took longer than at best to the tap.
     late_ns: Option<i64>,
+    /// Period of its timestamp clock, once known, and that clock when it last sent data.
+    tick_ns: Option<i64>,
+    sent_value: Option<u32>,
 }
 
 impl Flow {
@@ -113,6 +117,8 @@ impl Flow {
             last_value: None,
             last_echo: None,
             late_ns: None,
+            tick_ns: None,
+            sent_value: None,
         }
     }
 
@@ -201,7 +207,7 @@ impl Flow {
     pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
         // Less than a tick may be how long ago the clock ticked.
         let late_ns = if excess_ns < tick_ns { 0 } else { excess_ns };
-        self.late_ns = Some(late_ns);
+        (self.late_ns, self.tick_ns) = (Some(late_ns), Some(tick_ns));
         let rounds = self.rounds.get();
         rounds.set_late(late_ns);
         rounds.measure().forth(excess_ns);
@@ -276,18 +282,22 @@ impl Flow {
             self.totals.largest_bytes = self.totals.largest_bytes.max(length);
             self.totals.in_flight_max_bytes =
                 self.totals.in_flight_max_bytes.max(self.sender.in_flight());
+            let value = segment.options.timestamps.map(|(value, _)| value);
+            let silent_ns = self.silent_ns(value);
+            self.sent_value = value;
             let rounds = self.rounds.get();
             let (way, late_ns) = (&self.way, self.late_ns);
             // How long the sender had had an acknowledgment, where that is known from afar.
             let waited_ns = || Some(way.waited_ns(at.time_ns, echo?)? - late_ns?);
-            rounds.sent(
-                at.time_ns,
-                at.frame,
-                length,
-                length - again,
-                waited_ns,
-                &self.sender,
-            );
+            let data = Sent {
+                time_ns: at.time_ns,
+                fresh: length - again,
+                again,
+                flight: self.sender.in_flight() - (length - again),
+                small: length != self.mss && length % self.mss != 0,
+                silent_ns,
+            };
+            rounds.sent(at.frame, data, waited_ns, &self.sender);
             let before = (self.sender.in_flight() - fresh).max(0);
             rounds.note(|row| {
                 row.reordered += i64::from(arrival.kind == Kind::Reordered);
@@ -304,6 +314,20 @@ impl Flow {
         }
         self.finished(out);
         self.effect(arrival.kind, arrival.start, length)
+    }
+
+    /// For how long at least the sender had sent no data before that of `value`, by its own clock: a queue on the way to
+    /// the tap closes its pauses.
+    fn silent_ns(&self, value: Option<u32>) -> i64 {
+        let (Some(tick_ns), Some(before), Some(value)) = (self.tick_ns, self.sent_value, value)
+        else {
+            return 0;
+        };
+        let ticks = value.wrapping_sub(before);
+        if self.way.direct() || !(1..1 << 31).contains(&ticks) {
+            return 0;
+        }
+        i64::from(ticks - 1) * tick_ns
     }
 
     fn effect(&self, kind: Kind, sequence: i64, length: i64) -> Effect {

@@ -60,7 +60,6 @@ pub struct Rounds {
     unheard: bool,
     empty_since_ns: Option<i64>,
     empty_zero_ns: i64,
-    last_small: bool,
     bursts: Bursts,
     floor_ns: Option<i64>,
     run: Option<Delivery>,
@@ -92,7 +91,6 @@ impl Rounds {
             unheard: false,
             empty_since_ns: Some(start_ns),
             empty_zero_ns: 0,
-            last_small: false,
             bursts: Bursts::new(start_ns),
             floor_ns: None,
             run: None,
@@ -164,10 +162,10 @@ impl Rounds {
             }
             if usable < tenth.max(enough) || closed {
                 row.tight_ns += passed_ns;
-            } else if self.last_small {
+            } else if self.bursts.last_small() {
                 row.after_small_ns += passed_ns;
             }
-        } else if self.last_small {
+        } else if self.bursts.last_small() {
             row.after_small_ns += passed_ns;
         }
     }
@@ -217,29 +215,20 @@ impl Rounds {
         self.empty_zero_ns = 0;
     }
 
-    /// The sender sent `payload` bytes, `fresh` of them new. `waited_ns`: how long it had had its last acknowledgment,
-    /// where that is known from afar.
+    /// The sender sent `data`. `waited_ns`: how long it had had its last acknowledgment, where that is known from afar.
     pub fn sent(
         &mut self,
-        now_ns: i64,
         frame: u64,
-        payload: i64,
-        fresh: i64,
+        data: Sent,
         waited_ns: impl FnOnce() -> Option<i64>,
         sender: &Sender,
     ) {
         if self.started() {
-            self.silent_until(now_ns);
+            self.silent_until(data.time_ns);
         }
+        let (fresh, resent) = (data.fresh, data.again);
+        let payload = fresh + resent;
         let in_flight = sender.in_flight();
-        let resent = payload - fresh;
-        let data = Sent {
-            time_ns: now_ns,
-            fresh,
-            again: resent,
-            flight: in_flight - fresh,
-            after_small: self.last_small,
-        };
         let row = &mut self.current.row;
         row.last_frame = frame;
         self.bursts.sent(data, self.floor_ns, waited_ns, row);
@@ -251,14 +240,12 @@ impl Rounds {
             row.resent_bytes += resent;
             row.resent_segments += packets(payload, self.mss);
         }
-        let small = payload != self.mss && payload % self.mss != 0;
-        row.small_segments += i64::from(small);
+        row.small_segments += i64::from(data.small);
         row.flight_max_bytes = row.flight_max_bytes.max(in_flight);
         row.pipe_max_bytes = row.pipe_max_bytes.max(sender.pipe(self.mss));
         if let Some(usable) = sender.usable() {
             row.usable_min_bytes = least(row.usable_min_bytes, usable);
         }
-        self.last_small = small;
         self.empty_since_ns = None;
     }
 
