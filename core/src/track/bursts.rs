@@ -179,3 +179,32 @@ impl Bursts {
         self.last_ack_ns = now_ns;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(bursts: &mut Bursts, time_ns: i64, small: bool, silent_ns: i64, row: &mut Round) {
+        let data = Sent {
+            time_ns,
+            fresh: 1000,
+            again: 0,
+            flight: 5000,
+            small,
+            silent_ns,
+        };
+        bursts.sent(data, Some(20_000_000), || Some(0), row);
+    }
+
+    #[test]
+    fn a_pause_that_a_queue_closed_is_one_by_the_senders_clock() {
+        let (mut bursts, mut row) = (Bursts::new(0), Round::default());
+        sent(&mut bursts, 0, true, 0, &mut row);
+        sent(&mut bursts, 300_000, true, 0, &mut row);
+        assert_eq!((row.bursts, row.short_ends), (0, 0));
+        sent(&mut bursts, 600_000, false, 9_000_000, &mut row);
+        assert_eq!((row.bursts, row.short_ends), (1, 1));
+        sent(&mut bursts, 900_000, false, 9_000_000, &mut row);
+        assert_eq!((row.bursts, row.short_ends), (2, 1));
+    }
+}
