@@ -35,6 +35,7 @@ def claim(evidence: Evidence) -> Claim:
         _silent(evidence) * quiet * ~queued,
         grade(_fresh(evidence), 1.5, 3.0) * quiet,
         _own_time(evidence, timed) * lazy * quiet * ~_saturated(evidence, queued),
+        _in_blocks(evidence, queued) * lazy * quiet,
         metronomic * ~evidence.opening * lazy * quiet,
         _short(evidence, calm) * quiet * ~queued,
         0.8 * evidence.draining * ~_resumed(evidence),
@@ -118,22 +119,22 @@ def _own_time(evidence: Evidence, timed: Floats) -> Floats:
     # An application waits for the peer's answer, not for its acknowledgment.
     answered = (evidence.turns > 0) | ~(evidence.promptness > 0.7)
     level = level * np.maximum(answered, grade(evidence.ends_short, 0.5, 0.9))
-    return np.fmax.reduce([unasked, level, _in_blocks(evidence)]) * ~evidence.opening
+    return np.maximum(unasked, level) * ~evidence.opening
 
 
-def _in_blocks(evidence: Evidence) -> Floats:
+def _in_blocks(evidence: Evidence, queued: Bools) -> Floats:
     """Each burst is one block of the writer's, which ends short, and no acknowledgment starts more than chance has it.
 
     A freed buffer's bursts end anywhere in a block, or else all of them begin with an acknowledgment.
     """
+    prompt = evidence.promptness
     # From afar what started a burst is less certain; a timer's bursts seldom come at one a round trip.
     several = evidence.around(evidence.bursts, 4) > 1.2 * evidence.around(np.ones(evidence.size), 4)
-    often = np.where(
-        evidence.direct,
-        grade(evidence.promptness, 0.95, 0.85),
-        grade(evidence.promptness, 0.88, 0.76) * several,
-    )
-    return np.nan_to_num(grade(evidence.blocks, 0.85, 0.95) * often) * (evidence.turns == 0)
+    often = np.where(evidence.direct, grade(prompt, 0.95, 0.85), grade(prompt, 0.88, 0.76) * several)
+    # Behind a standing queue acknowledgments never pause, and nearly all bursts seem to begin with one.
+    often = np.where(queued, np.fmax(often, grade(prompt, 1.0, 0.95)), often)
+    own = np.nan_to_num(grade(evidence.blocks, 0.85, 0.95) * often)
+    return own * (evidence.turns == 0) * ~evidence.opening
 
 
 def regular(evidence: Evidence) -> Floats:
