@@ -232,6 +232,17 @@ class Evidence(Rounds):
         return np.nan_to_num(self._packets(wait_ns, self.capacity))
 
     @cached_property
+    def held_packets(self) -> Floats:
+        """Packets that the bottleneck passes on while an acknowledgment of many waits to be merged; 0 where few are.
+
+        What merges them, a middlebox or the receiver, may hold each for as long as lies between two of them.
+        """
+        acks = np.maximum(self.around(self.acks, 1), 1.0)
+        many = self.around(self.delivered_bytes, 1) / acks > 3.5 * self.mss
+        packets = self._packets(self.around(self.duration, 1) / acks, self.capacity)
+        return np.where(many, np.nan_to_num(packets), 0.0)
+
+    @cached_property
     def doubling(self) -> Bools:
         """Slow start: is what is in flight growing by half or more from round to round?"""
         growing = (self.growth >= 1.45) & (self.growth <= 2.6)

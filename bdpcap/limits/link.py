@@ -61,9 +61,10 @@ def claim(evidence: Evidence) -> Claim:
         grade(busy, 0.1, 0.25) * grade(full, 0.95, 0.985) * (proven > 0) * ~tight,
     )
     # A flow that shares: a deep queue that never drains, though no window of its own keeps it there.
-    waits = grade(busy, 0.88, 0.99) * grade(queue, 2.0, 4.0)
+    held = evidence.held_packets
+    waits = grade(busy, 0.88, 0.99) * grade(queue - held, 2.0, 4.0)
     # Sent in bursts, it sees the queue for a part of the round; whenever it looks, the others' packets are there.
-    always = grade(evidence.least_packets, 8.0, 16.0) * (evidence.rtt_min_ns > 1.2 * evidence.floor)
+    always = grade(evidence.least_packets - held, 8.0, 16.0) * (evidence.rtt_min_ns > 1.2 * evidence.floor)
     # A single acknowledgment of all looks once, and may have waited at the receiver.
     always = always * (evidence.rtt_samples >= 3)
     others = always * grade(busy, 0.3, 0.5) * grade(evidence.response, 0.5, 0.8)
