@@ -283,11 +283,20 @@ class Evidence(Rounds):
         return (self.resent_bytes > 0) | (self.duplicate_acks >= 3) | (self.congestion_echoes > 0)
 
     @cached_property
+    def repairing(self) -> Bools:
+        """Was a good part of what was in flight sent again?"""
+        part: Bools = self.resent_bytes > 0.3 * self.flight_max_bytes
+        return part
+
+    @cached_property
     def blackout(self) -> Bools:
         """Was nothing heard because all was lost on its way to the tap? What comes next is mostly sent again."""
-        again = self.resent_bytes > 0.3 * self.flight_max_bytes
-        soon = np.any([self.shifted(again, by, False) for by in (1, 2, 3)], axis=0)
-        quiet = self.idle & (self.duration >= 0.2e9)  # no timer fires sooner, Linux TCP_RTO_MIN
+        soon = np.any([self.shifted(self.repairing, by, False) for by in (1, 2, 3)], axis=0)
+        # No timer fires sooner, Linux TCP_RTO_MIN; acknowledgments may come for a while yet.
+        nothing = self.sent_bytes + self.resent_bytes == 0
+        run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(self.flow, prepend=-1) != 0))
+        quiet = nothing & (np.bincount(run, self.duration)[run] >= 0.2e9)
+        quiet &= np.bincount(run, self.idle)[run] > 0
         dark: Bools = (
             soon & ~self.direct & (quiet | self.shifted(quiet, 1, False) | self.shifted(quiet, 2, False))
         )

@@ -69,8 +69,9 @@ def claim(evidence: Evidence) -> Claim:
     always = always * (evidence.rtt_samples >= 3)
     others = always * grade(busy, 0.3, 0.5) * grade(evidence.response, 0.5, 0.8)
     deep = np.fmax(waits, others) * (full >= 0.1) * stands * ~tight
-    # Silent until a timer fired: nothing was queued.
-    waiting = (1 - pausing) * ~evidence.near(evidence.timeouts > 0, 1, 1)
+    # Silent until a timer fired, and then repairing: nothing was queued.
+    repairing = evidence.repairing & evidence.near(evidence.blackout, 3, 0)
+    waiting = (1 - pausing) * ~evidence.near(evidence.timeouts > 0, 1, 1) * ~repairing
     deep = waiting * deep
     # The others' bytes fill what this flow leaves; sent in bursts, it sees the queue now and then only.
     together = grade(evidence.path_fullness, 0.92, 0.96) * grade(busy, 0.2, 0.4) * grade(queue, 0.5, 1.5)
