@@ -133,8 +133,9 @@ def _in_blocks(evidence: Evidence, queued: Bools) -> Floats:
     often = np.where(evidence.direct, grade(prompt, 0.95, 0.85), grade(prompt, 0.88, 0.76) * several)
     # Behind a standing queue acknowledgments never pause, and nearly all bursts seem to begin with one.
     often = np.where(queued, np.fmax(often, grade(prompt, 1.0, 0.95)), often)
-    own = np.nan_to_num(grade(evidence.blocks, 0.85, 0.95) * often)
-    return own * (evidence.turns == 0) * ~evidence.opening
+    alone = (evidence.turns == 0) & ~evidence.opening
+    own: Floats = np.nan_to_num(grade(evidence.blocks, 0.85, 0.95) * often) * alone
+    return own
 
 
 def regular(evidence: Evidence) -> Floats:

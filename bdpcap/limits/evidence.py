@@ -144,20 +144,31 @@ class Evidence(Rounds):
             return np.asarray(self.smooth_rate / self.spacing_rate)
 
     @cached_property
-    def opened_rate(self) -> Floats:
-        """Rate at which the bottleneck passed on the bursts of the first round trips; NaN where none was seen.
-
-        Later, a full window or a pacing sender may have spread the packets evenly, and their spacing says nothing of
-        the bottleneck. Of the bursts' rates the highest that another of the first rounds bears out, or the highest.
-        """
+    def _bursts(self) -> tuple[Floats, Floats]:
+        """Spacing rates of the first bursts, and of what may bear them out, a row per flow."""
         rounds, rate = self.columns["round"], self.spacing_rate
         waiting = self._packets(self.queue_low_ns, rate)
         # More than were sent cannot have waited at this rate: they were held up, and came all at once.
         paused = (self.share("pauses_ns") > 0.25) & ~(waiting > self.sent_segments)
         # Packets that come evenly bear out nothing, unless they come from a queue.
         queued = waiting > 4
-        bursts = self._first(rate, 5, paused & (rounds < 5))
-        others = self._first(rate, 12, (paused | queued) & (rounds < 12))
+        return self._first(rate, 5, paused & (rounds < 5)), self._first(
+            rate, 12, (paused | queued) & (rounds < 12)
+        )
+
+    @cached_property
+    def burst_rate(self) -> Floats:
+        """Highest rate of the first bursts, borne out or not; NaN where none was seen."""
+        return self.per_flow(np.fmax.reduce(self._bursts[0], axis=1))
+
+    @cached_property
+    def opened_rate(self) -> Floats:
+        """Rate at which the bottleneck passed on the bursts of the first round trips; NaN where none was seen.
+
+        Later, a full window or a pacing sender may have spread the packets evenly, and their spacing says nothing of
+        the bottleneck. Of the bursts' rates the highest that another of the first rounds bears out, or the highest.
+        """
+        bursts, others = self._bursts
         alike = np.abs(bursts[:, :, None] - others[:, None, :]) <= 0.05 * bursts[:, :, None]
         borne_out: Floats = np.fmax.reduce(np.where(alike.sum(axis=2) > 1, bursts, np.nan), axis=1)
         best = np.where(np.isnan(borne_out), np.fmax.reduce(bursts, axis=1), borne_out)

@@ -29,7 +29,7 @@ def claim(evidence: Evidence) -> Claim:
     strength = np.where(growing, 0.0, grade(tight, 0.1, 0.9))
     # From afar, acknowledgments merged on their way shorten the time at the edge; who comes there in every round is held.
     edge = ~evidence.direct & (evidence.usable_min_bytes < evidence.mss) & ~evidence.doubling
-    always = evidence.around(edge * 1.0, 4) / evidence.around(np.ones(evidence.size), 4)
+    always = evidence.around(edge.astype(np.float64), 4) / evidence.around(np.ones(evidence.size), 4)
     strength = np.maximum(strength, grade(always, 0.8, 1.0) * grade(tight, 0.1, 0.3) * edge)
     strength = np.maximum(strength, grade(zero, 0.1, 0.5))
     window = evidence.window_max_bytes
