@@ -67,6 +67,11 @@ def test_confident_rows_are_right(view):
         pytest.param("app_paced_2", id="dense acknowledgments seem to start a timer's blocks"),
         pytest.param("rwnd_slow_reader", id="one late acknowledgment calls for a whole window"),
         pytest.param("path_return_bottleneck", id="acknowledgments queue on a slow way back"),
+        pytest.param("path_thin_link", id="merged acknowledgments wait as if behind a queue"),
+        pytest.param(
+            "path_thin_rwnd_2", id="merged acknowledgments hide from afar how long a window is full"
+        ),
+        pytest.param("cwnd_paced", id="bursts of a pacing sender bear each other out"),
     ],
 )
 def test_a_cause_is_told_from_what_looks_like_it(name, view):

@@ -147,6 +147,8 @@ def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
         sent_segments=[9] * 3,
     )
     assert rounds.opened_rate[0] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+    # Borne out or not, the highest of those that were not held up.
+    assert expected is None or rounds.burst_rate[0] >= rounds.opened_rate[0]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,28 @@ def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, busy):
         round=[0],
     )
     assert rounds.busy.tolist() == [pytest.approx(busy)]
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "again", "dark"),
+    [
+        pytest.param([60, 150], 900, [True, True, True, False], id="acknowledgments come for a while yet"),
+        pytest.param([60, 100], 900, [False] * 4, id="shorter than any timer"),
+        pytest.param([60, 150], 100, [False] * 4, id="little was lost"),
+    ],
+)
+def test_a_blackout_is_the_time_without_data_before_most_is_sent_again(silent_ms, again, dark):
+    waiting, idle = (1e6 * silent for silent in silent_ms)
+    rounds = evidence(
+        [0] * 4,
+        length_ns=[50e6, waiting, idle, 50e6],
+        sent_bytes=[1000, 0, 0, 100],
+        resent_bytes=[0, 0, 0, again],
+        empty_ns=[0, 0, idle, 0],
+        flight_max_bytes=[1000] * 4,
+    )
+    rounds.direct[:] = False
+    assert rounds.blackout.tolist() == dark
 
 
 def requests(count):
