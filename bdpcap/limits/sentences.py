@@ -52,6 +52,8 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
                     text += f", {path[i]} % with what else went from host to host"
             case "app" if over[i] and flight[i]:
                 text = "all was sent, the FIN too"
+                if resent[i]:
+                    text += f"; {units.number(resent[i], 'packet')} sent again"
             case "app" if empty[i] > 10:
                 text = f"nothing in flight for {empty[i]} % of the round"
             case "app" if slight[i]:
