@@ -292,3 +292,14 @@ def test_near_the_receiver_no_round_ends_before_an_echo_tells_how_far_the_sender
     # A flight is there at once; until the second comes, nothing tells that it took its sender 50 ms.
     assert length_ns.iloc[:-1].min() >= 45e6
     assert "app" not in set(rounds["limit"])
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_no_round_vanishes_where_the_path_stalls_and_the_senders_clock_is_coarse():
+    # The bottleneck stalls for 200 ms at times, and how late a packet came is known to a tick: rounds are as long.
+    (path,) = (SHARED / "captures" / "public" / "m-lab__etl").glob("*5B9EA.pcap.gz")
+    capture = bdpcap.analyze(path)
+    rounds = capture.flow(0, main_flow(capture)["sender"]).rtts
+    acked = rounds[(rounds["acked_bytes"] > 0) & (rounds["round"] > 0)]
+    assert len(acked) > 500
+    assert acked["throughput_bps"].notna().all()

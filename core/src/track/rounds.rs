@@ -455,7 +455,9 @@ impl Rounds {
         } else {
             0
         };
-        row.end_ns = (row.end_ns - way_ns).max(row.start_ns);
+        // The way's delay is known to a tick of the sender's clock; no round is over before its first acknowledgment.
+        let least_ns = self.floor_ns.unwrap_or(0).min(row.length_ns);
+        row.end_ns = (row.end_ns - way_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
         out(row);
         if !self.over {
