@@ -31,6 +31,8 @@ struct Open {
     measured: Measured,
     /// What the sender's packets took longer than at best to the tap, at the end.
     late_ns: i64,
+    /// Did an acknowledgment end it?
+    acknowledged: bool,
 }
 
 /// One point of the delivery curve.
@@ -203,6 +205,7 @@ impl Rounds {
         self.current.row.stalled_ns -= zero_ns.min(self.current.row.stalled_ns);
         self.current.row.tight_ns -= zero_ns.min(self.current.row.tight_ns);
         if since_ns > self.current.row.start_ns {
+            self.current.acknowledged = true;
             self.close(since_ns, frame, next, sender);
         }
         let row = &mut self.current.row;
@@ -296,6 +299,7 @@ impl Rounds {
             sender.next().unwrap_or_default(),
         );
         if self.started() && una > self.target && long && !undecided {
+            self.current.acknowledged = true;
             self.close(now_ns, frame, next, sender);
         }
     }
@@ -455,14 +459,18 @@ impl Rounds {
         } else {
             0
         };
-        // The way's delay is known to a tick of the sender's clock; no round is over before its first acknowledgment.
-        let least_ns = self.floor_ns.unwrap_or(0).min(row.length_ns);
+        // The way's delay is known to a tick of the sender's clock; no acknowledgment comes sooner than an RTT.
+        let least_ns = if open.acknowledged {
+            self.floor_ns.unwrap_or(0).min(row.length_ns)
+        } else {
+            0
+        };
         row.end_ns = (row.end_ns - way_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
         out(row);
         if !self.over {
             open.measured.clear();
-            open.flight_integral = 0;
+            (open.flight_integral, open.acknowledged) = (0, false);
             self.spare.push(open);
         }
     }
