@@ -117,6 +117,23 @@ class Evidence(Rounds):
             return np.nan_to_num(rate / self.capacity, posinf=0.0)
 
     @cached_property
+    def passed(self) -> Floats:
+        """Share of the round that the bottleneck needed for what passed the tap; NaN where it lies beyond the tap."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (self.sent_bytes + self.resent_bytes) / self.duration * 1e9 / self.capacity
+        return np.where(self.behind, share, np.nan)
+
+    @cached_property
+    def behind(self) -> Bools:
+        """Was the capture taken behind the bottleneck: at the receiver, or where data come as late as they queued?"""
+        deep = (self.queue_low_ns > 1.5e6) & np.isfinite(self.forth_ns)
+        late = np.add.reduceat(np.where(deep, self.forth_ns, 0.0), self.starts)
+        queued = np.add.reduceat(np.where(deep, self.queue_low_ns, 0.0), self.starts)
+        mostly = self.per_flow((late > 0.7 * queued) & (queued > 0)) > 0
+        behind: Bools = ~self.direct & (self.facing | mostly)
+        return behind
+
+    @cached_property
     def path_rate(self) -> Floats:
         """Delivery rate of all that went this way, over the round and its neighbours."""
         return self.around(self.delivered_bytes + self.others_bytes, 1) / self.around(self.duration, 1) * 1e9
@@ -209,12 +226,14 @@ class Evidence(Rounds):
         By the clocks of both ends (their TSvals, a tick a millisecond): waits before the tap on the way back, or none
         before a tap at the receiver on the way out.
         """
-        deep = self.queue_low_ns > 3e6
+        deep = self.queue_low_ns > 1.5e6
+        # What was sent in a round is acknowledged in the next, as the sender sees it.
+        back_ns = np.where(self.direct, self.shifted(self.back_ns, 1, np.nan), self.back_ns)
         # Where no full window is the rest's reason, a few packets more waited on the way out: a middlebox that merges
         # acknowledgments makes them wait behind a busy link, too.
-        few = self._packets(self.queue_low_ns - self.back_ns, self.capacity) < 3
-        mostly = few | (self.tightness > 0.5) | (self.back_ns > 0.7 * self.queue_low_ns)
-        back = (self.back_ns > 0.5 * self.queue_low_ns) & mostly
+        few = self._packets(self.queue_low_ns - back_ns, self.capacity) < 3
+        mostly = few | (self.tightness > 0.5) | (back_ns > 0.7 * self.queue_low_ns)
+        back = (back_ns > 0.5 * self.queue_low_ns) & mostly
         no_way_out = self.facing & (self.forth_ns < 0.3 * self.queue_low_ns)
         return deep & (back | no_way_out)
 

@@ -94,7 +94,11 @@ def claim(evidence: Evidence) -> Claim:
         * (evidence.risen_packets < 4),
         grade(least, 0.97, 0.93) * (evidence.risen_packets < 2),
     )
-    strength = np.fmax(np.fmax.reduce([alone, lean, smooth, deep, arrivals]) * (1 - spare), together)
+    # Behind the bottleneck the tap sees what it passes on: where no queue stands to tell, that does.
+    seen = evidence.behind & ~tight & ~asleep & ((queue < 2) | (busy < 0.97))
+    passed = np.nan_to_num(grade(evidence.passed, 0.955, 0.985))
+    own = np.where(seen, passed, np.fmax.reduce([alone, lean, smooth]))
+    strength = np.fmax(np.fmax.reduce([own, deep, arrivals]) * (1 - spare), together)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
 
 
