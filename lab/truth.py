@@ -67,9 +67,10 @@ def rwnd_detail(window: np.ndarray, later: float, mss: float, *, slow_reader: bo
 
 
 def cwnd_details(info: pd.DataFrame) -> np.ndarray:
-    """Detail of each sample, were it limited by congestion control."""
+    """Detail of each sample, were it limited by congestion control. A clamp ends slow start, though not by ssthresh."""
     recovery = np.isin(np.array(CA_STATES)[info["ca_state"].to_numpy()], ("recovery", "loss"))
-    starting = (info["cwnd"] < info["ssthresh"]).to_numpy()
+    later = info["cwnd"][::-1].cummax()[::-1]
+    starting = ((info["cwnd"] < info["ssthresh"]) & (info["cwnd"] < later)).to_numpy()
     return np.select([recovery, starting], ["recovery", "slow start"], "avoidance")
 
 

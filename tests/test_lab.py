@@ -87,7 +87,6 @@ def test_time_in_which_the_machine_stood_still_is_not_labelled(tmp_path):
         ("slow reader", {"snd_wnd": 10 * MSS}, {"slow_reader": True}),
         ("zero window", {"snd_wnd": 0}, {"slow_reader": True}),
         ("recovery", {"cwnd": 10, "ca_state": 3}, {}),
-        ("slow start", {"cwnd": 10, "ssthresh": 2**31 - 1}, {}),
         ("avoidance", {"cwnd": 10}, {}),
         ("pacing", {}, {"paced": True}),
         ("small writes", {"notsent": 0}, {"small_writes": True}),
@@ -96,6 +95,13 @@ def test_time_in_which_the_machine_stood_still_is_not_labelled(tmp_path):
 )
 def test_details_follow_from_the_kernel_and_the_settings(tmp_path, detail, sample, hints):
     assert set(labelled(tmp_path, samples(60, **sample), "", **hints)["detail"]) == {detail}
+
+
+def test_slow_start_ends_where_a_clamp_holds_the_window(tmp_path):
+    info = samples(100, ssthresh=2**31 - 1, cwnd=10)
+    info.loc[60:, "cwnd"] = 20
+    info["unacked"] = info["cwnd"]
+    assert labelled(tmp_path, info, "")["detail"].tolist() == ["slow start"] * 3 + ["avoidance"] * 2
 
 
 def test_a_growing_window_is_a_ramp(tmp_path):

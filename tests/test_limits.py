@@ -313,6 +313,38 @@ def test_what_keeps_time_to_a_few_microseconds_is_a_timer(tmp_path, period, expe
     assert rounds["limit"].unique().tolist() == [expected]
 
 
+def writes(sizes, count=60):
+    """Write every 11 ms, in segments of these sizes, on a path of 40 ms."""
+    lines = [
+        "0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>",
+        "+.040 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>",
+        "+0    > .  1:1(0) ack 1 win 502",
+    ]
+    events, size = [], sum(sizes)
+    for number in range(count):
+        at, begin = 0.1 + 0.011 * number, 1 + number * size
+        for length in sizes:
+            events.append((at, f"> .  {begin}:{begin + length}({length}) ack 1 win 502"))
+            begin += length
+        events.append((at + 0.04, f"< .  1:1(0) ack {begin} win 1024"))
+    lines += [f"{time:.5f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        pytest.param([1100], "small writes", id="three quarters of a segment"),
+        pytest.param([1460, 1460, 100], "idle", id="two segments and a rest, which makes their mean smaller"),
+    ],
+)
+def test_writes_are_small_where_most_segments_are_short(tmp_path, sizes, expected):
+    path = tmp_path / "writes.pcap"
+    path.write_bytes(pcap(scenario(writes(sizes))))
+    rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]
+    assert set(zip(rounds["limit"], rounds["detail"], strict=True)) == {("app", expected)}
+
+
 def truth(path):
     """Decisive bins: the link was busy all the time, or the kernel's state was the same in 70 % of its samples."""
     with path.open() as rows:
