@@ -71,9 +71,7 @@ def test_confident_rows_are_right(view):
         pytest.param(
             "path_thin_rwnd_2", id="merged acknowledgments hide from afar how long a window is full"
         ),
-        pytest.param(
-            "path_return_bottleneck_2", id="a shallow queue of acknowledgments on a slow way back"
-        ),
+        pytest.param("path_return_bottleneck_2", id="a shallow queue of acknowledgments on a slow way back"),
         pytest.param("cwnd_paced", id="bursts of a pacing sender bear each other out"),
     ],
 )

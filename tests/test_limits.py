@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,6 +182,12 @@ def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, 
         sent_segments=[2 * segments] * 3,
     )
     assert regular(rounds).tolist() == [expected] * 3
+
+
+def test_a_round_between_two_that_the_sender_slept_through_was_slept_through_as_far_as_that_is_seen():
+    rounds = evidence([0] * 5, length_ns=[100] * 5, asleep_ns=[90, 10, 90, 10, 60])
+    assert rounds.asleep.tolist() == [0.9, 1.0, 0.9, 0.1, 0.6]
+    assert np.isnan(replace(rounds, direct=~rounds.direct).asleep).all()
 
 
 @pytest.mark.parametrize(

@@ -387,6 +387,16 @@ class Evidence(Rounds):
         return np.where(self.stamped, by_echo, by_time)
 
     @cached_property
+    def asleep(self) -> Floats:
+        """Share of the round in which the sender left acknowledgments unanswered; 1 between two it slept through.
+
+        NaN away from the sender, where the time it had them is not known as well.
+        """
+        share = np.where(self.direct, self.share("asleep_ns"), np.nan)
+        between = (self.shifted(share, -1, 0.0) > 0.8) & (self.shifted(share, 1, 0.0) > 0.8)
+        return np.where(between, 1.0, share)
+
+    @cached_property
     def refill(self) -> Floats:
         """What was in flight when the sender began to send again, as a share of each round's most, over nine rounds."""
         echoed = self._mean_level(self.echoed_flight_bytes, self.echoed_ticks)

@@ -36,7 +36,8 @@ def flat(evidence: Evidence) -> Bools:
 def claim(evidence: Evidence) -> Claim:
     """Claim rounds whose acknowledgments are mostly left unanswered, until one starts a burst from a middle level."""
     loud = evidence.near(evidence.lossy, 2, 0)
-    lazy = grade(evidence.response, 0.88, 0.6)
+    # Beside the sender the round itself shows how long it slept: a congestion window as small may take turns.
+    lazy = np.fmin(grade(evidence.response, 0.88, 0.6), grade(evidence.asleep, 0.35, 0.55))
     # A long burst is refilled as it goes, from a higher level than the two thirds it began at; so is a long answer.
     began_low = np.nan_to_num(grade(evidence.burst_level, 0.72, 0.64)) * (evidence.turns == 0)
     level = grade(evidence.refill, 0.2, 0.35) * np.maximum(grade(evidence.refill_high, 0.8, 0.7), began_low)
@@ -57,7 +58,7 @@ def claim(evidence: Evidence) -> Claim:
         * steady
         * (evidence.tightness < 0.5)
         * ~loud
-        * ~evidence.opening
+        * ~(evidence.opening & ~(evidence.asleep > 0.7))
         * ~(evidence.subdued & (evidence.response > 0.3))
     )
     # Without echoes away from the sender only the plateau is left: flat, and no loss for long.

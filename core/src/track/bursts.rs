@@ -34,6 +34,8 @@ pub struct Bursts {
     began_ns: Option<i64>,
     unprompted: bool,
     unanswered: VecDeque<i64>,
+    /// First acknowledgment since data was last sent.
+    left_ns: Option<i64>,
     slack_ns: i64,
 }
 
@@ -61,6 +63,7 @@ impl Bursts {
             began_ns: None,
             unprompted: false,
             unanswered: VecDeque::new(),
+            left_ns: None,
             slack_ns: 0,
         }
     }
@@ -74,6 +77,14 @@ impl Bursts {
     #[must_use]
     pub fn last_send_ns(&self) -> Option<i64> {
         self.last_send_ns
+    }
+
+    /// The sender sends: since when was it asleep? Since it last sent, if it left the first acknowledgment after that
+    /// unanswered. Away from the sender that is not to be seen.
+    pub fn slept(&mut self, now_ns: i64) -> Option<i64> {
+        let unanswered_ns = now_ns - self.left_ns.take()?;
+        let asleep = self.slack_ns == 0 && unanswered_ns > Self::ANSWER_NS;
+        self.last_send_ns.filter(|_| asleep)
     }
 
     /// Did what was last sent end in a segment smaller than the MSS?
@@ -167,6 +178,7 @@ impl Bursts {
 
     /// The sender received an acknowledgment of something new.
     pub fn acknowledged(&mut self, now_ns: i64) {
+        self.left_ns.get_or_insert(now_ns);
         // Older ones can no longer be answered in time.
         while self
             .unanswered
@@ -194,6 +206,22 @@ mod tests {
             silent_ns,
         };
         bursts.sent(data, Some(20_000_000), || Some(0), row);
+    }
+
+    #[test]
+    fn who_leaves_an_acknowledgment_unanswered_has_slept_since_it_last_sent() {
+        let (mut bursts, mut row) = (Bursts::new(0), Round::default());
+        assert_eq!(bursts.slept(0), None);
+        sent(&mut bursts, 0, false, 0, &mut row);
+        bursts.acknowledged(20_000_000);
+        assert_eq!(bursts.slept(20_900_000), None);
+        sent(&mut bursts, 20_900_000, false, 0, &mut row);
+        bursts.acknowledged(40_000_000);
+        bursts.acknowledged(42_000_000);
+        assert_eq!(bursts.slept(42_000_000), Some(20_900_000));
+        bursts.set_far(true);
+        bursts.acknowledged(60_000_000);
+        assert_eq!(bursts.slept(90_000_000), None);
     }
 
     #[test]

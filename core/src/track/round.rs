@@ -138,6 +138,8 @@ pub struct Round {
     pub burst_period_max_ns: i64,
     /// Longest time without a send.
     pub silence_ns: i64,
+    /// Time between sends of which the first acknowledgment was not answered within a millisecond; beside the sender only.
+    pub asleep_ns: i64,
     /// Duplicate acknowledgments.
     pub duplicate_acks: i64,
     /// Segments overtaken on the way.

@@ -229,6 +229,7 @@ impl Rounds {
         if self.started() {
             self.silent_until(data.time_ns);
         }
+        self.woke(data.time_ns);
         let (fresh, resent) = (data.fresh, data.again);
         let payload = fresh + resent;
         let in_flight = sender.in_flight();
@@ -252,8 +253,24 @@ impl Rounds {
         self.empty_since_ns = None;
     }
 
+    /// The sender sends: if it was asleep, counts so in every round that it was.
+    fn woke(&mut self, now_ns: i64) {
+        let Some(since_ns) = self.bursts.slept(now_ns) else {
+            return;
+        };
+        let row = &mut self.current.row;
+        row.asleep_ns += (now_ns - since_ns.max(row.start_ns)).max(0);
+        for before in self.pending.iter_mut().rev().map(|open| &mut open.row) {
+            if before.end_ns <= since_ns {
+                break;
+            }
+            before.asleep_ns += before.end_ns - since_ns.max(before.start_ns);
+        }
+    }
+
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
     pub fn ended(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+        self.woke(now_ns);
         self.over = true;
         if self.started() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
@@ -430,6 +447,7 @@ impl Rounds {
     /// Closes the last round at `end_ns` and hands over all.
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender, mut out: impl FnMut(Round)) {
         self.advance(end_ns, sender);
+        self.woke(end_ns);
         let next = sender.next().unwrap_or_default();
         self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
         while self.pending.len() > 1 {
