@@ -345,7 +345,7 @@ def writes(sizes, count=60):
         pytest.param([1460, 1460, 100], "idle", id="two segments and a rest, which makes their mean smaller"),
     ],
 )
-def test_writes_are_small_where_most_segments_are_short(tmp_path, sizes, expected):
+def test_writes_are_small_where_half_of_the_segments_are_short(tmp_path, sizes, expected):
     path = tmp_path / "writes.pcap"
     path.write_bytes(pcap(scenario(writes(sizes))))
     rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]

@@ -50,13 +50,13 @@ def claim(evidence: Evidence) -> Claim:
     strength = np.fmax.reduce(signs) * open_ * np.where(flights, 0.3, 1.0)
     # A FIN goes out behind the last data.
     strength = np.where(idle | (evidence.after_fin > 0), 1.0, strength)
-    mostly_short = evidence.small_segments > 0.5 * evidence.sent_segments
+    half = evidence.small_segments >= np.maximum(0.5 * evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,
         np.where(evidence.blackout, 0.0, strength),
         [
             ("idle", evidence.idle | (evidence.after_fin > 0) | (empty > 1 / 3)),
-            ("small writes", mostly_short),
+            ("small writes", half),
             ("idle", np.ones(evidence.size, dtype=bool)),
         ],
     )
