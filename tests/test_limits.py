@@ -352,6 +352,36 @@ def test_writes_are_small_where_half_of_the_segments_are_short(tmp_path, sizes, 
     assert set(zip(rounds["limit"], rounds["detail"], strict=True)) == {("app", expected)}
 
 
+def paced(length, count=200):
+    """Two segments every 2.5 ms, the latter of `length`; their acknowledgment comes after 13.2 ms."""
+    lines = [
+        "0      > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7,TS val 0 ecr 0>",
+        "+.0132 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7,TS val 0 ecr 0>",
+        "+0     > .  1:1(0) ack 1 win 502 <TS val 13 ecr 0>",
+    ]
+    events = []
+    for number in range(count):
+        begin, ms = 1 + number * (1448 + length), 100 + 2.5 * number
+        end = begin + 1448 + length
+        heard = 2.5 * (number - 6) + 113.2 if number > 5 else 0
+        stamps = f"<TS val {int(ms)} ecr {int(heard)}>"
+        events += [
+            (ms, f"> .  {begin}:{begin + 1448}(1448) ack 1 win 502 {stamps}"),
+            (ms, f"> .  {begin + 1448}:{end}({length}) ack 1 win 502 {stamps}"),
+            (ms + 13.2, f"< .  1:1(0) ack {end} win 1024 <TS val {int(ms + 13.2)} ecr {int(ms)}>"),
+        ]
+    lines += [f"{ms / 1000:.5f} {text}" for ms, text in sorted(events, key=lambda event: event[0])]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("length", "expected"), [(1448, "cwnd"), (1400, "app")])
+def test_no_application_sends_nothing_but_whole_segments(tmp_path, length, expected):
+    path = tmp_path / "paced.pcap"
+    path.write_bytes(pcap(scenario(paced(length))))
+    rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]
+    assert set(rounds["limit"]) == {expected}
+
+
 def truth(path):
     """Decisive bins: the link was busy all the time, or the kernel's state was the same in 70 % of its samples."""
     with path.open() as rows:

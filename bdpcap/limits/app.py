@@ -85,7 +85,8 @@ def _unprompted(evidence: Evidence, timed: Floats) -> Floats:
     unprompted = evidence.unprompted_bytes / np.maximum(evidence.sent_bytes, 1.0)
     # Congestion control paces, too, and keeps the link busy by it; every acknowledgment changes what it sends.
     eager = evidence.response > 0.7
-    paced = np.where(eager, grade(evidence.busy, 0.95, 0.7), 1.0)
+    # Nor does an application know the size of a segment, and send nothing but whole ones.
+    paced = np.where(eager, grade(evidence.busy, 0.95, 0.7) * (evidence.ends_short > 0), 1.0)
     return grade(unprompted, 0.2, 0.8) * timed * paced * ~evidence.opening
 
 
