@@ -191,6 +191,21 @@ def test_what_the_capture_lost_was_not_lost_on_the_way(name, tmp_path):
     assert rounds["retransmits"].sum() <= before.flow(int(after["stream"])).rtts["retransmits"].sum()
 
 
+@pytest.mark.parametrize(("length", "limit"), [(4, "rwnd"), (40, "unknown")])
+def test_what_the_capture_lost_most_of_is_bridged_where_it_is_short(length, limit, tmp_path):
+    # A full window before and after; the data of some RTTs of 20 ms in between did not reach the file.
+    packets = transfer(1000, 64, shift=6, rounds=60)
+    begin_ns = packets[0].time_ns + 200_000_000
+    lost = range(begin_ns, begin_ns + length * 20_000_000)
+    kept = [p for p in packets if not (tcp_of(p).sport == SERVER.port and p.time_ns in lost)]
+    rounds = analyse(kept, tmp_path).flow(0).rtts
+    marked = rounds["evidence"].str.contains("the capture lost part of its data")
+    assert marked.sum() > 0.9 * length  # a round lasts 64 times 10 microseconds more than the RTT
+    assert set(rounds.loc[marked, "limit"]) == {limit}
+    assert rounds.loc[marked, "confidence"].max() < 0.5
+    assert set(rounds.loc[~marked, "limit"][1:]) <= {"rwnd", limit}
+
+
 def test_time_that_ran_backwards_is_marked(tmp_path):
     packets = transfer(1000, 64, shift=6)
     packets[400] = replace(packets[400], time_ns=packets[399].time_ns - 10_000)

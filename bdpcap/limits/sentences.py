@@ -40,6 +40,8 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
     for i, (limit, reason) in enumerate(zip(verdict.limit, verdict.reason, strict=True)):
         flying = f"{units.number(flight[i], 'byte')} in flight"
         match limit:
+            case _ if reason:
+                text = reason
             case "rwnd" if shut[i]:
                 text = f"window closed for {shut[i]} % of the round"
             case "rwnd":
@@ -71,6 +73,6 @@ def sentences(evidence: Evidence, verdict: Verdict) -> list[str]:  # noqa: C901,
             case "cwnd":
                 text = f"{flying}, window and link not full"
             case _:
-                text = reason or "no rule holds"
+                text = "no rule holds"
         words.append(text)
     return words

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.limits.evidence import Evidence
-    from bdpcap.limits.rounds import Floats
+    from bdpcap.limits.rounds import Bools, Floats, Ints
 
 __all__ = ["LIMITS", "Verdict", "weigh"]
 
@@ -30,7 +30,7 @@ class Verdict:
     detail: NDArray[np.object_]
     confidence: Floats
     reason: NDArray[np.object_]
-    """Why a round is unknown; None elsewhere."""
+    """Why a round is unknown, or judged by the rounds around it; None elsewhere."""
 
 
 def weigh(evidence: Evidence) -> Verdict:
@@ -61,8 +61,13 @@ def weigh(evidence: Evidence) -> Verdict:
         confidence[takes] = claim.strength[takes] * _doubt(claims, name)[takes]
         open_ &= ~takes
     reason = np.full(evidence.size, None, dtype=object)
+    hidden = np.zeros(evidence.size, dtype=bool)
     for text, holds in _blind(evidence):
+        hidden |= holds
         limit[holds], detail[holds], confidence[holds], reason[holds] = "unknown", None, 0.0, text
+    bridged, model = _between_alike(evidence, limit, hidden)
+    limit[bridged], detail[bridged] = limit[model], detail[model]
+    confidence[bridged], reason[bridged] = 0.6 * confidence[model], "as in the rounds before and after"
     return Verdict(limit, detail, np.round(confidence, 2), reason)
 
 
@@ -81,8 +86,26 @@ def _blind(evidence: Evidence) -> list[tuple[str, NDArray[np.bool_]]]:
     missed = evidence.around(evidence.missed_bytes, 1) > 0.5 * np.maximum(
         evidence.around(evidence.acked_bytes, 1), 1.0
     )
+    # The sender sent at once what came to be captured a moment later only: it was not idle for that moment.
+    moment = (evidence.acked_bytes == 0) & (evidence.end_ns - evidence.start_ns < evidence.floor)
+    missed |= moment & evidence.shifted(missed, -1, missing=False)
     silent = evidence.flow_acks == 0
     return [
         ("the capture lost most of the round's data, or holds one direction only", missed),
         ("the capture holds no acknowledgments of this flow", silent),
     ]
+
+
+def _between_alike(evidence: Evidence, limit: NDArray[np.object_], hidden: Bools) -> tuple[Ints, Ints]:
+    """Hidden rounds between two seen ones that the same limit held, and the one before each.
+
+    What limits a sender seldom changes and changes back within 20 RTTs: in the labelled transfers 97 % of what lay
+    between two moments so far apart, and alike, was like both.
+    """
+    at = np.arange(evidence.size)
+    before = np.maximum.accumulate(np.where(hidden, 0, at))
+    after = np.minimum.accumulate(np.where(hidden, evidence.size - 1, at)[::-1])[::-1]
+    near = evidence.start_ns[after] - evidence.end_ns[before] <= 20 * evidence.rtt[before]
+    alike = (evidence.flow[before] == evidence.flow[after]) & (limit[before] == limit[after])
+    bridged = np.flatnonzero(hidden & near & alike & (limit[before] != "unknown"))
+    return bridged, before[bridged]
