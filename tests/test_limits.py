@@ -184,9 +184,10 @@ def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, 
     assert regular(rounds).tolist() == [expected] * 3
 
 
-def test_a_round_between_two_that_the_sender_slept_through_was_slept_through_as_far_as_that_is_seen():
-    rounds = evidence([0] * 5, length_ns=[100] * 5, asleep_ns=[90, 10, 90, 10, 60])
-    assert rounds.asleep.tolist() == [0.9, 1.0, 0.9, 0.1, 0.6]
+def test_a_round_of_which_the_capture_lost_some_was_slept_through_if_those_around_it_were():
+    share = [90, 10, 90, 10, 90, 60, 60]
+    rounds = evidence([0] * 7, length_ns=[100] * 7, asleep_ns=share, missed_bytes=[0, 0, 0, 0, 9, 0, 0])
+    assert rounds.asleep.tolist() == [0.9, 0.1, 0.9, 1.0, 0.9, 0.6, 0.6]
     assert np.isnan(replace(rounds, direct=~rounds.direct).asleep).all()
 
 

@@ -388,13 +388,14 @@ class Evidence(Rounds):
 
     @cached_property
     def asleep(self) -> Floats:
-        """Share of the round in which the sender left acknowledgments unanswered; 1 between two it slept through.
+        """Share of the round in which the sender left acknowledgments unanswered.
 
-        NaN away from the sender, where the time it had them is not known as well.
+        1 between two it slept through, where the capture lost some of it. NaN away from the sender, where the time it
+        had them is not known as well.
         """
         share = np.where(self.direct, self.share("asleep_ns"), np.nan)
         between = (self.shifted(share, -1, 0.0) > 0.8) & (self.shifted(share, 1, 0.0) > 0.8)
-        return np.where(between, 1.0, share)
+        return np.where(between & self.near(self.missed_bytes > 0, 1, 1), 1.0, share)
 
     @cached_property
     def refill(self) -> Floats:
