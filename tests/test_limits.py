@@ -184,11 +184,33 @@ def test_several_bursts_in_a_round_trip_at_equal_times_are_a_timers(periods_ms, 
     assert regular(rounds).tolist() == [expected] * 3
 
 
+def sleeper(asleep_ms, **columns):
+    """Rounds of 20 ms, of a sender that slept for part of each."""
+    count = len(asleep_ms)
+    seen = {"sleep_max_ns": asleep_ms, "length_ns": [20] * count, "asleep_ns": asleep_ms}
+    told = {"sent_bytes": [1000] * count, "missed_bytes": [0] * count, "echoed_ticks": [5] * count} | columns
+    return evidence([0] * count, **{name: 1_000_000 * np.array(ms) for name, ms in seen.items()}, **told)
+
+
 def test_a_round_of_which_the_capture_lost_some_was_slept_through_if_those_around_it_were():
-    share = [90, 10, 90, 10, 90, 60, 60]
-    rounds = evidence([0] * 7, length_ns=[100] * 7, asleep_ns=share, missed_bytes=[0, 0, 0, 0, 9, 0, 0])
+    rounds = sleeper([18, 2, 18, 2, 18, 12, 12], missed_bytes=[0, 0, 0, 0, 9, 0, 0])
     assert rounds.asleep.tolist() == [0.9, 0.1, 0.9, 1.0, 0.9, 0.6, 0.6]
-    assert np.isnan(replace(rounds, direct=~rounds.direct).asleep).all()
+
+
+@pytest.mark.parametrize(
+    ("asleep_ms", "sent", "missed", "seen"),
+    [
+        ([18, 2, 18, 2], [1000, 5000, 1000, 5000], 0, True),
+        ([18, 2, 18, 2], [3000, 3500, 3000, 3500], 0, False),
+        ([5, 2, 5, 2], [1000, 5000, 1000, 5000], 0, False),
+        ([18, 2, 18, 2], [1000, 5000, 1000, 5000], 9, False),
+    ],
+    ids=["in turns", "round like round", "short sleeps", "lost by the capture"],
+)
+def test_from_afar_sleep_is_seen_where_it_is_long_and_takes_turns(asleep_ms, sent, missed, seen):
+    rounds = sleeper(asleep_ms, sent_bytes=sent, missed_bytes=[0, 0, 0, missed])
+    far = replace(rounds, direct=~rounds.direct).asleep
+    assert far.tolist() == [0.9, 0.1, 0.9, 0.1] if seen else np.isnan(far).all()
 
 
 @pytest.mark.parametrize(

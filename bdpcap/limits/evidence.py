@@ -388,12 +388,17 @@ class Evidence(Rounds):
 
     @cached_property
     def asleep(self) -> Floats:
-        """Share of the round in which the sender left acknowledgments unanswered.
+        """Share of the round in which the sender left acknowledgments unanswered; NaN where that is not to be seen.
 
-        1 between two it slept through, where the capture lost some of it. NaN away from the sender, where the time it
-        had them is not known as well.
+        1 between two it slept through, where the capture lost some of it. From afar the clocks hide sleeps of a few
+        milliseconds, and with them whether it slept at all: seen only where it slept for longer, and sent much more
+        in one round than in the next, as it does if congestion control and a send buffer take turns.
         """
-        share = np.where(self.direct, self.share("asleep_ns"), np.nan)
+        longest = np.fmax.reduce([self.shifted(self.sleep_max_ns, by, 0.0) for by in range(-4, 5)])
+        sent = [self.shifted(self.sent_bytes, by, np.nan) for by in range(-2, 3)]
+        turns = (longest >= 6e6) & (np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent))
+        turns = turns & self.stamped & ~self.near(self.missed_bytes > 0, 4, 4)
+        share = np.where(self.direct | turns, np.minimum(self.share("asleep_ns"), 1.0), np.nan)
         between = (self.shifted(share, -1, 0.0) > 0.8) & (self.shifted(share, 1, 0.0) > 0.8)
         return np.where(between & self.near(self.missed_bytes > 0, 1, 1), 1.0, share)
 

@@ -49,7 +49,7 @@ pub fn rounds(rows: &[Round]) -> Columns {
             pipe_max_bytes, window_min_bytes, window_max_bytes, usable_min_bytes, outstanding_ns, empty_ns,
             stalled_ns, tight_ns, zero_window_ns, rtt_samples, rtt_min_ns, rtt_ns, rtt_max_ns, rtt_floor_ns,
             queue_low_ns, busy_ns, run_rate, spacing_rate, pauses_ns, forth_ns, back_ns, small_segments, after_small_ns, unprompted_bytes,
-            unprompted_bursts, bursts, prompt_bursts, short_ends, burst_freed_bytes, burst_flight_bytes, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
+            unprompted_bursts, bursts, prompt_bursts, short_ends, burst_freed_bytes, burst_flight_bytes, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, sleep_max_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
             congestion_marks, missed_bytes, backwards,
         }
     )

@@ -36,6 +36,10 @@ pub struct Bursts {
     unanswered: VecDeque<i64>,
     /// First acknowledgment since data was last sent.
     left_ns: Option<i64>,
+    /// When it had the last acknowledgment.
+    heard_ns: i64,
+    /// When data was last sent; from afar, when its sender had the last acknowledgment before.
+    woke_ns: i64,
     slack_ns: i64,
 }
 
@@ -64,6 +68,8 @@ impl Bursts {
             unprompted: false,
             unanswered: VecDeque::new(),
             left_ns: None,
+            heard_ns: start_ns,
+            woke_ns: start_ns,
             slack_ns: 0,
         }
     }
@@ -79,12 +85,17 @@ impl Bursts {
         self.last_send_ns
     }
 
-    /// The sender sends: since when was it asleep? Since it last sent, if it left the first acknowledgment after that
-    /// unanswered. Away from the sender that is not to be seen.
-    pub fn slept(&mut self, now_ns: i64) -> Option<i64> {
-        let unanswered_ns = now_ns - self.left_ns.take()?;
-        let asleep = self.slack_ns == 0 && unanswered_ns > Self::ANSWER_NS;
-        self.last_send_ns.filter(|_| asleep)
+    /// The sender sends: from when to when was it asleep? Since it last sent, if it left the first acknowledgment after
+    /// that unanswered. From afar, where a queue delays what it sends, by the acknowledgments it had.
+    pub fn slept(&mut self, now_ns: i64) -> Option<(i64, i64)> {
+        let woke_ns = if self.slack_ns > 0 {
+            self.heard_ns
+        } else {
+            now_ns
+        };
+        let since_ns = std::mem::replace(&mut self.woke_ns, woke_ns);
+        let unanswered_ns = woke_ns - self.left_ns.take()?;
+        (unanswered_ns > Self::ANSWER_NS + self.slack_ns).then_some((since_ns, woke_ns))
     }
 
     /// Did what was last sent end in a segment smaller than the MSS?
@@ -176,9 +187,10 @@ impl Bursts {
         }
     }
 
-    /// The sender received an acknowledgment of something new.
-    pub fn acknowledged(&mut self, now_ns: i64) {
-        self.left_ns.get_or_insert(now_ns);
+    /// The sender received an acknowledgment of something new, at `heard_ns` if nothing held it, or what it started.
+    pub fn acknowledged(&mut self, now_ns: i64, heard_ns: i64) {
+        self.left_ns.get_or_insert(heard_ns);
+        self.heard_ns = heard_ns;
         // Older ones can no longer be answered in time.
         while self
             .unanswered
@@ -213,15 +225,27 @@ mod tests {
         let (mut bursts, mut row) = (Bursts::new(0), Round::default());
         assert_eq!(bursts.slept(0), None);
         sent(&mut bursts, 0, false, 0, &mut row);
-        bursts.acknowledged(20_000_000);
+        bursts.acknowledged(20_000_000, 20_000_000);
         assert_eq!(bursts.slept(20_900_000), None);
         sent(&mut bursts, 20_900_000, false, 0, &mut row);
-        bursts.acknowledged(40_000_000);
-        bursts.acknowledged(42_000_000);
-        assert_eq!(bursts.slept(42_000_000), Some(20_900_000));
+        bursts.acknowledged(40_000_000, 40_000_000);
+        bursts.acknowledged(42_000_000, 42_000_000);
+        assert_eq!(bursts.slept(42_000_000), Some((20_900_000, 42_000_000)));
+    }
+
+    #[test]
+    fn from_afar_a_sleep_is_told_by_the_acknowledgments_that_its_sender_had() {
+        let mut bursts = Bursts::new(0);
         bursts.set_far(true);
-        bursts.acknowledged(60_000_000);
-        assert_eq!(bursts.slept(90_000_000), None);
+        bursts.acknowledged(21_000_000, 20_000_000);
+        assert_eq!(bursts.slept(30_000_000), None);
+        // 2 ms unanswered are within what is uncertain of the way; 9 ms are not.
+        bursts.acknowledged(41_000_000, 40_000_000);
+        bursts.acknowledged(43_000_000, 42_000_000);
+        assert_eq!(bursts.slept(50_000_000), None);
+        bursts.acknowledged(51_000_000, 50_000_000);
+        bursts.acknowledged(60_000_000, 59_000_000);
+        assert_eq!(bursts.slept(70_000_000), Some((42_000_000, 59_000_000)));
     }
 
     #[test]

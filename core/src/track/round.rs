@@ -138,8 +138,10 @@ pub struct Round {
     pub burst_period_max_ns: i64,
     /// Longest time without a send.
     pub silence_ns: i64,
-    /// Time between sends of which the first acknowledgment was not answered within a millisecond; beside the sender only.
+    /// Time between sends of which the first acknowledgment was not answered within a millisecond (three from afar).
     pub asleep_ns: i64,
+    /// The longest sleep that ended in it.
+    pub sleep_max_ns: i64,
     /// Duplicate acknowledgments.
     pub duplicate_acks: i64,
     /// Segments overtaken on the way.

@@ -253,19 +253,24 @@ impl Rounds {
         self.empty_since_ns = None;
     }
 
-    /// The sender sends: if it was asleep, counts so in every round that it was.
+    /// The sender sends: if it was asleep, counts so in every round that it was, by its own clock.
     fn woke(&mut self, now_ns: i64) {
-        let Some(since_ns) = self.bursts.slept(now_ns) else {
+        let Some((since_ns, mut woke_ns)) = self.bursts.slept(now_ns) else {
             return;
         };
-        let row = &mut self.current.row;
-        row.asleep_ns += (now_ns - since_ns.max(row.start_ns)).max(0);
-        for before in self.pending.iter_mut().rev().map(|open| &mut open.row) {
-            if before.end_ns <= since_ns {
-                break;
+        let mut row = &mut self.current.row;
+        row.sleep_max_ns = row.sleep_max_ns.max(woke_ns - since_ns);
+        for before in self.pending.iter_mut().rev() {
+            let late_ns = if self.shift_ns > 0 { before.late_ns } else { 0 };
+            let start_ns = before.row.end_ns - late_ns;
+            row.asleep_ns += (woke_ns - since_ns.max(start_ns)).max(0);
+            woke_ns = woke_ns.min(start_ns);
+            row = &mut before.row;
+            if woke_ns <= since_ns {
+                return;
             }
-            before.asleep_ns += before.end_ns - since_ns.max(before.start_ns);
         }
+        row.asleep_ns += (woke_ns - since_ns.max(row.start_ns)).max(0);
     }
 
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
@@ -287,7 +292,7 @@ impl Rounds {
     /// The sender received an acknowledgment. It ends no round while `undecided`, either.
     pub fn received(
         &mut self,
-        now_ns: i64,
+        (now_ns, heard_ns): (i64, i64),
         frame: u64,
         progress: Progress,
         undecided: bool,
@@ -303,7 +308,7 @@ impl Rounds {
         }
         if progress.delivered > 0 {
             row.acks += 1;
-            self.bursts.acknowledged(now_ns);
+            self.bursts.acknowledged(now_ns, heard_ns);
         }
         if sender.in_flight() == 0 {
             self.empty_since_ns.get_or_insert(now_ns);

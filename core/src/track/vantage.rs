@@ -207,6 +207,13 @@ impl Return {
         arrived.then_some(due_ns.min(now_ns))
     }
 
+    /// When the sender had the last acknowledgment that arrived, had nothing been queued: `None` where that is at once.
+    #[must_use]
+    pub fn heard_ns(&self) -> Option<i64> {
+        let passed_ns = self.heard_ns.filter(|_| !self.direct())?;
+        Some(passed_ns + self.least_ns()?)
+    }
+
     /// How long the sender had the newest acknowledgment it can have had, when it sent what passes now and echoes
     /// `echo`: `None` where that cannot be told from here.
     #[must_use]
