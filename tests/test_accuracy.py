@@ -89,6 +89,13 @@ def test_behind_the_bottleneck_what_arrives_tells_how_busy_it_is(view):
     assert min(value for folder, value in share.items() if folder.endswith("/link_bbr")) >= 0.95
 
 
+@pytest.mark.parametrize("view", ["middle", "receiver"])
+def test_from_afar_echoes_tell_the_rounds_that_a_writer_slept_through(view):
+    # A small buffer and a congestion window take turns, round by round; all for one of them makes two thirds right.
+    share = grading.by_transfer(graded(view))
+    assert min(value for folder, value in share.items() if folder.endswith("/sndbuf_nagle")) >= 0.8
+
+
 HEAD = "t0,t1,truth,detail,window_truth,link_busy,rwnd,cwnd,sndbuf,app\n"
 
 
