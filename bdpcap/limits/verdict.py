@@ -67,7 +67,8 @@ def weigh(evidence: Evidence) -> Verdict:
         limit[holds], detail[holds], confidence[holds], reason[holds] = "unknown", None, 0.0, text
     bridged, model = _between_alike(evidence, limit, hidden)
     limit[bridged], detail[bridged] = limit[model], detail[model]
-    confidence[bridged], reason[bridged] = 0.6 * confidence[model], "as in the rounds before and after"
+    confidence[bridged] = 0.6 * confidence[model]
+    reason[bridged] = "taken from the rounds before and after: the capture lost too much here"
     return Verdict(limit, detail, np.round(confidence, 2), reason)
 
 
