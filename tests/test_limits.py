@@ -263,6 +263,16 @@ def test_a_blackout_is_the_time_without_data_before_most_is_sent_again(silent_ms
     assert rounds.blackout.tolist() == dark
 
 
+def in_order(events):
+    """Lines of a scenario, of times in seconds and segments."""
+    return [f"{time:.5f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
+
+
+def rounds_of(dialogue):
+    """Rounds of what the client sent."""
+    return bdpcap.analyze(io.BytesIO(pcap(scenario(dialogue)))).flow(0).rtts
+
+
 def requests(count):
     """Messages of two flights, 10 segments and 6, over an RTT of 20 ms; each waits for the answer to the one before.
 
@@ -287,16 +297,14 @@ def requests(count):
         acks = [(sends[i][0] + 0.02 + 0.0005 * (i // 2 % 5), ends[i]) for i in range(1, 16, 2)]
         events += [(time, f"< .  {answered}:{answered}(0) ack {end} win 512") for time, end in acks]
         events.append((at + 0.05, f"< P. {answered}:{answered + 100}(100) ack {ends[-1]} win 512"))
-        lines += [f"{time:.4f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
+        lines += in_order(events)
         at, sent, answered = at + 0.0501, ends[-1], answered + 100
     return "\n".join(lines)
 
 
-def test_a_message_of_two_flights_waits_for_congestion_control_and_the_peer_in_turn(tmp_path):
+def test_a_message_of_two_flights_waits_for_congestion_control_and_the_peer_in_turn():
     """Each message begins a round: its first flight fills the congestion window; then nothing is left to send."""
-    path = tmp_path / "requests.pcap"
-    path.write_bytes(pcap(scenario(requests(8))))
-    rounds = bdpcap.analyze(path).flow(0).rtts
+    rounds = rounds_of(requests(8))
     starts = ((rounds["start_ns"] - START_NS) / 1e6).round(1).tolist()
     limits = dict(zip(starts, rounds["limit"], strict=True))
     messages = [round(100 + 50.1 * number, 1) for number in range(2, 8)]
@@ -322,8 +330,7 @@ def bursts(count, period):
             (at + 0.02 + 0.0005 * pair, f"< .  1:1(0) ack {first + 2920 * (pair + 1)} win 1024")
             for pair in range(5)
         ]
-    lines += [f"{time:.5f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
-    return "\n".join(lines)
+    return "\n".join(lines + in_order(events))
 
 
 @pytest.mark.parametrize(
@@ -336,10 +343,8 @@ def bursts(count, period):
         pytest.param(lambda number: 0.01055 + 0.0005 * (number % 2), "sndbuf", id="acknowledgments"),
     ],
 )
-def test_what_keeps_time_to_a_few_microseconds_is_a_timer(tmp_path, period, expected):
-    path = tmp_path / "bursts.pcap"
-    path.write_bytes(pcap(scenario(bursts(60, period))))
-    rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]
+def test_what_keeps_time_to_a_few_microseconds_is_a_timer(period, expected):
+    rounds = rounds_of(bursts(60, period)).iloc[5:-5]
     assert rounds["limit"].unique().tolist() == [expected]
 
 
@@ -357,8 +362,7 @@ def writes(sizes, count=60):
             events.append((at, f"> .  {begin}:{begin + length}({length}) ack 1 win 502"))
             begin += length
         events.append((at + 0.04, f"< .  1:1(0) ack {begin} win 1024"))
-    lines += [f"{time:.5f} {text}" for time, text in sorted(events, key=lambda event: event[0])]
-    return "\n".join(lines)
+    return "\n".join(lines + in_order(events))
 
 
 @pytest.mark.parametrize(
@@ -368,10 +372,8 @@ def writes(sizes, count=60):
         pytest.param([1460, 1460, 100], "idle", id="two segments and a rest, which makes their mean smaller"),
     ],
 )
-def test_writes_are_small_where_half_of_the_segments_are_short(tmp_path, sizes, expected):
-    path = tmp_path / "writes.pcap"
-    path.write_bytes(pcap(scenario(writes(sizes))))
-    rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]
+def test_writes_are_small_where_half_of_the_segments_are_short(sizes, expected):
+    rounds = rounds_of(writes(sizes)).iloc[5:-5]
     assert set(zip(rounds["limit"], rounds["detail"], strict=True)) == {("app", expected)}
 
 
@@ -393,15 +395,12 @@ def paced(length, count=200):
             (ms, f"> .  {begin + 1448}:{end}({length}) ack 1 win 502 {stamps}"),
             (ms + 13.2, f"< .  1:1(0) ack {end} win 1024 <TS val {int(ms + 13.2)} ecr {int(ms)}>"),
         ]
-    lines += [f"{ms / 1000:.5f} {text}" for ms, text in sorted(events, key=lambda event: event[0])]
-    return "\n".join(lines)
+    return "\n".join(lines + in_order((ms / 1000, text) for ms, text in events))
 
 
 @pytest.mark.parametrize(("length", "expected"), [(1448, "cwnd"), (1400, "app")])
-def test_no_application_sends_nothing_but_whole_segments(tmp_path, length, expected):
-    path = tmp_path / "paced.pcap"
-    path.write_bytes(pcap(scenario(paced(length))))
-    rounds = bdpcap.analyze(path).flow(0).rtts.iloc[5:-5]
+def test_no_application_sends_nothing_but_whole_segments(length, expected):
+    rounds = rounds_of(paced(length)).iloc[5:-5]
     assert set(rounds["limit"]) == {expected}
 
 

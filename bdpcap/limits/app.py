@@ -50,13 +50,12 @@ def claim(evidence: Evidence) -> Claim:
     strength = np.fmax.reduce(signs) * open_ * np.where(flights, 0.3, 1.0)
     # A FIN goes out behind the last data.
     strength = np.where(idle | (evidence.after_fin > 0), 1.0, strength)
-    half = evidence.small_segments >= np.maximum(0.5 * evidence.sent_segments, 1.0)
     return Claim.build(
         evidence,
         np.where(evidence.blackout, 0.0, strength),
         [
             ("idle", evidence.idle | (evidence.after_fin > 0) | (empty > 1 / 3)),
-            ("small writes", half),
+            ("small writes", _short_share(evidence) >= 0.5),
             ("idle", np.ones(evidence.size, dtype=bool)),
         ],
     )
@@ -162,9 +161,14 @@ def _saturated(evidence: Evidence, queued: Bools) -> Bools:
     return full
 
 
+def _short_share(evidence: Evidence) -> Floats:
+    """Share of the segments sent that were short."""
+    return evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
+
+
 def _short(evidence: Evidence, calm: Bools) -> Floats:
     """Mostly short segments: with more to send they would have been full."""
-    short = evidence.small_segments / np.maximum(evidence.sent_segments, 1.0)
+    short = _short_share(evidence)
     mean = evidence.sent_bytes / np.maximum(evidence.sent_segments, 1.0) / evidence.mss
     mostly = grade(short, 0.6, 0.9) * grade(mean, 0.8, 0.6)
     # All short: there is less to send than a segment, whatever its size, as long as no loss keeps it so.

@@ -394,11 +394,10 @@ class Evidence(Rounds):
         milliseconds, and with them whether it slept at all: seen only where it slept for longer, and sent much more
         in one round than in the next, as it does if congestion control and a send buffer take turns.
         """
-        longest = np.fmax.reduce([self.shifted(self.sleep_max_ns, by, 0.0) for by in range(-4, 5)])
         sent = [self.shifted(self.sent_bytes, by, np.nan) for by in range(-2, 3)]
-        turns = (longest >= 6e6) & (np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent))
+        turns = self.near(self.sleep_max_ns >= 6e6, 4, 4) & (np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent))
         turns = turns & self.stamped & ~self.near(self.missed_bytes > 0, 4, 4)
-        share = np.where(self.direct | turns, np.minimum(self.share("asleep_ns"), 1.0), np.nan)
+        share = np.where(self.direct | turns, self.share("asleep_ns"), np.nan)
         between = (self.shifted(share, -1, 0.0) > 0.8) & (self.shifted(share, 1, 0.0) > 0.8)
         return np.where(between & self.near(self.missed_bytes > 0, 1, 1), 1.0, share)
 

@@ -29,11 +29,11 @@ def claim(evidence: Evidence) -> Claim:
     stands = (queue >= 1.5) & (evidence.direct | (evidence.queue_low_ns >= 1e6))
     # A flow alone on the link, whatever window it fills: at the rate of the link, with a few packets always waiting.
     # Whoever leaves acknowledgments unanswered has another reason to wait, unless the queue never ends.
-    asleep = evidence.response < 0.5
-    enough = np.where(asleep, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
+    lazy = evidence.response < 0.5
+    enough = np.where(lazy, grade(busy, 0.9, 0.97), grade(busy, 0.75, 0.95))
     # However deep the queue of each burst, a sender that then pauses leaves the link idle.
     pauses = evidence.around(evidence.pauses_ns, 1) / evidence.around(evidence.duration, 1)
-    pausing = np.where(asleep, grade(np.fmax(pauses, evidence.share("pauses_ns")), 0.1, 0.2), 0.0)
+    pausing = np.where(lazy, grade(np.fmax(pauses, evidence.share("pauses_ns")), 0.1, 0.2), 0.0)
     # A full window goes at its own rate when the first bursts show a faster bottleneck; no link waits in clumps, either.
     room = tight & (evidence.openness < 0.8)
     alone = grade(full, 0.9, 0.98) * enough * stands * (1 - pausing) * ~(room & ~(evidence.evenness > 0.6))
@@ -95,10 +95,10 @@ def claim(evidence: Evidence) -> Claim:
         grade(least, 0.97, 0.93) * (evidence.risen_packets < 2),
     )
     # Behind the bottleneck the tap sees what it passes on: where no queue stands to tell, that does.
-    seen = evidence.behind & ~tight & ~asleep & ((queue < 2) | (busy < 0.97))
+    seen = evidence.behind & ~tight & ~lazy & ((queue < 2) | (busy < 0.97))
     passed = np.nan_to_num(grade(evidence.passed, 0.955, 0.985))
-    own = np.where(seen, passed, np.fmax.reduce([alone, lean, smooth]))
-    strength = np.fmax(np.fmax.reduce([own, deep, arrivals]) * (1 - spare), together)
+    at_rate = np.where(seen, passed, np.fmax.reduce([alone, lean, smooth]))
+    strength = np.fmax(np.fmax.reduce([at_rate, deep, arrivals]) * (1 - spare), together)
     return Claim.build(evidence, np.where(evidence.backed_up, 0.0, strength), [])
 
 

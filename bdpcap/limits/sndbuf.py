@@ -37,6 +37,7 @@ def claim(evidence: Evidence) -> Claim:
     """Claim rounds whose acknowledgments are mostly left unanswered, until one starts a burst from a middle level."""
     loud = evidence.near(evidence.lossy, 2, 0)
     # The round itself may show how long it slept: a congestion window as small may take turns.
+    slept = evidence.asleep > 0.7
     lazy = np.fmin(grade(evidence.response, 0.88, 0.6), grade(evidence.asleep, 0.35, 0.55))
     # A long burst is refilled as it goes, from a higher level than the two thirds it began at; so is a long answer.
     began_low = np.nan_to_num(grade(evidence.burst_level, 0.72, 0.64)) * (evidence.turns == 0)
@@ -58,8 +59,8 @@ def claim(evidence: Evidence) -> Claim:
         * steady
         * (evidence.tightness < 0.5)
         * ~loud
-        * ~(evidence.opening & ~(evidence.direct & (evidence.asleep > 0.7)))
-        * ~(evidence.subdued & (evidence.response > 0.3) & ~(evidence.asleep > 0.7))
+        * ~(evidence.opening & ~(evidence.direct & slept))
+        * ~(evidence.subdued & (evidence.response > 0.3) & ~slept)
     )
     # Without echoes away from the sender only the plateau is left: flat, and no loss for long.
     plateau = (

@@ -82,7 +82,7 @@ def _doubt(claims: dict[str, Claim], name: str) -> Floats:
     return doubt
 
 
-def _blind(evidence: Evidence) -> list[tuple[str, NDArray[np.bool_]]]:
+def _blind(evidence: Evidence) -> list[tuple[str, Bools]]:
     """Rounds about which the capture cannot tell, and why."""
     missed = evidence.around(evidence.missed_bytes, 1) > 0.5 * np.maximum(
         evidence.around(evidence.acked_bytes, 1), 1.0

@@ -201,13 +201,7 @@ impl Flow {
         }
         let undecided = self.way.undecided(time_ns);
         let heard_ns = self.way.heard_ns().unwrap_or(time_ns);
-        rounds.received(
-            (time_ns, heard_ns),
-            frame,
-            progress,
-            undecided,
-            &self.sender,
-        );
+        rounds.received(time_ns, heard_ns, frame, progress, undecided, &self.sender);
     }
 
     /// A packet of the sender took so much longer than at best to the tap, by a clock of such ticks.

@@ -292,7 +292,8 @@ impl Rounds {
     /// The sender received an acknowledgment. It ends no round while `undecided`, either.
     pub fn received(
         &mut self,
-        (now_ns, heard_ns): (i64, i64),
+        now_ns: i64,
+        heard_ns: i64,
         frame: u64,
         progress: Progress,
         undecided: bool,
