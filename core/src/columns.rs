@@ -41,16 +41,16 @@ pub fn rounds(rows: &[Round]) -> Columns {
     rows.sort_unstable_by_key(|row| (row.stream, row.direction, row.round));
     transpose!(rows,
         U32 { stream, round }
-        U8 { direction, after_fin, unheard }
+        U8 { direction, after_fin }
         U64 { first_frame, last_frame }
         I64 {
             start_ns, end_ns, length_ns, sent_bytes, sent_segments, resent_bytes, resent_segments, acked_bytes,
-            delivered_bytes, acks, answered_acks, ack_ticks, echoed_ticks, echoed_flight_bytes, replies, fresh_starts, prompt_starts, flight_start_bytes, flight_max_bytes, flight_mean_bytes,
-            pipe_max_bytes, window_min_bytes, window_max_bytes, usable_min_bytes, outstanding_ns, empty_ns,
+            delivered_bytes, acks, answered_acks, ack_ticks, echoed_ticks, replies, fresh_starts, flight_max_bytes, flight_mean_bytes,
+            window_min_bytes, window_max_bytes, usable_min_bytes, empty_ns,
             stalled_ns, tight_ns, zero_window_ns, rtt_samples, rtt_min_ns, rtt_ns, rtt_max_ns, rtt_floor_ns,
             queue_low_ns, busy_ns, run_rate, spacing_rate, pauses_ns, forth_ns, back_ns, small_segments, after_small_ns, unprompted_bytes,
-            unprompted_bursts, bursts, prompt_bursts, short_ends, burst_freed_bytes, burst_flight_bytes, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, sleep_max_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
-            congestion_marks, missed_bytes, backwards,
+            bursts, short_ends, burst_freed_bytes, burst_wait_ns, replied_bursts, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, sleep_max_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
+            missed_bytes, backwards,
         }
     )
 }
@@ -86,6 +86,7 @@ struct Direction {
     carried: u8,
     handshake: u8,
     direct: u8,
+    has_timestamps: u8,
     multipath: u8,
     unfinished: u8,
     scale_least: u8,
@@ -129,7 +130,7 @@ pub fn directions(connections: &[Connection]) -> Columns {
     transpose!(rows,
         U32 { stream }
         U8 {
-            direction, carried, handshake, direct, multipath, unfinished, scale_least, scale_most, scale_reached,
+            direction, carried, handshake, direct, has_timestamps, multipath, unfinished, scale_least, scale_most, scale_reached,
         }
         U64 { first_frame, last_frame }
         Text { sender, receiver, window_scale_source, path }
@@ -155,6 +156,7 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         handshake: u8::from(connection.handshake.has_syn(0))
             | u8::from(connection.handshake.has_syn(1)) << 1,
         direct: u8::from(flow.way.direct()),
+        has_timestamps: u8::from(flow.has_timestamps()),
         multipath: u8::from(connection.handshake.is_multipath()),
         unfinished: u8::from(connection.halves[from].witness.is_unfinished()),
         scale_least: flow.scale.least(),

@@ -27,6 +27,8 @@ pub struct Sent {
 #[derive(Debug)]
 pub struct Bursts {
     last_ack_ns: i64,
+    /// Did that one carry payload?
+    replied: bool,
     last_send_ns: Option<i64>,
     /// Bytes in flight after the last segment.
     last_flight: i64,
@@ -46,11 +48,6 @@ pub struct Bursts {
 impl Bursts {
     /// Acknowledgments answered by data within this were what the sender waited for.
     const ANSWER_NS: i64 = 1_000_000;
-    /// A blocked writer that an acknowledgment wakes sends within this (Linux, measured in the lab); longer, and a timer
-    /// among dense acknowledgments would seem woken by one.
-    const PROMPT_NS: i64 = 180_000;
-    /// The same, and what is uncertain of the way to it, seen from afar.
-    const FAR_PROMPT_NS: i64 = 400_000;
     /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
     const SLACK_NS: i64 = 2_000_000;
     /// RFC 6298's least timeout is 1 s; Linux uses 200 ms (`TCP_RTO_MIN`).
@@ -61,6 +58,7 @@ impl Bursts {
     pub fn new(start_ns: i64) -> Self {
         Self {
             last_ack_ns: start_ns,
+            replied: false,
             last_send_ns: None,
             last_flight: 0,
             last_small: false,
@@ -136,13 +134,9 @@ impl Bursts {
     /// A burst begins, or something is sent again: was it an acknowledgment that made the sender send?
     fn began(&mut self, data: Sent, gap_ns: i64, waited_ns: Option<i64>, row: &mut Round) {
         let now_ns = data.time_ns;
-        let (after_ack_ns, patience_ns, prompt_ns) = match waited_ns {
-            Some(waited_ns) => (waited_ns, gap_ns, Self::FAR_PROMPT_NS),
-            None => (
-                now_ns - self.last_ack_ns,
-                gap_ns + self.slack_ns,
-                Self::PROMPT_NS,
-            ),
+        let (after_ack_ns, patience_ns) = match waited_ns {
+            Some(waited_ns) => (waited_ns, gap_ns),
+            None => (now_ns - self.last_ack_ns, gap_ns + self.slack_ns),
         };
         let fresh = data.fresh > 0;
         let empty = data.flight <= 0;
@@ -154,24 +148,22 @@ impl Bursts {
             self.unprompted = false;
         } else if after_send_ns.is_some_and(|after_ns| after_ns > patience_ns) {
             self.unprompted = fresh;
-            row.unprompted_bursts += i64::from(fresh);
         }
-        let prompt = i64::from(after_ack_ns <= prompt_ns);
         let short = i64::from(self.last_small);
         if after_send_ns.is_some() && empty && fresh {
             row.fresh_starts += 1;
-            row.prompt_starts += prompt;
             row.short_ends += short;
         }
         if paused && !empty {
             row.bursts += 1;
-            row.prompt_bursts += prompt;
             row.short_ends += short;
+        }
+        if fresh && after_send_ns.is_some() && (empty || paused) {
             let freed = (self.last_flight - data.flight).max(1);
             row.burst_freed_bytes += freed;
             let share = freed as f64 / row.burst_freed_bytes as f64;
-            row.burst_flight_bytes +=
-                ((data.flight - row.burst_flight_bytes) as f64 * share) as i64;
+            row.burst_wait_ns += ((after_ack_ns.max(0) - row.burst_wait_ns) as f64 * share) as i64;
+            row.replied_bursts += i64::from(self.replied);
         }
         if fresh
             && (empty || paused)
@@ -188,7 +180,8 @@ impl Bursts {
     }
 
     /// The sender received an acknowledgment of something new, at `heard_ns` if nothing held it, or what it started.
-    pub fn acknowledged(&mut self, now_ns: i64, heard_ns: i64) {
+    pub fn acknowledged(&mut self, now_ns: i64, heard_ns: i64, reply: bool) {
+        self.replied = reply;
         self.left_ns.get_or_insert(heard_ns);
         self.heard_ns = heard_ns;
         // Older ones can no longer be answered in time.
@@ -200,6 +193,12 @@ impl Bursts {
             self.unanswered.pop_front();
         }
         self.unanswered.push_back(now_ns);
+        self.last_ack_ns = now_ns;
+    }
+
+    /// A reply of the peer's, or a window update that made room where there was none, acknowledged nothing new.
+    pub fn prompted(&mut self, now_ns: i64, reply: bool) {
+        self.replied = reply;
         self.last_ack_ns = now_ns;
     }
 }
@@ -225,11 +224,11 @@ mod tests {
         let (mut bursts, mut row) = (Bursts::new(0), Round::default());
         assert_eq!(bursts.slept(0), None);
         sent(&mut bursts, 0, false, 0, &mut row);
-        bursts.acknowledged(20_000_000, 20_000_000);
+        bursts.acknowledged(20_000_000, 20_000_000, false);
         assert_eq!(bursts.slept(20_900_000), None);
         sent(&mut bursts, 20_900_000, false, 0, &mut row);
-        bursts.acknowledged(40_000_000, 40_000_000);
-        bursts.acknowledged(42_000_000, 42_000_000);
+        bursts.acknowledged(40_000_000, 40_000_000, false);
+        bursts.acknowledged(42_000_000, 42_000_000, false);
         assert_eq!(bursts.slept(42_000_000), Some((20_900_000, 42_000_000)));
     }
 
@@ -237,14 +236,14 @@ mod tests {
     fn from_afar_a_sleep_is_told_by_the_acknowledgments_that_its_sender_had() {
         let mut bursts = Bursts::new(0);
         bursts.set_far(true);
-        bursts.acknowledged(21_000_000, 20_000_000);
+        bursts.acknowledged(21_000_000, 20_000_000, false);
         assert_eq!(bursts.slept(30_000_000), None);
         // 2 ms unanswered are within what is uncertain of the way; 9 ms are not.
-        bursts.acknowledged(41_000_000, 40_000_000);
-        bursts.acknowledged(43_000_000, 42_000_000);
+        bursts.acknowledged(41_000_000, 40_000_000, false);
+        bursts.acknowledged(43_000_000, 42_000_000, false);
         assert_eq!(bursts.slept(50_000_000), None);
-        bursts.acknowledged(51_000_000, 50_000_000);
-        bursts.acknowledged(60_000_000, 59_000_000);
+        bursts.acknowledged(51_000_000, 50_000_000, false);
+        bursts.acknowledged(60_000_000, 59_000_000, false);
         assert_eq!(bursts.slept(70_000_000), Some((42_000_000, 59_000_000)));
     }
 

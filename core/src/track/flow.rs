@@ -134,6 +134,12 @@ impl Flow {
         self.mss
     }
 
+    /// Did its data echo timestamps, which tell from afar what its sender knew?
+    #[must_use]
+    pub fn has_timestamps(&self) -> bool {
+        self.last_echo.is_some()
+    }
+
     /// Least RTT of the whole path.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
@@ -299,13 +305,10 @@ impl Flow {
                 silent_ns,
             };
             rounds.sent(at.frame, data, waited_ns, &self.sender);
-            let before = (self.sender.in_flight() - fresh).max(0);
             rounds.note(|row| {
                 row.reordered += i64::from(arrival.kind == Kind::Reordered);
-                row.congestion_marks += i64::from(segment.ecn == 3);
                 let step = i64::from(echo != self.last_echo);
                 row.echoed_ticks += step;
-                row.echoed_flight_bytes += step * before;
             });
             self.last_echo = echo;
         }
@@ -393,6 +396,7 @@ impl Flow {
             echo_congestion: self.echoes_congestion
                 && segment.flags.has(Flags::ECE)
                 && !segment.flags.has(Flags::SYN),
+            reply: segment.payload_bytes > 0,
         };
         if let Some((start, end)) = told.blocks().next() {
             effect.sack = (start, end);
@@ -514,7 +518,6 @@ impl Flow {
     /// The stream ended with the packet `at`.
     pub fn finish(&mut self, at: At, out: impl FnMut(Round)) {
         while let Some((time_ns, ack)) = self.way.rest() {
-            self.rounds.get().unheard();
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }
         self.rounds

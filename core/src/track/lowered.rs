@@ -57,7 +57,7 @@ impl Lowered {
             };
             let stands = most - least < mss && least >= segments * mss;
             // Away from the sender its acknowledgments are known to a tick.
-            let beyond = mss.max(most / 32);
+            let beyond = (2 * mss).max(most / 32);
             *stopped +=
                 u32::from(stands && (least - mss + 1..=most + beyond).contains(&self.flight));
         }

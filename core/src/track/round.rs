@@ -32,8 +32,6 @@ pub struct Round {
     pub length_ns: i64,
     /// 1 where the sender had sent its FIN before.
     pub after_fin: u8,
-    /// 1 where acknowledgments were on their way from the tap to the sender when the stream's last packet passed.
-    pub unheard: u8,
     /// First frame that belongs to the round.
     pub first_frame: u64,
     /// Last frame that belongs to the round.
@@ -58,30 +56,20 @@ pub struct Round {
     pub ack_ticks: i64,
     /// Of these, how many the sender's data echoed: ticks whose acknowledgments it answered at once.
     pub echoed_ticks: i64,
-    /// In flight before the data that echoed them, added up.
-    pub echoed_flight_bytes: i64,
     /// Acknowledgments that carried payload the other way.
     pub replies: i64,
     /// Sends with nothing in flight before.
     pub fresh_starts: i64,
-    /// Of these, how many an acknowledgment started.
-    pub prompt_starts: i64,
-    /// In flight at the start.
-    pub flight_start_bytes: i64,
     /// Most in flight.
     pub flight_max_bytes: i64,
     /// In flight, averaged over time.
     pub flight_mean_bytes: i64,
-    /// Largest pipe.
-    pub pipe_max_bytes: i64,
     /// Smallest window advertised.
     pub window_min_bytes: i64,
     /// Largest window advertised.
     pub window_max_bytes: i64,
     /// Least usable window.
     pub usable_min_bytes: i64,
-    /// Time with data outstanding.
-    pub outstanding_ns: i64,
     /// Time with nothing in flight.
     pub empty_ns: i64,
     /// Time with data outstanding or unsendable and less than one MSS usable.
@@ -120,18 +108,16 @@ pub struct Round {
     pub after_small_ns: i64,
     /// Bytes in bursts that began well after any acknowledgment.
     pub unprompted_bytes: i64,
-    /// Number of these bursts.
-    pub unprompted_bursts: i64,
     /// Sends after a pause, with data still in flight.
     pub bursts: i64,
-    /// Of these, how many an acknowledgment started.
-    pub prompt_bursts: i64,
     /// Of these, and of the sends with nothing in flight before, how many came after a segment smaller than the MSS.
     pub short_ends: i64,
-    /// Acknowledged in these pauses.
+    /// Acknowledged in the pauses before bursts and before the sends with nothing in flight.
     pub burst_freed_bytes: i64,
-    /// In flight when they began: a mean, each weighed by what was acknowledged in the pause before it.
-    pub burst_flight_bytes: i64,
+    /// From the newest acknowledgment to their begin: a mean, each weighed by what was acknowledged in the pause before it.
+    pub burst_wait_ns: i64,
+    /// How many of them came after an acknowledgment with payload.
+    pub replied_bursts: i64,
     /// Least time from the begin of one burst to that of the next.
     pub burst_period_min_ns: i64,
     /// Most.
@@ -150,8 +136,6 @@ pub struct Round {
     pub timeouts: i64,
     /// Acknowledgments with ECN echo.
     pub congestion_echoes: i64,
-    /// Data segments that carried a congestion-experienced mark past the tap (RFC 3168).
-    pub congestion_marks: i64,
     /// Bytes acknowledged that the capture does not hold.
     pub missed_bytes: i64,
     /// Frames of the flow with a time before that of the frame before.
@@ -199,7 +183,6 @@ impl Round {
             duplicate_acks: self.duplicate_acks,
             reordered: self.reordered,
             congestion_echoes: self.congestion_echoes,
-            congestion_marks: self.congestion_marks,
             missed_bytes: self.missed_bytes,
             backwards: self.backwards,
             ..Self::blank(

@@ -58,8 +58,6 @@ pub struct Rounds {
     spare: Vec<Box<Open>>,
     /// The sender has sent its FIN: few rounds follow.
     over: bool,
-    /// The stream has ended, and what the sender answers is not known.
-    unheard: bool,
     empty_since_ns: Option<i64>,
     empty_zero_ns: i64,
     bursts: Bursts,
@@ -90,7 +88,6 @@ impl Rounds {
             pending: VecDeque::new(),
             spare: Vec::new(),
             over: false,
-            unheard: false,
             empty_since_ns: Some(start_ns),
             empty_zero_ns: 0,
             bursts: Bursts::new(start_ns),
@@ -150,19 +147,17 @@ impl Rounds {
             if closed {
                 self.empty_zero_ns += passed_ns;
             }
-        } else {
-            row.outstanding_ns += passed_ns;
         }
         if let Some(usable) = sender.usable()
             && (flight > 0 || closed)
         {
             // A sender sends a segment, or half of the window if that is less (RFC 9293 section 3.8.6.2.1).
             let enough = self.mss.min((usable + flight) / 2);
-            let tenth = (usable + flight) / 10;
+            let eighth = (usable + flight) / 8;
             if usable < enough || closed {
                 row.stalled_ns += passed_ns;
             }
-            if usable < tenth.max(enough) || closed {
+            if usable < eighth.max(enough) || closed {
                 row.tight_ns += passed_ns;
             } else if self.bursts.last_small() {
                 row.after_small_ns += passed_ns;
@@ -246,7 +241,6 @@ impl Rounds {
         }
         row.small_segments += i64::from(data.small);
         row.flight_max_bytes = row.flight_max_bytes.max(in_flight);
-        row.pipe_max_bytes = row.pipe_max_bytes.max(sender.pipe(self.mss));
         if let Some(usable) = sender.usable() {
             row.usable_min_bytes = least(row.usable_min_bytes, usable);
         }
@@ -283,12 +277,6 @@ impl Rounds {
         self.spare = Vec::new();
     }
 
-    /// The stream has ended with acknowledgments on their way to the sender; what it answers is not known.
-    pub fn unheard(&mut self) {
-        self.unheard = true;
-        self.current.row.unheard = 1;
-    }
-
     /// The sender received an acknowledgment. It ends no round while `undecided`, either.
     pub fn received(
         &mut self,
@@ -309,10 +297,18 @@ impl Rounds {
         }
         if progress.delivered > 0 {
             row.acks += 1;
-            self.bursts.acknowledged(now_ns, heard_ns);
+            self.bursts.acknowledged(now_ns, heard_ns, progress.reply);
+        } else if progress.reply
+            || progress.opened > 0
+                && sender
+                    .usable()
+                    .is_some_and(|usable| usable - progress.opened < self.mss)
+        {
+            // What the peer asks for, or what waited for the window, needs no other reason to follow.
+            self.bursts.prompted(now_ns, progress.reply);
         }
-        if sender.in_flight() == 0 {
-            self.empty_since_ns.get_or_insert(now_ns);
+        if sender.in_flight() == 0 && self.empty_since_ns.is_none() {
+            (self.empty_since_ns, self.empty_zero_ns) = (Some(now_ns), 0);
         }
         let long = self
             .floor_ns
@@ -413,11 +409,8 @@ impl Rounds {
         let number = self.current.row.round + 1;
         let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
         blank.after_fin = self.over.into();
-        blank.unheard = self.unheard.into();
         let flight = sender.in_flight();
-        blank.flight_start_bytes = flight;
         blank.flight_max_bytes = flight;
-        blank.pipe_max_bytes = sender.pipe(self.mss);
         if let Some(window) = sender.window() {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;

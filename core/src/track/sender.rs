@@ -18,6 +18,8 @@ pub struct Ack {
     pub blocks: [(u32, u32); 4],
     /// ECN echo set.
     pub echo_congestion: bool,
+    /// Did it carry payload?
+    pub reply: bool,
 }
 
 impl Ack {
@@ -38,6 +40,10 @@ pub struct Progress {
     pub advanced: i64,
     /// Bytes that are now known to have arrived and were not before, by SND.UNA or by SACK.
     pub delivered: i64,
+    /// How far the window's right edge moved.
+    pub opened: i64,
+    /// Did it come with payload?
+    pub reply: bool,
 }
 
 /// SND.NXT, SND.UNA, the window's right edge and the scoreboard (RFC 9293 section 3.3.1, RFC 6675).
@@ -135,6 +141,7 @@ impl Sender {
         let advanced = (ack.ack - una).max(0);
         self.una = Some(una.max(ack.ack));
         self.next = Some(self.next.map_or(ack.ack, |next| next.max(ack.ack)));
+        let old_edge = self.edge;
         if let Some(window) = ack.window {
             if ack.ack >= una {
                 self.window = Some(window);
@@ -155,6 +162,11 @@ impl Sender {
         Progress {
             advanced,
             delivered: delivered.max(0),
+            opened: match (old_edge, self.edge) {
+                (Some(old), Some(new)) => new - old,
+                _ => 0,
+            },
+            reply: ack.reply,
         }
     }
 }
@@ -175,6 +187,7 @@ mod tests {
             scaled: true,
             blocks: kept,
             echo_congestion: false,
+            reply: false,
         }
     }
 

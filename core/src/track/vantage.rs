@@ -271,6 +271,7 @@ mod tests {
             scaled: true,
             blocks: [(0, 0); 4],
             echo_congestion: false,
+            reply: false,
         }
     }
 
