@@ -10,7 +10,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from damage import damage
 from draw import Draw
+from hosts import build
 from kinds import KINDS
-from transfer import Transfer, build, run
+from pack import VIEWS, pack, shares
+from quiet import quiet
+from transfer import Transfer, run
 from truth import label
 
 if TYPE_CHECKING:
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
 
 SEED = 20261121
 SETS = ("tune", "holdout")
-VIEWS = ("sender", "middle", "receiver")
 WORST_DISTURBED = 0.08  # beyond that share of its time, a transfer is run again
 ATTEMPTS = 3
-PATIENCE_S = 300  # as long is waited for a quiet machine, before each attempt
 
 
 def plan(seed: int, draws: int, kinds: list[str]) -> Iterator[tuple[str, str, str, Transfer]]:
@@ -65,33 +65,11 @@ def make(transfer: Transfer, target: Path, programs: Path, about: dict[str, Any]
             }
             meta["capture_lost"] = {view: lost for view, (lost, _) in hurt.items()}
             truth = truth[truth["t0"] >= hurt["sender"][1]]
-        duration = truth["t1"] - truth["t0"]
-        shares = (duration.groupby(truth["truth"]).sum() / duration.sum()).round(3)
-        meta["shares"] = {str(name): float(share) for name, share in shares.items()}
+        meta["shares"] = shares(truth)
         target.mkdir(parents=True, exist_ok=True)
         truth.round(4).to_csv(target / "truth.csv", index=False)
-        (target / "meta.json").write_text(json.dumps(meta, indent=1) + "\n")
-        for view in VIEWS:
-            packed = target / f"{view}.pcap.zst"
-            subprocess.run(["zstd", "-qf", "-12", raw / f"{view}.pcap", "-o", packed], check=True)
+        pack(raw, target, meta)
     return meta
-
-
-def quiet() -> None:
-    """Wait until the machine has something to spare, and its host takes nothing of it."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
-        before = processor()
-        time.sleep(2)
-        spent = [after - ticks for ticks, after in zip(before, processor(), strict=True)]
-        idle, stolen = spent[3] / sum(spent), spent[7] / sum(spent)
-        if idle > 0.25 and stolen < 0.005:
-            return
-
-
-def processor() -> list[int]:
-    """Ticks of all processors so far, by what they did: see proc(5)."""
-    return [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
 
 
 def summary(meta: dict[str, Any]) -> str:

@@ -6,10 +6,18 @@ import struct
 
 import pandas as pd
 import pytest
+from apps.blocked import NO, UNDECIDED, YES, blocked
+from apps.label import label_flow
+from apps.programs import SCENARIOS
+from apps.scenario import draw
 from damage import damage, read
 from draw import Draw
 from kinds import KINDS
-from truth import Busy, label, states
+from samples import states
+from truth import Busy, label
+from vm.machine import script
+from vm.router import transmissions
+from vm.transfers import TRANSFERS
 
 MSS = 1448
 NEUTRAL = {
@@ -56,6 +64,20 @@ def test_pacing_holds_data_back_with_room_in_both_windows():
     roomy = samples(cwnd=20, snd_wnd=15 * MSS)
     assert states(roomy).tolist() == ["rwnd"]  # five segments of window, ten of congestion window
     assert states(roomy, paced=True).tolist() == ["cwnd"]
+
+
+@pytest.mark.parametrize(
+    ("state", "changes"),
+    {
+        "nagle": {},
+        "sndbuf": {"blocked": 1},
+        "rwnd": {"snd_wnd": 10 * MSS + 50},  # the rest does not fit
+        "cwnd": {"cwnd": 10},
+    }.items(),
+)
+def test_a_rest_that_nagle_holds_back_is_neither_window(state, changes):
+    rest = samples(**({"notsent": 100, "outq": 10 * MSS + 100} | changes))
+    assert states(rest).tolist() == [state]
 
 
 HINTS = {"paced": False, "slow_reader": False, "small_writes": False}
@@ -149,3 +171,106 @@ def test_a_seed_says_everything_about_a_transfer(kind):
     assert first.link != other.link
     assert first.link["delay_us"] > 0
     assert first.link["rate_bps"] > 0
+
+
+FLOW = NEUTRAL | {
+    "wmem_queued": 100,
+    "sndbuf": 30000,
+    "sndbuf_us": 0,
+    "bytes_acked": 0,
+    "bytes_sent": 10 * MSS,
+    "total_retrans": 0,
+    "writer": "other",
+}
+
+
+def flow(writers, **changes):
+    """Samples of a connection, one for each word of what its writer does; all that was written is in flight."""
+    alone = {"notsent": 0, "outq": 10 * MSS}
+    table = pd.DataFrame([{"t_ns": i * 500_000} | FLOW | alone for i in range(len(writers))])
+    return table.assign(writer=writers, **changes)
+
+
+@pytest.mark.parametrize(
+    ("writers", "waits"),
+    {
+        ("other", "write", "poll", "running", "running", "other"): [NO, YES, YES, YES, YES, NO],
+        ("running", "nobody", "edge"): [NO, NO, NO],
+    }.items(),
+)
+def test_a_writer_asleep_for_room_or_just_woken_waits(writers, waits):
+    assert blocked(flow(writers)).tolist() == waits
+
+
+def test_a_woken_writer_waits_until_it_has_written():
+    outq = [10 * MSS, 10 * MSS, 11 * MSS, 11 * MSS]
+    waits = blocked(flow(["write", "running", "running", "running"], outq=outq))
+    assert waits.tolist() == [YES, YES, NO, NO]
+
+
+@pytest.mark.parametrize(
+    ("queued", "outq_after", "waits"),
+    [
+        (30000, 12 * MSS, YES),
+        (30000, 10 * MSS, UNDECIDED),
+        (25000, 12 * MSS, UNDECIDED),
+        (25000, 10 * MSS, NO),
+    ],
+)
+def test_edges_tell_only_by_a_full_buffer_and_a_prompt_write(queued, outq_after, waits):
+    queue = [queued] * 5 + [0] * 5
+    outq = [10 * MSS] * 6 + [outq_after] * 4
+    table = flow(["edge"] * 10, wmem_queued=queue, outq=outq)
+    assert blocked(table).tolist() == [waits] * 5 + [NO] * 5
+
+
+@pytest.mark.parametrize(
+    ("truth", "writer", "changes"),
+    [
+        ("sndbuf", "write", {}),
+        ("app", "other", {}),
+        ("undec", "edge", {"wmem_queued": 30000}),
+        ("nagle", "other", {"notsent": 100, "outq": 10 * MSS + 100}),
+        ("sndbuf", "write", {"notsent": 100, "outq": 10 * MSS + 100}),
+        ("cwnd", "write", {"notsent": 100, "outq": 10 * MSS + 100, "cwnd": 10}),
+    ],
+)
+def test_labels_of_an_application(truth, writer, changes):
+    idle = Busy(pd.DataFrame({"t_ns": [0], "direction": 0, "event": "transmit", "duration_ns": [1]}))
+    bins = label_flow(flow([writer] * 60, **changes), idle, [], 1e6, paced=False)
+    assert set(bins["truth"]) == {truth}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_seed_says_everything_about_a_scenario(name):
+    scenario = SCENARIOS[name]
+    first, again = draw(scenario, "a"), draw(scenario, "a")
+    assert first == again
+    assert first != draw(scenario, "b")
+    here = {"place": "", "python": "", "writers": ""}
+    for program in (scenario.client, *scenario.servers, *scenario.before):
+        assert "{" not in program.command.format(**first[0], **here)
+
+
+def router_capture(path, packets):
+    """Write packets of the sender, given as microseconds and a number that tells them apart; 1000 bytes on the wire."""
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 1)
+    frames = [(at, bytes(26) + bytes((192, 168, 1, 3, number))) for at, number in packets]
+    path.write_bytes(header + b"".join(struct.pack("<4I", 0, at, len(f), 1000) + f for at, f in frames))
+
+
+def test_a_bottleneck_is_busy_while_packets_are_inside_and_as_long_as_its_rate_asks(tmp_path):
+    router_capture(tmp_path / "in", [(0, 1), (100, 2), (9000, 3)])
+    router_capture(tmp_path / "out", [(0, 1), (2500, 2), (9000, 3)])
+    sent = transmissions(tmp_path / "in", tmp_path / "out", 8e6)  # a packet a millisecond
+    begin = (sent["t_ns"] // 1000).tolist()
+    end = ((sent["t_ns"] + sent["duration_ns"]) // 1000).tolist()
+    assert list(zip(begin, end, strict=True)) == [(0, 3500), (9000, 10000)]
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_a_transfer_of_the_virtual_machine_is_written_out(name):
+    values, transfer = draw(TRANSFERS[name], "a")
+    lines = script(name, TRANSFERS[name], values, transfer.route)
+    assert "{" not in lines
+    assert ("lock '" in lines) == ("clamp" in name)
