@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import warnings
 from importlib import import_module
+from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
 
-from bdpcap._core import OPTIMISED, CaptureError, FilterError, __version__
+__version__ = "0.1.0"  # core/Cargo.toml's: no other core is taken
+
+# In a clone the built core stands beside this file only after an editable install; else the installed package has it.
+__path__ = extend_path(__path__, __name__)
+try:
+    from bdpcap._core import __file__ as _built
+    from bdpcap._core import __version__ as _built_version
+except ModuleNotFoundError:
+    raise ImportError("bdpcap is not built: run `pip install .` at the top of its repository") from None
+if _built_version != __version__:
+    raise ImportError(
+        f"bdpcap {__version__} cannot use {_built}, built for {_built_version}: "
+        "install it again, with `pip install .` or `pip install --editable .` as before"
+    )
+from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events

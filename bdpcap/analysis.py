@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain import Finding
+    from bdpcap.limits.evidence import Evidence
 
 __all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
 
@@ -117,7 +118,7 @@ def analyze(
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
 ) -> Capture:
-    """Read a capture and judge every round trip in it.
+    """Read a capture and classify every round trip in it.
 
     Parameters
     ----------
@@ -283,8 +284,8 @@ class Capture:
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
         udp = _named(core.datagrams(), pseudonyms)
-        self._judgement = limits.Judgement(core.take_rounds(), self._directions, udp)
-        self.flows: Final[pd.DataFrame] = self._judgement.flows()
+        self._classification = limits.Classification(core.take_rounds(), self._directions, udp)
+        self.flows: Final[pd.DataFrame] = self._classification.flows()
         """Table as `bdpcap.tables.FLOWS`."""
         self.datagrams: Final[pd.DataFrame] = datagrams.flows(udp)
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
@@ -292,12 +293,17 @@ class Capture:
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.RTTS`."""
-        return self._judgement.rtts()
+        return self._classification.rtts()
+
+    @property
+    def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
+        """What the rules looked at, and the flows of its rounds, as `bdpcap.limits.classify.gather` returned them."""
+        return self._classification.gathered
 
     @property
     def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
-        return self._judgement.frames()
+        return self._classification.frames()
 
     def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
         """Return what the core counted of a direction; absent numbers are None."""

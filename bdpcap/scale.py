@@ -63,7 +63,9 @@ def infer(directions: Mapping[str, Any]) -> list[InferredScale]:
     source = np.asarray(directions["window_scale_source"], dtype=object)
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
-    contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost
+    # From afar, only timestamps tell which window the sender knew when it sent.
+    seen = (directions["direct"] > 0) | (directions["has_timestamps"] > 0)
+    contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & seen
     below = (source == "negotiated") & (directions["scale_least"] < directions["window_scale"])
     # What a tap beside the sender saw of the handshake, the sender saw, too.
     lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost

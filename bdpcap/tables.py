@@ -71,8 +71,10 @@ RTTS: Final[dict[str, Column]] = {
     "retransmits": Column("int64", "packets sent again"),
     "limit": Column("str", "what kept the sender from sending more"),
     "detail": Column("str", "which kind of that limit, or null"),
-    "confidence": Column("float64", "0 to 1"),
-    "evidence": Column("str", "the numbers that led to it"),
+    "confidence": Column("float64", "0 to 1: how often such a verdict was right on labelled transfers"),
+    "rule": Column("str", "the id of the rule that decided, or why none did"),
+    "evidence": Column("str", "what the rule says, with the numbers that decided"),
+    "alternative": Column("str", "another limit that the capture cannot rule out, or null"),
 }
 
 EVENTS: Final[dict[str, Column]] = {

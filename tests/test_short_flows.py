@@ -123,7 +123,8 @@ def test_what_is_repeated_after_the_fin_is_no_new_data():
         """
     )
     assert rounds["limit"].tolist() == ["cwnd", "app"]
-    assert rounds["evidence"].iloc[-1] == "all was sent, the FIN too; 1 packet sent again"
+    assert rounds["rule"].iloc[-1] == "app-idle"
+    assert rounds["retransmits"].tolist() == [0, 1]
 
 
 def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():

@@ -1,6 +1,6 @@
-"""What limited the sender in each round: one rule set a file, weighed in `verdict`."""
+"""What limited the sender in each round: evidence, rules over it, and where they decide."""
 
-from bdpcap.limits.judging import Judgement
-from bdpcap.limits.verdict import LIMITS
+from bdpcap.limits.classify import Classification
+from bdpcap.limits.decide import LIMITS
 
-__all__ = ["LIMITS", "Judgement"]
+__all__ = ["LIMITS", "Classification"]

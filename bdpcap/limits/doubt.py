@@ -10,9 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bdpcap.limits.decide import Verdict
     from bdpcap.limits.evidence import Evidence
     from bdpcap.limits.rounds import Bools, Floats
-    from bdpcap.limits.verdict import Verdict
 
 __all__ = ["Doubt", "doubts", "lowered", "marked"]
 
@@ -35,22 +35,29 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     flows
         Columns of `bdpcap._core.Analysis.directions`, of the flows that the rounds belong to.
     """
-    flow = evidence.flow
+    rounds = evidence.rounds
+    flow = rounds.flow
     source = np.asarray(flows["window_scale_source"], dtype=object)[flow]
     by_window = verdict.limit == "rwnd"
     # The window is looked at before these, and of an unknown one nothing can be said.
     instead = np.isin(verdict.limit, ("sndbuf", "cwnd"))
-    lost = np.clip(evidence.missed_bytes / np.maximum(evidence.acked_bytes, 1.0), 0.0, 1.0)
+    lost = np.clip(rounds.missed_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
-    flat = np.ones(evidence.size)
+    flat = np.ones(rounds.size)
     return [
-        Doubt(evidence.missed_bytes > 0, "the capture lost part of its data", 0.85 - 0.5 * lost),
-        Doubt(evidence.backwards > 0, "time ran backwards in it", 0.8 * flat),
-        Doubt(by_window & (source == "inferred"), "window scale inferred", np.where(reached, 0.95, 0.7)),
-        Doubt(instead & (source == "unknown"), "window scale unknown", 0.75 * flat),
+        Doubt(
+            (rounds.missed_bytes > 0) & (verdict.rule != "missed"),
+            "The capture lost part of the round's data.",
+            0.85 - 0.5 * lost,
+        ),
+        Doubt(rounds.backwards > 0, "Time ran backwards in the round.", 0.8 * flat),
+        Doubt(
+            by_window & (source == "inferred"), "The window scale is inferred.", np.where(reached, 0.95, 0.7)
+        ),
+        Doubt(instead & (source == "unknown"), "The window scale is unknown.", 0.75 * flat),
         Doubt(
             by_window & (flows["multipath"][flow] > 0),
-            "window shared with other subflows of a multipath connection",
+            "Other subflows of a multipath connection share the window.",
             0.6 * flat,
         ),
     ]
@@ -69,5 +76,5 @@ def marked(sentences: list[str], found: Sequence[Doubt]) -> list[str]:
     words = list(sentences)
     for doubt in found:
         for at in np.flatnonzero(doubt.holds):
-            words[at] += f"; {doubt.words}"
+            words[at] += f" {doubt.words}"
     return words

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdpcap import _core
 
-__all__ = ["Bools", "Floats", "Rounds"]
+__all__ = ["MILLION", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
+
+REACH: Final = 4
+"""Rounds on either side that bear a round out: of nine, one more or less decides nothing."""
+SECOND_NS: Final = 1e9
+MILLION: Final = 1e6
+"""Sums are of whole numbers, so that they are exact: fractions are summed in millionths."""
+BLOCK: Final = 1 << 14
+"""Rounds whose spans are looked at together, so that they fit a cache."""
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -40,6 +48,26 @@ class Rounds:
         floats[values == _core.NULL] = np.nan
         self.__dict__[name] = floats  # found before this is asked again
         return floats
+
+    def total(self, values: Floats) -> Floats:
+        """Sum over each flow, spread over its rounds."""
+        return self.per_flow(np.bincount(self.flow, values, len(self.starts)))
+
+    def least(self, values: Floats) -> Floats:
+        """Least of each flow, spread over its rounds; NaN where nothing is known."""
+        return self.per_flow(np.fmin.reduceat(values, self.starts)) if self.size else values
+
+    def until_not(self, holds: Bools) -> Bools:
+        """Is the round among those of its flow before the first in which it does not hold, or that one?"""
+        failed: Ints = np.cumsum(~holds) - ~holds
+        until: Bools = failed == failed[self._place[1]]
+        return until
+
+    def first(self, values: Floats, count: int, holds: Bools) -> Floats:
+        """Values of each flow's first rounds, a row per flow; NaN where it does not hold."""
+        table = np.full((len(self.starts), count), np.nan)
+        table[self.flow[holds], self.columns["round"][holds]] = values[holds]
+        return table
 
     @property
     def size(self) -> int:
@@ -79,7 +107,7 @@ class Rounds:
         anywhere: Bools = count[past] > count[first]
         return anywhere
 
-    def around(self, values: Floats, reach: int) -> Floats:
+    def around(self, values: Floats, reach: int = REACH) -> Floats:
         """Sum over the round and `reach` rounds on either side; NaN counts as nothing.
 
         Values are whole numbers, so that differences of running sums are exact.
@@ -106,9 +134,9 @@ class Rounds:
             first, past = self._span(before, after)
             return np.abs(self._sums(here, first, past) / (past - first) - here) / np.maximum(here, 1.0)
 
-        earlier, later = off(4, 0), off(0, 4)
-        before = np.where((later < 0.1) & (earlier > 0.2), 0, 4)
-        after = np.where((earlier < 0.1) & (later > 0.2), 0, 4)
+        earlier, later = off(REACH, 0), off(0, REACH)
+        before = np.where((later < 0.1) & (earlier > 0.2), 0, REACH)
+        after = np.where((earlier < 0.1) & (later > 0.2), 0, REACH)
         return self._span(before, after)
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
@@ -124,6 +152,50 @@ class Rounds:
         some = total > 0
         result[some] = values[order][np.minimum(at[some], len(order) - 1)]
         return self.per_flow(result)
+
+    def mean_around(self, values: Floats, reach: int = REACH) -> Floats:
+        """Mean over the round and `reach` rounds on either side; NaN counts as nothing."""
+        return (
+            self.around(np.round(MILLION * values), reach) / self.around(np.ones(self.size), reach) / MILLION
+        )
+
+    def rate_around(self, values: Floats, reach: int) -> Floats:
+        """Sum over the round and `reach` rounds on either side, per second."""
+        return self.around(values, reach) / self.around(self.duration, reach) * SECOND_NS
+
+    def rate_beside(self, values: Floats) -> Floats:
+        """Sum over the round and those `beside` it, per second."""
+        return self.beside(values) / self.beside(self.duration) * SECOND_NS
+
+    def median_around(self, values: Floats, before: int, after: int) -> Floats:
+        """Median of what is known over a span around each round, within its flow; NaN where nothing is."""
+        at, first, past = self._place
+        result = np.full(self.size, np.nan)
+        steps = np.arange(-before, after + 1)
+        for block in np.array_split(at, self.size // BLOCK + 1):
+            span = block[:, None] + steps
+            inside = (span >= first[block, None]) & (span < past[block, None])
+            seen = (
+                np.where(inside, values[np.where(inside, span, 0)], np.nan) if self.size else np.empty((0, 1))
+            )
+            seen.sort(axis=1)  # what is not known comes last
+            known = np.isfinite(seen).sum(axis=1)
+            rows, some = np.arange(len(block)), known > 0
+            low, high = seen[rows, np.maximum(known - 1, 0) // 2], seen[rows, known // 2 * some]
+            result[block[some]] = ((low + high) / 2)[some]
+        return result
+
+    def latest(self, values: Floats) -> Floats:
+        """The newest known value up to each round, within its flow; NaN before the first."""
+        at, first, _ = self._place
+        last = np.maximum.accumulate(np.where(np.isfinite(values), at, -1))
+        return np.where(last >= first, values[last], np.nan)
+
+    @staticmethod
+    def ratio(value: Floats, whole: Floats) -> Floats:
+        """One over the other; NaN where the other is nothing."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(whole > 0, value / whole, np.nan)
 
     def most_so_far(self, values: Floats) -> Floats:
         """Largest value up to each round within its flow; NaN counts as nothing."""

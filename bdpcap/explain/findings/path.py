@@ -33,6 +33,7 @@ def link(flow: Flow) -> list[Finding]:
         return []
     lasting, carried = busy["end_ns"] - busy["start_ns"], busy["acked_bytes"]
     rate = float(carried.sum()) * 8e9 / max(1, int(lasting.sum()))
+    others = (busy["detail"] == "others' queue").mean() > 1 / 2
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values().index[len(busy) // 2]]
     return [
         Finding(
@@ -40,10 +41,14 @@ def link(flow: Flow) -> list[Finding]:
             sentence=f"The bottleneck was busy and carried {units.data_size(carried.sum())} in "
             f"{units.duration(lasting.sum())}, {units.rate(rate)}; the path can carry about {units.rate(capacity)}. "
             f"Round trips took {units.duration(median)}, {units.duration(floor)} at best.",
-            cause="The sender keeps a queue in front of the bottleneck at all times.",
-            remedy="Larger windows or buffers only lengthen the queue; more throughput needs a faster link.",
+            cause="The path was busy before this flow came: others keep a queue in front of the bottleneck."
+            if others
+            else "The sender keeps a queue in front of the bottleneck at all times.",
+            remedy="Find who shares the bottleneck; more throughput needs a fairer share or a faster link."
+            if others
+            else "Larger windows or buffers only lengthen the queue; more throughput needs a faster link.",
             values={"carried_bps": rate, "capacity_bps": _number(capacity)},
-            evidence=f"the median round, {typical['round']}: {typical['evidence']}; {_rounds(flow, 'link')}",
+            evidence=f"{_rounds(flow, 'link')}. In the median one, {typical['round']}: {typical['evidence'].rstrip('.')}",
             frames=_frames(flow, "link"),
             source="rate and RTT of the rounds: docs/how-limits-are-inferred.md",
         )
@@ -66,6 +71,10 @@ def congestion(flow: Flow) -> list[Finding]:
             "sysctl -w net.ipv4.tcp_congestion_control=cubic   # if it was reno",
             "modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr   # if losses are stray",
         )
+    elif (details == "fixed window").mean() > 1 / 2:
+        sentence = "Nothing was lost, yet the congestion window did not grow: something clamps it."
+        remedy = "Look for a clamp on the sender: the cwnd of its route."
+        commands = ("ip route show   # on the sender: cwnd lock",)
     else:
         growing = int((details == "slow start").sum())
         sentence = f"Nothing was lost; the congestion window was in slow start for {growing} of {len(flow.rtts)} rounds."

@@ -9,19 +9,21 @@ import pandas as pd
 
 from bdpcap import _core, tables, vantage
 from bdpcap.limits import doubt
-from bdpcap.limits.company import company
-from bdpcap.limits.evidence import Evidence
-from bdpcap.limits.sentences import sentences
-from bdpcap.limits.verdict import LIMITS, Verdict, weigh
+from bdpcap.limits.decide import LIMITS, Verdict, decide, explain
+from bdpcap.limits.evidence import Evidence, Vantage
+from bdpcap.limits.evidence.cross_traffic import meanwhile, paths
+from bdpcap.limits.rounds import Rounds
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Floats
 
-__all__ = ["Judgement"]
+__all__ = ["Classification", "gather"]
 
 
-class Judgement:
-    """Every round judged. The tables are made when asked for.
+def gather(
+    rounds: dict[str, np.ndarray], directions: dict[str, Any], datagrams: dict[str, Any]
+) -> tuple[Evidence, dict[str, np.ndarray]]:
+    """Bring together what the core counted: evidence about every round, and the flows that they belong to.
 
     Parameters
     ----------
@@ -32,26 +34,38 @@ class Judgement:
     datagrams
         Columns of `bdpcap._core.Analysis.datagrams`.
     """
+    carried = np.flatnonzero(directions["carried"])
+    flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
+    flow = np.searchsorted(carried, 2 * rounds["stream"].astype(np.int64) + rounds["direction"])
+    path, path_of_datagrams = paths(flows, datagrams)
+    seen = Vantage(
+        at_sender=flows["direct"][flow].astype(bool),
+        at_receiver=(vantage.places(flows) == "receiver")[flow],
+        mss_bytes=flows["mss_bytes"][flow].astype(np.float64),
+        initial_rtt_ns=_floats(flows["initial_rtt_ns"])[flow],
+        path=path[flow],
+        cross_traffic_bytes=meanwhile(rounds, path[flow], datagrams, path_of_datagrams),
+        flow_acks=flows["acks"][flow].astype(np.float64),
+        capture_end_ns=np.full(len(flow), rounds["end_ns"].max(initial=0), dtype=np.float64),
+    )
+    return Evidence(Rounds(rounds, flow), seen), flows
+
+
+class Classification:
+    """Every round with what limited it. The tables are made when asked for; parameters as `gather`'s."""
 
     def __init__(
         self, rounds: dict[str, np.ndarray], directions: dict[str, Any], datagrams: dict[str, Any]
     ) -> None:
-        carried = np.flatnonzero(directions["carried"])
-        self._flows = flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
-        flow = np.searchsorted(carried, 2 * rounds["stream"].astype(np.int64) + rounds["direction"])
-        self._evidence = Evidence(
-            columns=rounds,
-            flow=flow,
-            mss=flows["mss_bytes"][flow].astype(np.float64),
-            direct=flows["direct"][flow].astype(bool),
-            handshake_ns=_floats(flows["initial_rtt_ns"])[flow],
-            facing=(vantage.places(flows) == "receiver")[flow],
-            others_bytes=company(rounds, flow, flows, datagrams),
-            flow_acks=flows["acks"][flow].astype(np.float64),
-        )
-        verdict = weigh(self._evidence)
-        self._doubts = doubt.doubts(self._evidence, verdict, flows)
+        self._evidence, self._flows = gather(rounds, directions, datagrams)
+        verdict = decide(self._evidence)
+        self._doubts = doubt.doubts(self._evidence, verdict, self._flows)
         self._verdict = doubt.lowered(verdict, self._doubts)
+
+    @property
+    def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
+        """What was judged, as `gather` returned it."""
+        return self._evidence, self._flows
 
     def flows(self) -> pd.DataFrame:
         """Table of `bdpcap.tables.FLOWS`."""
@@ -59,12 +73,12 @@ class Judgement:
 
     def rtts(self) -> pd.DataFrame:
         """Table of `bdpcap.tables.RTTS`."""
-        words = doubt.marked(sentences(self._evidence, self._verdict), self._doubts)
+        words = doubt.marked(explain(self._evidence, self._verdict), self._doubts)
         return _rtts(self._flows, self._evidence, self._verdict, words)
 
     def frames(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
-        columns = self._evidence.columns
+        columns = self._evidence.rounds.columns
         return columns["first_frame"], columns["last_frame"]
 
 
@@ -89,7 +103,7 @@ def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
 def _rtts(
     flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict, words: list[str]
 ) -> pd.DataFrame:
-    rounds, flow = evidence.columns, evidence.flow
+    rounds, flow = evidence.rounds.columns, evidence.rounds.flow
     length = (rounds["end_ns"] - rounds["start_ns"]).astype(np.float64)
     return tables.frame(
         tables.RTTS,
@@ -108,34 +122,34 @@ def _rtts(
             "limit": verdict.limit,
             "detail": verdict.detail,
             "confidence": verdict.confidence,
+            "rule": verdict.rule,
             "evidence": words,
+            "alternative": verdict.alternative,
         },
     )
 
 
 def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> pd.DataFrame:
     count = len(flows["stream"])
-    length = evidence.end_ns - evidence.start_ns
-    total = np.maximum(np.bincount(evidence.flow, length, count), 1e-9)
-    held = {name: np.bincount(evidence.flow, length * (verdict.limit == name), count) for name in LIMITS}
+    rounds, rate, flow = evidence.rounds, evidence.rate, evidence.rounds.flow
+    length = rounds.end_ns - rounds.start_ns
+    total = np.maximum(np.bincount(flow, length, count), 1e-9)
+    held = {name: np.bincount(flow, length * (verdict.limit == name), count) for name in LIMITS}
     # A flow captured in one instant has no time to share out.
     held["unknown"] = np.where(total > 1e-9, held["unknown"], total)
     most = np.argmax(np.stack([held[name] for name in LIMITS]), axis=0) if count else np.zeros(0, dtype=int)
     shares = {name: held[name] / total for name in LIMITS}
-    shares["unknown"] = 1.0 - np.sum([shares[name] for name in LIMITS if name != "unknown"], axis=0)
-    leads = verdict.limit == np.asarray(LIMITS, dtype=object)[most][evidence.flow]
-    weight = np.bincount(evidence.flow, length * leads, count)
-    sure = np.bincount(evidence.flow, length * leads * verdict.confidence, count)
-    first = evidence.starts
+    leads = verdict.limit == np.asarray(LIMITS, dtype=object)[most][flow]
+    weight = np.bincount(flow, length * leads, count)
+    sure = np.bincount(flow, length * leads * verdict.confidence, count)
+    first = rounds.starts
     # The bottleneck's rate shows in the first bursts, whatever held the flow later; but a flow that kept the link busy at
     # much less shared it, and had a part.
-    filled = held["link"][evidence.flow] > 0.1 * total[evidence.flow]
-    shared = filled & (evidence.opened_rate > 1.5 * evidence.capacity)
-    capacity = (
-        np.where(shared, evidence.capacity, np.fmax(evidence.capacity, evidence.opened_rate))[first] * 8
-    )
-    floor = evidence.floor[first]
-    median = np.asarray(pd.Series(evidence.rtt_ns).groupby(evidence.flow).median(), dtype=np.float64)
+    filled = held["link"][flow] > 0.1 * total[flow]
+    shared = filled & (rate.initial_burst > 1.5 * rate.capacity)
+    capacity = np.where(shared, rate.capacity, np.fmax(rate.capacity, rate.initial_burst))[first] * 8
+    rtt_min_ns = evidence.queue.rtt_min_ns[first]
+    median = np.asarray(pd.Series(rounds.rtt_ns).groupby(flow).median(), dtype=np.float64)
     life = (flows["end_ns"] - flows["start_ns"]).astype(np.float64)
     capacity_bps = pd.Series(capacity).astype("Float64").mask(~np.isfinite(capacity) | (capacity <= 0))
     return tables.frame(
@@ -145,7 +159,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
             "rtt_median_ns": _whole(median),
             "throughput_bps": _per_second(flows["acked_bytes"].astype(np.float64), life),
             "capacity_bps": capacity_bps,
-            "bdp_bytes": _whole(np.where(capacity > 0, capacity * floor / 8e9, np.nan)),
+            "bdp_bytes": _whole(np.where(capacity > 0, capacity * rtt_min_ns / 8e9, np.nan)),
             "vantage": vantage.places(flows),
             "limit": np.asarray(LIMITS, dtype=object)[most],
             **{f"{name}_share": np.clip(shares[name], 0.0, 1.0) for name in LIMITS},

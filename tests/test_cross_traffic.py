@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdpcap.limits.company import company
+from bdpcap.limits.evidence.cross_traffic import meanwhile, paths
 
 HERE, THERE, ELSEWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 
@@ -15,11 +15,15 @@ def others(rounds, flows, datagrams=()):
     flow, start, end, delivered = (np.array(column, dtype=np.int64) for column in zip(*rounds, strict=True))
     columns = zip(*datagrams, strict=True) if datagrams else [()] * 5
     names = ("sender", "receiver", "start_ns", "end_ns", "payload_bytes")
-    return company(
+    of_datagrams = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+    path, path_of_datagrams = paths(
+        {"sender": [one for one, _ in flows], "receiver": [other for _, other in flows]}, of_datagrams
+    )
+    return meanwhile(
         {"start_ns": start, "end_ns": end, "delivered_bytes": delivered},
-        flow,
-        {"sender": [one for one, _ in flows], "receiver": [other for _, other in flows]},
-        {name: np.array(column) for name, column in zip(names, columns, strict=True)},
+        path[flow],
+        of_datagrams,
+        path_of_datagrams,
     )
 
 

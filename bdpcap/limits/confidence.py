@@ -1,0 +1,57 @@
+"""How sure a verdict is: how often its rule was right in labelled transfers, as far from a change of the limit.
+
+What is wrong is mostly wrong beside a change: there rounds hold two limits, or the rules waver. The table is made by
+``benchmarks/accuracy.py --confidence``; its head says from what.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.limits.rounds import Floats, Rounds
+
+__all__ = ["BESIDE", "LEAST", "MANY", "NEAR", "beside", "measured"]
+
+BESIDE: Final = ("wavering", "edge", "near", "inside")
+"""How far a round is from one with another limit: beside it, at most `NEAR` rounds away, farther.
+
+It wavers with `MANY` changes and more in `NEAR` rounds on either side.
+"""
+NEAR: Final = 4
+MANY: Final = 3
+LEAST: Final = 0.3
+"""Confidence of what the table does not know."""
+
+
+def beside(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.str_]:
+    """Return for each round which of `BESIDE` it is; a flow begins and ends with an edge."""
+    before, after = (rounds.shifted(limit, by, None) != limit for by in (-1, 1))
+    edge = before | after
+    wavering = rounds.around(before.astype(float), NEAR) >= MANY
+    near = rounds.near(edge, NEAR, NEAR)
+    return np.select([wavering, edge, near], BESIDE[:3], BESIDE[3])
+
+
+def measured(rounds: Rounds, limit: NDArray[np.object_], rule: NDArray[np.object_]) -> Floats:
+    """Return the confidence of each round, 0 where the limit is unknown."""
+    where = beside(rounds, limit)
+    result = np.full(rounds.size, LEAST)
+    for name, place in set(zip(rule.tolist(), where.tolist(), strict=True)):
+        result[(rule == name) & (where == place)] = _table().get((name, place), LEAST)
+    return np.where(limit == "unknown", 0.0, result)
+
+
+@cache
+def _table() -> dict[tuple[str, str], float]:
+    """Confidence by rule and what is beside the round."""
+    text = resources.files("bdpcap.limits").joinpath("confidence.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return {(row["rule"], row["beside"]): float(row["right"]) for row in rows}

@@ -1,0 +1,123 @@
+"""What the rules look at, a module a concept. Where the capture was taken is resolved here, and nowhere in the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap.limits.evidence.ack_clock import AckClock
+from bdpcap.limits.evidence.cross_traffic import CrossTraffic
+from bdpcap.limits.evidence.flight import Flight
+from bdpcap.limits.evidence.loss import Loss
+from bdpcap.limits.evidence.queue import Queue
+from bdpcap.limits.evidence.rate import Rate
+from bdpcap.limits.evidence.window import Window
+from bdpcap.limits.evidence.writes import Writes
+
+if TYPE_CHECKING:
+    from bdpcap.limits.evidence.field import Concept, Field
+    from bdpcap.limits.rounds import Bools, Floats, Ints, Rounds
+
+__all__ = ["CONCEPTS", "Evidence", "Vantage", "declared"]
+
+
+@dataclass(frozen=True)
+class Vantage:
+    """Where the capture was taken, and what is known of each flow as a whole; an entry a round."""
+
+    at_sender: Bools
+    """Is the sender's state seen, and not reconstructed?"""
+    at_receiver: Bools
+    mss_bytes: Floats
+    initial_rtt_ns: Floats
+    """Of the handshake."""
+    path: Ints
+    """From which host to which, as a number: flows of one path share its minimum RTT."""
+    cross_traffic_bytes: Floats
+    """Delivered meanwhile by others, from host to host."""
+    flow_acks: Floats
+    """Acknowledgments that the capture holds of the flow."""
+    capture_end_ns: Floats
+    """When the capture ended."""
+
+
+class Evidence:
+    """Evidence about the rounds of many flows; each concept is worked out when a rule first asks for it."""
+
+    def __init__(self, rounds: Rounds, vantage: Vantage) -> None:
+        self.rounds: Final = rounds
+        self.vantage: Final = vantage
+
+    @cached_property
+    def window(self) -> Window:
+        """The receiver's window."""
+        return Window(self)
+
+    @cached_property
+    def loss(self) -> Loss:
+        """What was lost, and when."""
+        return Loss(self)
+
+    @cached_property
+    def flight(self) -> Flight:
+        """What was in flight, from round to round."""
+        return Flight(self)
+
+    @cached_property
+    def rate(self) -> Rate:
+        """Rates, and the bottleneck's."""
+        return Rate(self)
+
+    @cached_property
+    def queue(self) -> Queue:
+        """Queueing delay."""
+        return Queue(self)
+
+    @cached_property
+    def ack_clock(self) -> AckClock:
+        """What made the sender send."""
+        return AckClock(self)
+
+    @cached_property
+    def writes(self) -> Writes:
+        """What the application wrote."""
+        return Writes(self)
+
+    @cached_property
+    def cross_traffic(self) -> CrossTraffic:
+        """What others sent on the same path."""
+        return CrossTraffic(self)
+
+    def value(self, name: str) -> Floats:
+        """Return a declared quantity by its full name, as ``window.full_share``; booleans as 0 and 1."""
+        concept, _, quantity = name.partition(".")
+        values: Floats = np.asarray(getattr(getattr(self, concept), quantity), dtype=np.float64)
+        return values
+
+
+CONCEPTS: Final[dict[str, type[Concept]]] = {
+    "window": Window,
+    "loss": Loss,
+    "flight": Flight,
+    "rate": Rate,
+    "queue": Queue,
+    "ack_clock": AckClock,
+    "writes": Writes,
+    "cross_traffic": CrossTraffic,
+}
+
+
+def declared(name: str) -> Field[Any]:
+    """Return the declaration of a quantity.
+
+    Raises
+    ------
+    KeyError
+        No concept declares it.
+    """
+    concept, _, quantity = name.partition(".")
+    found: Field[Any] = vars(CONCEPTS[concept])[quantity]
+    return found

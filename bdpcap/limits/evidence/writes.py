@@ -1,0 +1,109 @@
+"""What the application wrote: idle time, short segments, messages that the peer answers, data that ran out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bdpcap.limits.evidence.field import Concept, field
+from bdpcap.limits.evidence.flight import STRETCH
+
+if TYPE_CHECKING:
+    from bdpcap.limits.rounds import Bools, Floats
+
+__all__ = ["Writes"]
+
+
+class Writes(Concept):
+    """A short segment ends what there was to send: with more, it would have been full."""
+
+    @field("yes")
+    def idle(self) -> Bools:
+        """Was nothing sent and nothing in flight?"""
+        rounds = self.rounds
+        nothing: Bools = (rounds.sent_bytes + rounds.resent_bytes == 0) & (rounds.share("empty_ns") > 0.99)
+        return nothing
+
+    @field("yes")
+    def finished(self) -> Bools:
+        """Had the sender sent its FIN, which goes out behind the last data?"""
+        finished: Bools = self.rounds.after_fin > 0
+        return finished
+
+    @field("share")
+    def empty_share(self) -> Floats:
+        """Share of the round with nothing in flight."""
+        return self.rounds.share("empty_ns")
+
+    @field("share")
+    def short_share(self) -> Floats:
+        """Share of the segments sent that were short: no multiple of the MSS."""
+        return self.rounds.small_segments / np.maximum(self.rounds.sent_segments, 1.0)
+
+    @field("share")
+    def short_rounds(self) -> Floats:
+        """Share of the stretch's rounds with a short segment: what there was to send had run out."""
+        sending = self.rounds.sent_bytes > 0
+        short = self.rounds.around((self.rounds.small_segments > 0).astype(np.float64), STRETCH)
+        return self.rounds.ratio(short, self.rounds.around(sending.astype(np.float64), STRETCH))
+
+    @field("share")
+    def segment_fill(self) -> Floats:
+        """Mean payload of the segments sent, as a share of the MSS."""
+        mean = self.rounds.ratio(self.rounds.sent_bytes, self.rounds.sent_segments)
+        return mean / self.all.vantage.mss_bytes
+
+    @field("times")
+    def short_per_burst(self) -> Floats:
+        """Short segments for each burst, over nine rounds."""
+        return self._short / self._bursts
+
+    @field("share")
+    def bursts_after_short(self) -> Floats:
+        """Of the bursts, over nine rounds, the share that a short segment came before, if nearly none lay within one."""
+        within = self._short > 1.2 * self._bursts
+        return np.where(within, 0.0, self.rounds.around(self.rounds.short_ends) / self._bursts)
+
+    @property
+    def _short(self) -> Floats:
+        return self.rounds.around(self.rounds.small_segments)
+
+    @property
+    def _bursts(self) -> Floats:
+        rounds = self.rounds
+        return np.maximum(rounds.around(rounds.bursts + rounds.fresh_starts), 1.0)
+
+    @field("share")
+    def after_short_share(self) -> Floats:
+        """Share of the round after a short segment with nothing following and room in the window."""
+        return self.rounds.share("after_small_ns")
+
+    @field("times")
+    def replies(self) -> Floats:
+        """Acknowledgments with payload of the peer's, over nine rounds."""
+        return self.rounds.around(self.rounds.replies)
+
+    @field("ratio")
+    def messages_per_reply(self) -> Floats:
+        """Short segments, which end messages, for each reply, over nine rounds; unknown without replies."""
+        return self.rounds.ratio(self._short, self.replies)
+
+    @property
+    def _next_sent(self) -> Floats:
+        return self.rounds.shifted(self.rounds.sent_bytes, 1, 0.0)
+
+    @field("yes")
+    def long_message(self) -> Bools:
+        """Is it a flight of a message longer than the congestion window, whose rest acknowledgments call for?
+
+        The first flight ends in a full segment and the next round's data are asked for; or it is the last, asked for,
+        and ends short late in the round.
+        """
+        rounds = self.rounds
+        asked = (self.all.ack_clock.own_time_share < 0.2) & (rounds.fresh_starts == 0)
+        whole = rounds.small_segments == 0
+        first = whole & (self._next_sent > 0) & rounds.shifted(asked, 1, False)
+        last = rounds.shifted(whole, -1, False) & asked & (rounds.small_segments == 1)
+        result: Bools = first | last & (self.after_short_share < 0.5)
+        return result

@@ -1,0 +1,113 @@
+"""The application: the sending program offered no more data.
+
+Idle time, sends with nothing in flight, and bursts that no acknowledgment called for have no other cause. One short
+segment proves nothing: a full send buffer ends in one, too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rules.common import DELAYED_BY_WINDOW, QUEUED, STANDS, TIMER, UNANSWERED
+
+__all__ = ["DETAILS", "RULES"]
+
+HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it("writes.long_message"), it("loss.outage"), STANDS).named(
+    "held by something else",
+    "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
+)
+OPENING = it("flight.opening")
+LOSS = not_(it("loss.quiet"))
+
+RULES: Final = (
+    Rule(
+        id="app-idle",
+        limit="app",
+        holds=any_of(all_of(it("writes.idle"), at_most("window.closed_share", 0.1)), it("writes.finished")),
+        unless=it("loss.outage"),
+        says="The program had nothing left to send.",
+        why="Nothing is in flight and nothing is sent, or the FIN is out behind the last data.",
+        source="RFC 9293 section 3.6",
+        detail="idle",
+    ),
+    Rule(
+        id="app-own-time",
+        limit="app",
+        holds=any_of(
+            all_of(
+                at_least("ack_clock.own_time_share", 0.5),
+                at_least("writes.short_per_burst", 0.6),
+                not_(at_most("ack_clock.chance", 0.45)),
+            ),
+            all_of(UNANSWERED, at_least("ack_clock.chance", 1), at_least("writes.short_rounds", 0.75)),
+        ),
+        unless=any_of(HELD_OR_STANDS, OPENING, LOSS, QUEUED),
+        says="Bursts came at times of the program's own, {ack_clock.bursts} a round, not when acknowledgments did.",
+        why="A timer or a user starts what no acknowledgment calls for. Such a burst ends in a short segment, since "
+        "no application knows the size of segments.",
+    ),
+    Rule(
+        id="app-starts",
+        limit="app",
+        holds=at_least("ack_clock.own_starts", 2),
+        unless=any_of(HELD_OR_STANDS, LOSS),
+        says="The program began to send {ack_clock.own_starts} times in nine rounds, with nothing in flight.",
+        why="Nothing was waiting to be sent when all data had been acknowledged.",
+    ),
+    Rule(
+        id="app-blocks",
+        limit="app",
+        holds=all_of(any_of(UNANSWERED, TIMER), at_least("writes.bursts_after_short", 0.75)),
+        unless=HELD_OR_STANDS,
+        says="{writes.bursts_after_short} of the bursts came after a short segment: each is one write of the program.",
+        why="Bursts from a send buffer end anywhere in a write, or the flight stands.",
+        blind="A timer in phase with the acknowledgments, whose writes fill the same flight, looks like a send buffer.",
+    ),
+    Rule(
+        id="app-short",
+        limit="app",
+        holds=all_of(at_least("writes.short_share", 0.9), at_most("writes.segment_fill", 0.9)),
+        unless=any_of(HELD_OR_STANDS, LOSS, QUEUED),
+        says="{writes.short_share} of the segments were short, with {writes.segment_fill} of the MSS on average.",
+        why="Segments would have been full, had there been more to send.",
+        source="RFC 9293 section 3.7.4 (Nagle)",
+        detail="small writes",
+    ),
+    Rule(
+        id="app-below-least",
+        limit="app",
+        holds=it("flight.below_least"),
+        unless=HELD_OR_STANDS,
+        says="Less than two segments were in flight: there was nothing more to send.",
+        why="Two segments are the least that a congestion window or a buffer holds.",
+        source="RFC 5681 section 3.1",
+    ),
+    Rule(
+        id="app-conversation",
+        limit="app",
+        holds=any_of(
+            all_of(
+                at_least("writes.replies", 5),
+                any_of(at_most("ack_clock.ack_response", 0.8), at_least("writes.messages_per_reply", 0.75)),
+            ),
+            all_of(at_least("writes.messages_per_reply", 0.75), at_least("writes.after_short_share", 0.65)),
+        ),
+        unless=any_of(HELD_OR_STANDS, LOSS),
+        says="The program waited for its peer's replies; nine rounds held {writes.replies}.",
+        why="An application that waits for an answer has nothing to send until it comes.",
+    ),
+)
+
+DETAILS: Final = {
+    "own window": all_of(
+        at_least("writes.replies", 9), at_most("flight.spread", 0.1), at_least("flight.segments", 10)
+    ),
+    "small writes": all_of(
+        at_least("writes.short_share", 0.5),
+        at_most("writes.empty_share", 0.33),
+        not_(it("writes.idle")),
+        not_(it("writes.finished")),
+    ),
+    "idle": None,
+}

@@ -1,0 +1,97 @@
+"""Congestion control: its window doubles, grows by a segment a round, falls after a loss, paces, or is clamped."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+
+__all__ = ["DETAILS", "RULES"]
+
+MOVED = it("flight.moved")
+# Data that wait for the window go out in whole segments, as acknowledgments come.
+WHOLE = all_of(at_most("writes.short_share", 0.2), not_(at_least("writes.bursts_after_short", 0.75)))
+
+RULES: Final = (
+    Rule(
+        id="cwnd-recovery",
+        limit="cwnd",
+        holds=any_of(at_most("loss.rounds_since", 1), it("loss.outage")),
+        says="A loss was being repaired, with {flight.most} in flight.",
+        why="A loss reduces the congestion window.",
+        source="RFC 5681 section 3.2",
+        detail="recovery",
+    ),
+    Rule(
+        id="cwnd-slow-start",
+        limit="cwnd",
+        holds=any_of(it("flight.doubling"), it("flight.initial")),
+        says="Slow start had reached {flight.most} in flight.",
+        why="Slow start begins with ten segments and doubles them each round trip.",
+        source="RFC 5681 section 3.1; RFC 6928",
+        detail="slow start",
+    ),
+    Rule(
+        id="cwnd-regrowth",
+        limit="cwnd",
+        holds=all_of(at_least("loss.rounds_since", 0), not_(it("flight.regrown")), MOVED),
+        says="The congestion window was growing again, {loss.rounds_since} after a loss: {flight.most} in flight.",
+        why="CUBIC and Reno need half a round or more per segment in flight to regain what a loss took.",
+        source="RFC 9438 section 4.3",
+    ),
+    Rule(
+        id="cwnd-fixed",
+        limit="cwnd",
+        holds=all_of(
+            at_most("flight.spread", 0.05),
+            at_most("flight.drift", 0.05),
+            at_least("ack_clock.ack_response", 0.9),
+            at_least("ack_clock.bursts", 1),
+            WHOLE,
+            MOVED,
+        ),
+        says="The flight stood at {flight.most}, and {ack_clock.ack_response} of the acknowledgments released whole "
+        "segments.",
+        why="Data waited for acknowledgments, yet the congestion window did not grow: a setting clamps it.",
+        source="ip-route(8): cwnd lock",
+        detail="fixed window",
+    ),
+    Rule(
+        id="cwnd-paced",
+        limit="cwnd",
+        holds=all_of(
+            at_most("flight.spread", 0.1),
+            at_least("ack_clock.ack_response", 0.9),
+            at_most("ack_clock.bursts", 1),
+            WHOLE,
+            MOVED,
+        ),
+        says="Whole segments went out evenly, with {flight.most} in flight; window and link were not full.",
+        why="Pacing spaces segments where neither window nor link holds them.",
+        source="Linux tcp_update_pacing_rate(); draft-ietf-ccwg-bbr section 4.6",
+        detail="pacing",
+    ),
+    Rule(
+        id="cwnd-growth",
+        limit="cwnd",
+        holds=all_of(at_least("flight.drift", 0.15), at_least("ack_clock.ack_response", 0.3), MOVED),
+        says="The flight moved by {flight.drift} a round, with {flight.most} in flight; window and link were not full.",
+        why="A congestion window grows by about a segment a round, and falls after a loss.",
+        source="RFC 5681 section 3.1; RFC 9438 section 4",
+    ),
+    Rule(
+        id="cwnd-clocked",
+        limit="cwnd",
+        holds=all_of(any_of(at_least("ack_clock.ack_response", 0.6), it("ack_clock.unseen")), WHOLE, MOVED),
+        says="Whole segments went out as acknowledgments came, with {flight.most} in flight; window and link were not "
+        "full.",
+        why="Whole segments waited for acknowledgments: only the congestion window held them.",
+        source="Jacobson, Congestion Avoidance and Control, 1988, section 1",
+    ),
+)
+
+DETAILS: Final = {
+    "recovery": any_of(at_least("loss.retransmitted", 1), it("loss.outage")),
+    "slow start": any_of(it("flight.doubling"), it("flight.initial")),
+    "avoidance": None,
+}

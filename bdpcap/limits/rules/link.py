@@ -1,0 +1,134 @@
+"""The link: the bottleneck was busy all the round.
+
+A standing queue shows it: every segment waited, and their waits leave no gap. The rate must agree. It is the capacity,
+or, where others share the link, a part of it behind a queue that this flow's window does not explain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+
+__all__ = ["DETAILS", "RULES"]
+
+WINDOW = at_least("window.full_share", 0.3)
+SPARE = any_of(
+    all_of(
+        WINDOW,
+        any_of(at_most("rate.window_over_link", 0.9675), at_least("rate.over_initial", 1.3)),
+        at_most("queue.risen_packets", 4),
+    ),
+    all_of(
+        not_(WINDOW),
+        at_most("rate.over_highest", 0.95),
+        any_of(at_most("queue.risen_packets", 2), not_(it("queue.stands"))),
+    ),
+).named(
+    "time to spare",
+    "The flow is slower than its initial bursts were, with next to no queue: the link is idle now and then. "
+    "A full window sets a rate of its own.",
+)
+ELSEWHERE = any_of(it("queue.on_return_path"), it("window.held_small")).named(
+    "the wait is elsewhere",
+    "Acknowledgments wait on the way back, or data wait for a slow reader: neither is a queue at the bottleneck.",
+)
+PAUSING = all_of(at_most("ack_clock.ack_response", 0.5), at_least("queue.pauses", 0.15)).named(
+    "the sender pauses",
+    "A sender that pauses leaves the link idle, however deep the queue of each burst was.",
+)
+BEHIND = all_of(it("queue.before_tap"), not_(WINDOW), not_(at_most("ack_clock.ack_response", 0.5))).named(
+    "captured behind the bottleneck", "The tap sees what the bottleneck passes on."
+)
+
+RULES: Final = (
+    Rule(
+        id="link-queue",
+        limit="link",
+        holds=all_of(it("queue.stands"), at_least("queue.share", 0.85), at_least("rate.utilization", 0.94)),
+        unless=any_of(PAUSING, SPARE, ELSEWHERE),
+        says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
+        "path's best.",
+        why="A bottleneck that always has a packet waiting is busy all the time.",
+        source="RFC 8289 section 3",
+    ),
+    Rule(
+        id="link-bloat",
+        limit="link",
+        holds=all_of(
+            at_least("queue.always_packets", 12),
+            at_least("queue.share", 0.95),
+            at_least("rate.utilization", 0.75),
+        ),
+        unless=any_of(ELSEWHERE, it("loss.timer_fired")),
+        says="Packets queued {queue.delay} throughout: the shortest round trip took {queue.least_rtt} of an empty path.",
+        why="A window of several bandwidth-delay products keeps a queue standing; a larger one would only lengthen it.",
+        source="RFC 8290 section 1",
+    ),
+    Rule(
+        id="link-lean",
+        limit="link",
+        holds=all_of(
+            it("rate.proven"),
+            at_least("rate.utilization", 0.95),
+            at_least("queue.share", 0.3),
+            not_(WINDOW),
+        ),
+        unless=any_of(SPARE, ELSEWHERE, BEHIND),
+        says="The rate was {rate.utilization} of this path's best, and a queue stood for {queue.share} of the round.",
+        why="BBR and Vegas drain their queue. Once a deep queue has proved the capacity, the rate alone shows a busy "
+        "link.",
+        source="draft-ietf-ccwg-bbr section 4.3",
+    ),
+    Rule(
+        id="link-shared",
+        limit="link",
+        holds=all_of(
+            it("queue.stands"),
+            at_least("queue.share", 0.935),
+            at_least("queue.unmerged_packets", 3),
+            not_(WINDOW),
+        ),
+        unless=any_of(PAUSING, ELSEWHERE, it("loss.timer_fired")),
+        says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
+        "path's best.",
+        why="A queue that never drains keeps the bottleneck busy, whoever feeds it.",
+        source="RFC 8289 section 3",
+    ),
+    Rule(
+        id="link-together",
+        limit="link",
+        holds=all_of(
+            at_least("cross_traffic.utilization", 0.94),
+            at_least("cross_traffic.over_initial", 0.9),
+            at_least("queue.packets", 1),
+            not_(WINDOW),
+        ),
+        unless=any_of(PAUSING, ELSEWHERE, it("loss.timer_fired")),
+        says="This flow and others between the same hosts used {cross_traffic.utilization} of this path's best rate.",
+        why="Other flows fill what this flow leaves. A flow that sends in bursts sees their queue only now and then.",
+    ),
+    Rule(
+        id="link-arrivals",
+        limit="link",
+        holds=all_of(
+            it("ack_clock.unseen"),
+            at_least("rate.utilization", 0.97),
+            at_least("rate.ack_spacing", 0.89),
+            not_(WINDOW),
+        ),
+        unless=any_of(SPARE, ELSEWHERE),
+        says="Data arrived evenly, at {rate.utilization} of this path's best rate.",
+        why="Away from the sender and without timestamps, only the rate of arrivals shows a busy link.",
+    ),
+    Rule(
+        id="link-behind",
+        limit="link",
+        holds=all_of(BEHIND, at_least("rate.tap_utilization", 0.97)),
+        unless=any_of(SPARE, ELSEWHERE),
+        says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
+        why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",
+    ),
+)
+
+DETAILS: Final = {"others' queue": it("queue.before_flow"), "own queue": None}

@@ -1,0 +1,29 @@
+"""The receiver's window: it was used up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bdpcap.limits.rule import Rule, any_of, at_least, at_most, it
+
+__all__ = ["DETAILS", "RULES"]
+
+RULES: Final = (
+    Rule(
+        id="rwnd-full",
+        limit="rwnd",
+        holds=at_least("window.full_share", 0.3),
+        says="The window was full or closed for {window.full_share} of the round: {window.filled} in flight of "
+        "{window.largest}.",
+        why="A sender does not send while less than a segment is usable. A closed window is a full one.",
+        source="RFC 9293 section 3.8.6",
+        blind="A percent or two of rate tells a window of just the BDP from a link that is just busy.",
+    ),
+)
+
+DETAILS: Final = {
+    "zero window": at_least("window.closed_share", 0.1),
+    "slow reader": any_of(it("window.closing"), at_most("window.share_of_largest", 0.75)),
+    "ramp": it("window.rising"),
+    "buffer": None,
+}

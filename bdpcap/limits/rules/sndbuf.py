@@ -1,0 +1,53 @@
+"""The send buffer: it could hold no more unacknowledged data.
+
+A writer that waits for room is woken when a third of the buffer is free (Linux ``sk_stream_write_space``). It fills the
+buffer and waits again. So the flight stands, whatever the window and the link would allow.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rules.common import STANDS, UNANSWERED
+
+__all__ = ["RULES"]
+
+SLEPT = at_least("ack_clock.blocked_share", 0.7)
+
+RULES: Final = (
+    Rule(
+        id="sndbuf-standing",
+        limit="sndbuf",
+        holds=STANDS,
+        says="The flight stood at {flight.most}, and data ran out in {writes.short_rounds} of the rounds: the send "
+        "buffer held no more.",
+        why="A congestion window moves and has whole segments waiting. A flight that stands and ends in short segments "
+        "is a send buffer's.",
+        source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
+        blind="A program that writes one block for each block acknowledged looks the same.",
+        alternatives={"app": at_least("ack_clock.period", 0.85), "cwnd": it("ack_clock.unseen")},
+    ),
+    Rule(
+        id="sndbuf-blocked",
+        limit="sndbuf",
+        holds=all_of(
+            UNANSWERED,
+            not_(at_most("ack_clock.blocked_share", 0.45)),
+            at_most("ack_clock.empty_starts", 1),
+        ),
+        unless=any_of(
+            all_of(it("flight.opening"), not_(SLEPT)),
+            all_of(it("flight.reduced"), at_least("ack_clock.ack_response", 0.3), not_(SLEPT)),
+        ),
+        says="The writer was blocked: only {ack_clock.ack_response} of the acknowledgments were answered at once, with "
+        "{flight.most} in flight.",
+        why="Linux wakes a blocked writer only when a third of its buffer is free.",
+        source="Linux sk_stream_write_space(), sk_stream_min_wspace()",
+        blind="With autotuning, the buffer grows with the congestion window, and they take turns.",
+        alternatives={
+            "app": at_least("ack_clock.own_time_share", 0.5),
+            "cwnd": at_least("flight.drift", 0.15),
+        },
+    ),
+)

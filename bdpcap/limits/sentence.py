@@ -1,0 +1,52 @@
+"""What a rule says, with the numbers that decided."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bdpcap import units
+from bdpcap.limits.evidence import declared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.evidence.field import Unit
+    from bdpcap.limits.rounds import Ints
+
+__all__ = ["sentences"]
+
+WRITTEN: Final[dict[Unit, Callable[[float], str]]] = {
+    "share": units.share,
+    "ratio": lambda value: f"{value:.2f}",
+    "packets": lambda value: (
+        f"{value:.1f} packets" if value < 10 and value % 1 else units.number(value, "packet")
+    ),
+    "bytes": units.exact_bytes,
+    "rounds": lambda value: units.number(value, "round"),
+    "times": lambda value: f"{value:.0f}",
+    "ms": lambda value: units.duration(1e6 * value),
+    "RTTs": lambda value: f"{value:.1f} RTTs",
+}
+"""How a quantity of each unit is written; those that are so or not are never."""
+
+NAME: Final = re.compile(r"\{([\w.]+)\}")
+
+
+def sentences(says: str, evidence: Evidence, rows: Ints) -> list[str]:
+    """Fill a rule's sentence in for some rounds; what is not known is a dash."""
+    pieces = NAME.split(says)
+    columns = [
+        [pieces[i]] * len(rows) if i % 2 == 0 else _written(pieces[i], evidence, rows)
+        for i in range(len(pieces))
+    ]
+    return ["".join(words) for words in zip(*columns, strict=True)]
+
+
+def _written(name: str, evidence: Evidence, rows: Ints) -> list[str]:
+    write = WRITTEN[declared(name).unit]
+    values = evidence.value(name)[rows]
+    return [write(value) if np.isfinite(value) else units.MISSING for value in values.tolist()]

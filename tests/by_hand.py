@@ -1,0 +1,102 @@
+"""Evidence without packets: rounds whose counts are set by hand, or of which only declared quantities are known."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+
+import numpy as np
+from packets import pcap
+
+from bdpcap import _core
+from bdpcap.limits.evidence import CONCEPTS, Evidence, Vantage
+from bdpcap.limits.evidence.field import Field
+from bdpcap.limits.rounds import Rounds
+
+MS = 1_000_000
+RTT_MS = 20
+MSS = 1000
+MEASURED = (
+    *("window_min_bytes", "window_max_bytes", "usable_min_bytes", "rtt_min_ns", "rtt_ns", "rtt_max_ns"),
+    *("rtt_floor_ns", "queue_low_ns", "run_rate", "spacing_rate", "forth_ns", "back_ns"),
+    *("burst_wait_ns", "burst_period_min_ns", "burst_period_max_ns"),
+)
+"""Columns that are absent where nothing was measured; of the others nothing is 0."""
+
+DECLARED = {
+    f"{concept}.{name}": value
+    for concept, quantities in CONCEPTS.items()
+    for name, value in vars(quantities).items()
+    if isinstance(value, Field)
+}
+"""Every declared quantity by its full name."""
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    core = _core.Analysis([io.BytesIO(pcap([]))])
+    core.advance(1)
+    return tuple(core.take_rounds())
+
+
+def rounds(flow, **columns) -> Rounds:
+    """Rounds of 20 ms of the flows given, one after the other, with these counts; nothing else happened in them."""
+    flow = np.asarray(flow)
+    count = len(flow)
+    empty = {name: np.zeros(count, dtype=np.int64) for name in _names()}
+    empty |= {name: np.full(count, _core.NULL) for name in MEASURED}
+    empty["length_ns"] += RTT_MS * MS
+    empty["round"] = np.arange(count) - np.searchsorted(flow, flow)
+    given = {name: np.asarray(values, dtype=np.int64) for name, values in columns.items()}
+    assert set(given) <= set(empty), "the core counts no such thing"
+    made = empty | given
+    if "end_ns" not in given:
+        made["end_ns"] = np.cumsum(made["length_ns"])
+        made["start_ns"] = made["end_ns"] - made["length_ns"]
+    return Rounds(made, flow)
+
+
+def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1) -> Vantage:
+    """Where the capture was taken, alike for all rounds; each flow has a path to itself."""
+    count = len(flow)
+    return Vantage(
+        at_sender=np.full(count, at_sender),
+        at_receiver=np.full(count, at_receiver),
+        mss_bytes=np.full(count, float(mss)),
+        initial_rtt_ns=np.full(count, np.nan),
+        path=np.asarray(flow),
+        cross_traffic_bytes=np.zeros(count),
+        flow_acks=np.full(count, float(flow_acks)),
+        capture_end_ns=np.full(count, np.inf),
+    )
+
+
+def counted(flow, *, at_sender=True, at_receiver=False, mss=MSS, columns=None, **counts) -> Evidence:
+    """Evidence from counts."""
+    made = rounds(flow, **(columns or {}), **counts)
+    return Evidence(made, vantage(made.flow, at_sender=at_sender, at_receiver=at_receiver, mss=mss))
+
+
+def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1) -> Evidence:
+    """Evidence of which these quantities are known, each one number or one for every round, and nothing else.
+
+    What is so or not is not so, and every other number is NaN.
+    """
+    count = count if flow is None else len(flow)
+    flow = np.zeros(count, dtype=np.int64) if flow is None else np.asarray(flow)
+    made = rounds(
+        flow,
+        acked_bytes=[MSS] * count,
+        rtt_floor_ns=[RTT_MS * MS] * count,
+        missed_bytes=np.full(count, missed),
+    )
+    evidence = Evidence(made, vantage(flow, flow_acks=flow_acks))
+    for name, declared in DECLARED.items():
+        concept, _, quantity = name.partition(".")
+        value = quantities.get(name, False if declared.unit == "yes" else np.nan)
+        # Found before it is worked out.
+        vars(getattr(evidence, concept))[quantity] = np.broadcast_to(
+            np.asarray(value, dtype=bool if declared.unit == "yes" else np.float64), (count,)
+        ).copy()
+    assert set(quantities) <= set(DECLARED), "no concept declares that"
+    return evidence

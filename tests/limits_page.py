@@ -1,0 +1,201 @@
+"""Put what the declarations of bdpcap/limits say into docs/how-limits-are-inferred.md, between its markers."""
+
+import inspect
+import re
+import sys
+from collections import defaultdict
+from functools import cached_property
+from importlib import import_module, resources
+from pathlib import Path
+
+from bdpcap import units
+from bdpcap.limits.confidence import BESIDE, LEAST, MANY, NEAR
+from bdpcap.limits.decide import NO_RULE
+from bdpcap.limits.evidence import CONCEPTS
+from bdpcap.limits.evidence.field import Field
+from bdpcap.limits.rule import Named
+from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
+
+PAGE = Path(__file__).parents[1] / "docs" / "how-limits-are-inferred.md"
+MARKED = re.compile(r"(?<=^<!-- generated: )(\w+)( -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
+
+
+def with_rules(page):
+    """Return the page with what stands between every ``<!-- generated: ... -->`` and the next end made anew."""
+    return MARKED.sub(lambda found: f"{found[1]}{found[2]}\n{SECTIONS[found[1]]().strip()}\n\n", page)
+
+
+def rules():
+    """Return the rules of every limit in order of precedence, then the kinds of that limit."""
+    return "\n\n".join(_limit(limit) for limit in PRECEDENCE)
+
+
+def shared():
+    """Return the conditions that have a name, in the order in which rules refer to them."""
+    return "\n\n".join(
+        f"### {condition.name.capitalize()}\n\n{condition.means}\n\n{_listed(condition.inner)}"
+        for condition in _named()
+    )
+
+
+def evidence():
+    """Return every quantity with its unit and what it means, a table a concept."""
+    return "\n\n".join(_concept(name, concept) for name, concept in CONCEPTS.items())
+
+
+def no_rule():
+    """Return what is said where no rule decides."""
+    return _table(("`rule`", "what is said"), [(f"`{name}`", says) for name, says in NO_RULE.items()])
+
+
+def confidence():
+    """Return where the table of confidence comes from, and a row a rule."""
+    lines = resources.files("bdpcap.limits").joinpath("confidence.csv").read_text("utf-8").splitlines()
+    origin = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
+    _, *rows = [line.split(",") for line in lines if not line.startswith("#")]
+    right = defaultdict(dict)
+    for rule, beside, value, *_ in rows:
+        right[rule][beside] = f"{float(value):.2f}"
+    names = [name for name in [*(rule.id for rule in RULES), *NO_RULE] if name in right]
+    table = _table(
+        ("rule", *BESIDE),
+        [(f"`{name}`", *(right[name].get(place, "") for place in BESIDE)) for name in names],
+    )
+    explained = (
+        "A round beside one with another limit is at an *edge*, as are the first and the last of a flow. "
+        f"A round is *near* with an edge at most {units.number(NEAR, 'round')} away, else *inside*. "
+        f"It is *wavering* where the limit changes {MANY} times or more within {units.number(NEAR, 'round')} on either "
+        "side. "
+        f"What the table does not hold has a confidence of {LEAST:g}."
+    )
+    return "\n\n".join(filter(None, [origin, explained, table if names else "Nothing is measured yet."]))
+
+
+def _limit(limit):
+    own = [rule for rule in RULES if rule.limit == limit]
+    about = inspect.getdoc(import_module(f"bdpcap.limits.rules.{limit}"))
+    parts = [f"### {limit}", _prose(about), *map(_rule, own)]
+    if limit in DETAILS:
+        kinds = "\n".join(_kind(*item) for item in DETAILS[limit].items())
+        parts += [
+            f"#### Details of {limit}",
+            "Unless the rule has a detail of its own, the first of these counts:",
+            kinds,
+        ]
+    return "\n\n".join(parts)
+
+
+def _rule(rule):
+    parts = [f"#### {rule.id}", f"> {_placeholders(rule.says)}", _if("It holds", rule.holds)]
+    if rule.unless is not None:
+        parts.append(_if("It does not hold", rule.unless))
+    parts.append(f"**Why**: {rule.why}")
+    if rule.source:
+        parts.append(f"**Source**: {rule.source}.")
+    if rule.blind:
+        parts.append(f"**Where it is blind**: {rule.blind}")
+    if rule.detail:
+        parts.append(f"**Detail**: always `{rule.detail}`.")
+    parts += [_if(f"Alternative `{other}`,", condition) for other, condition in rule.alternatives.items()]
+    return "\n\n".join(parts)
+
+
+def _if(what, condition):
+    """Return a sentence that ends in the condition, or leads to the list of its parts."""
+    first, *rest = _linked(condition.lines())
+    first = first.removeprefix("- ")
+    if not rest:
+        return f"**{what} if** {first}."
+    return f"**{what} if {first}**\n\n{_dedented(rest)}"
+
+
+def _kind(kind, condition):
+    if condition is None:
+        return f"- `{kind}` otherwise."
+    first, *rest = _linked(condition.lines())
+    return "\n".join([f"- `{kind}` if {first.removeprefix('- ')}", *rest])
+
+
+def _listed(condition):
+    first, *rest = _linked(condition.lines())
+    return f"{first.removeprefix('- ').capitalize()}\n\n{_dedented(rest)}" if rest else first
+
+
+def _dedented(lines):
+    return "\n".join(line.removeprefix("  ") for line in lines)
+
+
+def _linked(lines):
+    """Let names of conditions lead to where these stand."""
+    return [re.sub(r"\*([^*]+)\*", lambda name: f"[{name[1]}](#{_anchor(name[1])})", line) for line in lines]
+
+
+def _anchor(heading):
+    """Return what GitHub calls a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _named():
+    """Every named condition once; what one refers to comes after it."""
+    found = {}
+
+    def walk(condition):
+        if isinstance(condition, Named):
+            found.setdefault(condition.name, condition)
+        for part in condition.parts():
+            walk(part)
+
+    for rule in RULES:
+        for condition in (rule.holds, rule.unless, *rule.alternatives.values()):
+            if condition is not None:
+                walk(condition)
+    for kinds in DETAILS.values():
+        for condition in filter(None, kinds.values()):
+            walk(condition)
+    return found.values()
+
+
+def _concept(name, concept):
+    rows = [
+        (f"`{name}.{quantity}`", declared.unit, _prose(inspect.getdoc(declared.func), "<br>"))
+        for quantity, declared in vars(concept).items()
+        if isinstance(declared, Field)
+    ]
+    bases = [
+        f"- `{name}.{quantity}`: {_prose(inspect.getdoc(found.func), ' ')}"
+        for quantity, found in vars(concept).items()
+        if isinstance(found, cached_property) and not isinstance(found, Field) and quantity[0] != "_"
+    ]
+    about = inspect.getdoc(sys.modules[concept.__module__])
+    parts = [f"### {name}", _prose(about), _prose(inspect.getdoc(concept))]
+    parts.append(_table(("quantity", "unit", "meaning"), rows))
+    if bases:
+        parts += ["No rule refers to these, but quantities are made of them:", "\n".join(bases)]
+    return "\n\n".join(parts)
+
+
+def _prose(docstring, between="\n\n"):
+    """Return a docstring's paragraphs, a line each, in Markdown."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in docstring.split("\n\n")]
+    return between.join(paragraphs).replace("``", "`")
+
+
+def _placeholders(says):
+    return re.sub(r"\{([\w.]+)\}", r"`\1`", says)
+
+
+def _table(head, rows):
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+SECTIONS = {
+    "rules": rules,
+    "shared": shared,
+    "no_rule": no_rule,
+    "confidence": confidence,
+    "evidence": evidence,
+}
+
+if __name__ == "__main__":
+    PAGE.write_text(with_rules(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,408 @@
+"""Evidence about rounds whose counts are set by hand: each quantity by what its name says."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import get_args
+
+import numpy as np
+import pytest
+import zstandard
+from by_hand import DECLARED, MS, counted
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import SHARED
+from packets import pcap
+from strategies import captures
+
+import bdpcap
+from bdpcap.limits.evidence import declared
+from bdpcap.limits.evidence.field import Unit
+
+LAB = SHARED / "captures/lab"
+
+
+# Declarations
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_quantity_has_a_unit_and_says_what_it_is(name):
+    assert declared(name).unit in get_args(Unit)
+    assert declared(name).__doc__.strip().endswith((".", "?"))
+
+
+def test_a_name_that_no_concept_declares_is_an_error():
+    with pytest.raises(KeyError):
+        declared("window.colour")
+    with pytest.raises(KeyError):
+        declared("weather.rain")
+
+
+def values_of(evidence):
+    return {name: evidence.value(name) for name in DECLARED}
+
+
+@given(captures())
+def test_every_quantity_has_a_value_for_every_round_of_any_capture(drawn):
+    analysis = bdpcap.analyze(io.BytesIO(pcap(drawn.packets)))
+    evidence = analysis._classification._evidence
+    for name, values in values_of(evidence).items():
+        assert values.shape == (evidence.rounds.size,), name
+        known = values[np.isfinite(values)]
+        if declared(name).unit == "yes":
+            assert set(values.tolist()) <= {0.0, 1.0}, name
+        else:
+            assert not np.isinf(values).any(), name
+            # No amount or time is negative; what is left of a queue may be.
+            assert name == "queue.unmerged_packets" or known.min(initial=0.0) >= 0.0, name
+
+
+def test_no_round_is_no_error():
+    none = counted(np.zeros(0, dtype=np.int64))
+    assert {values.size for values in values_of(none).values()} == {0}
+
+
+def test_a_flow_says_the_same_beside_another():
+    """What is said of a flow does not depend on which else the capture holds."""
+    generator = np.random.default_rng(1)
+
+    def drawn(count):
+        sizes = dict.fromkeys(("sent_bytes", "acked_bytes", "delivered_bytes", "flight_max_bytes"), 20_000)
+        times = dict.fromkeys(("rtt_ns", "empty_ns", "busy_ns", "queue_low_ns", "silence_ns"), 20 * MS)
+        few = dict.fromkeys(
+            ("sent_segments", "acks", "small_segments", "bursts", "fresh_starts", "replies"), 9
+        )
+        return {name: generator.integers(0, top, count) for name, top in (sizes | times | few).items()}
+
+    one, other = drawn(20), drawn(30)
+    together = counted([0] * 20 + [1] * 30, **{name: np.append(one[name], other[name]) for name in one})
+    alone = counted([0] * 20, **one)
+    for name, values in values_of(alone).items():
+        assert values.tolist() == pytest.approx(together.value(name)[:20].tolist(), nan_ok=True), name
+
+
+# The rate
+
+
+@pytest.mark.parametrize(
+    ("spacing", "paused", "waited_ns", "expected"),
+    [
+        pytest.param([90, 50, 50], [1, 1, 1], 0, 50, id="the highest that another burst bears out"),
+        pytest.param([90, 50, 50], [1, 1, 0], 0, 90, id="what comes evenly bears out nothing"),
+        pytest.param([90, 50, 40], [1, 1, 1], 0, 90, id="none bears out another: the highest"),
+        pytest.param(
+            [90, 50, 40], [1, 1, 1], 2e8, 40, id="20 and 10 cannot have waited where 9 were sent, 8 can"
+        ),
+        pytest.param([50, 50, 50], [0, 0, 0], 0, None, id="no burst"),
+    ],
+)
+def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
+    rate = counted(
+        [0, 0, 0],
+        mss=1,
+        length_ns=[10, 10, 10],
+        spacing_rate=spacing,
+        pauses_ns=[5 * pause for pause in paused],
+        queue_low_ns=[waited_ns] * 3,
+        sent_segments=[9] * 3,
+    ).rate
+    assert rate.initial_burst[0] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+    # Borne out or not, the highest of those that were not held up.
+    assert expected is None or rate.highest_burst[0] >= rate.initial_burst[0]
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("view", ["sender", "middle", "receiver"])
+def test_the_capacity_is_the_rate_that_the_emulator_was_set_to(view):
+    # A flow of single short segments shows no rate. Each packet of 1448 bytes takes 90 bytes more on the wire;
+    # 5 % is what the clumps of a small send buffer's bursts leave.
+    for folder in sorted(LAB.iterdir()):
+        if folder.name != "app_small_writes":
+            rate_mbps = float(json.loads((folder / "meta.json").read_text())["params"]["rate_mbps"])
+            flow = bdpcap.analyze(next(folder.glob(f"{view}.pcap*"))).flows.iloc[0]
+            assert flow["capacity_bps"] / 1e6 == pytest.approx(rate_mbps * 1448 / 1538, rel=0.05), folder.name
+
+
+# The queue
+
+
+@pytest.mark.parametrize(
+    ("silence_ms", "waited_ms", "share"),
+    [(0, 10, 1.0), (30, 30, 1.0), (90, 10, 0.2)],
+    ids=["none", "short", "long"],
+)
+def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, share):
+    queue = counted(
+        [0],
+        length_ns=[100 * MS],
+        busy_ns=[100 * MS],
+        silence_ns=[silence_ms * MS],
+        rtt_ns=[(50 + waited_ms) * MS],
+        rtt_floor_ns=[50 * MS],
+    ).queue
+    assert queue.share.tolist() == [pytest.approx(share)]
+
+
+def standing(**more):
+    """Six rounds of 20 ms at 1 MB/s, with 5 ms of queue: five packets of 1000 bytes."""
+    same = {
+        "sent_bytes": 20_000,
+        "sent_segments": 20,
+        "delivered_bytes": 20_000,
+        "acked_bytes": 20_000,
+        "acks": 10,
+        "rtt_samples": 10,
+        "rtt_min_ns": 25 * MS,
+        "rtt_ns": 25 * MS,
+        "rtt_max_ns": 25 * MS,
+        "rtt_floor_ns": 20 * MS,
+        "queue_low_ns": 5 * MS,
+        "busy_ns": 20 * MS,
+        "run_rate": 1_000_000,
+        "flight_max_bytes": 25_000,
+    }
+    return counted([0] * 6, columns={name: [value] * 6 for name, value in (same | more).items()})
+
+
+def test_a_queue_is_counted_in_packets_at_the_rate_that_serves_it():
+    queue = standing().queue
+    assert queue.delay.tolist() == pytest.approx([5.0] * 6)
+    assert queue.packets.tolist() == pytest.approx([5.0] * 6)
+    assert queue.always_packets.tolist() == pytest.approx([5.0] * 6)
+    assert queue.least_rtt.tolist() == pytest.approx([1.25] * 6)
+    assert queue.stands.all()
+
+
+def test_what_merged_acknowledgments_wait_is_no_queue():
+    # An acknowledgment each 10 ms of ten packets: whoever merges them may hold each for as long, ten packets' time.
+    queue = standing(acks=2).queue
+    assert queue.unmerged_packets.max() <= 0
+    assert queue.always_packets.max() <= 0
+
+
+# The ACK clock
+
+
+def sleeper(asleep_ms, *, at_sender=True, **columns):
+    """Rounds of 20 ms, of a sender that slept for part of each."""
+    count = len(asleep_ms)
+    slept = [ms * MS for ms in asleep_ms]
+    told = {"sent_bytes": [1000] * count, "echoed_ticks": [5] * count} | columns
+    return counted([0] * count, at_sender=at_sender, sleep_max_ns=slept, asleep_ns=slept, **told).ack_clock
+
+
+def test_a_round_of_which_the_capture_lost_some_was_slept_through_if_those_around_it_were():
+    clock = sleeper([18, 2, 18, 2, 18, 12, 12], missed_bytes=[0, 0, 0, 0, 9, 0, 0])
+    assert clock.blocked_share.tolist() == [0.9, 0.1, 0.9, 1.0, 0.9, 0.6, 0.6]
+
+
+@pytest.mark.parametrize(
+    ("asleep_ms", "sent", "missed", "seen"),
+    [
+        ([18, 2, 18, 2], [1000, 5000, 1000, 5000], 0, True),
+        ([18, 2, 18, 2], [3000, 3500, 3000, 3500], 0, False),
+        ([5, 2, 5, 2], [1000, 5000, 1000, 5000], 0, False),
+        ([18, 2, 18, 2], [1000, 5000, 1000, 5000], 9, False),
+    ],
+    ids=["in turns", "round like round", "short sleeps", "lost by the capture"],
+)
+def test_from_afar_sleep_is_seen_where_it_is_long_and_takes_turns(asleep_ms, sent, missed, seen):
+    far = sleeper(asleep_ms, at_sender=False, sent_bytes=sent, missed_bytes=[0, 0, 0, missed])
+    assert far.blocked_share.tolist() == [0.9, 0.1, 0.9, 0.1] if seen else np.isnan(far.blocked_share).all()
+
+
+@pytest.mark.parametrize(
+    ("at_sender", "echoed", "expected"),
+    [
+        pytest.param(True, 4, 0.4, id="echoes tell wherever the capture was taken"),
+        pytest.param(False, 4, 0.4, id="from afar, too"),
+        pytest.param(True, 0, 0.9, id="without, data that follow an acknowledgment at once"),
+        pytest.param(False, 0, None, id="from afar that is not seen"),
+    ],
+)
+def test_the_share_of_acknowledgments_that_data_answered(at_sender, echoed, expected):
+    clock = counted(
+        [0] * 3,
+        at_sender=at_sender,
+        ack_ticks=[10] * 3,
+        echoed_ticks=[echoed] * 3,
+        acks=[10] * 3,
+        answered_acks=[9] * 3,
+    ).ack_clock
+    wanted = [np.nan if expected is None else expected] * 3
+    assert clock.ack_response.tolist() == pytest.approx(wanted, nan_ok=True)
+    assert clock.unseen.tolist() == [expected is None] * 3
+
+
+@pytest.mark.parametrize("wait_us", [50, 300, 1000])
+def test_a_burst_that_waits_for_a_slow_host_did_not_come_by_chance(wait_us):
+    # Three acknowledgments in 20 ms: one comes in any given millisecond with 15 %.
+    clock = counted(
+        [0] * 9,
+        acks=[3] * 9,
+        bursts=[1] * 9,
+        burst_freed_bytes=[9000] * 9,
+        burst_wait_ns=[1000 * wait_us] * 9,
+    ).ack_clock
+    assert clock.chance.tolist() == pytest.approx([3 * wait_us / 20_000] * 9)
+
+
+def test_the_times_between_bursts_are_those_of_the_stretch():
+    clock = counted(
+        [0] * 5,
+        burst_period_min_ns=[8 * MS, 8 * MS, 1, 8 * MS, 8 * MS],
+        burst_period_max_ns=[10 * MS, 10 * MS, 90 * MS, 10 * MS, 10 * MS],
+        rtt_floor_ns=[40 * MS] * 5,
+    ).ack_clock
+    # One odd round is not the stretch's.
+    assert clock.period.tolist() == pytest.approx([0.2] * 5)
+    assert clock.longest_period.tolist() == pytest.approx([0.25] * 5)
+    assert clock.period_spread.tolist() == pytest.approx([0.25] * 5)
+
+
+# Loss
+
+
+@pytest.mark.parametrize(
+    ("silent_ms", "again", "dark"),
+    [
+        pytest.param([60, 150], 900, [True, True, True, False], id="acknowledgments come for a while yet"),
+        pytest.param([60, 100], 900, [False] * 4, id="shorter than any timer"),
+        pytest.param([60, 150], 100, [False] * 4, id="little was lost"),
+    ],
+)
+@pytest.mark.parametrize("at_sender", [False, True])
+def test_an_outage_is_the_time_without_data_before_most_is_sent_again(silent_ms, again, dark, at_sender):
+    waiting, idle = (silent * MS for silent in silent_ms)
+    loss = counted(
+        [0] * 4,
+        at_sender=at_sender,
+        length_ns=[50 * MS, waiting, idle, 50 * MS],
+        sent_bytes=[1000, 0, 0, 100],
+        resent_bytes=[0, 0, 0, again],
+        empty_ns=[0, 0, idle, 0],
+        flight_max_bytes=[1000] * 4,
+    ).loss
+    # The tap at the sender sees what is lost behind it.
+    assert loss.outage.tolist() == ([False] * 4 if at_sender else dark)
+
+
+def test_rounds_since_a_loss_are_counted_from_its_newest_signal():
+    loss = counted(
+        [0] * 6 + [1],
+        duplicate_acks=[0, 2, 3, 0, 0, 0, 0],
+        resent_bytes=[0, 0, 0, 0, 1000, 0, 0],
+    ).loss
+    # Two duplicate acknowledgments are reordering (RFC 5681 section 3.2); the next flow has its own losses.
+    assert loss.rounds_since.tolist() == pytest.approx([np.nan, np.nan, 0, 1, 0, 1, np.nan], nan_ok=True)
+    assert loss.quiet.tolist() == [True, True, False, False, False, False, True]
+
+
+# The flight
+
+
+def test_slow_start_doubles_and_a_segment_a_round_does_not():
+    flight = counted([0] * 5, flight_max_bytes=[10_000, 20_000, 40_000, 41_000, 42_000]).flight
+    assert flight.doubling.tolist() == [False, True, True, False, False]
+    assert flight.growth.tolist() == pytest.approx([np.nan, 2, 2, 1.025, 42 / 41], nan_ok=True)
+
+
+@given(st.integers(0, 4), st.integers(5, 100))
+def test_a_window_that_grows_by_so_many_segments_a_round_drifts_by_as_many(step, base):
+    size = 1000 * (base + step * np.arange(60))
+    flight = counted([0] * 60, flight_mean_bytes=size, flight_max_bytes=size).flight
+    # In the midst, where the stretch lies within the flow.
+    assert flight.drift[33:43].tolist() == pytest.approx([step] * 10, abs=0.01)
+    if step == 0:
+        assert flight.spread.tolist() == [0.0] * 60
+
+
+@pytest.mark.parametrize(
+    ("segments", "since", "regrown"), [(100, 50, False), (100, 70, True), (10, 20, True)]
+)
+def test_a_congestion_window_regains_what_a_loss_took_in_time(segments, since, regrown):
+    # CUBIC: 0.3 of the window at 0.53 segments a round (RFC 9438 section 4.3): 57 rounds for 100 segments.
+    flight = counted(
+        [0] * (since + 1),
+        flight_max_bytes=[1000 * segments] * (since + 1),
+        resent_bytes=[1000] + [0] * since,
+    ).flight
+    assert flight.regrown[-1] == regrown
+
+
+# The window
+
+
+@pytest.mark.parametrize(
+    ("stalled", "expected"),
+    [pytest.param(0.0, 0.0, id="never less than a segment left"), pytest.param(0.05, 0.8, id="and it was")],
+)
+def test_a_window_is_full_if_less_than_a_segment_was_left_for_some_time(stalled, expected):
+    window = counted([0], tight_ns=[16 * MS], stalled_ns=[int(stalled * 20 * MS)]).window
+    assert window.full_share.tolist() == [expected]
+
+
+def test_a_closing_window_is_a_slow_reader():
+    window = counted(
+        [0] * 4,
+        window_min_bytes=[60_000, 40_000, 40_000, 60_000],
+        window_max_bytes=[60_000, 60_000, 40_000, 60_000],
+    ).window
+    # That it stays small is no fall.
+    assert window.closing.tolist() == [False, True, False, False]
+    assert window.share_of_largest.tolist() == pytest.approx([1, 1, 2 / 3, 1])
+
+
+def test_a_ramp_is_a_window_that_grows_yet():
+    window = counted([0] * 4, window_max_bytes=[20_000, 40_000, 60_000, 60_000]).window
+    assert window.rising.tolist() == [True, True, False, False]
+
+
+# Writes
+
+
+def test_a_short_segment_ends_a_write():
+    writes = counted(
+        [0] * 9,
+        sent_bytes=[2500] * 9,
+        sent_segments=[3] * 9,
+        small_segments=[1] * 9,
+        bursts=[1] * 9,
+        short_ends=[1] * 9,
+    ).writes
+    assert writes.short_share.tolist() == pytest.approx([1 / 3] * 9)
+    assert writes.segment_fill.tolist() == pytest.approx([2.5 / 3] * 9)
+    assert writes.short_per_burst.tolist() == [1.0] * 9
+    assert writes.bursts_after_short.tolist() == [1.0] * 9
+    assert writes.short_rounds.tolist() == [1.0] * 9
+
+
+def test_replies_are_counted_over_nine_rounds():
+    writes = counted([0] * 11, replies=[1] * 11, small_segments=[2] * 11).writes
+    assert writes.replies[5] == 9
+    assert writes.messages_per_reply[5] == 2.0
+    assert np.isnan(counted([0]).writes.messages_per_reply).all()
+
+
+# Where the capture was taken
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("name", ["cwnd_slow_start", "link_5_100ms_bloat", "link_50_20ms", "sndbuf_24k_15ms"])
+def test_the_end_of_the_data_is_where_the_sender_put_it(name):
+    """However long the queue before the tap was then: 350 ms in one of them."""
+    sender, *others = (
+        bdpcap.analyze(next((LAB / name).glob(f"{view}.pcap*"))).rtts["start_ns"].iloc[-1]
+        for view in ("sender", "middle", "receiver")
+    )
+    # A tick of the timestamp clock, 1 ms, at the least delay, and one now.
+    assert [abs(other - sender) <= 2_000_000 for other in others] == [True, True]
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_the_end_of_the_capture_is_not_the_applications():
+    whole = zstandard.decompress((LAB / "link_50_20ms" / "middle.pcap.zst").read_bytes())
+    for part in (0.3, 0.41, 0.5, 0.63, 0.7):
+        cut = bdpcap.analyze(io.BytesIO(whole[: int(part * len(whole))])).rtts
+        assert "app" not in set(cut["limit"].tail(3))

@@ -1,0 +1,147 @@
+"""Arithmetic over rounds: neighbours, sums and percentiles that never leave a flow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from by_hand import rounds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bdpcap import _core
+from bdpcap.limits.confidence import beside
+
+
+def test_neighbours_do_not_reach_into_another_flow():
+    two = rounds([0, 0, 1, 1])
+    assert two.near(np.array([True, False, False, False]), 1, 1).tolist() == [True, True, False, False]
+    assert two.around(np.array([1.0, 2.0, 4.0, 8.0]), 1).tolist() == [3.0, 3.0, 12.0, 12.0]
+    assert two.shifted(np.array([1, 2, 4, 8]), 1, 0).tolist() == [2, 0, 8, 0]
+    assert two.total(np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [3.0, 3.0, 12.0, 12.0]
+
+
+def test_the_running_maximum_starts_anew_with_each_flow():
+    two = rounds([0, 0, 0, 1, 1])
+    assert two.most_so_far(np.array([5.0, 9.0, 7.0, 1.0, 3.0])).tolist() == [5.0, 9.0, 9.0, 1.0, 3.0]
+
+
+def test_a_percentile_weighs_by_time_within_its_flow():
+    two = rounds([0, 0, 1])
+    values, weights = np.array([10.0, 20.0, 99.0]), np.array([3.0, 1.0, 1.0])
+    assert two.percentile(values, weights, 0.5).tolist() == [10.0, 10.0, 99.0]
+    assert two.percentile(values, weights, 0.9).tolist() == [20.0, 20.0, 99.0]
+
+
+def test_a_percentile_of_nothing_is_unknown():
+    two = rounds([0, 1])
+    assert np.isnan(two.percentile(np.array([np.nan, 5.0]), np.ones(2), 0.5)).tolist() == [True, False]
+
+
+def test_what_the_core_did_not_measure_is_no_number():
+    one = rounds([0, 0], rtt_ns=[_core.NULL, 7])
+    assert one.rtt_ns.tolist() == pytest.approx([np.nan, 7.0], nan_ok=True)
+    with pytest.raises(AttributeError):
+        _ = one.no_such_column
+
+
+def test_a_flow_of_no_rounds_is_no_error():
+    none = rounds(np.zeros(0, dtype=np.int64))
+    assert none.median_around(np.zeros(0), 2, 2).tolist() == []
+    assert none.around(np.zeros(0), 2).tolist() == []
+
+
+def test_what_held_until_it_failed():
+    two = rounds([0, 0, 0, 0, 1, 1])
+    holds = np.array([True, True, False, True, False, True])
+    # The first in which it does not hold is the last of the run.
+    assert two.until_not(holds).tolist() == [True, True, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("flight", "expected"),
+    [
+        pytest.param([9] * 9, 9, id="one regime"),
+        # The fifth round belongs to what follows: the four before were another regime.
+        pytest.param([2, 2, 2, 2, 9, 9, 9, 9, 9], 5, id="after a change"),
+        pytest.param([9, 9, 9, 9, 9, 2, 2, 2, 2], 5, id="before a change"),
+        pytest.param([2, 2, 2, 2, 9, 2, 2, 2, 2], 9, id="a round of its own"),
+    ],
+)
+def test_rounds_beside_are_those_of_the_same_regime(flight, expected):
+    one = rounds([0] * 9, flight_max_bytes=[1000 * value for value in flight])
+    assert one.beside(np.ones(9))[4] == expected
+
+
+# Against what a reader would write.
+
+VALUES = st.one_of(st.just(np.nan), st.integers(0, 1000).map(float))
+FLOWS = st.lists(st.tuples(st.integers(0, 3), VALUES), min_size=1, max_size=30).map(
+    lambda rows: sorted(rows, key=lambda row: row[0])
+)
+
+
+def numbered(rows):
+    """Flows counted from 0 without gaps, and the values."""
+    flow = np.unique([flow for flow, _ in rows], return_inverse=True)[1]
+    return flow, np.array([value for _, value in rows])
+
+
+def spans(flow, before, after):
+    """Indices around each round, within its flow."""
+    for at, own in enumerate(flow):
+        near = range(max(at - before, 0), min(at + after + 1, len(flow)))
+        yield [other for other in near if flow[other] == own]
+
+
+@given(FLOWS, st.integers(0, 5), st.integers(0, 5))
+def test_the_median_around_is_that_of_what_is_known(rows, before, after):
+    flow, values = numbered(rows)
+    found = rounds(flow).median_around(values, before, after)
+    for result, span in zip(found, spans(flow, before, after), strict=True):
+        seen = values[span][np.isfinite(values[span])]
+        assert result == pytest.approx(np.median(seen) if seen.size else np.nan, nan_ok=True)
+
+
+@given(FLOWS, st.integers(0, 5))
+def test_sums_and_means_around_count_the_unknown_as_nothing(rows, reach):
+    flow, values = numbered(rows)
+    made = rounds(flow)
+    expected = [np.nansum(values[span]) for span in spans(flow, reach, reach)]
+    assert made.around(values, reach).tolist() == expected
+    sizes = [len(span) for span in spans(flow, reach, reach)]
+    means = np.array(expected) / sizes
+    assert made.mean_around(values, reach).tolist() == pytest.approx(means.tolist())
+
+
+@given(FLOWS)
+def test_the_latest_is_the_newest_that_is_known(rows):
+    flow, values = numbered(rows)
+    found = rounds(flow).latest(values)
+    for result, span in zip(found, spans(flow, len(flow), 0), strict=True):
+        seen = values[span][np.isfinite(values[span])]
+        assert result == pytest.approx(seen[-1] if seen.size else np.nan, nan_ok=True)
+
+
+@given(FLOWS, st.floats(0.01, 1.0))
+def test_a_percentile_is_the_least_value_that_reaches_its_part_of_the_weight(rows, part):
+    flow, values = numbered(rows)
+    weights = np.arange(1.0, len(flow) + 1)
+    found = rounds(flow).percentile(values, weights, part)
+    for at, own in enumerate(flow):
+        rows_of = np.flatnonzero((flow == own) & np.isfinite(values))
+        order = rows_of[np.argsort(values[rows_of], kind="stable")]
+        reached = np.cumsum(weights[order])
+        if not order.size:
+            assert np.isnan(found[at])
+        else:
+            first = np.flatnonzero(reached >= part * reached[-1] * (1 - 1e-9))[0]
+            assert found[at] == values[order][first]
+
+
+def test_a_round_is_near_a_change_of_the_limit_or_the_limit_wavers():
+    limit = np.array(["cwnd"] * 20 + ["link"] * 20 + ["cwnd", "link", "cwnd"] + ["rwnd"] * 20, dtype=object)
+    places = beside(rounds(np.zeros(len(limit), dtype=np.int64)), limit)
+    assert places[[0, 1, 4, 5, 14, 15, 18, 19, 20, 21, 25]].tolist() == [
+        *("edge", "near", "near", "inside", "inside", "near", "near", "edge", "edge", "near", "inside")
+    ]
+    assert set(places[39:44]) == {"wavering"}
