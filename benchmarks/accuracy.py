@@ -1,4 +1,4 @@
-"""How often verdicts agree with the sending kernel, from every vantage, beside the rules people go by today.
+"""How often verdicts agree with the sending kernel, and what rules, thresholds and confidences are worth.
 
 python benchmarks/accuracy.py lab/out -o docs/accuracy.md
 """
@@ -6,226 +6,125 @@ python benchmarks/accuracy.py lab/out -o docs/accuracy.md
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import os
-import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import grading
-import naive
-import pandas as pd
-from labelled import LIMITS, VIEWS, Transfer, find
-
-import bdpcap
+import ablation
+import confidence_table
+import later
+from batch import join, read_all
+from grading import judge
+from labelled import Transfer, find
+from markdown import percent, points, table
+from page import calibrations, page
+from peers import compare
+from tuning import leave_one_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CONFIDENT = 0.9
-AIMS = {  # per cent, by vantage
-    "agreement": (97, 95, 95),
-    "recall": (95, 92, 92),
-    "worst": (85, 80, 80),
-    "confident": (98, 98, 98),
-}
+    import pandas as pd
+    from batch import Batch
 
 
-class Result(NamedTuple):
-    """Everything known of one capture."""
-
-    view: str
-    graded: pd.DataFrame
-    naive: dict[str, pd.DataFrame]
-    confident: pd.DataFrame
-    looks: pd.DataFrame
-
-
-def measure(job: tuple[Transfer, str]) -> Result:
-    """Analyse one capture and lay all answers over its labels."""
-    transfer, view = job
-    rows = grading.verdicts(transfer, view)
-    graded = grading.grade(transfer, rows)
-    looks = naive.look(naive.read(transfer.capture(view)), transfer.truth()).loc[graded.index]
-    rules = {rule: graded.assign(answer=naive.answer(looks, rule)) for rule in naive.RULES}
-    looks = looks.assign(weight=graded["weight"], truth=graded["truth"])
-    sure = grading.confident(transfer, rows, CONFIDENT).assign(transfer=str(transfer.folder))
-    return Result(view, graded, rules, sure, looks)
-
-
-def percent(share: float) -> str:
-    """One decimal, so that 99.96 is not read as all."""
-    return "" if pd.isna(share) else f"{100 * share:.1f}"
-
-
-def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
-    """A Markdown table, its first column words and the others numbers."""
-    yield "| " + " | ".join(head) + " |"
-    yield "|---|" + "---:|" * (len(head) - 1)
-    yield from ("| " + " | ".join(row) + " |" for row in rows)
-    yield ""
-
-
-def joined(results: list[Result], view: str, what: str, rule: str = "") -> pd.DataFrame:
-    """Put one kind of frame of all captures of a view under each other."""
-    frames = [getattr(result, what) for result in results if result.view == view]
-    whole: pd.DataFrame = pd.concat([frame[rule] if rule else frame for frame in frames], ignore_index=True)
-    return whole
-
-
-def headline(results: list[Result]) -> Iterator[str]:
-    """The table of aims."""
-    rows: dict[str, list[str]] = {}
-    for place, view in enumerate(VIEWS):
-        graded, sure = joined(results, view, "graded"), joined(results, view, "confident")
-        measured = {"agreement": grading.agreement(graded)}
-        measured |= {f"recall of {limit}": share for limit, share in grading.recall(graded).items()}
-        measured["worst transfer"] = float(grading.by_transfer(graded).min())
-        right = (sure["weight"] * sure["right"]).sum() / sure["weight"].sum()
-        measured[f"confident (>= {CONFIDENT}) rows that are right"] = float(right)
-        for name, share in measured.items():
-            aim = AIMS[next(word for word in ("agreement", "recall", "worst", "confident") if word in name)]
-            rows.setdefault(name, []).append(f"{percent(share)} ({aim[place]})")
-    yield from table(["per cent (aim)", *VIEWS.values()], [[name, *cells] for name, cells in rows.items()])
-
-
-def rules(results: list[Result]) -> Iterator[str]:
-    """Agreement of today's rules, and what their detectors are worth one by one."""
-    lines = [["bdpcap", *(percent(grading.agreement(joined(results, view, "graded"))) for view in VIEWS)]]
-    for rule in naive.RULES:
-        shares = [grading.agreement(joined(results, view, "naive", rule)) for view in VIEWS]
-        lines.append([rule + ", completed", *map(percent, shares)])
-    yield from table(["agreement, per cent", *VIEWS.values()], lines)
-    lines = []
-    for name, column, limit in (
-        ("window full = rwnd", "window_full", "rwnd"),
-        ("90 % of the window = rwnd", "nearly_full", "rwnd"),
-        ("plateau = sndbuf", "plateau", "sndbuf"),
-    ):
-        cells = []
-        for view in VIEWS:
-            looks = joined(results, view, "looks")
-            said, true = looks[column].astype(bool), looks["truth"] == limit
-            both = looks["weight"].where(said & true, 0).sum()
-            held = [looks["weight"].where(mask, 0).sum() for mask in (true, said)]
-            found, right = (both / whole if whole else float("nan") for whole in held)
-            cells.append(f"{percent(found)} / {percent(right)}")
-        lines.append([name, *cells])
-    yield from table(["recall / precision, per cent", *VIEWS.values()], lines)
-
-
-def confusions(results: list[Result]) -> Iterator[str]:
-    """What was answered under each label, a table a vantage."""
-    for view, place in VIEWS.items():
-        matrix = grading.confusion(joined(results, view, "graded"))
-        shares = matrix.div(matrix.sum(axis=1), axis=0)
-        yield f"Capture at the {place}:" if place != "between" else "Capture in between:"
-        yield ""
-        rows = [[limit, *map(percent, shares.loc[limit])] for limit in LIMITS]
-        yield from table(["label, and per cent answered", *matrix.columns], rows)
-
-
-def detail_table(results: list[Result]) -> Iterator[str]:
-    """How often a limit's detail is right where the limit is."""
-    shares = {view: grading.details(joined(results, view, "graded")) for view in VIEWS}
-    keys = sorted(set().union(*(table.index for table in shares.values())))
-    rows = []
-    for limit, detail in keys:
-        cells = []
-        for matrix in shares.values():
-            known = (limit, detail) in matrix.index and detail in matrix.columns
-            cells.append(percent(matrix.loc[(limit, detail), detail] if known else float("nan")))
-        rows.append([f"{limit}: {detail}", *cells])
-    yield from table(["per cent of the time with that limit", *VIEWS.values()], rows)
-
-
-def transfers(results: list[Result], sets: list[Transfer]) -> Iterator[str]:
-    """Agreement of every transfer, and the errors at the vantage where there are most."""
-    shares = {view: grading.by_transfer(joined(results, view, "graded")) for view in VIEWS}
-    graded = {view: joined(results, view, "graded") for view in VIEWS}
-    rows = []
-    for transfer in sorted(sets, key=lambda each: each.name):
-        key = str(transfer.folder)
-        if key not in shares["sender"]:
-            continue  # nothing decisive in it
-        worst = min(VIEWS, key=lambda view: shares[view][key])
-        own = graded[worst][graded[worst]["transfer"] == key]
-        wrong = own[own["truth"] != own["answer"]]
-        pairs = wrong["truth"] + " as " + wrong["answer"]
-        shares_wrong = wrong["weight"].groupby(pairs).sum().sort_values(ascending=False)
-        errors = [f"{pair} {percent(share)}" for pair, share in shares_wrong.items() if share >= 0.01]
-        cells = [percent(shares[view][key]) for view in VIEWS]
-        rows.append([transfer.name, *cells, f"{VIEWS[worst]}: {', '.join(errors)}" if errors else ""])
-    yield from table(
-        ["transfer, agreement in per cent", *VIEWS.values(), "errors where there are most"], rows
+def arguments() -> argparse.ArgumentParser:
+    """What may be asked."""
+    parser = argparse.ArgumentParser(description="grade bdpcap against labelled transfers")
+    parser.add_argument("roots", nargs="+", type=Path, help="sets of transfers, or folders of sets")
+    parser.add_argument("-o", "--output", type=Path, help="Markdown file (standard output)")
+    parser.add_argument(
+        "--lab",
+        action="append",
+        default=[],
+        metavar="NAME=SET,SET",
+        help="the lab of these sets (by their metadata)",
     )
-
-
-def commit() -> str:
-    """Commit of this checkout, as git abbreviates it."""
-    here = Path(__file__).parent
-    said = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=False
+    parser.add_argument("--without", action="append", metavar="RULE", help="what changes without this rule")
+    parser.add_argument("--each", action="store_true", help="what changes without each rule")
+    parser.add_argument(
+        "--leave-one-out", action="store_true", help="thresholds found without a lab, graded on it"
     )
-    return said.stdout.strip() or "an unknown commit"
+    parser.add_argument("--seed", type=int, default=1, help="of --leave-one-out (1)")
+    parser.add_argument("--delay", nargs="+", type=float, metavar="MS", help="what changes on a slower host")
+    parser.add_argument("--calibration", action="store_true", help="each lab by the other labs' confidences")
+    parser.add_argument("--confidence", type=Path, metavar="FILE", help="write bdpcap/limits/confidence.csv")
+    return parser
 
 
-def page(results: dict[str, list[Result]], sets: dict[str, list[Transfer]], command: str) -> Iterator[str]:
-    """The whole of it in Markdown."""
-    kernels = sorted({transfer.meta["kernel"] for group in sets.values() for transfer in group})
-    today = dt.datetime.now(tz=dt.UTC).date()
-    yield "# Accuracy"
-    yield ""
-    yield "Verdicts against what the sending kernel and the bottleneck said of themselves; how the transfers are made and"
-    yield "labelled stands in [lab/README.md](../lab/README.md). Only decisive intervals count (the link transmitting for"
-    yield "97 % of a round-trip time, or one state in 70 % of the kernel's samples), weighted by time; transfers count"
-    yield "equally. What is not answered (`unknown`) counts as wrong. No threshold was chosen by looking at `holdout`."
-    yield ""
-    yield f"- bdpcap {bdpcap.__version__}, rules of {commit()}, {today}; transfers by Linux {', '.join(kernels)}"
-    yield f"- `{command}`"
-    yield ""
-    for name, own in results.items():
-        yield f"## {name}: {len(sets[name])} transfers"
+def named(sets: dict[str, list[Transfer]], labs: list[str]) -> dict[str, str]:
+    """Return the lab of each set.
+
+    Raises
+    ------
+    ValueError
+        A set is named that there is not.
+    """
+    result = {group: own[0].lab for group, own in sets.items()}
+    for said in labs:
+        lab, _, groups = said.partition("=")
+        for group in groups.split(","):
+            if group not in result:
+                raise ValueError(f"no such set: {group!r} (there are {', '.join(result)})")
+            result[group] = lab
+    return result
+
+
+def changes(frame: pd.DataFrame, what: str) -> Iterator[str]:
+    """A table of changes in points."""
+    rows = [[str(name), *map(points, line)] for name, line in frame.iterrows()]
+    yield from table([f"{what}, points", *map(str, frame.columns)], rows)
+
+
+def reports(options: argparse.Namespace, sets: dict[str, list[Transfer]], batch: Batch) -> Iterator[str]:
+    """What was asked for; the page if nothing in particular."""
+    transfers = [transfer for own in sets.values() for transfer in own]
+    asked = False
+    if options.without:
+        asked = True
+        change = ablation.without(batch, options.without)
+        yield from changes(change.to_frame(", ".join(options.without)).T, "without")
+    if options.each:
+        asked = True
+        yield from changes(ablation.each(batch), "without")
+    if options.leave_one_out:
+        asked = True
+        yield f"Seed {options.seed}."
         yield ""
-        yield from headline(own)
-        yield "### Beside the rules of today"
-        yield ""
-        yield from rules(own)
-        yield "### What is taken for what"
-        yield ""
-        yield from confusions(own)
-        yield "### Details"
-        yield ""
-        yield from detail_table(own)
-        yield "### Every transfer"
-        yield ""
-        yield from transfers(own, sets[name])
+        found = leave_one_out(batch, options.seed)
+        rows = [[str(lab), *(percent(share / 100) for share in line)] for lab, line in found.iterrows()]
+        yield from table(["lab left out, agreement", *found.columns], rows)
+    if options.delay:
+        asked = True
+        yield from changes(later.changes(transfers, options.delay), "answers later by")
+    if options.calibration:
+        asked = True
+        yield from calibrations(confidence_table.left_out(batch, judge(batch)))
+    if options.confidence:
+        asked = True
+        options.confidence.write_text(confidence_table.text(sets, batch, judge(batch)))
+    if not asked:
+        yield from page(sets, batch, judge(batch), compare(transfers))
 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description="grade bdpcap against labelled transfers")
-    parser.add_argument("roots", nargs="+", type=Path, help="folders of sets of transfers")
-    parser.add_argument("-o", "--output", type=Path, help="Markdown file (standard output)")
-    parser.add_argument("--set", action="append", help="only this set (all)")
+    parser = arguments()
     options = parser.parse_args()
-    sets = {name: own for name, own in find(options.roots).items() if not options.set or name in options.set}
+    sets = find(options.roots)
     if not sets:
-        parser.error("no truth.csv there: make transfers with `make lab`")
-    results = {}
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for name, own in sets.items():
-            jobs = [(transfer, view) for transfer in own for view in VIEWS]
-            results[name] = list(pool.map(measure, jobs, chunksize=3))
-            print(f"{name}: {len(own)} transfers", file=sys.stderr)
-    arguments = [*map(str, options.roots), *(f"--set {name}" for name in options.set or ())]
-    text = "\n".join(page(results, sets, f"python benchmarks/accuracy.py {' '.join(arguments)}"))
+        parser.error("no meta.json there: make transfers with `make lab`")
+    try:
+        labs = named(sets, options.lab)
+        batch = join(read_all(transfer for own in sets.values() for transfer in own))
+        batch.captures["lab"] = batch.captures["group"].map(labs)
+        text = "\n".join(reports(options, sets, batch))
+    except ValueError as error:
+        parser.error(str(error))
     if options.output:
         options.output.write_text(text)
     else:
-        print(text)
+        sys.stdout.write(text)
 
 
 if __name__ == "__main__":

@@ -1,98 +1,135 @@
-"""Grade answers against labels: weighted by time within a transfer, transfers counting equally."""
+"""Grade verdicts against labels: weighted by time within a transfer, transfers counting equally.
+
+The answer of a bin is the limit that covers most of it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 from labelled import LIMITS
 
-import bdpcap
+from bdpcap.limits import doubt
+from bdpcap.limits.decide import NO_RULE, decide
+from bdpcap.limits.rules import RULES
 
 if TYPE_CHECKING:
-    from labelled import Transfer
+    from collections.abc import Sequence
 
-__all__ = ["agreement", "by_transfer", "confident", "confusion", "details", "grade", "recall", "verdicts"]
+    from batch import Batch
 
+    from bdpcap.limits.decide import Verdict
+    from bdpcap.limits.rule import Rule
 
-def verdicts(transfer: Transfer, view: str) -> pd.DataFrame:
-    """What bdpcap says of the transfer's own flow: start_ns, end_ns, limit, detail, confidence."""
-    rows = bdpcap.analyze(transfer.capture(view)).rtts
-    sender, receiver = transfer.hosts
-    own = rows["sender"].str.startswith(sender) & (rows["receiver"] == receiver)
-    return rows.loc[own, ["start_ns", "end_ns", "limit", "detail", "confidence"]].sort_values("start_ns")
+__all__ = [
+    "CONFIDENT",
+    "agreement",
+    "answers",
+    "by_capture",
+    "by_rules_alone",
+    "codes",
+    "confusion",
+    "details",
+    "grade",
+    "interval",
+    "judge",
+    "recall",
+    "rows",
+]
 
-
-def most(words: np.ndarray, weights: np.ndarray) -> str | None:
-    """Return the word with the most weight."""
-    if not len(words):
-        return None
-    held = pd.Series(weights).groupby(pd.Series(words)).sum()
-    return str(held.idxmax()) if len(held) else None
-
-
-def overlaps(a: pd.DataFrame, b: pd.DataFrame) -> list[tuple[slice, np.ndarray]]:
-    """Of every interval (first two columns) in `a`: which of `b` it meets, and for how long; both sorted."""
-    starts, ends = b.iloc[:, 0].to_numpy(np.int64), b.iloc[:, 1].to_numpy(np.int64)
-    result = []
-    for begin, end in a.iloc[:, :2].to_numpy(np.int64):
-        met = slice(int(np.searchsorted(ends, begin, "right")), int(np.searchsorted(starts, end, "left")))
-        result.append((met, np.minimum(ends[met], end) - np.maximum(starts[met], begin)))
-    return result
+ANSWERS: Final = (*LIMITS, "unknown", "none")
+CONFIDENT: Final = 0.9
+DRAWS: Final = 2000
+"""Of the bootstrap."""
 
 
-def grade(transfer: Transfer, rows: pd.DataFrame) -> pd.DataFrame:
-    """Lay rows over decisive bins.
+def judge(batch: Batch, rules: Sequence[Rule] = RULES) -> Verdict:
+    """Return what bdpcap says of each row, doubts taken off."""
+    verdict = decide(batch.evidence, rules)
+    return doubt.lowered(verdict, doubt.doubts(batch.evidence, verdict, batch.flows))
+
+
+def by_rules_alone(verdict: Verdict) -> Verdict:
+    """Leave unanswered what no rule decided."""
+    return replace(verdict, limit=np.where(np.isin(verdict.rule, list(NO_RULE)), "unknown", verdict.limit))
+
+
+def codes(words: np.ndarray, names: Sequence[str] = ANSWERS) -> np.ndarray:
+    """Return the place of each word among the names."""
+    return pd.Index(names).get_indexer(words)
+
+
+def answers(batch: Batch, limit: np.ndarray) -> np.ndarray:
+    """Return the answer of every bin, as a place in `ANSWERS`, from that of every row."""
+    bins, row, ns = (batch.met[name].to_numpy() for name in ("bin", "row", "ns"))
+    held = np.bincount(bins * len(ANSWERS) + limit[row], ns, len(batch.bins) * len(ANSWERS))
+    held = held.reshape(-1, len(ANSWERS))
+    return np.where(held.any(axis=1), held.argmax(axis=1), ANSWERS.index("none"))
+
+
+def grade(batch: Batch, verdict: Verdict) -> pd.DataFrame:
+    """Lay rows over bins.
 
     Returns
     -------
     DataFrame
-        A row a bin: transfer, weight (its share of the transfer's decisive time), truth, detail, answer (the limit that
-        covers most of it, or "none"), answer_detail (the detail that covers most of that).
+        A row a bin: those of `Batch.captures`, weight (its share of the capture's graded time), truth, detail, answer,
+        answer_detail (the detail that covers most of the answer).
     """
-    truth = transfer.truth()
-    bins = truth[truth["decisive"]]
-    limits, kinds = rows["limit"].to_numpy(object), rows["detail"].to_numpy(object)
-    answers = []
-    for met, durations in overlaps(bins, rows):
-        answer = most(limits[met], durations) or "none"
-        same = limits[met] == answer
-        answers.append((answer, most(kinds[met][same], durations[same])))
-    duration = bins["t1"] - bins["t0"]
-    graded = pd.DataFrame(answers, columns=["answer", "answer_detail"], index=bins.index)
-    graded = graded.assign(transfer=str(transfer.folder), weight=duration / duration.sum())
-    return graded.join(bins[["truth", "detail"]])
-
-
-def confident(transfer: Transfer, rows: pd.DataFrame, least: float) -> pd.DataFrame:
-    """Say which rows with at least that confidence are right.
-
-    Returns
-    -------
-    DataFrame
-        A row for each of them that lies mostly in decisive bins: weight (one over their number), right.
-    """
-    truth = transfer.truth()
-    sure = rows[rows["confidence"] >= least]
-    names = truth["truth"].where(truth["decisive"], "undecided").to_numpy(object)
-    wanted = pd.Series(
-        [most(names[met], held) for met, held in overlaps(sure, truth)], index=sure.index, dtype="str"
+    limit = codes(verdict.limit)
+    answer = answers(batch, limit)
+    kinds, names = pd.factorize(pd.Series(verdict.detail, dtype=object).fillna("none"))
+    met = batch.met[limit[batch.met["row"]] == answer[batch.met["bin"]]]
+    held = np.bincount(met["bin"] * len(names) + kinds[met["row"]], met["ns"], len(answer) * len(names))
+    kind = np.asarray(names, dtype=object)[held.reshape(len(answer), -1).argmax(axis=1)]
+    table = batch.bins[["weight", "detail"]].join(batch.captures, on=batch.bins["capture"].to_numpy())
+    words = np.asarray(ANSWERS, dtype=object)
+    return table.assign(
+        capture=batch.bins["capture"],
+        truth=words[batch.bins["truth"]],
+        answer=words[answer],
+        answer_detail=kind,
     )
-    kept = wanted.isin(LIMITS)
-    right = (wanted == sure["limit"])[kept]
-    return pd.DataFrame({"weight": 1 / max(1, len(right)), "right": right})
+
+
+def rows(batch: Batch, verdict: Verdict) -> pd.DataFrame:
+    """Return where each row met a graded bin: those of `Batch.captures`, capture, flow, row, ns, confidence, right."""
+    met = batch.met
+    bins = batch.bins.iloc[met["bin"]]
+    right = batch.bins["truth"].to_numpy()[met["bin"]] == codes(verdict.limit)[met["row"]]
+    table = batch.captures.iloc[bins["capture"]].reset_index(drop=True)
+    return table.assign(
+        capture=bins["capture"].to_numpy(),
+        flow=bins["flow"].to_numpy(),
+        row=met["row"].to_numpy(),
+        ns=met["ns"].to_numpy(float),
+        weight=bins["weight"].to_numpy()
+        * met["ns"].to_numpy()
+        / np.bincount(met["bin"], met["ns"])[met["bin"]],
+        confidence=verdict.confidence[met["row"]],
+        right=right,
+    )
+
+
+def by_capture(graded: pd.DataFrame) -> pd.Series[float]:
+    """Agreement of each capture, by its number."""
+    right = graded["weight"].where(graded["answer"] == graded["truth"], 0.0)
+    return right.groupby(graded["capture"]).sum()
 
 
 def agreement(graded: pd.DataFrame) -> float:
-    """Mean agreement of transfers."""
-    return float(by_transfer(graded).mean())
+    """Mean agreement of captures."""
+    return float(by_capture(graded).mean())
 
 
-def by_transfer(graded: pd.DataFrame) -> pd.Series[float]:
-    """Agreement of each transfer."""
-    right = graded["weight"].where(graded["answer"] == graded["truth"], 0.0)
-    return right.groupby(graded["transfer"]).sum()
+def interval(values: np.ndarray, part: float = 0.95) -> tuple[float, float]:
+    """Between what the mean lies, by a bootstrap over transfers."""
+    drawn = np.random.default_rng(1).choice(values, (DRAWS, len(values))).mean(axis=1)
+    low, high = np.quantile(drawn, [(1 - part) / 2, (1 + part) / 2])
+    return float(low), float(high)
 
 
 def confusion(graded: pd.DataFrame) -> pd.DataFrame:
@@ -111,10 +148,9 @@ def recall(graded: pd.DataFrame) -> pd.Series[float]:
     return right / table.sum(axis=1)
 
 
-def details(graded: pd.DataFrame) -> pd.DataFrame:
-    """Of the time whose limit was answered rightly and whose detail is known: share by detail and answer."""
+def details(graded: pd.DataFrame) -> pd.Series[float]:
+    """Of the time whose limit was answered rightly and whose detail is known: the share told rightly, by detail."""
     known = graded[graded["detail"].notna() & (graded["answer"] == graded["truth"])]
-    table = known.assign(answer_detail=known["answer_detail"].fillna("none")).pivot_table(
-        values="weight", index=["truth", "detail"], columns="answer_detail", aggfunc="sum", fill_value=0.0
-    )
-    return table.div(table.sum(axis=1), axis=0)
+    told = known["weight"].where(known["detail"] == known["answer_detail"], 0.0)
+    by = [known["truth"], known["detail"]]
+    return told.groupby(by).sum() / known["weight"].groupby(by).sum()

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import zstandard
-from labelled import PORT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,8 +49,8 @@ def content(path: Path) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(raw)
 
 
-def read(path: Path) -> Seen:
-    """Read the first connection to the labelled port from a little-endian pcap of Ethernet."""
+def read(path: Path, port: int) -> Seen:
+    """Read the first connection to a port from a little-endian pcap of Ethernet."""
     packed = content(path)
     unit = UNIT_NS[struct.unpack_from("<I", packed)[0]]
     starts, at = [], 24
@@ -75,9 +74,9 @@ def read(path: Path) -> Seen:
     tcp = ip + header
     source, target = number(tcp, 2), number(tcp + 2, 2)
     is_tcp = np.where(v6, bytes_[ip + 6], bytes_[ip + 9]) == 6
-    peer = source[is_tcp & (target == PORT)][0]
-    data = is_tcp & (target == PORT) & (source == peer)
-    own = data | (is_tcp & (source == PORT) & (target == peer))
+    peer = source[is_tcp & (target == port)][0]
+    data = is_tcp & (target == port) & (source == peer)
+    own = data | (is_tcp & (source == port) & (target == peer))
     flags, length = bytes_[tcp + 13], size - header - (bytes_[tcp + 12] >> 4) * 4
     first = number(tcp + 4, 4)[data][0]
     place = np.where(data, number(tcp + 4, 4) + length, number(tcp + 8, 4))
