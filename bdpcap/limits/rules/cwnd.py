@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rules.common import TIMER
 
 __all__ = ["DETAILS", "RULES"]
 
@@ -47,6 +48,7 @@ RULES: Final = (
             at_most("flight.drift", 0.05),
             at_least("ack_clock.ack_response", 0.9),
             at_least("ack_clock.bursts", 1),
+            not_(TIMER),
             WHOLE,
             MOVED,
         ),
@@ -62,12 +64,12 @@ RULES: Final = (
         holds=all_of(
             at_most("flight.spread", 0.1),
             at_least("ack_clock.ack_response", 0.9),
-            at_most("ack_clock.bursts", 1),
+            any_of(at_most("ack_clock.bursts", 1), TIMER),
             WHOLE,
             MOVED,
         ),
         says="Whole segments went out evenly, with {flight.most} in flight; window and link were not full.",
-        why="Pacing spaces segments where neither window nor link holds them.",
+        why="Pacing spaces segments, or bursts of some, equally where neither window nor link holds them.",
         source="Linux tcp_update_pacing_rate(); draft-ietf-ccwg-bbr section 4.6",
         detail="pacing",
     ),
