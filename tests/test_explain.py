@@ -429,6 +429,15 @@ def test_a_full_link_is_told_by_what_it_carried_and_by_a_round_like_the_others()
     assert (rate < rate[busy["round"] == number].iloc[0]).mean() == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.usefixtures("need_shared")
+def test_a_clamped_congestion_window_is_told_from_loss():
+    # Its route had "cwnd 20 lock"; one tail loss probe was sent.
+    capture = bdpcap.analyze(SHARED / "captures/linux61/cwndlock20/sender.pcap.zst")
+    told = codes(capture.flow(0, capture.flows["sender"].iloc[0]))[Code.CONGESTION_WINDOW]
+    assert "clamps" in told.sentence
+    assert any("ip route" in command for command in told.commands)
+
+
 def test_after_loss_the_congestion_control_in_force_is_looked_at_before_it_is_changed():
     # Linux has CUBIC by default, so that setting it is no help unless something else was set.
     told = codes(sample("cwnd_loss_2pct.sender.pcap.zst"))[Code.CONGESTION_WINDOW]

@@ -59,22 +59,23 @@ def congestion(flow: Flow) -> list[Finding]:
     """Say what congestion control waited for: repair after loss, or growth."""
     again, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
     details = flow.rtts.loc[flow.rtts["limit"] == "cwnd", "detail"]
-    if again:
+    commands: tuple[str, ...]
+    if (details == "fixed window").mean() > 1 / 2:
+        sentence = "The congestion window stayed the same for most of the flow: something clamps it."
+        remedy = "Look for a clamp on the sender: the cwnd of its route."
+        commands = ("ip route show   # on the sender: cwnd lock",)
+    elif again:
         part = units.share(again / max(1, payload))
         sentence = f"The sender repeated {units.exact_bytes(again)} of {units.exact_bytes(payload)} ({part})."
         remedy = (
             "Find where packets are lost. Then see which congestion control the sender has: over long paths CUBIC, "
             "Linux's default, recovers faster than Reno; losses that are no congestion slow both down, BBR hardly."
         )
-        commands: tuple[str, ...] = (
+        commands = (
             "sysctl net.ipv4.tcp_congestion_control   # on the sender",
             "sysctl -w net.ipv4.tcp_congestion_control=cubic   # if it was reno",
             "modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr   # if losses are stray",
         )
-    elif (details == "fixed window").mean() > 1 / 2:
-        sentence = "Nothing was lost, yet the congestion window did not grow: something clamps it."
-        remedy = "Look for a clamp on the sender: the cwnd of its route."
-        commands = ("ip route show   # on the sender: cwnd lock",)
     else:
         growing = int((details == "slow start").sum())
         sentence = f"Nothing was lost; the congestion window was in slow start for {growing} of {len(flow.rtts)} rounds."
