@@ -53,12 +53,15 @@ class Relay:
             ready = [(key.fileobj, key.data) for key, _ in self.selector.select(timeout=0.05)]
             # Datagrams first: the word that the test is over must not overtake them.
             for readable, call in sorted(ready, key=lambda one: one[0].type != socket.SOCK_DGRAM):
-                call(readable)
+                # An answer that was ready may be gone: sending on a socket takes the refusal that stood there.
+                with contextlib.suppress(BlockingIOError):
+                    call(readable)
 
     def _forth(self, udp):
         data, client = udp.recvfrom(65536)
         if client not in self.ways:
             self.ways[client] = self._socket(socket.SOCK_DGRAM)
+            self.ways[client].setblocking(False)
             self.ways[client].connect((HOST, self.server))
             self._watch(self.ways[client], lambda way: self._back(way, client, data))
         way, fate = self.ways[client], self.random.random()
