@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import time
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from transfer import Transfer
 
-__all__ = ["QUIET", "Hosts", "addresses", "build", "captures", "do", "end", "ready", "words"]
+__all__ = ["QUIET", "Hosts", "addresses", "build", "captures", "do", "end", "kernel", "ready", "words"]
 
 TOOLS = Path(__file__).parent / "tools"
 PARTS = ("wanlink.c", "bottleneck.c", "middlebox.c", "offload.c", "tap.c")
@@ -26,6 +27,11 @@ WARM_UP_PORT = 5090
 # Whatever else the machine does must delay neither the link nor the samples.
 FIRST = ("chrt", "-r", "1")
 QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL}
+
+
+def kernel() -> str:
+    """Version of the running kernel; the name of its build tells nothing of how it sends."""
+    return platform.release().partition("-")[0]
 
 
 def addresses(v6: object) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import shutil
 import subprocess
 import time
@@ -11,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hosts import Hosts, addresses, captures, end, ready, words
+from hosts import Hosts, addresses, captures, end, kernel, ready, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +94,6 @@ def run(transfer: Transfer, folder: Path, programs: Path) -> dict[str, Any]:
     return {
         "sender": json.loads(sent[0]),
         "receiver": json.loads(received[0]),
-        "kernel": platform.release(),
+        "kernel": kernel(),
         "capture_missed": missed,
     }

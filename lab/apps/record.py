@@ -6,7 +6,6 @@ python lab/apps/record.py [NAMES] -o OUT
 from __future__ import annotations
 
 import argparse
-import platform
 import random
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from apps.place import configure, prepare
 from apps.programs import SCENARIOS
 from apps.run import SAMPLER, run
 from apps.scenario import draw
-from hosts import build
+from hosts import build, kernel
 from pack import pack
 from quiet import alone, quiet
 from truth import Busy, pauses
@@ -66,7 +65,7 @@ def produce(name: str, seed: str, folders: Folders, turn: Path | None) -> dict[s
             "seed": seed,
             "params": values | {"v6": 0, "delay_ms": values["rtt_ms"] / 2, "route": transfer.route},
             "client": scenario.client.command,
-            "kernel": platform.release(),
+            "kernel": kernel(),
             "capture_missed": missed,
             "flows": flows,
         }

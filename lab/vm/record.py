@@ -108,10 +108,10 @@ def main() -> None:
             file.truncate(DISK)
         boot(kernel, image, disk, options.turn, work / "machine.log")
         do("tar", "-C", raw, "-xf", disk)
-        build_name = (raw / "kernel").read_text().strip()
+        version = (raw / "kernel").read_text().partition("-")[0].strip()
         for name in names:
             try:
-                label(name, raw / name, options.out, about[name] | {"kernel": build_name})
+                label(name, raw / name, options.out, about[name] | {"kernel": version})
             except (OSError, RuntimeError) as error:
                 print(f"{name}: {error}", file=sys.stderr)
 
