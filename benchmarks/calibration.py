@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from grading import CONFIDENT, codes, rows
-from labelled import LIMITS
+from grading import CONFIDENT, rows
 
 from bdpcap.limits import doubt
-from bdpcap.limits.confidence import BESIDE, LEAST, beside
+from bdpcap.limits.confidence import BESIDE, LEAST, beside, measured
 from bdpcap.limits.decide import NO_RULE
 from bdpcap.limits.rules import RULES
 
@@ -78,10 +77,8 @@ def _pulled(shares: pd.DataFrame, key: str | tuple[str, str], wide: float) -> fl
 
 def applied(batch: Batch, verdict: Verdict, shares: pd.Series[float]) -> Verdict:
     """Return the verdict with confidences of another table, doubts taken off."""
-    places = beside(batch.evidence.rounds, verdict.limit)
-    keys = pd.MultiIndex.from_arrays([verdict.rule, places])
-    found = shares.reindex(keys).fillna(LEAST).to_numpy()
-    plain = replace(verdict, confidence=np.where(codes(verdict.limit, LIMITS) < 0, 0.0, found))
+    found = measured(batch.evidence.rounds, verdict.limit, verdict.rule, shares)
+    plain = replace(verdict, confidence=found)
     return doubt.lowered(plain, doubt.doubts(batch.evidence, plain, batch.flows))
 
 

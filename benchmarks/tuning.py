@@ -18,7 +18,7 @@ from labelled import LIMITS
 
 from bdpcap.limits.decide import decide
 from bdpcap.limits.rule import _Not, _Several, _Threshold
-from bdpcap.limits.rules import PRECEDENCE, RULES
+from bdpcap.limits.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,10 +105,8 @@ class Search:
     def _agreement(self, holds: dict[str, np.ndarray]) -> float:
         """Of the labs searched on, in per cent; by rules alone."""
         limit = np.full(self._batch.evidence.rounds.size, ANSWERS.index("unknown"))
-        for name in reversed(PRECEDENCE):
-            for rule in RULES:
-                if rule.limit == name:
-                    limit[holds[rule.id]] = LIMITS.index(name)
+        for rule in reversed(RULES):
+            limit[holds[rule.id]] = LIMITS.index(rule.limit)
         return float(self._weight[answers(self._batch, limit) == self._truth].sum())
 
     def run(self) -> float:

@@ -161,6 +161,9 @@ def test_every_rule_has_an_id_of_its_own_that_begins_with_its_limit():
 def test_every_limit_is_decided_by_some_rule_and_precedence_names_all():
     assert {rule.limit for rule in RULES} == set(PRECEDENCE) == set(LIMITS) - {"unknown"}
     assert len(PRECEDENCE) == len(set(PRECEDENCE))
+    # Asked in this order, the first that holds decides.
+    assert [*dict.fromkeys(rule.limit for rule in RULES)] == [*PRECEDENCE]
+    assert [rule.limit for rule in RULES] == sorted((rule.limit for rule in RULES), key=PRECEDENCE.index)
     assert set(DETAILS) <= set(PRECEDENCE)
 
 

@@ -6,12 +6,12 @@ What is wrong is mostly wrong beside a change: there rounds hold two limits, or 
 
 from __future__ import annotations
 
-import csv
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pandas as pd
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,18 +40,26 @@ def beside(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.str_]:
     return np.select([wavering, edge, near], BESIDE[:3], BESIDE[3])
 
 
-def measured(rounds: Rounds, limit: NDArray[np.object_], rule: NDArray[np.object_]) -> Floats:
-    """Return the confidence of each round, 0 where the limit is unknown."""
-    where = beside(rounds, limit)
-    result = np.full(rounds.size, LEAST)
-    for name, place in set(zip(rule.tolist(), where.tolist(), strict=True)):
-        result[(rule == name) & (where == place)] = _table().get((name, place), LEAST)
-    return np.where(limit == "unknown", 0.0, result)
+def measured(
+    rounds: Rounds,
+    limit: NDArray[np.object_],
+    rule: NDArray[np.object_],
+    shares: pd.Series[float] | None = None,
+) -> Floats:
+    """Return the confidence of each round, 0 where the limit is unknown.
+
+    Parameters
+    ----------
+    shares
+        By rule and one of `BESIDE`; those of the table unless given.
+    """
+    keys = pd.MultiIndex.from_arrays([rule, beside(rounds, limit)])
+    found = (_table() if shares is None else shares).reindex(keys).fillna(LEAST).to_numpy()
+    return np.where(limit == "unknown", 0.0, found)
 
 
 @cache
-def _table() -> dict[tuple[str, str], float]:
+def _table() -> pd.Series[float]:
     """Confidence by rule and what is beside the round."""
-    text = resources.files("bdpcap.limits").joinpath("confidence.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
-    return {(row["rule"], row["beside"]): float(row["right"]) for row in rows}
+    with resources.files("bdpcap.limits").joinpath("confidence.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file, comment="#", index_col=["rule", "beside"])["right"]

@@ -6,6 +6,7 @@ What is not known does not hold.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "Named", "Rule", "all_of", "any_of", "at_least", "at_most", "it", "not_"]
 
 
-class Condition:
+class Condition(ABC):
     """Something that holds in a round or does not. As a string it is written for the documents."""
 
+    @abstractmethod
     def met(self, evidence: Evidence) -> Bools:
         """Return for every round whether it holds."""
-        raise NotImplementedError
 
     def parts(self) -> tuple[Condition, ...]:
         """Conditions that it is made of."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -45,51 +44,19 @@ class Vantage:
 
 
 class Evidence:
-    """Evidence about the rounds of many flows; each concept is worked out when a rule first asks for it."""
+    """Evidence about the rounds of many flows; each quantity is worked out when a rule first asks for it."""
 
     def __init__(self, rounds: Rounds, vantage: Vantage) -> None:
         self.rounds: Final = rounds
         self.vantage: Final = vantage
-
-    @cached_property
-    def window(self) -> Window:
-        """The receiver's window."""
-        return Window(self)
-
-    @cached_property
-    def loss(self) -> Loss:
-        """What was lost, and when."""
-        return Loss(self)
-
-    @cached_property
-    def flight(self) -> Flight:
-        """What was in flight, from round to round."""
-        return Flight(self)
-
-    @cached_property
-    def rate(self) -> Rate:
-        """Rates, and the bottleneck's."""
-        return Rate(self)
-
-    @cached_property
-    def queue(self) -> Queue:
-        """Queueing delay."""
-        return Queue(self)
-
-    @cached_property
-    def ack_clock(self) -> AckClock:
-        """What made the sender send."""
-        return AckClock(self)
-
-    @cached_property
-    def writes(self) -> Writes:
-        """What the application wrote."""
-        return Writes(self)
-
-    @cached_property
-    def cross_traffic(self) -> CrossTraffic:
-        """What others sent on the same path."""
-        return CrossTraffic(self)
+        self.window: Final = Window(self)
+        self.loss: Final = Loss(self)
+        self.flight: Final = Flight(self)
+        self.rate: Final = Rate(self)
+        self.queue: Final = Queue(self)
+        self.ack_clock: Final = AckClock(self)
+        self.writes: Final = Writes(self)
+        self.cross_traffic: Final = CrossTraffic(self)
 
     def value(self, name: str) -> Floats:
         """Return a declared quantity by its full name, as ``window.full_share``; booleans as 0 and 1."""

@@ -18,7 +18,7 @@ from bdpcap.limits.rounds import REACH
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["AckClock"]
+__all__ = ["SELDOM", "AckClock"]
 
 LONG_NS: Final = 6e6
 """A wait that the clocks of both ends show from afar."""
@@ -75,28 +75,25 @@ class AckClock(Concept):
     @field("ratio")
     def period_spread(self) -> Floats:
         """Longest time from one burst to the next over the shortest, less one: the median of the stretch's rounds."""
-        rounds = self.rounds
-        least = rounds.median_around(rounds.burst_period_min_ns, STRETCH, STRETCH)
-        most = rounds.median_around(rounds.burst_period_max_ns, STRETCH, STRETCH)
-        return rounds.ratio(most - least, least)
+        return self.rounds.ratio(self._longest_ns - self._shortest_ns, self._shortest_ns)
+
+    @cached_property
+    def _shortest_ns(self) -> Floats:
+        return self.rounds.median_around(self.rounds.burst_period_min_ns, STRETCH, STRETCH)
+
+    @cached_property
+    def _longest_ns(self) -> Floats:
+        return self.rounds.median_around(self.rounds.burst_period_max_ns, STRETCH, STRETCH)
 
     @field("RTTs")
     def period(self) -> Floats:
         """Shortest time from one burst to the next, in minimum RTTs: the median of the stretch's rounds."""
-        rounds = self.rounds
-        return rounds.ratio(
-            rounds.median_around(rounds.burst_period_min_ns, STRETCH, STRETCH),
-            self.all.queue.rtt_min_ns,
-        )
+        return self.rounds.ratio(self._shortest_ns, self.all.queue.rtt_min_ns)
 
     @field("RTTs")
     def longest_period(self) -> Floats:
         """Longest time from one burst to the next, in minimum RTTs: the median of the stretch's rounds."""
-        rounds = self.rounds
-        return rounds.ratio(
-            rounds.median_around(rounds.burst_period_max_ns, STRETCH, STRETCH),
-            self.all.queue.rtt_min_ns,
-        )
+        return self.rounds.ratio(self._longest_ns, self.all.queue.rtt_min_ns)
 
     @field("share")
     def blocked_share(self) -> Floats:
@@ -122,20 +119,22 @@ class AckClock(Concept):
         """Bursts in a round, over nine rounds, those that began with nothing in flight included."""
         return self.rounds.mean_around(self.rounds.bursts + self.rounds.fresh_starts)
 
+    @cached_property
+    def starts(self) -> Floats:
+        """Bursts in nine rounds, those that began with nothing in flight included."""
+        return self.rounds.around(self.rounds.bursts + self.rounds.fresh_starts)
+
     @field("share")
     def replied_share(self) -> Floats:
         """At the sender: share of the bursts, over nine rounds, that began after a reply of the peer's."""
-        rounds = self.rounds
-        starts = rounds.around(rounds.bursts + rounds.fresh_starts)
-        share = rounds.ratio(rounds.around(rounds.replied_bursts), starts)
+        share = self.rounds.ratio(self.rounds.around(self.rounds.replied_bursts), self.starts)
         return np.where(self.all.vantage.at_sender, share, np.nan)
 
     @field("times")
     def own_starts(self) -> Floats:
         """Sends with nothing in flight that no acknowledgment started, in nine rounds; all of them if it got replies."""
-        rounds = self.rounds
         own = ~(self.chance <= SELDOM) | (self.all.writes.replies > 0)
-        return np.where(own, rounds.around(rounds.fresh_starts), 0.0)
+        return np.where(own, self.empty_starts, 0.0)
 
     @field("times")
     def empty_starts(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +22,12 @@ __all__ = ["CrossTraffic", "meanwhile", "paths"]
 class CrossTraffic(Concept):
     """Bytes of the flow and of all others between the same two hosts."""
 
-    @property
+    @cached_property
     def _rate(self) -> Floats:
         """Delivery rate of all that went this way, over three rounds."""
         return self.rounds.rate_around(self._carried, 1)
 
-    @property
+    @cached_property
     def _carried(self) -> Floats:
         return self.rounds.delivered_bytes + self.all.vantage.cross_traffic_bytes
 
@@ -34,10 +35,8 @@ class CrossTraffic(Concept):
     def utilization(self) -> Floats:
         """Rate of this flow and others, over the highest they reached together; 0 where this flow was nearly alone."""
         rounds, rate, carried = self.rounds, self.all.rate, self._carried
-        moving = np.where(~self.all.writes.idle & (carried > 0), rounds.duration, 0.0)
         long = rounds.rate_beside(carried)
-        near, far = rounds.percentile(self._rate, moving, 0.95), rounds.percentile(long, moving, 0.9)
-        most = rate.without_jumps(np.where(self.all.vantage.at_sender, near, far))
+        most = rate.without_jumps(rate.percentile((self._rate, 0.95), (long, 0.9), rate.moving(carried)))
         others = rounds.ratio(
             rounds.around(self.all.vantage.cross_traffic_bytes, 1), rounds.around(carried, 1)
         )

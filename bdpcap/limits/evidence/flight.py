@@ -71,20 +71,15 @@ class Flight(Concept):
         below: Bools = little & self.all.window.roomy & (self.rounds.resent_bytes == 0)
         return below
 
-    @property
-    def _before_and_after(self) -> tuple[Floats, Floats, Floats]:
-        """Median of the mean flight over this round and those before, that of those after, that of those long before."""
-        rounds = self.rounds
-        before = rounds.median_around(rounds.flight_mean_bytes, STRETCH, 0)
-        after = rounds.shifted(before, STRETCH, np.nan)
-        return before, after, rounds.shifted(before, -STRETCH, np.nan)
-
     @field("packets")
     def drift(self) -> Floats:
         """By how many segments a round the mean flight rises or falls over a stretch: before or after, the lesser."""
-        before, after, long_before = self._before_and_after
+        rounds = self.rounds
+        before = rounds.median_around(rounds.flight_mean_bytes, STRETCH, 0)
+        after, long_before = (rounds.shifted(before, by, np.nan) for by in (STRETCH, -STRETCH))
         change = np.fmin(np.abs(after - before), np.abs(before - long_before))
-        return change / self.all.vantage.mss_bytes / STRETCH
+        drift: Floats = change / self.all.vantage.mss_bytes / STRETCH
+        return drift
 
     @field("ratio")
     def spread(self) -> Floats:

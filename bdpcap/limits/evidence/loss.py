@@ -61,17 +61,15 @@ class Loss(Concept):
         What follows within three rounds is then mostly retransmitted.
         """
         rounds = self.rounds
-        repaired = np.any([rounds.shifted(self._repairing, by, False) for by in (1, 2, 3)], axis=0)
+        repaired = rounds.near(rounds.shifted(self._repairing, 1, False), 0, 2)
         nothing = rounds.sent_bytes + rounds.resent_bytes == 0
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
         quiet = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
         quiet &= np.bincount(run, self.all.writes.idle)[run] > 0
         # Acknowledgments may come for a while yet: the silence begins a round or two later.
-        silent = np.any([rounds.shifted(quiet, by, False) for by in (0, 1, 2)], axis=0)
-        result: Bools = repaired & ~self.all.vantage.at_sender & silent
-        return result
+        return repaired & ~self.all.vantage.at_sender & rounds.near(quiet, 0, 2)
 
-    @property
+    @cached_property
     def _repairing(self) -> Bools:
         """Was a good part of what was in flight sent again?"""
         part: Bools = self.rounds.resent_bytes > 0.3 * self.rounds.flight_max_bytes

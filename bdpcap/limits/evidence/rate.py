@@ -39,8 +39,20 @@ class Rate(Concept):
     @cached_property
     def moving_ns(self) -> Floats:
         """Length of the rounds that delivered something; 0 for others."""
-        rounds = self.rounds
-        return np.where(~self.all.writes.idle & (rounds.delivered_bytes > 0), rounds.duration, 0.0)
+        return self.moving(self.rounds.delivered_bytes)
+
+    def moving(self, delivered: Floats) -> Floats:
+        """Length of the rounds in which this much was delivered, if anything was and the flow was not idle; else 0."""
+        return np.where(~self.all.writes.idle & (delivered > 0), self.rounds.duration, 0.0)
+
+    def percentile(
+        self, at_sender: tuple[Floats, float], from_afar: tuple[Floats, float], moving_ns: Floats
+    ) -> Floats:
+        """Percentiles of rates, weighed by time: of one where the sender's state is seen, of the other elsewhere."""
+        seen, reconstructed = (
+            self.rounds.percentile(values, moving_ns, part) for values, part in (at_sender, from_afar)
+        )
+        return np.where(self.all.vantage.at_sender, seen, reconstructed)
 
     @cached_property
     def capacity(self) -> Floats:
@@ -50,18 +62,9 @@ class Rate(Concept):
         not the largest: rates jump after a recovery. Away from the sender round boundaries, and so rates, are less
         exact: averaged longer, and lower percentiles.
         """
-        rounds, direct = self.rounds, self.all.vantage.at_sender
-
-        def percentile(near: tuple[Floats, float], far: tuple[Floats, float]) -> Floats:
-            (one, high), (other, lower) = near, far
-            seen, reconstructed = (
-                rounds.percentile(values, self.moving_ns, part)
-                for values, part in ((one, high), (other, lower))
-            )
-            return np.where(direct, seen, reconstructed)
-
-        whole = percentile((self.smooth, 0.95), (self.long, 0.9))
-        runs = percentile((rounds.run_rate, 0.75), (rounds.run_rate, 0.6))
+        run_rate = self.rounds.run_rate
+        whole = self.percentile((self.smooth, 0.95), (self.long, 0.9), self.moving_ns)
+        runs = self.percentile((run_rate, 0.75), (run_rate, 0.6), self.moving_ns)
         # Acknowledgments that a path delivers in clumps make runs as fast as clocks can tell.
         return self.without_jumps(np.fmin(np.fmax(whole, runs), 2 * whole))
 

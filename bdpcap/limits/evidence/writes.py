@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,14 +66,13 @@ class Writes(Concept):
         within = self._short > 1.2 * self._bursts
         return np.where(within, 0.0, self.rounds.around(self.rounds.short_ends) / self._bursts)
 
-    @property
+    @cached_property
     def _short(self) -> Floats:
         return self.rounds.around(self.rounds.small_segments)
 
-    @property
+    @cached_property
     def _bursts(self) -> Floats:
-        rounds = self.rounds
-        return np.maximum(rounds.around(rounds.bursts + rounds.fresh_starts), 1.0)
+        return np.maximum(self.all.ack_clock.starts, 1.0)
 
     @field("share")
     def after_short_share(self) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import DELAYED_BY_WINDOW, QUEUED, STANDS, TIMER, UNANSWERED
+from bdpcap.limits.rules.common import DELAYED_BY_WINDOW, FOLLOWED, QUEUED, STANDS, TIMER, UNANSWERED
 
 __all__ = ["DETAILS", "RULES"]
 
@@ -38,7 +38,7 @@ RULES: Final = (
             all_of(
                 at_least("ack_clock.own_time_share", 0.5),
                 at_least("writes.short_per_burst", 0.6),
-                not_(at_most("ack_clock.chance", 0.45)),
+                not_(FOLLOWED),
             ),
             all_of(UNANSWERED, at_least("ack_clock.chance", 1), at_least("writes.short_rounds", 0.75)),
         ),

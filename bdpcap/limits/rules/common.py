@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence.ack_clock import SELDOM
 from bdpcap.limits.rule import all_of, any_of, at_least, at_most, it, not_
 
-__all__ = ["DELAYED_BY_WINDOW", "QUEUED", "STANDS", "TIMER", "UNANSWERED"]
+__all__ = ["DELAYED_BY_WINDOW", "FOLLOWED", "FULL", "QUEUED", "STANDS", "TIMER", "UNANSWERED"]
+
+# A window that fills so much of the round holds the sender, whatever the rate.
+FULL: Final = at_least("window.full_share", 0.3)
+# Bursts come so soon after acknowledgments that these seem to start them.
+FOLLOWED: Final = at_most("ack_clock.chance", SELDOM)
 
 UNANSWERED: Final = at_most("ack_clock.ack_response", 0.7).named(
     "acknowledgments unanswered", "Nothing waited for the acknowledgments, or the writer was blocked."
@@ -45,7 +51,7 @@ STANDS: Final = all_of(
     not_(at_least("ack_clock.own_time_share", 0.5)),
     it("loss.quiet"),
     any_of(
-        all_of(at_least("writes.short_rounds", 0.4), at_most("ack_clock.chance", 0.45)),
+        all_of(at_least("writes.short_rounds", 0.4), FOLLOWED),
         all_of(it("ack_clock.unseen"), it("flight.regrown")),
     ),
 ).named(

@@ -9,18 +9,18 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rules.common import FULL
 
 __all__ = ["DETAILS", "RULES"]
 
-WINDOW = at_least("window.full_share", 0.3)
 SPARE = any_of(
     all_of(
-        WINDOW,
+        FULL,
         any_of(at_most("rate.window_over_link", 0.9675), at_least("rate.over_initial", 1.3)),
         at_most("queue.risen_packets", 4),
     ),
     all_of(
-        not_(WINDOW),
+        not_(FULL),
         at_most("rate.over_highest", 0.95),
         any_of(at_most("queue.risen_packets", 2), not_(it("queue.stands"))),
     ),
@@ -37,7 +37,7 @@ PAUSING = all_of(at_most("ack_clock.ack_response", 0.5), at_least("queue.pauses"
     "the sender pauses",
     "A sender that pauses leaves the link idle, however deep the queue of each burst was.",
 )
-BEHIND = all_of(it("queue.before_tap"), not_(WINDOW), not_(at_most("ack_clock.ack_response", 0.5))).named(
+BEHIND = all_of(it("queue.before_tap"), not_(FULL), not_(at_most("ack_clock.ack_response", 0.5))).named(
     "captured behind the bottleneck", "The tap sees what the bottleneck passes on."
 )
 
@@ -72,7 +72,7 @@ RULES: Final = (
             it("rate.proven"),
             at_least("rate.utilization", 0.95),
             at_least("queue.share", 0.3),
-            not_(WINDOW),
+            not_(FULL),
         ),
         unless=any_of(SPARE, ELSEWHERE, BEHIND),
         says="The rate was {rate.utilization} of this path's best, and a queue stood for {queue.share} of the round.",
@@ -87,7 +87,7 @@ RULES: Final = (
             it("queue.stands"),
             at_least("queue.share", 0.935),
             at_least("queue.unmerged_packets", 3),
-            not_(WINDOW),
+            not_(FULL),
         ),
         unless=any_of(PAUSING, ELSEWHERE, it("loss.timer_fired")),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
@@ -102,7 +102,7 @@ RULES: Final = (
             at_least("cross_traffic.utilization", 0.94),
             at_least("cross_traffic.over_initial", 0.9),
             at_least("queue.packets", 1),
-            not_(WINDOW),
+            not_(FULL),
         ),
         unless=any_of(PAUSING, ELSEWHERE, it("loss.timer_fired")),
         says="This flow and others between the same hosts used {cross_traffic.utilization} of this path's best rate.",
@@ -115,7 +115,7 @@ RULES: Final = (
             it("ack_clock.unseen"),
             at_least("rate.utilization", 0.97),
             at_least("rate.ack_spacing", 0.89),
-            not_(WINDOW),
+            not_(FULL),
         ),
         unless=any_of(SPARE, ELSEWHERE),
         says="Data arrived evenly, at {rate.utilization} of this path's best rate.",

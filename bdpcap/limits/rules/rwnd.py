@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.rule import Rule, any_of, at_least, at_most, it
+from bdpcap.limits.rules.common import FULL
 
 __all__ = ["DETAILS", "RULES"]
 
@@ -12,7 +13,7 @@ RULES: Final = (
     Rule(
         id="rwnd-full",
         limit="rwnd",
-        holds=at_least("window.full_share", 0.3),
+        holds=FULL,
         says="The window was full or closed for {window.full_share} of the round: {window.filled} in flight of "
         "{window.largest}.",
         why="A sender does not send while less than a segment is usable. A closed window is a full one.",
