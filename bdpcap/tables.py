@@ -39,7 +39,9 @@ FLOWS: Final[dict[str, Column]] = {
     "in_flight_max_bytes": Column("int64", "most bytes in flight, as the sender saw it"),
     "rtt_min_ns": Column("Int64", "least round-trip time, delayed acknowledgments left out"),
     "rtt_median_ns": Column("Int64", "median of the rounds' round-trip times"),
-    "throughput_bps": Column("Float64", "bytes acknowledged over the flow's life, bits per second"),
+    "throughput_bps": Column(
+        "Float64", "bytes acknowledged over the flow's life, bits per second; null if none were"
+    ),
     "capacity_bps": Column(
         "Float64", "rate of the bottleneck as far as the capture shows it, bits per second"
     ),

@@ -15,7 +15,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain import bdp, sendbuf
-from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, UNSCALED, Era, least_setting
+from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, SCALE_MAX, UNSCALED, Era, least_setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,7 +98,7 @@ def of(
     eras: Sequence[Era] = ERAS,
 ) -> Ceiling | None:
     """
-    Return the ceiling of a flow, or None where the capture shows no round trip or no rate.
+    Return the ceiling of a flow, or None where the capture shows no round trip or no rate, or where no window holds both.
 
     Parameters
     ----------
@@ -115,7 +115,9 @@ def of(
         return None
     window = _known(summary["window_max_bytes"])
     measured = rate_bps is None and rtt_ns is None
-    need = int(summary["bdp_bytes"]) if measured else math.ceil(rate * trip / 8e9)
+    need = math.ceil(_known(summary["bdp_bytes"]) or 0) if measured else math.ceil(rate * trip / 8e9)
+    if not 0 < need <= FIELD_MAX << SCALE_MAX:
+        return None
     mss = max(1, int(summary["mss_bytes"]))
     filled = _filled(
         rate, int(trip), need, mss=mss, window=None if window is None else int(window), eras=eras

@@ -61,9 +61,11 @@ def sharing(
 
     Returns
     -------
-    None where no datagram went the same way while the flow ran.
+    None where no datagram went the same way while the flow ran, or the flow is of one instant.
     """
     start_ns, end_ns = int(summary["start_ns"]), int(summary["end_ns"])
+    if end_ns <= start_ns:
+        return None
     same_way = (datagrams["sender"].map(host) == host(str(summary["sender"]))) & (
         datagrams["receiver"].map(host) == host(str(summary["receiver"]))
     )

@@ -94,6 +94,11 @@ def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
     )
 
 
+def _positive(values: Floats) -> pd.api.extensions.ExtensionArray:
+    """Nullable integers from floats; 0 is absent, too: a time or a size that the capture is too coarse to show."""
+    return _whole(np.where(values >= 0.5, values, np.nan))
+
+
 def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(duration_ns > 0, amount * 8e9 / duration_ns, np.nan)
@@ -108,10 +113,8 @@ def _rtts(
     return tables.frame(
         tables.RTTS,
         {
-            **{
-                name: rounds[name]
-                for name in ("stream", "round", "start_ns", "end_ns", "rtt_ns", "acked_bytes")
-            },
+            **{name: rounds[name] for name in ("stream", "round", "start_ns", "end_ns", "acked_bytes")},
+            "rtt_ns": _positive(evidence.rounds.rtt_ns),
             "sender": flows["sender"][flow],
             "receiver": flows["receiver"][flow],
             "throughput_bps": _per_second(rounds["acked_bytes"].astype(np.float64), length),
@@ -149,17 +152,20 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     shared = filled & (rate.initial_burst > 1.5 * rate.capacity)
     capacity = np.where(shared, rate.capacity, np.fmax(rate.capacity, rate.initial_burst))[first] * 8
     rtt_min_ns = evidence.queue.rtt_min_ns[first]
-    median = np.asarray(pd.Series(rounds.rtt_ns).groupby(flow).median(), dtype=np.float64)
+    trip_ns = np.where(rounds.rtt_ns > 0, rounds.rtt_ns, np.nan)
+    median = np.asarray(pd.Series(trip_ns).groupby(flow).median(), dtype=np.float64)
     life = (flows["end_ns"] - flows["start_ns"]).astype(np.float64)
+    acked = flows["acked_bytes"].astype(np.float64)
     capacity_bps = pd.Series(capacity).astype("Float64").mask(~np.isfinite(capacity) | (capacity <= 0))
     return tables.frame(
         tables.FLOWS,
         {
             **{name: flows[name] for name in tables.FLOWS if name in flows},
+            "rtt_min_ns": _positive(_floats(flows["rtt_min_ns"])),
             "rtt_median_ns": _whole(median),
-            "throughput_bps": _per_second(flows["acked_bytes"].astype(np.float64), life),
+            "throughput_bps": _per_second(np.where(acked > 0, acked, np.nan), life),
             "capacity_bps": capacity_bps,
-            "bdp_bytes": _whole(np.where(capacity > 0, capacity * rtt_min_ns / 8e9, np.nan)),
+            "bdp_bytes": _positive(capacity * rtt_min_ns / 8e9),
             "vantage": vantage.places(flows),
             "limit": np.asarray(LIMITS, dtype=object)[most],
             **{f"{name}_share": np.clip(shares[name], 0.0, 1.0) for name in LIMITS},

@@ -129,6 +129,8 @@ def sentence(summary: pd.Series[Any]) -> str:
     summary
         A row of the ``flows`` table.
     """
+    if summary["end_ns"] <= summary["start_ns"]:
+        return "All its packets bear one time stamp, so nothing shows what held the sender back."
     limit = str(summary["limit"])
     lasting = units.duration(summary["end_ns"] - summary["start_ns"])
     text = f"{_HELD[limit]} for {_spoken(summary[f'{limit}_share'])} of {lasting}"
@@ -163,7 +165,7 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     sums = []
     window, rtt = summary["window_max_bytes"], summary["rtt_min_ns"]
     # Where the window was the limit, the finding has this sum.
-    if summary["limit"] != "rwnd" and pd.notna(window) and pd.notna(rtt) and rtt > 0:
+    if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
         sums.append(
             f"{units.exact_bytes(window)} of window every {units.duration(rtt)} (the least RTT) "
             f"allow {units.rate(float(window) * 8e9 / float(rtt))}."

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings import handshake, path, receive, send, tap
+from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Code, Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bdpcap.analysis import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["Code", "Finding", "findings"]
+    Theme = tuple[str, Callable[[], list[Finding]]]
+
+__all__ = ["Code", "Finding", "findings", "gather"]
+
+_LIMITS: Final = {
+    "rwnd": receive.limits,
+    "sndbuf": send.limits,
+    "link": path.link,
+    "cwnd": path.congestion,
+    "app": path.application,
+}
+"""What tells of the limit that held a flow for longest."""
 
 
 def findings(
@@ -33,20 +47,42 @@ def findings(
     rate_bps, rtt_ns
         Ask what another link or another path would take.
     """
+    return agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary)
+
+
+def gather(
+    flow: Flow,
+    facts: Facts | None = None,
+    *,
+    rate_bps: float | None = None,
+    rtt_ns: int | None = None,
+) -> list[Finding]:
+    """Return all findings, before they are held against each other; the parameters are those of `findings`."""
     # What held the flow comes first, then what would lift it, then why its other numbers are as they are.
-    main = {
-        "rwnd": receive.limits(flow),
-        "sndbuf": send.limits(flow),
-        "link": path.link(flow),
-        "cwnd": path.congestion(flow),
-        "app": path.application(flow),
-    }.get(str(flow.summary["limit"]), [])
-    return [
-        *main,
-        *path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns),
-        *path.shared(flow, rate_bps=rate_bps),
-        *receive.explains(flow, facts),
-        *send.explains(flow, facts),
-        *handshake.explains(flow),
-        *tap.explains(flow),
+    limit = _LIMITS.get(str(flow.summary["limit"]))
+    themes: list[Theme] = [
+        ("what held the sender", lambda: limit(flow) if limit else []),
+        ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
+        ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
+        ("the receive window", lambda: receive.explains(flow, facts)),
+        ("the send buffer", lambda: send.explains(flow, facts)),
+        ("the handshake", lambda: handshake.explains(flow)),
+        ("the place of the capture", lambda: tap.explains(flow)),
     ]
+    return [finding for theme in themes for finding in _told(*theme)]
+
+
+def _told(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:
+    """Return a theme's findings; a defect in one theme leaves the others as they are, and is said."""
+    try:
+        return theme()
+    except Exception as error:  # noqa: BLE001  whatever is wrong with one theme, the others are told
+        return [
+            Finding(
+                code=Code.LEFT_OUT,
+                sentence=f"The part on {name} was left out: {type(error).__name__}: {error}.",
+                cause="This is a defect of bdpcap, not of the capture.",
+                remedy="Report it with an excerpt of the flow.",
+                commands=("bdpcap excerpt CAPTURE --stream N -o flow.pcap",),
+            )
+        ]

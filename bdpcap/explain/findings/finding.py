@@ -43,6 +43,7 @@ class Code(StrEnum):
     SEGMENT_SIZE = "segment-size"
     OFFLOAD = "offload"
     DELAY_BEFORE_TAP = "delay-before-tap"
+    LEFT_OUT = "left-out"
 
 
 @dataclass(frozen=True, slots=True)
