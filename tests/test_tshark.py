@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 # Layers that bdpcap does not open. It counts such frames as not decoded.
 OUTSIDE = {
-    "arcnet": "a link layer of the past",
-    "ipoib": "a link layer of clusters",
     "juniper": "a vendor's own link layer",
     "sflow": "samples of packets are no packets",
     "icmp": "the packet that an error quotes was seen before, or elsewhere",

@@ -252,8 +252,12 @@ impl std::fmt::Display for Layer {
             Self::Ip(from, to) => write!(f, "IP {from} > {to}"),
             Self::Gre(None) => write!(f, "GRE"),
             Self::Gre(Some(key)) => write!(f, "GRE key {key}"),
+            Self::Service(id) => write!(f, "802.1ah {id}"),
             Self::Vxlan(id) => write!(f, "VXLAN {id}"),
             Self::Geneve(id) => write!(f, "Geneve {id}"),
+            Self::Gtp(endpoint) => write!(f, "GTP-U {endpoint}"),
+            Self::L2tp(tunnel, session) => write!(f, "L2TP {tunnel}/{session}"),
+            Self::Capwap => write!(f, "CAPWAP"),
         }
     }
 }

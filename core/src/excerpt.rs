@@ -216,10 +216,13 @@ fn addresses(kind: Kind, header: &[u8]) -> &'static [(usize, usize)] {
         Kind::Ethernet => &[(0, 6), (6, 6)],
         Kind::Cooked => &[(6, 6)],
         Kind::Cooked2 => &[(12, 6)],
-        Kind::Wifi if header[1] & TO_AND_FROM_DS == TO_AND_FROM_DS => {
+        Kind::Wifi { swapped }
+            if header[usize::from(!swapped)] & TO_AND_FROM_DS == TO_AND_FROM_DS =>
+        {
             &[(4, 6), (10, 6), (16, 6), (24, 6)]
         }
-        Kind::Wifi => &[(4, 6), (10, 6), (16, 6)],
+        Kind::Wifi { .. } => &[(4, 6), (10, 6), (16, 6)],
+        Kind::Fddi => &[(1, 6), (7, 6)],
         Kind::Ipv4 => &[(12, 4), (16, 4)],
         Kind::Ipv6 => &[(8, 16), (24, 16)],
         _ => &[],
@@ -232,6 +235,7 @@ fn blank(kind: Kind, header: &mut [u8]) {
     const FRAGMENT: u8 = 44;
     const AUTHENTICATION: u8 = 51;
     const GENEVE: [u8; 2] = 6081_u16.to_be_bytes();
+    const CAPWAP: [u8; 2] = 5247_u16.to_be_bytes();
     match kind {
         // The rest of a link address of up to 8 bytes.
         Kind::Cooked => header[12..14].fill(0),
@@ -244,8 +248,33 @@ fn blank(kind: Kind, header: &mut [u8]) {
         // destination is the last one.
         Kind::Extension(_) => header[2..].fill(0),
         Kind::Udp if header[2..4] == GENEVE => header[16..].fill(0),
+        // A radio's address, and what its driver says.
+        Kind::Udp if header[..2] == CAPWAP || header[2..4] == CAPWAP => {
+            header.iter_mut().skip(16).for_each(|byte| *byte = 0);
+        }
+        // Hardware addresses of 20 bytes, which have no other form.
+        Kind::Ipoib => header[..40].fill(0),
+        Kind::Nflog => blank_log(header),
         Kind::Tcp => blank_options(&mut header[20..]),
         _ => {}
+    }
+}
+
+/// Leaves every field of NFLOG its length and type: addresses, interfaces and the rule's own words go.
+fn blank_log(header: &mut [u8]) {
+    let mut fields = header.get_mut(4..).unwrap_or_default();
+    // What begins with the payload's field has no content of its own.
+    while let Some((field, rest)) = fields.split_first_chunk_mut::<4>() {
+        let [little, big] = [u16::from_le_bytes, u16::from_be_bytes];
+        let order = if little([field[2], field[3]]) < 0x0100 {
+            little
+        } else {
+            big
+        };
+        let content = usize::from(order([field[0], field[1]])).saturating_sub(4);
+        let (content, rest) = rest.split_at_mut(content.next_multiple_of(4).min(rest.len()));
+        content.fill(0);
+        fields = rest;
     }
 }
 

@@ -43,6 +43,15 @@ impl<'a> Cursor<'a> {
         Ok(header)
     }
 
+    /// The `N` bytes ahead, which stay; the errors are those of [`Cursor::take`].
+    pub(super) fn ahead<const N: usize>(
+        self,
+        malformed: Undecoded,
+    ) -> Result<&'a [u8; N], Undecoded> {
+        let mut ahead = self;
+        ahead.take(malformed)
+    }
+
     /// Takes a header of `len` bytes, with the errors of [`Cursor::take`].
     pub(super) fn take_slice(
         &mut self,

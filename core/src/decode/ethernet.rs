@@ -1,7 +1,7 @@
 //! # Ethernet
 //! Ethernet II and IEEE 802.3, LLC and SNAP, VLAN tags, and what an EtherType stands for.
 
-use super::cursor::{Cursor, u16_at};
+use super::cursor::{Cursor, u16_at, u32_at};
 use super::{Layer, Next, Path, Undecoded};
 
 /// A length field holds at most this (IEEE 802.3 section 3.2.6); an EtherType is at least 0x0600.
@@ -19,6 +19,17 @@ pub(super) fn vlan_tag(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'sta
     type_or_length(u16_at(tag, 2))
 }
 
+/// IEEE 802.1ah: the service instance tag of a provider backbone bridge; the customer's own frame follows.
+pub(super) fn service_tag(
+    at: &mut Cursor<'_>,
+    path: &mut Path,
+) -> Result<Next<'static>, Undecoded> {
+    const SERVICE_IDENTIFIER: u32 = 0x00ff_ffff;
+    let tag: &[u8; 4] = at.take(Undecoded::Link)?;
+    path.push(Layer::Service(u32_at(tag, 0) & SERVICE_IDENTIFIER));
+    Ok(Next::Ethernet)
+}
+
 fn type_or_length(field: u16) -> Result<Next<'static>, Undecoded> {
     if field <= LENGTH_MAX {
         Ok(Next::Llc)
@@ -34,6 +45,7 @@ pub(super) const fn payload(ether_type: u16) -> Result<Next<'static>, Undecoded>
         0x86dd => Ok(Next::Ipv6),
         // 802.1Q, 802.1ad, and the number that served for stacked tags before 802.1ad.
         0x8100 | 0x88a8 | 0x9100 => Ok(Next::VlanTag),
+        0x88e7 => Ok(Next::ServiceTag),
         // Unicast, and multicast or upstream-assigned labels (RFC 5332 section 3).
         0x8847 | 0x8848 => Ok(Next::Mpls),
         0x8864 => Ok(Next::Pppoe),
@@ -78,6 +90,19 @@ mod tests {
         assert_eq!(after_addresses(&[0x86, 0xdd]), Ok(Next::Ipv6));
         assert_eq!(after_addresses(&[0x08, 0x06]), Err(Undecoded::Arp));
         assert_eq!(after_addresses(&[0x06, 0x00]), Err(Undecoded::NotIp));
+    }
+
+    #[test]
+    fn a_service_tag_gives_its_instance_and_a_frame_follows() {
+        let mut path = Path::default();
+        let mut at = Cursor::new(&[0xe0, 0x01, 0x02, 0x03, 2], 5);
+        assert_eq!(payload(0x88e7), Ok(Next::ServiceTag));
+        assert_eq!(service_tag(&mut at, &mut path), Ok(Next::Ethernet));
+        assert_eq!(at.data(), [2]);
+        assert_eq!(
+            path.layers().collect::<Vec<_>>(),
+            [&Layer::Service(0x01_0203)]
+        );
     }
 
     #[test]

@@ -17,7 +17,16 @@ pub enum Kind {
     /// Prism or AVS monitor header.
     Prism,
     /// IEEE 802.11.
-    Wifi,
+    Wifi {
+        /// Whether the two bytes of frame control are swapped.
+        swapped: bool,
+    },
+    /// FDDI.
+    Fddi,
+    /// LINKTYPE_IPOIB.
+    Ipoib,
+    /// LINKTYPE_NFLOG.
+    Nflog,
     /// IPv4 with its options.
     Ipv4,
     /// IPv6 without extension headers.
@@ -26,7 +35,7 @@ pub enum Kind {
     Extension(u8),
     /// GRE.
     Gre,
-    /// UDP together with the VXLAN or Geneve header in it.
+    /// UDP together with the header of the tunnel in it.
     Udp,
     /// TCP with what was kept of its options.
     Tcp,
@@ -88,7 +97,10 @@ const fn kind(next: &Next<'_>) -> Kind {
         Next::Cooked => Kind::Cooked,
         Next::Cooked2 => Kind::Cooked2,
         Next::Prism => Kind::Prism,
-        Next::Wifi { .. } => Kind::Wifi,
+        Next::Wifi { swapped, .. } => Kind::Wifi { swapped: *swapped },
+        Next::Fddi => Kind::Fddi,
+        Next::Ipoib => Kind::Ipoib,
+        Next::Nflog => Kind::Nflog,
         Next::Ipv4 => Kind::Ipv4,
         Next::Ipv6 => Kind::Ipv6,
         Next::Extension(_, number) => Kind::Extension(*number),

@@ -6,6 +6,11 @@ use super::cursor::{Cursor, u16_at};
 use super::ethernet;
 use super::{Next, Undecoded};
 
+const WIFI: Next<'_> = Next::Wifi {
+    padded: false,
+    swapped: false,
+};
+
 /// The link types that can be decoded: LINKTYPE_ value, name, first header. The most frequent stands first.
 const LINKS: &[(u32, &str, Next<'_>)] = &[
     (1, "Ethernet", Next::Ethernet),
@@ -22,10 +27,15 @@ const LINKS: &[(u32, &str, Next<'_>)] = &[
     (50, "PPP in HDLC framing", Next::PppOrCiscoHdlc),
     (51, "PPPoE", Next::Pppoe),
     (104, "Cisco HDLC", Next::CiscoHdlc),
-    (105, "IEEE 802.11", Next::Wifi { padded: false }),
+    (105, "IEEE 802.11", WIFI),
     (127, "IEEE 802.11 with radiotap", Next::Radiotap),
     (119, "IEEE 802.11 with Prism header", Next::Prism),
     (163, "IEEE 802.11 with AVS header", Next::Prism),
+    (10, "FDDI", Next::Fddi),
+    (7, "ARCNET", Next::Arcnet),
+    (129, "ARCNET of Linux", Next::ArcnetLinux),
+    (242, "IP over InfiniBand", Next::Ipoib),
+    (239, "NFLOG", Next::Nflog),
 ];
 
 /// The LINKTYPE_ values that can be decoded.
@@ -94,9 +104,62 @@ fn cooked_payload(hardware: u16, protocol: u16) -> Result<Next<'static>, Undecod
     }
 }
 
+/// LINKTYPE_NFLOG: what Netfilter logged, fields of a length and a type in the byte order of the capturing host.
+pub(super) fn nflog(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
+    const VERSION: u8 = 0;
+    const PAYLOAD: u16 = 9;
+    const TYPES_END: u16 = 0x0100;
+    let [family, version, ..] = *at.take::<4>(Undecoded::Link)?;
+    if version != VERSION {
+        return Err(Undecoded::Link);
+    }
+    loop {
+        let field: &[u8; 4] = at.take(Undecoded::Link)?;
+        let read = [u16::from_le_bytes, u16::from_be_bytes]
+            .map(|order| (order([field[0], field[1]]), order([field[2], field[3]])));
+        // Types are small numbers, so the byte order shows.
+        let (len, kind) = read[usize::from(read[0].1 >= TYPES_END)];
+        if kind == PAYLOAD {
+            return match family {
+                2 => Ok(Next::Ipv4),
+                10 => Ok(Next::Ipv6),
+                _ => Err(Undecoded::NotIp),
+            };
+        }
+        let content = usize::from(len).checked_sub(4).ok_or(Undecoded::Link)?;
+        at.take_slice(content.next_multiple_of(4), Undecoded::Link)?;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_netfilter_logged_stands_behind_its_other_fields() {
+        let mark = |len: [u8; 2], kind: [u8; 2]| [&len[..], &kind, &[1, 0]].concat();
+        let little = [
+            &[10, 0, 0, 0][..],
+            &mark([6, 0], [10, 0]),
+            &[0, 0],
+            &[5, 0, 9, 0, 0x60],
+        ]
+        .concat();
+        let big = [
+            &[2, 0, 0, 5][..],
+            &mark([0, 6], [0, 10]),
+            &[0, 0],
+            &[0, 5, 0, 9, 0x45],
+        ]
+        .concat();
+        for (frame, next) in [(little, Next::Ipv6), (big, Next::Ipv4)] {
+            let mut at = Cursor::new(&frame, 0);
+            assert_eq!(nflog(&mut at), Ok(next));
+            assert_eq!(at.wire_len(), 1);
+        }
+        let mut without_end = Cursor::new(&[2, 0, 0, 5, 0, 0, 10, 0, 0], 0);
+        assert_eq!(nflog(&mut without_end), Err(Undecoded::Link));
+    }
 
     fn family(bytes: [u8; 4]) -> Result<Next<'static>, Undecoded> {
         null(&mut Cursor::new(&bytes, 4))

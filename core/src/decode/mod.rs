@@ -4,6 +4,7 @@
 //! Every header is one function that takes its bytes off a `Cursor` and says what comes next; [`decode()`] is the
 //! loop that calls them. The innermost TCP or UDP header ends it. Nothing recurses, allocates or panics.
 
+mod access;
 mod cursor;
 mod datagram;
 mod ethernet;
@@ -11,6 +12,7 @@ mod headers;
 mod ip;
 mod ipv4;
 mod ipv6;
+mod lan;
 mod link;
 mod mpls;
 mod options;
@@ -44,6 +46,7 @@ enum Next<'a> {
     Ethernet,
     Llc,
     VlanTag,
+    ServiceTag,
     Mpls,
     ControlWord,
     Pppoe,
@@ -52,7 +55,12 @@ enum Next<'a> {
     PppOrCiscoHdlc,
     Radiotap,
     Prism,
-    Wifi { padded: bool },
+    Wifi { padded: bool, swapped: bool },
+    Fddi,
+    Arcnet,
+    ArcnetLinux,
+    Ipoib,
+    Nflog,
     Ip,
     Ipv4,
     Ipv6,
@@ -110,6 +118,7 @@ fn walk<'a>(
             Next::Ethernet => ethernet::header(&mut at)?,
             Next::Llc => ethernet::llc(&mut at)?,
             Next::VlanTag => ethernet::vlan_tag(&mut at, path)?,
+            Next::ServiceTag => ethernet::service_tag(&mut at, path)?,
             Next::Mpls => mpls::label(&mut at, path)?,
             Next::ControlWord => mpls::control_word(&mut at)?,
             Next::Pppoe => ppp::pppoe(&mut at, path)?,
@@ -118,7 +127,12 @@ fn walk<'a>(
             Next::PppOrCiscoHdlc => ppp::either(&at),
             Next::Radiotap => wifi::radiotap(&mut at)?,
             Next::Prism => wifi::prism(&mut at)?,
-            Next::Wifi { padded } => wifi::header(&mut at, padded)?,
+            Next::Wifi { padded, swapped } => wifi::header(&mut at, padded, swapped)?,
+            Next::Fddi => lan::fddi(&mut at)?,
+            Next::Arcnet => lan::arcnet(&mut at)?,
+            Next::ArcnetLinux => lan::arcnet_linux(&mut at)?,
+            Next::Ipoib => lan::ipoib(&mut at)?,
+            Next::Nflog => link::nflog(&mut at)?,
             Next::Ip => ip::version(&at)?,
             Next::Ipv4 => ipv4::header(&mut at, path)?,
             Next::Ipv6 => ipv6::header(&mut at, path)?,

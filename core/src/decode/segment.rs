@@ -87,6 +87,8 @@ pub enum Layer {
     Vlan(u16),
     /// MPLS label.
     Mpls(u32),
+    /// 802.1ah service instance.
+    Service(u32),
     /// PPPoE session number.
     Pppoe(u16),
     /// An outer IP header: source, destination.
@@ -97,6 +99,12 @@ pub enum Layer {
     Vxlan(u32),
     /// Geneve network identifier.
     Geneve(u32),
+    /// GTP-U tunnel endpoint.
+    Gtp(u32),
+    /// L2TP tunnel and session.
+    L2tp(u16, u16),
+    /// CAPWAP.
+    Capwap,
 }
 
 /// Headers around the innermost IP packet, outermost first; at most [`Path::DEPTH`] are kept.

@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip::Header;
-use super::{Layer, Next, Path, Undecoded, ethernet};
+use super::{Layer, Next, Path, Undecoded, access, ethernet};
 
 /// GRE (RFC 2784, with key and sequence number of RFC 2890), and the version that PPTP uses (RFC 2637 section 4.1).
 pub(super) fn gre<'a>(
@@ -50,6 +50,11 @@ pub(super) fn gre<'a>(
         0x88be if flags & SEQUENCE == 0 => Ok(Next::Ethernet),
         0x88be => Ok(Next::Erspan2),
         0x22eb => Ok(Next::Erspan3),
+        // Access points of one maker number their radios' frames so.
+        0x8200..=0x83ff => Ok(Next::Wifi {
+            padded: false,
+            swapped: false,
+        }),
         ether_type => ethernet::payload(ether_type),
     }
 }
@@ -74,7 +79,8 @@ pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// UDP: a tunnel, or a datagram, which is told by its port.
+/// UDP: a tunnel, or a datagram, which is told by its ports. Of a tunnel to one of many clients, like L2TP's, the server
+/// may stand at either end.
 pub(super) fn udp<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -82,14 +88,20 @@ pub(super) fn udp<'a>(
 ) -> Result<Next<'a>, Undecoded> {
     let mut ahead = *at;
     let header: &[u8; 8] = ahead.take(Undecoded::Udp)?;
-    let tunnel = match u16_at(header, 2) {
+    let next = match (u16_at(header, 0), u16_at(header, 2)) {
         // Linux used 8472 before the port was assigned.
-        4789 | 8472 => vxlan,
-        6081 => geneve,
-        _ => return Ok(Next::Datagram(outer)),
+        (_, 4789 | 8472) => vxlan(&mut ahead, path, outer).map(Some),
+        (_, 6081) => geneve(&mut ahead, path, outer).map(Some),
+        (_, 2152) => access::gtp(&mut ahead, path, outer),
+        (_, 1701) | (1701, _) => access::l2tp(&mut ahead, path, outer),
+        (_, 5247) | (5247, _) => access::capwap(&mut ahead, path, outer),
+        _ => Ok(None),
+    };
+    let Some(next) = next? else {
+        return Ok(Next::Datagram(outer));
     };
     *at = ahead;
-    tunnel(at, path, outer)
+    Ok(next)
 }
 
 /// VXLAN (RFC 7348 section 5).

@@ -23,6 +23,7 @@ pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> 
     }
     Ok(Next::Wifi {
         padded: flags & DATA_PAD != 0,
+        swapped: false,
     })
 }
 
@@ -72,11 +73,19 @@ pub(super) fn prism(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
         len
     };
     at.take_slice(len as usize, Undecoded::Link)?;
-    Ok(Next::Wifi { padded: false })
+    Ok(Next::Wifi {
+        padded: false,
+        swapped: false,
+    })
 }
 
 /// The MAC header (IEEE 802.11-2020 section 9.2); LLC follows it in a data frame. `padded`: to a multiple of 4 bytes.
-pub(super) fn header(at: &mut Cursor<'_>, padded: bool) -> Result<Next<'static>, Undecoded> {
+/// `swapped`: the two bytes of frame control.
+pub(super) fn header(
+    at: &mut Cursor<'_>,
+    padded: bool,
+    swapped: bool,
+) -> Result<Next<'static>, Undecoded> {
     const VERSION: u16 = 0x0003;
     const TYPE: u16 = 0x000c;
     const TYPE_DATA: u16 = 0x0008;
@@ -91,6 +100,11 @@ pub(super) fn header(at: &mut Cursor<'_>, padded: bool) -> Result<Next<'static>,
 
     let start = at.wire_len();
     let control = u16::from_le_bytes(*at.take(Undecoded::Link)?);
+    let control = if swapped {
+        control.swap_bytes()
+    } else {
+        control
+    };
     if control & VERSION != 0 {
         return Err(Undecoded::Link);
     }
@@ -128,6 +142,11 @@ pub(super) fn header(at: &mut Cursor<'_>, padded: bool) -> Result<Next<'static>,
 mod tests {
     use super::*;
 
+    const WIFI: Next<'_> = Next::Wifi {
+        padded: false,
+        swapped: false,
+    };
+
     /// Frame control (in wire order), the rest of the three-address header, then `rest`.
     fn mac(control: [u8; 2], rest: &[u8]) -> Vec<u8> {
         [&control[..], &[0; 22], rest].concat()
@@ -136,7 +155,7 @@ mod tests {
     /// What follows the MAC header, and where.
     fn after(frame: &[u8], padded: bool) -> Result<(Next<'_>, &[u8]), Undecoded> {
         let mut at = Cursor::new(frame, 0);
-        header(&mut at, padded).map(|next| (next, at.data()))
+        header(&mut at, padded, false).map(|next| (next, at.data()))
     }
 
     #[test]
@@ -209,7 +228,7 @@ mod tests {
     fn a_frame_check_sequence_is_not_counted() {
         let frame = [0, 0, 9, 0, 2, 0, 0, 0, 0x10, 1, 2, 3, 4, 5];
         let mut at = Cursor::new(&frame, 14);
-        assert_eq!(radiotap(&mut at), Ok(Next::Wifi { padded: false }));
+        assert_eq!(radiotap(&mut at), Ok(WIFI));
         assert_eq!((at.data(), at.wire_len()), (&[1][..], 1));
     }
 
@@ -222,7 +241,7 @@ mod tests {
         ] {
             let frame = [&start[..], &[0, 0xaa]].concat();
             let mut at = Cursor::new(&frame, 0);
-            assert_eq!(prism(&mut at), Ok(Next::Wifi { padded: false }));
+            assert_eq!(prism(&mut at), Ok(WIFI));
             assert_eq!(at.data(), [0xaa]);
         }
     }

@@ -260,6 +260,9 @@ pub(crate) fn tunnel() -> impl Strategy<Value = (Option<Layer>, bool)> {
         prop::option::of(any::<u32>()).prop_map(|key| Some(Layer::Gre(key))),
         (0..1_u32 << 24).prop_map(|network| Some(Layer::Vxlan(network))),
         (0..1_u32 << 24).prop_map(|network| Some(Layer::Geneve(network))),
+        any::<u32>().prop_map(|endpoint| Some(Layer::Gtp(endpoint))),
+        any::<(u16, u16)>().prop_map(|(tunnel, session)| Some(Layer::L2tp(tunnel, session))),
+        Just(Some(Layer::Capwap)),
     ];
     (layer, any::<bool>())
 }
@@ -305,6 +308,36 @@ pub(crate) fn encapsulate(inner: &[u8], layer: Option<Layer>, over_ipv4: bool) -
             (
                 IpNumber::UDP,
                 [&udp_and_flags[..], &ether_type, &network(identifier)].concat(),
+            )
+        }
+        Some(Layer::Gtp(endpoint)) => {
+            let udp_and_start = [0xc0, 0, 0x08, 0x68, 0, 0, 0, 0, 0x30, 255, 0, 0];
+            (
+                IpNumber::UDP,
+                [&udp_and_start[..], &endpoint.to_be_bytes()].concat(),
+            )
+        }
+        Some(Layer::L2tp(tunnel, session)) => {
+            let udp_and_flags = [0x06, 0xa5, 0xc0, 0, 0, 0, 0, 0, 0, 0x02];
+            let ppp = if inner_is_ipv4 { 0x21 } else { 0x57 };
+            (
+                IpNumber::UDP,
+                [
+                    &udp_and_flags[..],
+                    &tunnel.to_be_bytes(),
+                    &session.to_be_bytes(),
+                    &[0xff, 0x03, 0, ppp],
+                ]
+                .concat(),
+            )
+        }
+        Some(Layer::Capwap) => {
+            let udp_and_start = [
+                0xc0, 0, 0x14, 0x7f, 0, 0, 0, 0, 0, 0x10, 0x02, 0, 0, 0, 0, 0,
+            ];
+            (
+                IpNumber::UDP,
+                [&udp_and_start[..], &[0; 12], &ether_type].concat(),
             )
         }
         Some(other) => panic!("{other:?} is no tunnel"),
