@@ -6,7 +6,9 @@ import contextlib
 import io
 import itertools
 import os
+import re
 import struct
+import subprocess
 
 import dpkt
 import pandas as pd
@@ -15,7 +17,7 @@ from conftest import unavailable
 from oracles import SHARED, frames, nanoseconds
 from packets import pcap, pcapng_file
 from scenario import START_NS, scenario
-from small_transfer import write_many
+from small_transfer import write_many, write_pcap
 
 import bdpcap
 from bdpcap import _core, analysis
@@ -241,3 +243,25 @@ def test_what_is_no_source_is_a_type_error(source):
 def test_a_directory_is_no_capture(tmp_path):
     with pytest.raises(bdpcap.CaptureError, match="a directory"):
         bdpcap.analyze(tmp_path)
+
+
+@pytest.mark.usefixtures("need_tshark")
+@pytest.mark.parametrize(
+    ("form", "named"),
+    [("snoop", "a snoop file"), ("ngsniffer", "a Sniffer file"), ("netmon2", "a Network Monitor")],
+)
+def test_a_capture_of_another_format_is_refused_with_what_converts_it(form, named, tmp_path):
+    pcap = write_pcap(tmp_path / "transfer.pcap")
+    other, back = tmp_path / "transfer.other", tmp_path / "out.pcapng"
+    editcap(form, pcap, other)
+    with pytest.raises(bdpcap.CaptureError, match=named) as refused:
+        bdpcap.analyze(other)
+    (command,) = re.findall(r"editcap -F (\w+) FILE out\.pcapng$", str(refused.value))
+    editcap(command, other, back)
+    assert bdpcap.analyze(back).info.segments == bdpcap.analyze(pcap).info.segments
+
+
+def editcap(form, source, target):
+    subprocess.run(
+        ["editcap", "-F", form, str(source), str(target)], check=True, capture_output=True, timeout=60
+    )

@@ -101,4 +101,6 @@ def test_the_connection_inside_is_the_one_that_tshark_sees(wrapped):
     assert list(zip(sent["frame"], sent["stream"], sent["length"], strict=True)) == [
         (frame, stream, length) for frame, stream, length in theirs if length
     ]
-    assert [name for path in capture.info.paths for name in path.split(" / ") if name[:3] not in {"IP ", "192"}] == names
+    assert [
+        name for path in capture.info.paths for name in path.split(" / ") if name[:3] not in {"IP ", "192"}
+    ] == names

@@ -86,11 +86,20 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Empty => write!(f, "the file is empty"),
-            Reason::NotACapture([a, b, c, d]) => write!(
-                f,
-                "not a packet capture: it begins with {a:02x} {b:02x} {c:02x} {d:02x}, \
-                 which is neither pcap nor pcapng, plain or compressed with gzip, zstd or lz4"
-            ),
+            Reason::NotACapture(magic) => {
+                match (other_format(*magic), magic) {
+                    (Some(name), _) => write!(f, "a {name} file, not pcap or pcapng")?,
+                    (None, [a, b, c, d]) => write!(
+                        f,
+                        "not a packet capture: it begins with {a:02x} {b:02x} {c:02x} {d:02x}, \
+                         which is neither pcap nor pcapng, plain or compressed with gzip, zstd or lz4"
+                    )?,
+                }
+                write!(
+                    f,
+                    "; what Wireshark opens, it converts: editcap -F pcapng FILE out.pcapng"
+                )
+            }
             Reason::Unreadable(error) => write!(f, "cannot be read further: {error}"),
             Reason::CutShort { needed, left } => {
                 write!(
@@ -139,6 +148,18 @@ impl fmt::Display for Reason {
             }
             Reason::Options => write!(f, "damaged: an option runs over the end of its block"),
         }
+    }
+}
+
+/// Capture formats of others by their first bytes. ERF has none of its own.
+fn other_format(magic: [u8; 4]) -> Option<&'static str> {
+    match &magic {
+        b"snoo" => Some("snoop"), // RFC 1761
+        b"\x7fver" => Some("EtherPeek or OmniPeek"),
+        b"GMBU" | b"RTSS" => Some("Network Monitor"),
+        b"TRSN" => Some("Sniffer"),
+        b"XCP\0" => Some("NetXray"),
+        _ => None,
     }
 }
 
