@@ -97,7 +97,7 @@ impl fmt::Display for Reason {
                 }
                 write!(
                     f,
-                    "; what Wireshark opens, it converts: editcap -F pcapng FILE out.pcapng"
+                    "; if Wireshark opens it, convert it: editcap -F pcapng FILE out.pcapng"
                 )
             }
             Reason::Unreadable(error) => write!(f, "cannot be read further: {error}"),
