@@ -84,6 +84,8 @@ class Analysis:
         """Columns of the events made since they were last taken; `kind` indexes `KINDS`."""
     def take_rounds(self) -> dict[str, np.ndarray]:
         """Columns of the rounds finished since they were last taken, by stream, direction and round."""
+    def take_turns(self) -> dict[str, np.ndarray]:
+        """Turns finished since the last call, by stream and time, as columns."""
     def directions(self, first: int = 0) -> dict[str, Any]:
         """Columns about both directions of every stream from `first` on, two rows each, client's first."""
     def datagrams(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, datagrams, limits, tables, vantage
+from bdpcap import _core, datagrams, exchanges, limits, tables, vantage
 from bdpcap.filter import compile_filter
 from bdpcap.scale import InferredScale, infer
 
@@ -184,6 +184,7 @@ def stream_events(
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in _steps(core, sources, progress):
         core.take_rounds()
+        core.take_turns()
         columns = core.take_events()
         if len(columns["stream"]):
             # Names stay as they are, and there may be many: only new streams are named.
@@ -289,11 +290,17 @@ class Capture:
         """Table as `bdpcap.tables.FLOWS`."""
         self.datagrams: Final[pd.DataFrame] = datagrams.flows(udp)
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
+        self._turns = core.take_turns()
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.RTTS`."""
         return self._classification.rtts()
+
+    @cached_property
+    def exchanges(self) -> pd.DataFrame:
+        """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
+        return exchanges.exchanges(self._turns, self._directions)
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
@@ -478,6 +485,13 @@ class Flow:
         """Its events. Reads the capture again, unless they were kept."""
         events = self.capture.events_of(self.stream)
         return events[events["sender"] == self.sender].reset_index(drop=True)
+
+    @cached_property
+    def exchanges(self) -> pd.DataFrame:
+        """Requests and responses of its stream; the same for both directions."""
+        table = self.capture.exchanges
+        first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
+        return table.iloc[first:end].reset_index(drop=True)
 
     @property
     def vantage_evidence(self) -> str:

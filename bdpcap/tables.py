@@ -13,7 +13,7 @@ import pandas as pd
 
 from bdpcap import _core
 
-__all__ = ["DATAGRAMS", "EVENTS", "FLOWS", "RTTS", "Column", "frame", "integers"]
+__all__ = ["DATAGRAMS", "EVENTS", "EXCHANGES", "FLOWS", "RTTS", "Column", "frame", "integers"]
 
 
 class Column(NamedTuple):
@@ -95,6 +95,25 @@ EVENTS: Final[dict[str, Column]] = {
     "rtt_ns": Column("Int64", "round-trip time that this acknowledgment measured"),
     "sack_start": Column("Int64", "first byte of the SACK block that brought news; D-SACK is left out"),
     "sack_end": Column("Int64", "the byte after that block"),
+}
+
+EXCHANGES: Final[dict[str, Column]] = {
+    "stream": Column("int64", "connection, numbered as Wireshark's tcp.stream"),
+    "client": Column("str", "address:port that asks"),
+    "server": Column("str", "address:port that answers"),
+    "exchange": Column("int64", "request and response, counted from 0 within the stream"),
+    "request_start_ns": Column("int64", "first payload of the request passes the tap"),
+    "request_end_ns": Column("int64", "last payload of the request, sent again or not"),
+    "request_bytes": Column("int64", "payload of the request, each byte counted once"),
+    "response_start_ns": Column("int64", "first payload of the response passes the tap"),
+    "response_end_ns": Column("int64", "last payload of the response, sent again or not"),
+    "response_bytes": Column("int64", "payload of the response, each byte counted once"),
+    "first_frame": Column("int64", "frame.number where the request begins"),
+    "last_frame": Column("int64", "frame.number where the response ends"),
+    "duration_ns": Column("int64", "to the start of the next request; of the last, to the response's end"),
+    "server_ns": Column("Int64", "the server's time; null where no round trip from the tap to it was seen"),
+    "network_ns": Column("Int64", "what neither server nor client took: round trips and transfer"),
+    "client_ns": Column("Int64", "the client's time until its next request; null where none follows"),
 }
 
 DATAGRAMS: Final[dict[str, Column]] = {

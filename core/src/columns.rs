@@ -2,7 +2,7 @@
 //! Rows to named columns, the form in which results leave the core.
 
 use crate::decode::{Endpoint, Layer};
-use crate::track::{Connection, DatagramFlow, Event, Kind, NULL, Round, ScaleSource};
+use crate::track::{Connection, DatagramFlow, Event, Kind, NULL, Round, ScaleSource, Turn};
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +52,19 @@ pub fn rounds(rows: &[Round]) -> Columns {
             bursts, short_ends, burst_freed_bytes, burst_wait_ns, replied_bursts, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, sleep_max_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
             missed_bytes, backwards,
         }
+    )
+}
+
+/// Turns by stream, in order of time, a column per field of [`Turn`].
+#[must_use]
+pub fn turns(rows: &[Turn]) -> Columns {
+    let mut rows: Vec<&Turn> = rows.iter().collect();
+    rows.sort_by_key(|row| row.stream);
+    transpose!(rows,
+        U32 { stream }
+        U8 { direction, overlapping, unseen }
+        U64 { first_frame, last_frame }
+        I64 { start_ns, end_ns, resent_ns, pause_ns, bytes }
     )
 }
 

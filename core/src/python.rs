@@ -200,6 +200,11 @@ impl Analysis {
         arrays(py, py.detach(|| columns::rounds(&rows)))
     }
 
+    fn take_turns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = std::mem::take(&mut self.pipeline().table.rows.turns);
+        arrays(py, py.detach(|| columns::turns(&rows)))
+    }
+
     #[pyo3(signature = (first=0))]
     fn directions<'py>(&self, py: Python<'py>, first: usize) -> PyResult<Bound<'py, PyDict>> {
         let pipeline = self.pipeline();

@@ -6,6 +6,7 @@ use super::flow::{At, Effect, Flow};
 use super::handshake::{Handshake, Measured, ScaleSource};
 use super::one_way::OneWay;
 use super::round::Round;
+use super::turns::{Turn, Turns};
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 pub struct Rows {
     /// Finished rounds.
     pub rounds: Vec<Round>,
+    /// Finished turns.
+    pub turns: Vec<Turn>,
     /// Events, of the connections that want them.
     pub events: Vec<Event>,
 }
@@ -58,6 +61,8 @@ pub struct Connection {
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by who advertises.
     inferred: [Option<u8>; 2],
+    /// Who talks.
+    turns: Turns,
     wants_events: bool,
     finished: bool,
 }
@@ -103,6 +108,7 @@ impl Connection {
             path,
             shifts: inferred,
             inferred,
+            turns: Turns::default(),
             wants_events,
             finished: false,
         }
@@ -225,7 +231,11 @@ impl Connection {
             }
             self.halves[to].flow.late_back(excess_ns);
         }
-        let Rows { rounds, events } = rows;
+        let Rows {
+            rounds,
+            turns,
+            events,
+        } = rows;
         let mut out = |round| rounds.push(round);
         let mut emit = |effect: Effect, direction: usize, connection: &Self| {
             if connection.wants_events {
@@ -240,6 +250,10 @@ impl Connection {
             if !sends || self.halves[to].carried {
                 emit(effect, to, self);
             }
+            let flow = &self.halves[to].flow;
+            if flow.is_answered() {
+                self.turns.answered(to as u8, at);
+            }
         }
         if sends {
             let largest = self.halves[from].flow.totals.largest_bytes;
@@ -249,8 +263,16 @@ impl Connection {
                 let mss = self.mss(from);
                 self.halves[from].flow.set_mss(mss);
             }
+            let quiet = payload && self.is_quiet(from, segment);
+            let before = self.halves[from].flow.totals.payload_bytes;
             let effect = self.halves[from].flow.segment(segment, at, copy, &mut out);
             emit(effect, from, self);
+            let new_bytes = self.halves[from].flow.totals.payload_bytes - before;
+            if new_bytes > 0 {
+                turns.extend(self.talk(from, new_bytes, quiet, at));
+            } else if effect.kind == Kind::Retransmission {
+                self.turns.resent(from as u8, at);
+            }
         } else if !flags.has(Flags::ACK) {
             // Neither data nor acknowledgment: malformed, but a segment all the same.
             let sequence = self.halves[from].flow.tap.space.relative(segment.sequence);
@@ -265,6 +287,29 @@ impl Connection {
             };
             emit(effect, from, self);
         }
+    }
+
+    /// Had the segment's sender all that the other side sent, by its own acknowledgment, and is all acknowledged that it
+    /// sent itself before? Then the sides talk in turns.
+    fn is_quiet(&self, from: usize, segment: &Segment) -> bool {
+        let (own, other) = (
+            &self.halves[from].flow.tap,
+            &self.halves[1 - from].flow.tap,
+        );
+        let acknowledgment = other.space.relative(segment.acknowledgment);
+        own.next()
+            .is_none_or(|next| own.una().is_some_and(|una| una >= next))
+            && other.next().is_none_or(|next| acknowledgment >= next)
+    }
+
+    /// New payload passes; gives the turn that this ends.
+    fn talk(&mut self, from: usize, new_bytes: i64, quiet: bool, at: At) -> Option<Turn> {
+        let [client, server] = &self.halves;
+        let missed = client.flow.totals.missed_bytes + server.flow.totals.missed_bytes;
+        self.turns.missed(missed);
+        let way_ns = self.halves[from].flow.way.least_ns().unwrap_or_default();
+        let who = (self.number, from as u8);
+        self.turns.sent(who, new_bytes, quiet, way_ns, at)
     }
 
     /// Keep-alives without payload and zero-window probes: nothing new, one below SND.NXT.
@@ -354,6 +399,7 @@ impl Connection {
             return;
         }
         let last = self.last;
+        rows.turns.extend(self.turns.finish());
         for half in &mut self.halves {
             if half.carried {
                 half.flow.finish(last, |round| rows.rounds.push(round));

@@ -140,6 +140,14 @@ impl Flow {
         self.last_echo.is_some()
     }
 
+    /// Is everything acknowledged that was sent, and room in the window for a segment? A sender waits for less
+    /// (RFC 9293 section 3.8.6.2.1).
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.tap.in_flight() == Some(0)
+            && self.window_at_tap.is_none_or(|window| window >= self.mss)
+    }
+
     /// Least RTT of the whole path.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {

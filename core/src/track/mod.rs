@@ -21,6 +21,7 @@ mod sender;
 mod sequence;
 mod table;
 mod tap;
+mod turns;
 mod vantage;
 mod witness;
 
@@ -32,3 +33,4 @@ pub use handshake::ScaleSource;
 pub use iperf::{Report, Tool};
 pub use round::Round;
 pub use table::{Scales, Table, Wanted};
+pub use turns::Turn;
