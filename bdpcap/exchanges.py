@@ -10,9 +10,9 @@ An exchange is a turn of the client and the turn of the server that follows. See
     request            wait              response            wait            next request
     |-- network --|-- s --|-- server --|-- network --|-- c --|-- client --|
 
-`s` is one round trip from the tap to the server, `c` one to the client: least ones, so that a queue counts as the host's
-time. At the server `s` is next to nothing, at the client `c` is. The transfer of bytes is the network's, but a pause
-with everything acknowledged and room in the window is the talker's.
+`s` is one round trip from the tap to the server, `c` one to the client: the last that the turn's own payload took, where
+an acknowledgment at once shows it, else the least one of the stream. At the server `s` is next to nothing, at the client `c` is. The transfer of bytes is the network's, but a pause in
+it that no acknowledgment ended is the talker's.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     answer, after = ask + 1, np.minimum(ask + 2, len(stream) - 1)
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = client_rows[stream[ask]]
-    to_server, to_client = _round_trips(directions, row)
-
     times = {name: turns[name] for name in ("start_ns", "end_ns", "resent_ns", "pause_ns")}
+    least_server, least_client = _round_trips(directions, row)
+    to_server = np.fmax(least_server, _known(turns["rtt_ns"][ask]))
+    to_client = np.fmax(least_client, _known(turns["rtt_ns"][answer]))
     begin, respond = times["start_ns"][ask], times["start_ns"][answer]
     following = np.where(goes_on, times["start_ns"][after], np.iinfo(np.int64).max)
-    asked = _last(times, ask, respond, to_server)
-    responded = _last(times, answer, following, to_client)
+    asked = _last(times, ask, respond, least_server)
+    responded = _last(times, answer, following, least_client)
     end = np.where(goes_on, following, responded)
     server = np.maximum(respond - asked - to_server, 0) + times["pause_ns"][answer]
     thinks = np.where(goes_on, np.maximum(end - responded - to_client, 0), np.nan)
@@ -119,11 +120,7 @@ def _round_trips(
     directions: Mapping[str, Any], client: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the least round trips from the tap to the server and to the client; NaN where none was seen."""
-    sides = {
-        side: np.where(values == _core.NULL, np.nan, values.astype(np.float64))
-        for side in ("sender", "receiver")
-        for values in (np.asarray(directions[f"{side}_side_ns"]),)
-    }
+    sides = {side: _known(np.asarray(directions[f"{side}_side_ns"])) for side in ("sender", "receiver")}
     back = client ^ 1
     return (
         np.fmin(sides["receiver"][client], sides["sender"][back]),
@@ -135,14 +132,14 @@ def _last(
     times: Mapping[str, NDArray[np.int64]],
     turn: NDArray[np.int64],
     reply_ns: NDArray[np.int64],
-    way_ns: NDArray[np.float64],
+    least_ns: NDArray[np.float64],
 ) -> NDArray[np.int64]:
     """Return when the last of each turn's payload passed the tap that the reply may have waited for.
 
-    A copy that was sent again less than a round trip before the reply cannot be what it answers.
+    A copy that was sent again less than a least round trip before the reply cannot be what it answers.
     """
     end, resent = times["end_ns"][turn], times["resent_ns"][turn]
-    counts = (resent != _core.NULL) & (reply_ns - np.maximum(resent, 0) >= way_ns)
+    counts = (resent != _core.NULL) & (reply_ns - np.maximum(resent, 0) >= least_ns)
     return np.where(counts, np.maximum(resent, end), end)
 
 
@@ -152,6 +149,10 @@ def _numbers(stream: NDArray[np.int64]) -> NDArray[np.int64]:
     begins = np.concatenate([[True], stream[1:] != stream[:-1]])[: len(stream)]
     numbers: NDArray[np.int64] = at - np.maximum.accumulate(np.where(begins, at, 0))
     return numbers
+
+
+def _known(values: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.where(values == _core.NULL, np.nan, values.astype(np.float64))
 
 
 def _nullable(values: NDArray[np.float64]) -> NDArray[np.int64]:

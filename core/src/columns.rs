@@ -64,7 +64,7 @@ pub fn turns(rows: &[Turn]) -> Columns {
         U32 { stream }
         U8 { direction, overlapping, unseen }
         U64 { first_frame, last_frame }
-        I64 { start_ns, end_ns, resent_ns, pause_ns, bytes }
+        I64 { start_ns, end_ns, resent_ns, pause_ns, rtt_ns, bytes }
     )
 }
 

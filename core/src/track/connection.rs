@@ -244,16 +244,15 @@ impl Connection {
         };
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
+            let una = self.halves[to].flow.tap.una();
             let effect = self.halves[to]
                 .flow
                 .acknowledge(segment, advertised, at, !sends, copy, &mut out);
             if !sends || self.halves[to].carried {
                 emit(effect, to, self);
             }
-            let flow = &self.halves[to].flow;
-            if flow.is_answered() {
-                self.turns.answered(to as u8, at);
-            }
+            let rtt_ns = if payload { NULL } else { effect.rtt_ns };
+            self.listen(to, una, rtt_ns, at);
         }
         if sends {
             let largest = self.halves[from].flow.totals.largest_bytes;
@@ -300,6 +299,20 @@ impl Connection {
         own.next()
             .is_none_or(|next| own.una().is_some_and(|una| una >= next))
             && other.next().is_none_or(|next| acknowledgment >= next)
+    }
+
+    /// An acknowledgment passes to the side whose data was acknowledged up to `una` before. One that comes with an
+    /// answer measures no RTT of use here: it may have waited for the answer.
+    fn listen(&mut self, to: usize, una: Option<i64>, rtt_ns: i64, at: At) {
+        let flow = &self.halves[to].flow;
+        // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
+        let advanced = flow.tap.una().zip(una).map_or(0, |(una, before)| una - before);
+        if rtt_ns != NULL && advanced >= 2 * flow.mss() {
+            self.turns.measured(to as u8, rtt_ns - flow.way.delay_ns());
+        }
+        if flow.is_answered() {
+            self.turns.answered(to as u8, at);
+        }
     }
 
     /// New payload passes; gives the turn that this ends.

@@ -21,8 +21,13 @@ pub struct Turn {
     pub end_ns: i64,
     /// Payload sent again passes the tap for the last time; [`NULL`] where none was.
     pub resent_ns: i64,
-    /// How long the talker paused within the turn, with everything acknowledged and room in the window.
+    /// How long the talker had nothing to send within the turn: silences that no acknowledgment ended, though the last
+    /// one left nothing in flight and room in the window. What was ready would have gone then, so nothing was ready
+    /// since the talker last sent.
     pub pause_ns: i64,
+    /// The last round trip from the tap to the listener that payload of the turn took, of those that no delayed
+    /// acknowledgment lengthened; [`NULL`] where there was none.
+    pub rtt_ns: i64,
     /// Payload, each byte once.
     pub bytes: i64,
     /// Frame of the first new payload.
@@ -41,6 +46,10 @@ pub struct Turns {
 }
 
 impl Turns {
+    /// Data that follows an acknowledgment within this was waiting for it; away from the sender it is not known
+    /// better when it had the acknowledgment.
+    const PROMPT_NS: i64 = 3_000_000;
+
     /// The capture lacks so many bytes of the connection by now.
     pub fn missed(&mut self, bytes: i64) {
         if bytes > self.missed_bytes {
@@ -55,6 +64,15 @@ impl Turns {
     pub fn answered(&mut self, direction: u8, at: At) {
         if self.answered_ns.is_none() && self.talks(direction) {
             self.answered_ns = Some(at.time_ns);
+        }
+    }
+
+    /// What `direction` sent took so long to the other side and back, by an acknowledgment that had not to wait.
+    pub fn measured(&mut self, direction: u8, rtt_ns: i64) {
+        if let Some(turn) = &mut self.turn
+            && turn.direction == direction
+        {
+            turn.rtt_ns = rtt_ns;
         }
     }
 
@@ -80,9 +98,9 @@ impl Turns {
             && (!quiet || turn.direction == direction && turn.overlapping == 0)
         {
             turn.overlapping |= u8::from(turn.direction != direction);
-            if let Some(answered_ns) = answered_ns {
-                let since_ns = answered_ns.max(turn.end_ns);
-                turn.pause_ns += (at.time_ns - since_ns - way_ns).max(0);
+            if answered_ns.is_some_and(|ns| at.time_ns - ns > way_ns + Self::PROMPT_NS) {
+                turn.pause_ns += (at.time_ns - turn.end_ns.max(turn.resent_ns)).max(0);
+                turn.rtt_ns = NULL; // a queue that stood before is gone
             }
             turn.end_ns = turn.end_ns.max(at.time_ns);
             turn.bytes += bytes;
@@ -103,6 +121,7 @@ impl Turns {
             end_ns: time_ns,
             resent_ns: NULL,
             pause_ns: 0,
+            rtt_ns: NULL,
             bytes,
             first_frame: at.frame,
             last_frame: at.frame,
@@ -162,14 +181,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_begins_when_the_talker_has_its_acknowledgment() {
+    fn a_silence_that_no_acknowledgment_ends_is_a_pause() {
+        const MS: i64 = 1_000_000;
         let mut turns = Turns::default();
-        turns.sent(SERVER, 10, true, 4, at(10));
-        turns.answered(1, at(20));
-        turns.answered(1, at(25));
-        turns.sent(SERVER, 10, true, 4, at(54));
-        turns.sent(SERVER, 10, true, 4, at(99)); // unacknowledged before: TCP may have held it back
-        assert_eq!(turns.finish().map(|turn| turn.pause_ns), Some(30));
+        turns.sent(SERVER, 10, true, 4 * MS, at(10 * MS));
+        turns.answered(1, at(50 * MS)); // a delayed acknowledgment
+        turns.sent(SERVER, 10, true, 4 * MS, at(55 * MS)); // what it released
+        turns.answered(1, at(60 * MS));
+        turns.answered(1, at(95 * MS));
+        turns.sent(SERVER, 10, true, 4 * MS, at(99 * MS));
+        turns.sent(SERVER, 10, true, 4 * MS, at(900 * MS)); // unacknowledged before: TCP may have held it back
+        assert_eq!(turns.finish().map(|turn| turn.pause_ns), Some(44 * MS));
     }
 
     #[test]
