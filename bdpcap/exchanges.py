@@ -18,7 +18,7 @@ it that no acknowledgment ended is the talker's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Shares", "exchanges", "shares"]
+
+_SHORTEST: Final = 3 / 4
+"""Of the least round trip: no reply comes sooner; the rest allows for jitter of a minimum of few samples."""
 
 
 def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) -> pd.DataFrame:
@@ -136,10 +139,10 @@ def _last(
 ) -> NDArray[np.int64]:
     """Return when the last of each turn's payload passed the tap that the reply may have waited for.
 
-    A copy that was sent again less than a least round trip before the reply cannot be what it answers.
+    A copy that was sent again much less than a least round trip before the reply cannot be what it answers.
     """
     end, resent = times["end_ns"][turn], times["resent_ns"][turn]
-    counts = (resent != _core.NULL) & (reply_ns - np.maximum(resent, 0) >= least_ns)
+    counts = (resent != _core.NULL) & (reply_ns - np.maximum(resent, 0) >= _SHORTEST * least_ns)
     return np.where(counts, np.maximum(resent, end), end)
 
 

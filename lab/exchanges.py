@@ -1,13 +1,12 @@
 """Record HTTP requests whose server and client write down their own times: `python lab/exchanges.py -o FOLDER`.
 
 Two namespaces, the lab's path between them, and captures at both ends and on the way. FOLDER gets `client`, `middle` and
-`server` `.pcap.zst`, `log.csv` with a row an exchange, and `meta.json`.
+`server` `.pcap.zst`, `log.csv` with a row an exchange (`stalled`: the machine stood still in it), and `meta.json`.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import random
 import subprocess
@@ -20,6 +19,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from hosts import Hosts, addresses, build, captures, end, kernel, ready
 from transfer import Transfer, start_link
 
@@ -107,15 +108,23 @@ def record(out: Path, transfer: Transfer, exchanges: int, seed: str) -> None:
             json.loads(one) | json.loads(other)
             for one, other in zip(asked.splitlines(), answered.splitlines(), strict=True)
         ]
-        with (out / "log.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        log = pd.DataFrame(rows)
+        log["stalled"] = stalled(pd.read_csv(raw / "link.csv"), log)
+        log.to_csv(out / "log.csv", index=False)
         for name, place in (("sender", "client"), ("middle", "middle"), ("receiver", "server")):
             target = out / f"{place}.pcap.zst"
             subprocess.run(["zstd", "-qf", "-19", raw / f"{name}.pcap", "-o", target], check=True)
     meta: dict[str, Any] = {"link": transfer.link, "seed": seed, "kernel": kernel(), "capture_missed": missed}
     (out / "meta.json").write_text(json.dumps(meta, indent=1) + "\n")
+
+
+def stalled(link: pd.DataFrame, log: pd.DataFrame) -> np.ndarray:
+    """Say of every exchange whether the emulated path stood still in it, or in the client's pause behind it."""
+    pauses = link[link["event"] == "stall"]
+    begin, end = pauses["t_ns"].to_numpy(), (pauses["t_ns"] + pauses["duration_ns"]).to_numpy()
+    until = log["asked_ns"].shift(-1, fill_value=int(log["done_ns"].iloc[-1])).to_numpy()
+    inside = (begin < until[:, None]) & (end > log["asked_ns"].to_numpy()[:, None])
+    return inside.any(axis=1).astype(int)
 
 
 def main() -> None:
