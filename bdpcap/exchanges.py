@@ -11,8 +11,8 @@ An exchange is a turn of the client and the turn of the server that follows. See
     |-- network --|-- s --|-- server --|-- network --|-- c --|-- client --|
 
 `s` is one round trip from the tap to the server, `c` one to the client: the last that the turn's own payload took, where
-an acknowledgment at once shows it, else the least one of the stream. At the server `s` is next to nothing, at the client `c` is. The transfer of bytes is the network's, but a pause in
-it that no acknowledgment ended is the talker's.
+an acknowledgment at once shows it, else the least one of the stream. At the server `s` is next to nothing, at the client
+`c` is. The transfer of bytes is the network's, but a pause in it that no acknowledgment ended is the talker's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["Shares", "exchanges", "shares"]
+    from bdpcap.analysis import Flow
+
+__all__ = ["Shares", "exchanges", "shares", "slowest"]
 
 _SHORTEST: Final = 3 / 4
 """Of the least round trip: no reply comes sooner; the rest allows for jitter of a minimum of few samples."""
@@ -56,25 +58,28 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     asks = 2 * stream + turns["direction"] == client_rows[stream]
     seen = turns["unseen"] == 0
     whole = seen & (turns["overlapping"] == 0)
-    answered = asks & whole & _next(stream, stream, 1) & _next(~asks & whole, np.True_, 1)
-    ask = np.flatnonzero(answered)
+    answers = ~asks & whole
+    ask = np.flatnonzero((asks & whole)[:-1] & answers[1:] & (stream[1:] == stream[:-1]))
     answer, after = ask + 1, np.minimum(ask + 2, len(stream) - 1)
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = client_rows[stream[ask]]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "resent_ns", "pause_ns")}
     least_server, least_client = _round_trips(directions, row)
-    to_server = np.fmax(least_server, _known(turns["rtt_ns"][ask]))
-    to_client = np.fmax(least_client, _known(turns["rtt_ns"][answer]))
+    # Missing is the least integer.
+    to_server = np.maximum(least_server, turns["rtt_ns"][ask])
+    to_client = np.maximum(least_client, turns["rtt_ns"][answer])
     begin, respond = times["start_ns"][ask], times["start_ns"][answer]
     following = np.where(goes_on, times["start_ns"][after], np.iinfo(np.int64).max)
     asked = _last(times, ask, respond, least_server)
     responded = _last(times, answer, following, least_client)
     end = np.where(goes_on, following, responded)
-    server = np.maximum(respond - asked - to_server, 0) + times["pause_ns"][answer]
-    thinks = np.where(goes_on, np.maximum(end - responded - to_client, 0), np.nan)
-    client = thinks + times["pause_ns"][ask]
+    known = to_server != _core.NULL
+    server = np.maximum(respond - asked - np.where(known, to_server, 0), 0) + times["pause_ns"][answer]
     # The last exchange ends with its response: whatever the client did then, it asked no more.
-    known_client = np.where(goes_on, client, times["pause_ns"][ask])
+    thinks = goes_on & (to_client != _core.NULL)
+    thought = np.maximum(end - responded - np.where(thinks, to_client, 0), 0)
+    client = np.where(thinks, thought, 0) + times["pause_ns"][ask]
+    split = known & (thinks | ~goes_on)
     names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
     return tables.frame(
         tables.EXCHANGES,
@@ -92,9 +97,9 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
             "first_frame": turns["first_frame"][ask].astype(np.int64),
             "last_frame": turns["last_frame"][answer].astype(np.int64),
             "duration_ns": end - begin,
-            "server_ns": _nullable(server),
-            "network_ns": _nullable(end - begin - server - known_client),
-            "client_ns": _nullable(client),
+            "server_ns": np.where(known, server, _core.NULL),
+            "network_ns": np.where(split, end - begin - server - client, _core.NULL),
+            "client_ns": np.where(thinks, client, _core.NULL),
         },
     )
 
@@ -108,41 +113,38 @@ def _client_rows(directions: Mapping[str, Any]) -> NDArray[np.int64]:
     ports = np.array([int(name.rpartition(":")[2]) for name in directions["sender"]], dtype=np.int64)
     first = np.arange(0, len(ports), 2)
     swapped = (directions["handshake"][first] == 0) & (ports[first] < ports[first + 1])
-    return first + swapped
-
-
-def _next(values: NDArray[Any], wanted: NDArray[Any] | np.bool, step: int) -> NDArray[np.bool]:
-    """Say of every turn whether the one `step` after it has the wanted value."""
-    found = np.zeros(len(values), dtype=bool)
-    wanted = np.broadcast_to(wanted, values.shape)
-    found[:-step] = values[step:] == wanted[:-step]
-    return found
+    rows: NDArray[np.int64] = first + swapped
+    return rows
 
 
 def _round_trips(
     directions: Mapping[str, Any], client: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least round trips from the tap to the server and to the client; NaN where none was seen."""
-    sides = {side: _known(np.asarray(directions[f"{side}_side_ns"])) for side in ("sender", "receiver")}
-    back = client ^ 1
-    return (
-        np.fmin(sides["receiver"][client], sides["sender"][back]),
-        np.fmin(sides["sender"][client], sides["receiver"][back]),
-    )
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the least round trips from the tap to the server and to the client; NULL where none was seen."""
+    senders, receivers = (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
+    server = client ^ 1
+    return _least(receivers[client], senders[server]), _least(senders[client], receivers[server])
+
+
+def _least(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the smaller of each two values of which either may be missing."""
+    missing = (one == _core.NULL) | (other == _core.NULL)
+    return np.where(missing, np.maximum(one, other), np.minimum(one, other))
 
 
 def _last(
     times: Mapping[str, NDArray[np.int64]],
     turn: NDArray[np.int64],
     reply_ns: NDArray[np.int64],
-    least_ns: NDArray[np.float64],
+    least_ns: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return when the last of each turn's payload passed the tap that the reply may have waited for.
 
     A copy that was sent again much less than a least round trip before the reply cannot be what it answers.
     """
     end, resent = times["end_ns"][turn], times["resent_ns"][turn]
-    counts = (resent != _core.NULL) & (reply_ns - np.maximum(resent, 0) >= _SHORTEST * least_ns)
+    soon = reply_ns - np.maximum(resent, 0) < _SHORTEST * np.maximum(least_ns, 0)
+    counts = (resent != _core.NULL) & ~soon
     return np.where(counts, np.maximum(resent, end), end)
 
 
@@ -154,56 +156,42 @@ def _numbers(stream: NDArray[np.int64]) -> NDArray[np.int64]:
     return numbers
 
 
-def _known(values: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(values == _core.NULL, np.nan, values.astype(np.float64))
-
-
-def _nullable(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    known = np.isfinite(values)
-    return np.where(known, np.where(known, values, 0).astype(np.int64), _core.NULL)
-
-
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Whose time the exchanges of a stream took, as shares of the time that they lasted, think time included."""
+    """Whose time the exchanges of a stream took."""
 
     count: int
     """Exchanges whose times are known."""
-    server: float
-    network: float
-    client: float
-    server_median_ns: int
     lasting_ns: int
-    """All of these exchanges together."""
+    """All of these together, pauses between them included."""
+    parts: dict[str, float]
+    """Shares of ``server``, ``network`` and ``client``, largest first."""
+    medians_ns: dict[str, int]
+    """The median of an exchange, of each."""
     bytes_share: float
-    """Of the stream's payload, what went in exchanges; the rest went both ways at once, or was never answered."""
+    """Of the stream's payload, what went in these exchanges; the rest went both ways at once, or got no answer."""
 
 
-def shares(table: pd.DataFrame, payload_bytes: int) -> Shares | None:
-    """Sum the exchanges of a stream up.
-
-    Parameters
-    ----------
-    table
-        The exchanges, as `bdpcap.tables.EXCHANGES`.
-    payload_bytes
-        What both sides of the stream sent.
-
-    Returns
-    -------
-    Shares or None
-        None where no exchange has known times.
-    """
-    known = table.dropna(subset=["server_ns", "network_ns"])
-    lasting = int(known["duration_ns"].sum())
+def shares(flow: Flow) -> Shares | None:
+    """Sum the exchanges of a flow's stream up; None where none has known times."""
+    table = flow.exchanges.dropna(subset=["server_ns", "network_ns"])
+    lasting = int(table["duration_ns"].sum())
     if lasting <= 0:
         return None
-    part = {side: int(known[f"{side}_ns"].sum()) / lasting for side in ("server", "network")}
+    taken = {side: int(table[f"{side}_ns"].sum()) for side in ("server", "network")}
+    taken["client"] = lasting - sum(taken.values())
+    first = 2 * flow.stream
+    payload = int(np.sum(flow.capture.directions["payload_bytes"][first : first + 2]))
+    exchanged = int(table["request_bytes"].sum() + table["response_bytes"].sum())
     return Shares(
-        count=len(known),
-        **part,
-        client=1 - part["server"] - part["network"],
-        server_median_ns=int(known["server_ns"].median()),
+        count=len(table),
         lasting_ns=lasting,
-        bytes_share=int((known["request_bytes"] + known["response_bytes"]).sum()) / max(1, payload_bytes),
+        parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
+        medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
+        bytes_share=exchanged / max(1, payload),
     )
+
+
+def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:
+    """Return the exchanges of a flow's stream that took most of one side's time, longest first."""
+    return flow.exchanges.dropna(subset=[f"{side}_ns"]).nlargest(most, f"{side}_ns")

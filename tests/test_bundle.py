@@ -62,7 +62,8 @@ def test_the_manifest_tells_how_the_archive_was_made(transfer, tmp_path, capsys)
     assert {one["name"]: one["sha256"] for one in manifest["files"]} == {
         name: hashlib.sha256(content).hexdigest() for name, content in files.items()
     }
-    assert set(files) == {"report.html", "summary.txt", "flows.csv", "rtts.csv", "report.json"}
+    tables_ = {"flows.csv", "rtts.csv", "exchanges.csv"}
+    assert set(files) == {"report.html", "summary.txt", "report.json", *tables_}
     assert manifest["versions"]["plotly"]
     assert manifest["generator"] == f"bdpcap {bdpcap.__version__}"
     assert manifest["images"] == "no browser today"
@@ -238,9 +239,10 @@ def test_the_schema_has_teeth(transfer):
 
 
 def test_the_schema_describes_the_tables():
-    flow, round_ = (SCHEMA["$defs"][name]["properties"] for name in ("flow", "round"))
+    flow, round_, exchange = (SCHEMA["$defs"][name]["properties"] for name in ("flow", "round", "exchange"))
     assert set(tables.FLOWS) <= set(flow)
     assert set(tables.RTTS) - {"stream", "sender", "receiver"} == set(round_)
+    assert set(tables.EXCHANGES) - {"stream"} == set(exchange)
     assert SCHEMA["properties"]["schema_version"]["const"] == SCHEMA_VERSION
 
 

@@ -8,7 +8,7 @@ import dpkt
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from oracles import ROOT, SHARED
+from oracles import KEPT, ROOT, SHARED
 from packets import Packet, pcap
 from scenario import scenario
 
@@ -333,6 +333,7 @@ SHOWN_BY = {
     Code.LINK_FULL: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),
     Code.CONGESTION_WINDOW: lambda: sample("cwnd_loss_2pct.sender.pcap.zst"),
     Code.SENDER_IDLE: lambda: sample("app_small_writes.sender.pcap.zst"),
+    Code.REQUEST_RESPONSE: lambda: bdpcap.analyze(KEPT / "exchanges" / "client.pcap.zst").flow(0),
     Code.WHAT_IT_TAKES: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
     Code.UDP_BESIDE: lambda: shown(beside_datagrams()),
     Code.QUEUE_STANDING: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),

@@ -57,6 +57,7 @@ def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | 
         "summary.txt": text(capture).encode(),
         "flows.csv": _csv(capture.flows),
         "rtts.csv": _csv(capture.rtts),
+        "exchanges.csv": _csv(capture.exchanges),
         "report.json": json.dumps(document(capture), allow_nan=False, indent=1).encode(),
     }
     missing = None

@@ -29,7 +29,7 @@ def capture_document(capture: Capture) -> dict[str, Any]:
 
 def document(capture: Capture) -> dict[str, Any]:
     """
-    Return the whole report: capture, flows in order of bytes, and the rounds of every flow.
+    Return the whole report: capture, flows in order of bytes, and the rounds and exchanges of every flow.
 
     Returns
     -------
@@ -46,6 +46,7 @@ def document(capture: Capture) -> dict[str, Any]:
                 "vantage_evidence": flow.vantage_evidence,
                 "findings": [dataclasses.asdict(finding) for finding in flow.findings],
                 "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
+                "exchanges": records(flow.exchanges.drop(columns="stream")),
             }
         )
     return {

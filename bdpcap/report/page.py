@@ -17,7 +17,7 @@ from bdpcap import palette, plots, units
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import at_least
 from bdpcap.plots.svg import svg
-from bdpcap.report import trust, verdict
+from bdpcap.report import exchanges, trust, verdict
 from bdpcap.report.overview import overview
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def _flow(number: int, flow: Flow, capture: Capture) -> dict[str, Any]:
         "arithmetic": verdict.arithmetic(flow.summary),
         "held": verdict.held(flow),
         "vantage": flow.vantage_evidence,
+        "exchanges": exchanges.section(flow),
         "span": verdict.best_span(flow),
         "strip": [
             (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import handshake, path, receive, send, tap
+from bdpcap.explain.findings import handshake, path, receive, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Code, Finding
 
@@ -62,6 +62,7 @@ def gather(
     limit = _LIMITS.get(str(flow.summary["limit"]))
     themes: list[Theme] = [
         ("what held the sender", lambda: limit(flow) if limit else []),
+        ("requests and responses", lambda: turns.explains(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
         ("the receive window", lambda: receive.explains(flow, facts)),

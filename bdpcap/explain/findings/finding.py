@@ -34,6 +34,7 @@ class Code(StrEnum):
     LINK_FULL = "link-full"
     CONGESTION_WINDOW = "congestion-window"
     SENDER_IDLE = "sender-idle"
+    REQUEST_RESPONSE = "request-response"
     WHAT_IT_TAKES = "what-it-takes"
     QUEUE_STANDING = "queue-standing"
     UDP_BESIDE = "udp-beside"

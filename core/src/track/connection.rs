@@ -291,10 +291,7 @@ impl Connection {
     /// Had the segment's sender all that the other side sent, by its own acknowledgment, and is all acknowledged that it
     /// sent itself before? Then the sides talk in turns.
     fn is_quiet(&self, from: usize, segment: &Segment) -> bool {
-        let (own, other) = (
-            &self.halves[from].flow.tap,
-            &self.halves[1 - from].flow.tap,
-        );
+        let (own, other) = (&self.halves[from].flow.tap, &self.halves[1 - from].flow.tap);
         let acknowledgment = other.space.relative(segment.acknowledgment);
         own.next()
             .is_none_or(|next| own.una().is_some_and(|una| una >= next))
@@ -306,7 +303,11 @@ impl Connection {
     fn listen(&mut self, to: usize, una: Option<i64>, rtt_ns: i64, at: At) {
         let flow = &self.halves[to].flow;
         // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
-        let advanced = flow.tap.una().zip(una).map_or(0, |(una, before)| una - before);
+        let advanced = flow
+            .tap
+            .una()
+            .zip(una)
+            .map_or(0, |(una, before)| una - before);
         if rtt_ns != NULL && advanced >= 2 * flow.mss() {
             self.turns.measured(to as u8, rtt_ns - flow.way.delay_ns());
         }

@@ -1,0 +1,72 @@
+"""Requests and responses: whose time the application's is, the server's, the network's or the client's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap import units
+from bdpcap.exchanges import Shares, shares, slowest
+from bdpcap.explain.findings.finding import Code, Finding
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+
+__all__ = ["explains", "told"]
+
+FEWEST: Final = 3
+"""Fewer exchanges are no conversation: a lone request says nothing of a median."""
+
+_REMEDY: Final = {
+    "server": "Look at the server's own log at these times: what it waits for is not in the capture.",
+    "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
+    "(pipelining, HTTP/2), or bring the server nearer.",
+    "client": "Look at what the client does between a response and its next request.",
+}
+
+
+def told(flow: Flow) -> Shares | None:
+    """Return the shares, where a stream is mostly requests with their responses, and only applications held its flows."""
+    if len(flow.exchanges) < FEWEST:
+        return None
+    flows = flow.capture.flows
+    if (flows["app_share"][flows["stream"] == flow.stream] <= 1 / 2).any():
+        return None
+    found = shares(flow)
+    if found is None or found.count < FEWEST or found.bytes_share <= 1 / 2:
+        return None
+    return found
+
+
+def explains(flow: Flow) -> list[Finding]:
+    """Say whose time the exchanges took, which was the slowest, and what to do about the largest share."""
+    found = told(flow)
+    if found is None:
+        return []
+    side = next(iter(found.parts))
+    worst = slowest(flow, side, 1).iloc[0]
+    median = found.medians_ns[side]
+    typical = f" (median {units.duration(median)} an exchange)" if median else ""
+    parts = [f"the {one} {units.share(part)}" for one, part in found.parts.items()]
+    parts[0] = parts[0].replace(side, f"{side} took", 1) + f" of the time{typical}"
+    rest = units.share(1 - found.bytes_share)
+    left_out = "" if found.bytes_share > 0.995 else f" {rest} of the bytes went in no such exchange."
+    began = int(worst["request_start_ns"]) - int(flow.summary["start_ns"])
+    return [
+        Finding(
+            code=Code.REQUEST_RESPONSE,
+            sentence=f"In {found.count:,} requests with their responses {', '.join(parts)}.{left_out}",
+            cause="Each request waits for the response to the one before. A wait at the tap, less one round trip to that "
+            "side, is the side's own time; the network's is round trips and transfer.",
+            remedy=_REMEDY[side],
+            evidence=f"slowest: exchange {int(worst['exchange'])}, {units.duration(worst[f'{side}_ns'])} of the {side}'s "
+            f"time, asked {units.duration(began)} after the stream began",
+            frames=(int(worst["first_frame"]), int(worst["last_frame"])),
+            values={
+                "exchanges": found.count,
+                **{f"{one}_share": part for one, part in found.parts.items()},
+                **{f"{one}_median_ns": value for one, value in found.medians_ns.items()},
+                "exchanged_bytes_share": found.bytes_share,
+            },
+            source="turns, told by what each segment acknowledges (RFC 9293 section 3.4)",
+        )
+    ]

@@ -1,0 +1,274 @@
+"""Requests and responses: dialogues whose times are known because they were written so, and a server's own log."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import KEPT
+from packets import pcap
+from scenario import CLIENT, SERVER, scenario
+
+import bdpcap
+from bdpcap import exchanges, report, tables
+from bdpcap.explain.findings import Code
+from bdpcap.report import exchanges as shown
+from bdpcap.report import page
+
+MS = 1_000_000
+RECORDED = KEPT / "exchanges"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of so many bytes, the server's and the client's time in ms, and a response."""
+
+    server: int = 30
+    client: int = 7
+    request: int = 100
+    response: int = 300
+
+
+def conversation(asked, to_client=0, to_server=20):
+    """Requests and responses of a segment each, as a tap sees them that is so many ms of round trip from either end."""
+    lines = [
+        "0 > S 0:0(0) win 64240 <mss 1460,sackOK,wscale 7>",
+        f"{to_server / 1000:.4f} < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>",
+        f"{(to_server + to_client) / 1000:.4f} > . 1:1(0) ack 1 win 502",
+    ]
+    at, sent, answered = 100, 1, 1
+    for one in asked:
+        end = sent + one.request
+        lines.append(f"{at / 1000:.4f} > P. {sent}:{end}({one.request}) ack {answered} win 502")
+        at += to_server + one.server
+        sent, end = end, answered + one.response
+        lines.append(f"{at / 1000:.4f} < P. {answered}:{end}({one.response}) ack {sent} win 512")
+        at += to_client + one.client
+        answered = end
+    return "\n".join(lines)
+
+
+def analysed(text, without=(), **how):
+    packets = [packet for number, packet in enumerate(scenario(text, **how), 1) if number not in without]
+    return bdpcap.analyze(io.BytesIO(pcap(packets)))
+
+
+def in_ms(table, *names):
+    """Rows of these columns, in ms; None where a value is missing."""
+    return [
+        tuple(None if pd.isna(value) else round(value / MS, 3) for value in row)
+        for row in table[list(names)].itertuples(index=False, name=None)
+    ]
+
+
+def times(table):
+    return in_ms(table, "server_ns", "network_ns", "client_ns")
+
+
+HANDSHAKE = """
+    0    > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    .020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>
+    .020 > .  1:1(0) ack 1 win 502
+"""
+"""The tap is at the client, 20 ms from the server."""
+
+TAPS = pytest.mark.parametrize(("to_client", "to_server"), [(0, 20), (20, 0), (10, 10), (4, 16)])
+"""At the client, at the server, half-way, a fifth of the way."""
+
+
+@TAPS
+def test_wherever_the_tap_is_each_side_has_its_own_time(to_client, to_server):
+    asked = [Asked(30, 7), Asked(0, 0), Asked(500, 90, request=1400), Asked(1, 40, response=1400), Asked(3)]
+    table = analysed(conversation(asked, to_client, to_server)).exchanges
+    assert times(table)[:-1] == [(one.server, 20, one.client) for one in asked[:-1]]
+    # The last one ends with its response, which the tap sees before the client does.
+    assert times(table)[-1] == (3, to_server, None)
+    assert table["request_bytes"].tolist() == [one.request for one in asked]
+    assert table["response_bytes"].tolist() == [one.response for one in asked]
+    assert table["first_frame"].tolist() == [4, 6, 8, 10, 12]
+    assert list(table) == list(tables.EXCHANGES)
+
+
+def test_transfer_is_the_networks_and_a_pause_in_it_the_talkers():
+    table = analysed(f"""{HANDSHAKE}
+        .100 > .  1:1461(1460)    ack 1    win 502
+        .103 > P. 1461:2000(539)  ack 1    win 502
+        .123 < .  1:1(0)          ack 2000 win 512
+        .200 < .  1:1461(1460)    ack 2000 win 512   # 123 ms have the request, 77 ms later it answers
+        .205 < P. 1461:2000(539)  ack 2000 win 512
+        .205 > .  2000:2000(0)    ack 2000 win 502
+        .285 < P. 2000:2100(100)  ack 2000 win 512   # no acknowledgment ends this: it came 60 ms ago
+        .299 > P. 2000:2100(100)  ack 2100 win 502
+    """).exchanges
+    assert times(table) == [(77 + 80, 3 + 20 + 5, 14)]
+
+
+def test_data_that_an_acknowledgment_releases_was_no_pause():
+    table = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .130 < P. 1:101(100)     ack 101 win 512
+        .170 > .  101:101(0)     ack 101 win 502     # 40 ms late, and small data waits for it (RFC 1122 section 4.2.3.4)
+        .190 < P. 101:201(100)   ack 101 win 512
+    """).exchanges
+    assert times(table) == [(10, 20 + 60, None)]
+
+
+def test_a_request_lost_behind_the_tap_costs_the_network_its_repair():
+    table = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .400 > P. 1:101(100)     ack 1   win 502
+        .430 < P. 1:101(100)     ack 101 win 512
+    """).exchanges
+    assert times(table) == [(10, 320, None)]
+
+
+def test_a_copy_too_late_to_have_been_answered_takes_nothing_from_the_server():
+    table = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .420 > P. 1:101(100)     ack 1   win 502
+        .430 < P. 1:101(100)     ack 101 win 512
+    """).exchanges
+    assert times(table) == [(310, 20, None)]
+
+
+def test_a_queue_that_the_request_itself_filled_is_the_networks():
+    lines, at = [HANDSHAKE], 1
+    for number in range(10):  # at once; the bottleneck passes one every 5 ms
+        lines.append(f".10{number} > . {at}:{at + 1460}(1460) ack 1 win 502")
+        at += 1460
+    lines += [f".{130 + 10 * pair} < . 1:1(0) ack {1 + 2920 * (pair + 1)} win 512" for pair in range(5)]
+    lines.append(f".180 < P. 1:101(100) ack {at} win 512")
+    # The last segment took 170 - 109 = 61 ms there and back.
+    assert times(analysed("\n".join(lines)).exchanges) == [(10, 70, None)]
+
+
+PIPELINED = f"""{HANDSHAKE}
+    .100 > P. 1:101(100)     ack 1   win 502
+    .110 > P. 101:201(100)   ack 1   win 502      # does not wait for the response
+    .130 < P. 1:101(100)     ack 101 win 512
+    .140 < P. 101:201(100)   ack 201 win 512
+    .150 > P. 201:301(100)   ack 201 win 502
+    .180 < P. 201:301(100)   ack 301 win 512
+"""
+
+
+def test_sides_that_send_at_once_take_no_turns_and_those_after_do():
+    capture = analysed(PIPELINED)
+    assert in_ms(capture.exchanges, "server_ns") == [(10,)]
+    assert capture.exchanges["first_frame"].tolist() == [8]
+    # Half of the stream's 600 bytes is left out, and more: they do not speak for the stream.
+    assert exchanges.shares(capture.flow(0)).bytes_share == pytest.approx(200 / 600)
+    assert Code.REQUEST_RESPONSE not in {finding.code for finding in capture.flow(0).findings}
+
+
+def test_what_a_server_says_unasked_answers_nothing():
+    capture = analysed(f"""{HANDSHAKE}
+        .060 < P. 1:21(20)       ack 1   win 512
+        .070 > P. 1:101(100)     ack 21  win 502
+        .100 < P. 21:121(100)    ack 101 win 512
+    """)
+    assert in_ms(capture.exchanges, "server_ns") == [(10,)]
+    assert exchanges.shares(capture.flow(0)).bytes_share == pytest.approx(200 / 220)
+
+
+@pytest.mark.parametrize("lost", [6, 7])
+def test_an_exchange_of_which_the_capture_lacks_a_part_is_left_out(lost):
+    asked = [Asked(10), Asked(20), Asked(30), Asked(40)]
+    whole = in_ms(analysed(conversation(asked)).exchanges, "server_ns")
+    holed = in_ms(analysed(conversation(asked), without=[lost]).exchanges, "server_ns")
+    assert whole == [(10,), (20,), (30,), (40,)]
+    assert (20,) not in holed
+    assert set(holed) >= {(40,)}
+    assert set(holed) < set(whole)
+
+
+def test_without_a_handshake_the_lower_port_answers():
+    text = conversation([Asked(), Asked(), Asked()])
+    table = analysed("\n".join(text.splitlines()[4:])).exchanges  # begins with a response
+    assert set(table["server"]) == {str(SERVER)}
+    assert set(table["client"]) == {str(CLIENT)}
+    assert len(table) == 2
+
+
+def test_a_stream_of_one_direction_has_no_exchanges():
+    capture = analysed(f"""{HANDSHAKE}
+        .100 > P. 1:101(100)     ack 1   win 502
+        .120 < .  1:1(0)         ack 101 win 512
+    """)
+    assert capture.exchanges.empty
+    assert exchanges.shares(capture.flow(0)) is None
+    assert shown.section(capture.flow(0)) is None
+
+
+@given(
+    st.lists(
+        st.builds(
+            Asked, st.integers(0, 900), st.integers(0, 900), st.integers(1, 1460), st.integers(1, 1460)
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.integers(0, 60),
+    st.integers(0, 60),
+)
+def test_times_add_up_to_the_streams(asked, to_client, to_server):
+    table = analysed(conversation(asked, to_client, to_server)).exchanges
+    parts = table[["server_ns", "network_ns", "client_ns"]].fillna(0)
+    assert (parts >= 0).all(axis=None)
+    assert (parts.sum(axis=1) == table["duration_ns"]).all()
+    # Exchanges tile the stream from its first request to its last response.
+    assert table["duration_ns"].sum() == table["response_end_ns"].max() - table["request_start_ns"].min()
+    assert in_ms(table, "server_ns") == [(one.server,) for one in asked]
+
+
+@pytest.mark.parametrize("place", ["client", "middle", "server"])
+def test_times_are_those_of_the_ends_own_logs_within_a_round_trip(place):
+    log = pd.read_csv(RECORDED / "log.csv")
+    capture = bdpcap.analyze(RECORDED / f"{place}.pcap.zst")
+    table, rtt = capture.exchanges, capture.flow(0).summary["rtt_min_ns"]
+    assert len(table) == len(log)
+    server = log["answered_ns"] - log["received_ns"] + log["paused_ns"]
+    assert (table["server_ns"] - server).abs().max() < rtt
+    client = log["asked_ns"].shift(-1) - log["done_ns"]
+    assert (table["client_ns"] - client).abs().max() < rtt
+    # A round trip would hide most of the small ones; nine in ten are much nearer.
+    assert (table["server_ns"] - server).abs().quantile(0.9) < rtt / 10
+    # Its bodies are known: header and body, each byte once.
+    assert table["response_bytes"].sum() == capture.flow(0, table["server"][0]).summary["payload_bytes"]
+
+
+def test_every_place_shows_the_same_shares():
+    found = [exchanges.shares(bdpcap.analyze(path).flow(0)) for path in sorted(RECORDED.glob("*.zst"))]
+    assert [one.count for one in found] == [40, 40, 40]
+    for side in ("server", "network", "client"):
+        shares = [one.parts[side] for one in found]
+        assert max(shares) - min(shares) < 0.02  # the last response's way to the client, of 40
+
+
+def test_the_finding_names_the_largest_share_first_and_its_slowest_exchange():
+    asked = [Asked(30, 5), Asked(30, 5), Asked(90, 5), Asked(30, 5), Asked(30, 5)]
+    capture = analysed(conversation(asked))
+    (told,) = [one for one in capture.flow(0).findings if one.code is Code.REQUEST_RESPONSE]
+    assert told.sentence == (
+        "In 5 requests with their responses the server took 64 % of the time (median 30 ms an exchange), "
+        "the network 30 %, the client 6 %."
+    )
+    assert told.frames == (8, 9)
+    assert told.evidence.startswith("slowest: exchange 2, 90 ms of the server's time")
+    assert "log" in told.remedy
+
+
+def test_the_report_shows_the_slowest_exchanges_once_a_stream():
+    capture = bdpcap.analyze(RECORDED / "client.pcap.zst")
+    document = report.document(capture)
+    assert [len(flow["exchanges"]) for flow in document["flows"]] == [40, 40]
+    html = page.html(capture)
+    assert html.count("<h3>Requests and responses</h3>") == 1
+    section = shown.section(capture.flow(0))
+    assert section.side == "server"
+    slowest = [row["server_ns"] for row in section.slowest]
+    assert slowest == sorted(capture.exchanges["server_ns"], reverse=True)[: shown.ROWS]
