@@ -120,10 +120,21 @@ def _client_rows(directions: Mapping[str, Any]) -> NDArray[np.int64]:
 def _round_trips(
     directions: Mapping[str, Any], client: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the least round trips from the tap to the server and to the client; NULL where none was seen."""
+    """Return the least round trips from the tap to the server and to the client; NULL where none was seen.
+
+    Few packets measure a side. Many measure the whole path, than which no side is longer.
+    """
     senders, receivers = (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
     server = client ^ 1
-    return _least(receivers[client], senders[server]), _least(senders[client], receivers[server])
+    whole = _least(directions["rtt_min_ns"][client], directions["rtt_min_ns"][server])
+    to_server, to_client = (
+        np.where(side == _core.NULL, side, _least(side, whole))
+        for side in (
+            _least(receivers[client], senders[server]),
+            _least(senders[client], receivers[server]),
+        )
+    )
+    return to_server, to_client
 
 
 def _least(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
