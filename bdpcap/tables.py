@@ -95,6 +95,7 @@ EVENTS: Final[dict[str, Column]] = {
     "rtt_ns": Column("Int64", "round-trip time that this acknowledgment measured"),
     "sack_start": Column("Int64", "first byte of the SACK block that brought news; D-SACK is left out"),
     "sack_end": Column("Int64", "the byte after that block"),
+    "tcp_flags": Column("int64", "FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64 and CWR 128, added up"),
 }
 
 EXCHANGES: Final[dict[str, Column]] = {

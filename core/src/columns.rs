@@ -74,7 +74,7 @@ pub fn events(rows: &[Event]) -> Columns {
     let kinds = rows.iter().map(|row| row.kind as u8).collect();
     let mut columns = transpose!(rows,
         U32 { stream }
-        U8 { direction }
+        U8 { direction, tcp_flags }
         U64 { frame }
         I64 {
             time_ns, sequence, length, acknowledged, window_bytes, in_flight_bytes, pipe_bytes, rtt_ns,

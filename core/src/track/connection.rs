@@ -380,6 +380,7 @@ impl Connection {
             time_ns: at.time_ns,
             frame: at.frame,
             kind: effect.kind,
+            tcp_flags: segment.flags.0,
             sequence: effect.sequence,
             length: effect.length,
             acknowledged: effect.acknowledged,

@@ -74,6 +74,8 @@ pub struct Event {
     pub frame: u64,
     /// See [`Kind`].
     pub kind: Kind,
+    /// Flags of the segment's header, see [`crate::decode::Flags`].
+    pub tcp_flags: u8,
     /// First sequence number, sent rows only.
     pub sequence: i64,
     /// Payload, sent rows only.
