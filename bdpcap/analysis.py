@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Unpack, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain import Finding
     from bdpcap.limits.evidence import Evidence
+    from bdpcap.plots import Options
 
 __all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
 
@@ -505,11 +506,23 @@ class Flow:
 
         return findings(self)
 
-    def plot(self, kind: str = "window") -> go.Figure:
-        """Draw the flow: `window` (with what was in flight), `rtt`, `throughput` or `sequence`."""
+    def plot(self, kind: str = "window", **options: Unpack[Options]) -> go.Figure:
+        """Draw the flow: `window` (with what was in flight), `throughput`, `rtt`, `sequence` or `packets`.
+
+        Parameters
+        ----------
+        kind, options
+            As `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and ``figure``,
+            ``row`` and ``col`` to draw into.
+
+        Raises
+        ------
+        ValueError
+            As `bdpcap.plots.figure`.
+        """
         from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
 
-        return figure(self, kind)
+        return figure(self, kind, **options)
 
 
 def source_name(source: str | BinaryIO) -> str:

@@ -1,9 +1,9 @@
 """One colour and one name for every limit, and the colours of what the figures draw.
 
 The colours are Okabe and Ito's, which stay apart for colour-blind eyes
-(M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is what the flow did,
-*blue* what the window allows, *green* what the path allows, *orange* what the queue added,
-*purple* what SACK reported, and *vermillion* what was lost.
+(M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is what was sent, *olive* what was
+acknowledged, *vermillion* what was retransmitted, *blue* what the receiver's window did, and *green* what the path
+did: its capacity, its round-trip time, its queue.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ LIMIT_NAMES: Final = {
     "unknown": "undecided",
 }
 
-FLOW: Final = "#6f809a"
-FLOW_FILL: Final = "rgba(111, 128, 154, 0.20)"
+SENT: Final = "#6f809a"
+SENT_FILL: Final = "rgba(111, 128, 154, 0.20)"
+ACKNOWLEDGED: Final = "#867d21"
+ACKNOWLEDGED_FILL: Final = "rgba(134, 125, 33, 0.18)"
+RETRANSMITTED: Final = "#d55e00"
 WINDOW: Final = LIMIT_COLOURS["rwnd"]
+WINDOW_FILL: Final = "rgba(0, 114, 178, 0.22)"
 PATH: Final = LIMIT_COLOURS["link"]
-QUEUE: Final = LIMIT_COLOURS["cwnd"]
-QUEUE_FILL: Final = "rgba(230, 159, 0, 0.25)"
-SACK: Final = LIMIT_COLOURS["sndbuf"]
-LOSS: Final = "#d55e00"
+PATH_FILL: Final = "rgba(0, 158, 115, 0.28)"
 INK: Final = "#1f2933"
 GRID: Final = "rgba(128, 128, 128, 0.22)"

@@ -24,6 +24,13 @@ def _scaled(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {_PREFIXES[step]}{unit}"
 
 
+def scales(unit: str) -> list[tuple[float, str]]:
+    """Return the sizes and names that a unit has with its prefixes, smallest first: ``(1e3, "kbit/s")``."""
+    if unit == "s":
+        return [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")]
+    return [(1000.0**step, f"{prefix}{unit}") for step, prefix in enumerate(_PREFIXES)]
+
+
 def data_size(count: Any) -> str:
     """Bytes with a decimal prefix: ``73552`` is ``73.6 kB``."""
     return MISSING if pd.isna(count) else _scaled(float(count), "B")

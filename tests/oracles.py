@@ -78,6 +78,13 @@ def ask_tshark(capture: Path) -> str:
     return done.stdout
 
 
+def ask_tshark_for(capture: Path, display_filter: str) -> list[int]:
+    """Ask which frames a display filter selects."""
+    command = ["tshark", "-n", "-r", str(capture), "-Y", display_filter, "-T", "fields", "-e", "frame.number"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return [int(line) for line in done.stdout.split()]
+
+
 def kept(capture: Path) -> str:
     """What tshark said of a sample when its answers were written down."""
     return zstandard.decompress((KEPT / f"{capture.name}.csv.zst").read_bytes()).decode()

@@ -21,7 +21,10 @@ from bdpcap import palette, plots, report
 SAMPLES = Path(__file__).parent.parent / "sample_captures"
 SCRIPT = "<script>document.title = 'owned'</script>"
 LIMIT_BYTES = 5_000_000
+TOGETHER = len(plots.FIGURES) - 1
+"""Figures that are zoomed together: the packets keep a time of their own."""
 
+PACKETS_RANGE = "document.querySelector('.plot[data-kind=packets]').layout.xaxis.range"
 CONTRAST = """
 () => {
   const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
@@ -131,7 +134,9 @@ def draw_all(page, count=None):
 
 
 def time_ranges(page):
-    return page.evaluate("[...document.querySelectorAll('.plot')].map(plot => plot.layout.xaxis.range)")
+    return page.evaluate(
+        "[...document.querySelectorAll('.plot:not([data-kind=packets])')].map(plot => plot.layout.xaxis.range)"
+    )
 
 
 # what it asks for, and what it draws
@@ -139,7 +144,8 @@ def time_ranges(page):
 
 def test_every_figure_is_drawn_and_nothing_is_asked_for(page, file):
     drawn = page.evaluate(
-        "[...document.querySelectorAll('.plot')].map(plot => [plot.dataset.kind, plot.data.length, "
+        "[...document.querySelectorAll('.plot')].map(plot => [plot.dataset.kind, "
+        "plot.data.filter(trace => trace.visible !== 'legendonly').length, "
         "[...plot.querySelectorAll('.scatterlayer .trace')].filter("
         "trace => trace.getBoundingClientRect().width > 0).length])"
     )
@@ -175,7 +181,7 @@ def test_a_script_in_a_comment_stays_text(open_page, tmp_path):
 
 def test_dragging_over_one_figure_zooms_all_of_its_flow(page):
     whole = time_ranges(page)
-    assert whole == [whole[0]] * len(plots.FIGURES)
+    assert whole == [whole[0]] * TOGETHER
     area = page.locator(".plot[data-kind=rtt] .nsewdrag").first
     area.scroll_into_view_if_needed()
     box = area.bounding_box()
@@ -185,11 +191,12 @@ def test_dragging_over_one_figure_zooms_all_of_its_flow(page):
     page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=5)
     page.mouse.up()
     page.wait_for_function(
-        "low => [...document.querySelectorAll('.plot')].every(plot => plot.layout.xaxis.range[0] > low)",
+        "low => [...document.querySelectorAll('.plot:not([data-kind=packets])')]"
+        ".every(plot => plot.layout.xaxis.range[0] > low)",
         arg=whole[0][0],
     )
     zoomed = time_ranges(page)
-    assert zoomed == [zoomed[0]] * len(plots.FIGURES)
+    assert zoomed == [zoomed[0]] * TOGETHER
     span = whole[0][1] - whole[0][0]
     # Within two pixels of where the mouse went.
     assert zoomed[0] == pytest.approx([whole[0][0] + span / 4, whole[0][0] + span / 2], abs=span / 400)
@@ -201,7 +208,7 @@ def test_keys_zoom_all_figures_of_a_flow_and_back(page):
     page.keyboard.press("+")
     low, high = whole[0]
     quarter = (high - low) / 4
-    assert time_ranges(page) == [pytest.approx([low + quarter, high - quarter])] * len(plots.FIGURES)
+    assert time_ranges(page) == [pytest.approx([low + quarter, high - quarter])] * TOGETHER
     page.keyboard.press("0")
     assert time_ranges(page) == whole
 
@@ -214,8 +221,40 @@ def test_a_figure_drawn_after_a_zoom_is_zoomed_too(open_page, file):
     page.keyboard.press("+")
     draw_all(page)
     ranges = time_ranges(page)
-    assert ranges == [ranges[0]] * len(plots.FIGURES)
+    assert ranges == [ranges[0]] * TOGETHER
     assert ranges[0][0] > 0
+
+
+def test_the_packets_keep_a_time_of_their_own(page, capture):
+    flow = capture.flow(0)
+    assert page.evaluate(PACKETS_RANGE) == pytest.approx(plots.busiest(flow))
+    whole = time_ranges(page)
+    packets = page.locator(".plot[data-kind=packets]")
+    packets.focus()
+    page.keyboard.press("+")
+    low, high = page.evaluate(PACKETS_RANGE)
+    assert high - low == pytest.approx(0.5, abs=1e-3)
+    assert time_ranges(page) == whole
+    page.keyboard.press("0")
+    assert page.evaluate(PACKETS_RANGE) == pytest.approx(plots.busiest(flow))
+
+
+def test_the_sequence_numbers_follow_a_zoom(page, capture):
+    sequence = page.locator(".plot[data-kind=sequence]")
+    sequence.focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    page.wait_for_timeout(300)
+    axes = "plot => [plot.layout.xaxis.range, plot.layout.yaxis.range, plot.layout.yaxis.title.text]"
+    (start, end), (low, high), title = sequence.evaluate(axes)
+    events = capture.flow(0).events
+    time = (events["time_ns"] - capture.info.first_ns) / 1e9
+    inside = events[(time >= start) & (time <= end)]
+    assert title == "sequence number (MB)"
+    lowest, highest = inside["sequence"].min() / 1e6, (inside["sequence"] + inside["length"]).max() / 1e6
+    assert low < lowest < highest < high
+    # Not more than a margin, the window's edge left out: it is far above.
+    assert high - low < 1.6 * (highest - lowest)
 
 
 def test_hovering_shows_the_value_and_the_frame_of_the_table(page, capture):
@@ -233,10 +272,10 @@ def test_hovering_shows_the_value_and_the_frame_of_the_table(page, capture):
     label = page.locator(".plot[data-kind=window] .hoverlayer .hovertext").first
     label.wait_for()
     said = label.text_content()
-    value, second, frame = re.fullmatch(r"in flight([\d,]+) bytes([\d.]+) s, frame (\d+)", said).groups()
+    value, second, frame = re.fullmatch(r"in flight([\d.]+) kB([\d.]+) s, frame (\d+)", said).groups()
     events = capture.flow(0).events
     of_frame = events[events["frame"] == int(frame)]
-    assert int(value.replace(",", "")) in of_frame["in_flight_bytes"].tolist()
+    assert round(float(value) * 1000) in of_frame["in_flight_bytes"].tolist()
     assert float(second) == pytest.approx(
         (of_frame["time_ns"].iloc[0] - capture.info.first_ns) / 1e9, abs=1e-6
     )
@@ -246,7 +285,7 @@ def test_one_colour_means_one_limit_in_ribbon_table_and_bar(page, capture):
     ribbon = dict(
         page.evaluate(
             "document.querySelector('.plot[data-kind=window]').data.filter(trace => trace.yaxis === 'y2')"
-            ".map(trace => [trace.name, trace.line.color])"
+            ".map(trace => [trace.name.replace('limit: ', ''), trace.line.color])"
         )
     )
     strokes = page.evaluate(
@@ -339,7 +378,7 @@ def test_two_thousand_flows_are_ranked_and_do_not_sink_the_page(open_page, many)
     page.wait_for_timeout(300)
     assert page.locator(".plot[data-drawn]").count() == 0  # none is in view yet
     draw_all(page, len(plots.FIGURES))
-    assert page.locator(".plot[data-drawn]").count() < 8 * len(plots.FIGURES)
+    assert page.locator(".plot[data-drawn]").count() < 8 * TOGETHER
     assert page.complaints == []
 
 

@@ -5,26 +5,16 @@ import json
 import re
 from html.parser import HTMLParser
 from importlib import resources
-from itertools import pairwise
-from xml.etree import ElementTree as ET
 
-import numpy as np
 import plotly.offline
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as npst
 from observe import observe
-from scenario import scenario
-from small_transfer import MSS, ROUNDS, SEGMENTS, write_many, write_pcap, write_pcapng
+from scenario import CLIENT, SERVER, scenario
+from small_transfer import write_many, write_pcap, write_pcapng
 
 import bdpcap
-from bdpcap import palette, plots, report, units
+from bdpcap import plots, report, units
 from bdpcap.cli import main
-from bdpcap.limits import LIMITS
-from bdpcap.plots import decimate, ribbon, rtt, svg
-from bdpcap.plots.canvas import Canvas, floats
-from bdpcap.plots.scale import Scale
 from bdpcap.report import page as page_of
 from bdpcap.report import trust, verdict
 from bdpcap.report.overview import overview
@@ -213,153 +203,7 @@ def test_text_goes_to_standard_output_and_no_page_is_left(capture, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-# figures
-
-
-def test_every_limit_has_a_colour_and_a_name_of_its_own():
-    assert tuple(palette.LIMIT_COLOURS) == tuple(palette.LIMIT_NAMES) == tuple(LIMITS)
-    assert len(set(palette.LIMIT_COLOURS.values())) == len(LIMITS)
-
-
-def test_the_ribbon_tiles_the_flow_as_its_rounds_do(flow):
-    stripes = ribbon.stripes(flow.rtts)
-    assert stripes[0].start_ns == flow.rtts["start_ns"].iloc[0]
-    assert stripes[-1].end_ns == flow.rtts["end_ns"].iloc[-1]
-    assert all(left.end_ns == right.start_ns for left, right in pairwise(stripes))
-    for stripe in stripes:
-        rounds = flow.rtts[flow.rtts["round"].between(stripe.first_round, stripe.last_round)]
-        assert set(rounds["limit"]) == {stripe.limit}
-
-
-def test_a_stripe_is_shown_by_the_round_that_is_typical_of_its_time(flow):
-    # The longest round is the one that stalled; most of the time went by at the rate of the others.
-    rounds = flow.rtts.iloc[[0] * 4].assign(
-        round=range(4),
-        start_ns=[0, 10, 20, 45],
-        end_ns=[10, 20, 45, 55],
-        throughput_bps=[9e6, 8e6, 1e5, 7e6],
-        evidence=["fast", "middle", "stalled", "slow"],
-    )
-    for kept, told in (([0, 1, 3], "middle"), ([0, 1, 2, 3], "slow"), ([0], "fast")):
-        (stripe,) = ribbon.stripes(rounds.iloc[kept])
-        assert stripe.evidence == told, kept
-
-
-def test_the_ribbons_colours_are_the_tables_limits(flow):
-    drawn = {
-        trace.line.color: sum(end - start for start, _, end, _ in zip(*[iter(trace.x)] * 4, strict=True))
-        for trace in plots.window_figure(flow).data
-        if trace.yaxis == "y2"
-    }
-    lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).groupby(flow.rtts["limit"]).sum() / 1e9
-    assert drawn == pytest.approx(
-        {palette.LIMIT_COLOURS[limit]: time for limit, time in lasting.items()}, abs=1e-6
-    )
-
-
-def test_more_rounds_than_stripes_still_tile(flow):
-    n = 5 * ribbon.STRIPES
-    many = flow.rtts.iloc[np.zeros(n, dtype=int)].assign(
-        round=np.arange(n),
-        start_ns=np.arange(n) * 10,
-        end_ns=np.arange(n) * 10 + 10,
-        limit=np.where(np.arange(n) % 5 < 3, "rwnd", "cwnd"),
-    )
-    stripes = ribbon.stripes(many.reset_index(drop=True))
-    assert len(stripes) == ribbon.STRIPES
-    assert (stripes[0].start_ns, stripes[-1].end_ns) == (0, n * 10)
-    assert {stripe.limit for stripe in stripes} == {"rwnd"}  # three of every five rounds
-
-
-@pytest.mark.parametrize("kind", plots.FIGURES)
-def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
-    figure = plots.figure(flow, kind)
-    assert {trace.type for trace in figure.data} == {"scatter"}
-    assert figure.layout.xaxis.title.text == "time since capture start (s)"
-    assert figure.layout.yaxis.ticksuffix in ("B", "s", "bit/s")
-    assert figure.layout.yaxis.rangemode == "tozero"
-    assert all("%{" in trace.hovertemplate for trace in figure.data)
-
-
-def test_an_unknown_figure_is_named(flow):
-    with pytest.raises(ValueError, match="no figure 'pie'; there are window"):
-        plots.figure(flow, "pie")
-
-
-def test_the_window_is_drawn_at_its_size_and_time(flow):
-    traces = {trace.name.partition(" (")[0]: trace for trace in plots.window_figure(flow).data}
-    assert max(traces["window"].y) == flow.events["window_bytes"].max()
-    assert max(traces["in flight"].y) == flow.events["in_flight_bytes"].max()
-    known = flow.events.dropna(subset="in_flight_bytes")["time_ns"] - flow.summary["start_ns"]
-    assert traces["in flight"].x[0] == pytest.approx(known.iloc[0] / 1e9)
-    assert traces["in flight"].x[-1] == pytest.approx(known.iloc[-1] / 1e9)
-
-
-def test_the_sequence_figure_shows_sack_blocks_and_zero_windows():
-    text = """
-        0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
-        +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 0>
-        +0    > .  1:1(0) ack 1 win 502
-        +0    > .  1:1001(1000) ack 1 win 502
-        +0    > .  1001:2001(1000) ack 1 win 502
-        +0    > .  2001:3001(1000) ack 1 win 502
-        +.020 < .  1:1(0) ack 1 win 65535 <sack 1001:2001>
-        +0    < .  1:1(0) ack 1 win 65535 <sack 1001:3001>
-        +.001 > .  1:1001(1000) ack 1 win 502
-        +.020 < .  1:1(0) ack 3001 win 0
-        +.001 < .  1:1(0) ack 3001 win 0 <sack 1:1001>        # a D-SACK: the first copy came late
-    """
-    flow = observe(scenario(text)).capture.flow(0)
-    traces = {trace.name: trace for trace in plots.sequence_figure(flow).data}
-    blocks = traces["SACK block"]
-    assert [tuple(one) for one in blocks.customdata[::3].tolist()] == [(7, 1001, 2001), (8, 1001, 3001)]
-    assert [blocks.y[0], blocks.y[1], blocks.y[3], blocks.y[4]] == [1001, 2001, 1001, 3001]
-    assert list(traces["zero window"].customdata) == [10, 11]
-    assert list(traces["zero window"].y) == [3001, 3001]
-    assert list(traces["retransmission"].y) == [1001]
-
-
-def test_what_was_sent_in_the_rounds_is_what_the_capture_holds(flow):
-    steps = next(trace for trace in plots.throughput_figure(flow).data if trace.name == "sent")
-    lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy() / 1e9
-    sent_bytes = np.nansum(np.asarray(steps.y)[::2] / 8 * lasting)
-    assert sent_bytes == pytest.approx(SEGMENTS * MSS * ROUNDS)
-
-
-@given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=60))
-def test_the_smoothed_rtt_stays_within_its_samples_and_settles(samples):
-    smooth = rtt.smoothed(np.array(samples))
-    assert smooth[0] == samples[0]
-    assert min(samples) * (1 - 1e-9) <= smooth.min() <= smooth.max() <= max(samples) * (1 + 1e-9)
-    for last, sample, now in zip(smooth, samples[1:], smooth[1:], strict=False):
-        assert now == pytest.approx(7 / 8 * last + 1 / 8 * sample)  # RFC 6298 section 2.3
-
-
-@pytest.mark.parametrize("kind", plots.FIGURES)
-def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
-    figure = plots.figure(flow, kind)
-    tree = ET.fromstring(svg.svg(figure, 'said & "done"'))  # noqa: S314 - ours
-    assert tree.get("aria-label") == 'said & "done"'
-    texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
-    assert {trace.name for trace in figure.data} <= set(texts)
-    assert any(text.endswith(figure.layout.yaxis.ticksuffix) for text in texts)
-    drawn = {
-        element.get("stroke") for element in tree.iter("{http://www.w3.org/2000/svg}path") if element.get("d")
-    }
-    assert {trace.line.color or trace.marker.color for trace in figure.data} <= drawn
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "most", "ticks"),
-    [
-        (0, 10, 5, [0, 2, 4, 6, 8, 10]),
-        (0.003, 0.0091, 10, [0.003, 0.004, 0.005, 0.006, 0.007, 0.008, 0.009]),
-        (41.2, 43.9, 10, [41.5, 42, 42.5, 43, 43.5]),
-        (0, 78_000, 5, [0, 20_000, 40_000, 60_000]),
-    ],
-)
-def test_ticks_are_round(low, high, most, ticks):
-    assert Scale(low, high, 0, 100).ticks(most) == pytest.approx(ticks)
+# all flows in time
 
 
 def test_the_crowd_is_as_high_as_flows_are_alive(tmp_path):
@@ -373,46 +217,24 @@ def test_the_crowd_is_as_high_as_flows_are_alive(tmp_path):
     assert limits <= set(capture.flows["limit"])
 
 
-def test_a_round_without_a_value_leaves_a_gap(flow):
-    drawn = flow.rtts.assign(rtt_ns=flow.rtts["rtt_ns"].where(flow.rtts["round"] != 3))
-    canvas = Canvas("", "", "s", flow)
-    canvas.staircase(drawn, floats(drawn["rtt_ns"]), name="round", unit="s")
-    steps = canvas.figure.data[0]
-    assert np.isnan(steps.y[6])
-    assert not np.isnan(steps.y[[5, 7]]).any()
-
-
-@given(
-    npst.arrays(
-        np.float64, st.integers(1, 400), elements=st.floats(-1e9, 1e9, allow_nan=False, allow_subnormal=False)
-    ),
-    st.integers(1, 12),
-    st.randoms(use_true_random=False),
-)
-def test_thinning_keeps_every_columns_extremes(y, columns, random):
-    x = np.cumsum([random.choice([0.0, 0.5, 3.0]) for _ in y])
-    kept = decimate.keep(x, y, columns)
-    assert len(kept) <= max(4 * columns, 1)
-    assert (np.diff(kept) > 0).all()
-    if len(y) <= 4 * columns or x[0] == x[-1]:
-        lowest_and_highest = {y.min(), y.max()}
-        assert lowest_and_highest <= set(y[kept])
-        return
-    column = np.minimum(((x - x[0]) * (columns / (x[-1] - x[0]))).astype(int), columns - 1)
-    for part in range(columns):
-        inside = y[column == part]
-        left = y[kept][column[kept] == part]
-        if len(inside):
-            assert (left[0], left[-1]) == (inside[0], inside[-1])
-            assert (left.min(), left.max()) == (inside.min(), inside.max())
-
-
-def test_a_thinned_figure_says_so(flow):
-    whole = plots.window_figure(flow)
-    assert "points drawn" not in whole.layout.xaxis.title.text
-    thin = plots.window_figure(flow, 5)
-    assert "points drawn" in thin.layout.xaxis.title.text
-    assert max(thin.data[0].y) == max(whole.data[0].y)
+def test_both_directions_of_a_stream_are_told_apart():
+    asked = """
+        0     > S  0:0(0) win 64240 <mss 1460>
+        +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+        +0    > .  1:1(0) ack 1 win 64240
+        +0    > P. 1:101(100) ack 1 win 64240
+        +.020 < P. 1:1001(1000) ack 101 win 65535
+        +.020 > .  101:101(0) ack 1001 win 64240
+    """
+    capture = observe(scenario(asked)).capture
+    drawn = overview(capture, verdict.ranked(capture))
+    ways = {row.flow["sender"]: row.label for row in drawn.rows}
+    assert ways == {str(CLIENT): "stream 0 →", str(SERVER): "stream 0 ←"}
+    assert drawn.both
+    capture = observe(scenario(TRANSFER)).capture
+    drawn = overview(capture, verdict.ranked(capture))
+    assert [row.label for row in drawn.rows] == ["stream 0"]
+    assert not drawn.both
 
 
 # trust

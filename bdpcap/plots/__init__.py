@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, Unpack
 
-from bdpcap.plots.canvas import CONFIG
+from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison import comparison_figure
 from bdpcap.plots.decimate import COLUMNS
-from bdpcap.plots.rtt import rtt_figure
-from bdpcap.plots.sequence import sequence_figure
-from bdpcap.plots.throughput import throughput_figure
-from bdpcap.plots.window import window_figure
+from bdpcap.plots.packets import busiest, packets
+from bdpcap.plots.rtt import rtt
+from bdpcap.plots.sequence import sequence
+from bdpcap.plots.throughput import throughput
+from bdpcap.plots.window import window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import plotly.graph_objects as go
 
     from bdpcap.analysis import Flow
 
-FIGURES: Final[dict[str, Callable[[Flow, int], go.Figure]]] = {
-    "window": window_figure,
-    "throughput": throughput_figure,
-    "rtt": rtt_figure,
-    "sequence": sequence_figure,
+
+class Draw(Protocol):
+    """What draws a flow."""
+
+    def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> go.Figure: ...
+
+
+FIGURES: Final[dict[str, Draw]] = {
+    "window": window,
+    "throughput": throughput,
+    "rtt": rtt,
+    "sequence": sequence,
+    "packets": packets,
 }
 
 
-def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS) -> go.Figure:
+def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
     """
     Draw a flow.
 
@@ -36,27 +43,35 @@ def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS) -> go.Figur
     flow
         The flow to draw.
     kind
-        ``window``, ``throughput``, ``rtt`` or ``sequence``.
+        ``window``, ``throughput``, ``rtt``, ``sequence``, or ``packets``: the sequence graph of the busiest second.
     columns
         Time columns of which every line keeps the extremes.
+    start, end
+        The time to draw, in seconds since the capture's first frame; by default the flow's life.
+    figure, row, col
+        Draw into this figure, and into this one of its subplots, counted from 1, as in
+        ``plotly.subplots.make_subplots``. Its title, legend and size stay as they are.
 
     Raises
     ------
     ValueError
-        No figure has that name.
+        No figure has that name, the flow did not live in that time, or ``row`` is given without ``figure``.
     """
     if kind not in FIGURES:
         raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
-    return FIGURES[kind](flow, columns)
+    return FIGURES[kind](flow, columns, **options)
 
 
 __all__ = [
     "CONFIG",
     "FIGURES",
+    "Options",
+    "busiest",
     "comparison_figure",
     "figure",
-    "rtt_figure",
-    "sequence_figure",
-    "throughput_figure",
-    "window_figure",
+    "packets",
+    "rtt",
+    "sequence",
+    "throughput",
+    "window",
 ]

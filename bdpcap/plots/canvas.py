@@ -1,14 +1,14 @@
-"""What all figures share: axes, layout, and lines that are thinned without losing an extreme."""
+"""What all figures share: axes, layout, the time drawn, and lines that are thinned without losing an extreme."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from bdpcap import palette
+from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
 
 if TYPE_CHECKING:
@@ -28,10 +28,32 @@ CONFIG: Final[dict[str, Any]] = {
 """How a figure is to be shown: plotly's own default puts an upload button on it."""
 
 
+class Options(TypedDict, total=False):
+    """What of a flow is drawn, and where; each may be left out. See `Canvas`."""
+
+    start: float | None
+    end: float | None
+    figure: go.Figure | None
+    row: int | None
+    col: int
+
+
 def floats(column: pd.Series[Any]) -> NDArray[np.float64]:
     """Return a column as float64; what is missing, or infinite, as NaN."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(np.isfinite(values), values, np.nan)
+
+
+def origin_ns(flow: Flow) -> int:
+    """Return the time from which figures count: the capture's first frame."""
+    first_ns = flow.capture.info.first_ns
+    return int(flow.summary["start_ns"]) if first_ns is None else first_ns
+
+
+def life(flow: Flow) -> tuple[float, float]:
+    """Return when a flow began and ended, in seconds since the capture's first frame."""
+    start, end = (int(flow.summary[name]) - origin_ns(flow) for name in ("start_ns", "end_ns"))
+    return start / 1e9, end / 1e9
 
 
 def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
@@ -51,69 +73,133 @@ def at_least(summary: pd.Series[Any]) -> str:
 
 class Canvas:
     """
-    A figure in the making.
+    A figure in the making, or a subplot of one.
+
+    Call `fit` or `reach`, which choose the unit of the vertical axis, before anything is drawn.
 
     Parameters
     ----------
     title
         What the figure shows, in a few words.
     y_title, y_unit
-        Name of the vertical axis, and the unit its prefixed ticks end in.
+        Name of the vertical axis, and the unit of the values that are drawn, without prefix: B, s or bit/s.
     flow
-        The flow to be drawn; its life is the span of the time axis, the same in all its figures. Zero is the
-        capture's first frame.
+        The flow to be drawn.
     columns
-        Time columns of which a line keeps the extremes.
+        Time columns of which every line keeps the extremes.
+    start, end
+        The time axis, in seconds since the capture's first frame; where they are left out, the flow's life.
+    figure
+        Draw into this figure; a new one where it is left out.
+    row, col
+        Which of that figure's subplots, counted from 1; where they are left out, its only axes.
+
+    Raises
+    ------
+    ValueError
+        The flow did not live between ``start`` and ``end``, or ``row`` names a subplot of no figure.
     """
 
-    def __init__(self, title: str, y_title: str, y_unit: str, flow: Flow, columns: int = COLUMNS) -> None:
-        start_ns, end_ns = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
-        first_ns = flow.capture.info.first_ns
-        self.origin_ns = start_ns if first_ns is None else first_ns
-        self.start, self.end = (start_ns - self.origin_ns) / 1e9, (end_ns - self.origin_ns) / 1e9
-        self.top = np.inf
+    def __init__(
+        self,
+        title: str,
+        y_title: str,
+        y_unit: str,
+        flow: Flow,
+        columns: int = COLUMNS,
+        *,
+        start: float | None = None,
+        end: float | None = None,
+        figure: go.Figure | None = None,
+        row: int | None = None,
+        col: int = 1,
+    ) -> None:
+        self.origin_ns = origin_ns(flow)
+        self.start, self.end = _span(flow, start, end)
+        self._low = -np.inf if start is None else self.start
+        self._high = np.inf if end is None else self.end
         self.columns = columns
         self.points = 0
         self.drawn = 0
-        axis = {
+        self.own = figure is None
+        self.figure = go.Figure(layout=_layout(title)) if figure is None else figure
+        x, y = "xaxis", "yaxis"
+        if row is not None:
+            if figure is None:
+                raise ValueError("row names a subplot of a figure: name the figure, too")
+            place = figure.get_subplot(row, col)
+            x, y = place.xaxis.plotly_name, place.yaxis.plotly_name
+        self.x_axis, self.y_axis = self.figure.layout[x], self.figure.layout[y]
+        self.x, self.y = x.replace("axis", ""), y.replace("axis", "")
+        self.y_title, self.y_unit = y_title, y_unit
+        common = {
             "gridcolor": palette.GRID,
             "zeroline": False,
             "ticks": "outside",
             "ticklen": 5,
             "tickcolor": "rgba(0, 0, 0, 0)",
         }
-        self.figure = go.Figure(
-            layout={
-                "template": "none",
-                "title": {
-                    "text": title,
-                    "x": 0,
-                    "xref": "paper",
-                    "y": 0.985,
-                    "yanchor": "top",
-                    "font": {"size": 15},
-                },
-                "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
-                "height": 330,
-                "margin": {"l": 92, "r": 12, "t": 64, "b": 56},
-                "modebar": {"bgcolor": "rgba(0,0,0,0)"},
-                "hovermode": "closest",
-                "hoverdistance": 60,
-                "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
-                "xaxis": {
-                    **axis,
-                    "title": {"text": "time since capture start (s)"},
-                    "range": [self.start, max(self.end, self.start + 1e-6)],
-                },
-                "yaxis": {
-                    **axis,
-                    "title": {"text": y_title, "standoff": 12},
-                    "rangemode": "tozero",
-                    "tickformat": "~s",
-                    "ticksuffix": y_unit,
-                },
-            }
+        self.x_axis.update(
+            **common,
+            title={"text": "time since capture start (s)", "standoff": 10},
+            range=[self.start, self.end],
         )
+        self.y_axis.update(**common, tickformat=",.12~r")
+
+    def within(self, time: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Tell which times are drawn."""
+        return (time >= self._low) & (time <= self._high)
+
+    def rounds(self, rtts: pd.DataFrame) -> NDArray[np.bool_]:
+        """Tell which rounds are drawn, if only in part."""
+        start, end = seconds(rtts["start_ns"], self.origin_ns), seconds(rtts["end_ns"], self.origin_ns)
+        return (end >= self._low) & (start <= self._high)
+
+    def fit(self, used: float, *ceilings: float) -> None:
+        """End the vertical axis above what was used and the ceilings that do not press it to the ground."""
+        top = 1.08 * max(used, *(ceiling for ceiling in ceilings if ceiling <= 2.5 * used), 0.0)
+        self.reach(0.0, top or 1.0)
+
+    def reach(self, low: float, high: float) -> None:
+        """Set the vertical axis, in a unit that suits its end; one that was drawn on before keeps its own."""
+        scales = units.scales(self.y_unit)
+        fitting = [scale for scale in scales if high >= scale[0]]
+        used = [scale for scale in scales if self.y_axis.title.text == f"{self.y_title} ({scale[1]})"]
+        self.size, self.unit = (used or fitting[-1:] or scales)[0]
+        if used:
+            low = min(low, self.y_axis.range[0] * self.size)
+            high = max(high, self.y_axis.range[1] * self.size)
+        self.top = high
+        self.y_axis.update(
+            title={"text": f"{self.y_title} ({self.unit})", "standoff": 12},
+            range=[low / self.size, high / self.size],
+        )
+
+    def named(self, name: str, highest: float, show: Callable[[float], str]) -> str:
+        """Return a name for the legend, which says so if what it names goes beyond the vertical axis."""
+        return name if highest <= self.top else f"{name} (up to {show(highest)}, above the axis)"
+
+    @property
+    def exact(self) -> str:
+        """How a box that follows the pointer writes a whole number of the unit without prefix."""
+        return f"%{{y:,.{max(0, round(np.log10(self.size)))}~f}} {self.unit}"
+
+    @property
+    def rounded(self) -> str:
+        """How it writes any other value."""
+        return f"%{{y:,.4~r}} {self.unit}"
+
+    def add(self, x: NDArray[np.float64], y: NDArray[np.float64], **style: Any) -> None:
+        """Add a trace of plotly's; ``y`` in the unit without prefix."""
+        self.figure.add_trace(go.Scatter(x=x, y=y / self.size, xaxis=self.x, yaxis=self.y, **style))
+
+    def chosen(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the indices of the points that a line needs: thinned, with the neighbours of the time drawn."""
+        known = np.flatnonzero(~np.isnan(y))
+        inside = known[self.within(x[known])]
+        thinned = inside[keep(x[inside], y[inside], self.columns)]
+        before, after = known[x[known] < self._low][-1:], known[x[known] > self._high][:1]
+        return np.concatenate((before, thinned, after))
 
     def line(
         self,
@@ -144,52 +230,53 @@ class Canvas:
         style
             Further properties of plotly's scatter trace.
         """
-        missing = np.isnan(y)
-        known = np.flatnonzero(~missing)
-        chosen = known[keep(x[known], y[known], self.columns)]
-        self.points += len(known)
-        self.drawn += len(chosen)
+        chosen = self.chosen(x, y)
+        inside = self.within(x[chosen])
+        self.points += int(np.count_nonzero(self.within(x) & ~np.isnan(y)))
+        self.drawn += int(np.count_nonzero(inside))
+        if style["mode"] == "markers":
+            chosen = chosen[inside]
         if not len(chosen):
             return
         if broken:
+            missing = np.isnan(y)
             chosen = np.union1d(chosen, np.flatnonzero(missing[1:] & ~missing[:-1]) + 1)
-        whole = y[chosen] == np.floor(y[chosen])
-        values = y[chosen].astype(np.int64) if whole.all() else y[chosen]
-        self.figure.add_trace(
-            go.Scatter(
-                x=x[chosen],
-                y=values,
-                customdata=None if custom is None else custom[chosen],
-                name=name,
-                hovertemplate=f"{hover}<extra>{name}</extra>",
-                **style,
-            )
+        self.add(
+            x[chosen],
+            y[chosen],
+            customdata=None if custom is None else custom[chosen],
+            name=name,
+            hovertemplate=f"{hover}<extra>{name}</extra>",
+            **style,
         )
 
-    def bars(
+    def ticks(
         self,
         x: NDArray[np.float64],
         low: NDArray[np.float64],
         high: NDArray[np.float64],
         *,
         name: str,
-        hover: str,
-        custom: NDArray[Any],
+        frame: NDArray[Any],
+        colour: str,
+        width: float = 2,
         **style: Any,
     ) -> None:
         """
-        Add upright bars, thinned to those with the extremes of every time column.
+        Add upright bars of sequence numbers, with feet that show however short they are, thinned as lines are.
 
         Parameters
         ----------
         x, low, high
             Shape (n,); bars whose ``low`` or ``high`` is NaN are left out.
-        name, hover, style
+        name, style
             As for `line`.
-        custom
-            Shape (n,): a value that ``hover`` names as ``customdata[0]``; the bar's ends are the next two.
+        frame
+            Shape (n,): the frames.
+        colour, width
+            Of the bars.
         """
-        known = np.flatnonzero(~np.isnan(low + high))
+        known = np.flatnonzero(~np.isnan(low + high) & self.within(x))
         if not len(known):
             return
         columns = self.columns // 3  # a bar takes three points
@@ -198,22 +285,21 @@ class Canvas:
         self.points += len(known)
         self.drawn += len(chosen)
         ends = np.column_stack((low, high, np.full(len(low), np.nan)))[chosen]
-        values = np.column_stack((custom, low, high))[chosen].astype(np.int64)
-        self.figure.add_trace(
-            go.Scatter(
-                x=np.repeat(x[chosen], 3),
-                y=ends.ravel(),
-                customdata=np.repeat(values, 3, axis=0),
-                name=name,
-                mode="lines",
-                hovertemplate=f"{hover}<extra>{name}</extra>",
-                **style,
-            )
+        values = np.column_stack((frame, low, high))[chosen].astype(np.int64)
+        self.add(
+            np.repeat(x[chosen], 3),
+            ends.ravel(),
+            customdata=np.repeat(values, 3, axis=0),
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "width": width},
+            marker={"symbol": "line-ew", "size": 4, "line": {"color": colour, "width": 1.5}},
+            hovertemplate="%{customdata[1]:,d} to %{customdata[2]:,d}<br>%{x:.6f} s, frame %{customdata[0]}"
+            f"<extra>{name}</extra>",
+            **style,
         )
 
-    def staircase(
-        self, rtts: pd.DataFrame, y: NDArray[np.float64], *, name: str, unit: str, **style: Any
-    ) -> None:
+    def staircase(self, rtts: pd.DataFrame, y: NDArray[np.float64], *, name: str, **style: Any) -> None:
         """
         Add one step for each round; where a value is missing the line is broken.
 
@@ -223,8 +309,8 @@ class Canvas:
             The rounds.
         y
             Their values, shape (rounds,).
-        name, unit
-            In the legend, and after the value in the box that follows the pointer.
+        name
+            In the legend, and in the box that follows the pointer.
         style
             Further properties of plotly's scatter trace.
         """
@@ -233,37 +319,81 @@ class Canvas:
             np.column_stack((start, end)).ravel(),
             np.repeat(y, 2),
             name=name,
-            hover="%{y:.4s}" + unit + "<br>%{x:.6f} s, round %{customdata}",
+            hover=f"{self.rounded}<br>%{{x:.6f}} s, round %{{customdata}}",
             custom=np.repeat(rtts["round"].to_numpy(), 2),
             mode="lines",
             broken=True,
             **style,
         )
 
-    def level(self, y: float, *, name: str, hover: str, colour: str) -> None:
-        """Add a dashed level over the flow's life."""
+    def level(self, y: float, *, name: str, show: Callable[[float], str], colour: str) -> None:
+        """Add a dashed level over the time drawn; its value is in its name."""
+        above = "" if y <= self.top else ", above the axis"
         self.line(
             np.linspace(self.start, self.end, 9),
             np.full(9, float(y)),
-            name=name,
-            hover=hover,
+            name=f"{name} {show(y)}{above}",
+            hover=self.rounded,
             mode="lines",
             line={"color": colour, "width": 1.5, "dash": "dash"},
         )
-
-    def fit(self, used: float, *ceilings: float) -> None:
-        """End the vertical axis above what was used and the ceilings that do not press it to the ground."""
-        self.top = 1.08 * max(used, *(ceiling for ceiling in ceilings if ceiling <= 2.5 * used), 0.0) or 1.0
-        self.figure.update_yaxes(range=[0, self.top])
-
-    def named(self, name: str, highest: float, show: Callable[[float], str]) -> str:
-        """Return a name for the legend, which says so if what it names goes beyond the vertical axis."""
-        return name if highest <= self.top else f"{name} (up to {show(highest)}, off the axis)"
 
     def finish(self) -> go.Figure:
         """Return the figure; where points were left out, its time axis says so."""
         if self.drawn < self.points:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
-            title = self.figure.layout.xaxis.title
+            title = self.x_axis.title
             title.text = f'{title.text}<br><span style="font-size: 10px">{note}</span>'
+        if self.own:
+            lines = legend_lines([trace.name for trace in self.figure.data if trace.showlegend is not False])
+            self.figure.update_layout(height=342 + 18 * lines, margin={"t": 46 + 18 * lines})
         return self.figure
+
+
+def legend_lines(names: list[str]) -> int:
+    """Return how many lines a legend takes that stands above a figure."""
+    lines, width = 1, 0.0
+    for name in names:
+        entry = 44 + 5.7 * len(name)
+        lines, width = (lines, width + entry) if width + entry <= 850 else (lines + 1, entry)
+    return lines
+
+
+def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, float]:
+    """Return the ends of the time axis, in seconds."""
+    born, gone = life(flow)
+    low, high = born if start is None else float(start), gone if end is None else float(end)
+    if start is None and end is None:
+        return low, max(high, low + 1e-6)
+    if not (low <= gone and high >= born):
+        asked = (
+            f"between {low:g} s and {high:g} s"
+            if None not in (start, end)
+            else (f"from {low:g} s on" if end is None else f"up to {high:g} s")
+        )
+        raise ValueError(
+            f"stream {flow.stream} has no packet {asked}: it lasts from {born:.6g} s to {gone:.6g} s"
+        )
+    if not low < high < np.inf:
+        raise ValueError(f"no time from {low:g} s to {high:g} s: the end comes after the start")
+    return low, high
+
+
+def _layout(title: str) -> dict[str, Any]:
+    return {
+        "template": "none",
+        "title": {
+            "text": title,
+            "x": 0,
+            "xref": "paper",
+            "y": 0.985,
+            "yanchor": "top",
+            "font": {"size": 15},
+        },
+        "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
+        "margin": {"l": 92, "r": 12, "b": 64},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)"},
+        "hovermode": "closest",
+        "hoverdistance": 60,
+        "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
+    }

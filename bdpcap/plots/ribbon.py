@@ -99,29 +99,42 @@ def _longest(held: list[tuple[str, str | None]], lengths: NDArray[np.int64]) -> 
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
     """Add the strip above the plot, one trace a limit so that the legend names each colour once."""
     parts = stripes(rtts)
+    bottom, top = canvas.y_axis.domain or (0.0, 1.0)
+    taken = [int(axis.plotly_name.removeprefix("yaxis") or 1) for axis in canvas.figure.select_yaxes()]
+    number = max(taken, default=1) + 1
+    canvas.y_axis.domain = [bottom, bottom + 0.9 * (top - bottom)]
     canvas.figure.update_layout(
-        yaxis={"domain": [0, 0.9]},
-        yaxis2={"domain": [0.93, 1], "range": [-1, 1], "visible": False, "fixedrange": True, "anchor": "x"},
+        {
+            f"yaxis{number}": {
+                "domain": [bottom + 0.93 * (top - bottom), top],
+                "range": [-1, 1],
+                "visible": False,
+                "fixedrange": True,
+                "anchor": canvas.x,
+            }
+        }
     )
     for limit, colour in palette.LIMIT_COLOURS.items():
-        own = [stripe for stripe in parts if stripe.limit == limit]
-        if not own:
-            continue
         x: list[float | None] = []
         text: list[str] = []
-        for stripe in own:
-            begin = (stripe.start_ns - canvas.origin_ns) / 1e9
-            end = (stripe.end_ns - canvas.origin_ns) / 1e9
-            x += [begin, (begin + end) / 2, end, None]
-            text += [_label(stripe)] * 4
+        for stripe in (stripe for stripe in parts if stripe.limit == limit):
+            begin = max(canvas.start, (stripe.start_ns - canvas.origin_ns) / 1e9)
+            end = min(canvas.end, (stripe.end_ns - canvas.origin_ns) / 1e9)
+            # Between neighbours of one limit no gap is to show.
+            gap = [None] if x and x[-1] != begin else []
+            x += [*gap, begin, (begin + end) / 2, end]
+            text += [_label(stripe)] * (3 + len(gap))
+        if not x:
+            continue
         canvas.figure.add_scatter(
             x=x,
             y=[0.0 if value is not None else None for value in x],
-            yaxis="y2",
+            xaxis=canvas.x,
+            yaxis=f"y{number}",
             text=text,
             mode="lines",
             line={"color": colour, "width": 16},
-            name=palette.LIMIT_NAMES[limit],
+            name=f"limit: {palette.LIMIT_NAMES[limit]}",
             legendgroup=limit,
             hovertemplate="%{text}<extra></extra>",
         )

@@ -1,14 +1,14 @@
-"""Round-trip times over time: what the path takes at least, and what its queue adds."""
+"""Round-trip times over time: the path's minimum, and what comes on top of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Unpack
 
 import numpy as np
 import pandas as pd
 
-from bdpcap import palette
-from bdpcap.plots.canvas import Canvas, floats, largest, seconds
+from bdpcap import palette, units
+from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 _GAIN: Final = 1 / 8
+_CLOSING: Final = ("slow reader", "zero window")
+"""Details of rounds in which the receiver took its time to read, and to acknowledge."""
 
 
 def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -41,9 +43,12 @@ def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     return smooth
 
 
-def rtt_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
+def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
     """
-    Draw every RTT sample, the smoothed RTT, and the least one; what lies between these two is queueing delay.
+    Draw every RTT sample, the smoothed RTT, and the minimum.
+
+    What lies between these two is queueing delay, or the time that acknowledgments were delayed (RFC 1122 section
+    4.2.3.2). While the receiver closes its window, they wait for the receiving application: no queue of the path.
 
     Parameters
     ----------
@@ -51,38 +56,86 @@ def rtt_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
         The flow to draw.
     columns
         Time columns of which every line keeps the extremes.
+    options
+        What of it, and where: see `bdpcap.plots.figure`.
     """
-    summary, events, rtts = flow.summary, flow.events, flow.rtts
-    canvas = Canvas("Round-trip time and queueing delay", "RTT", "s", flow, columns)
-    measured = floats(events["rtt_ns"]) / 1e9
-    known = np.flatnonzero(~np.isnan(measured))
-    time = seconds(events["time_ns"], canvas.origin_ns)[known]
-    frame, samples = events["frame"].to_numpy()[known], measured[known]
+    summary, rtts = flow.summary, flow.rtts
+    canvas = Canvas("Round-trip time", "RTT", "s", flow, columns, **options)
+    events = flow.events[flow.events["rtt_ns"].notna()]
+    time, frame = seconds(events["time_ns"], canvas.origin_ns), events["frame"].to_numpy()
+    samples = floats(events["rtt_ns"]) / 1e9
     smooth = smoothed(samples)
-    least = float(summary["rtt_min_ns"]) / 1e9 if pd.notna(summary["rtt_min_ns"]) else np.nan
-    canvas.fit(largest(samples, floats(rtts["rtt_ns"]) / 1e9))
+    shown = canvas.within(time)
+    canvas.fit(largest(samples[shown], floats(rtts["rtt_ns"][canvas.rounds(rtts)]) / 1e9))
     canvas.line(
         time,
         samples,
-        name="sample",
+        name="RTT sample",
         custom=frame,
-        hover="%{y:.4s}s<br>%{x:.6f} s, frame %{customdata}",
+        hover=f"{canvas.rounded}<br>%{{x:.6f}} s, frame %{{customdata}}",
         mode="markers",
-        marker={"color": palette.FLOW, "size": 3, "opacity": 0.55},
+        marker={"color": palette.SENT, "size": 3, "opacity": 0.55},
     )
-    if np.isfinite(least):
-        canvas.level(least, name="least RTT", hover="%{y:.4s}s", colour=palette.PATH)
-    queue = np.maximum(smooth - least, 0.0)
-    hover = "%{y:.4s}s<br>%{x:.6f} s, frame %{customdata[0]}"
+    if pd.notna(summary["rtt_min_ns"]):
+        least = float(summary["rtt_min_ns"]) / 1e9
+        closing = _closing(flow, events)
+        for where, name, colour in (
+            (~closing, "queueing delay or delayed ACKs", palette.PATH_FILL),
+            (closing, "receiver closing its window", palette.WINDOW_FILL),
+        ):
+            _shade(canvas, time, np.maximum(smooth, least), least, where, name=name, colour=colour)
+        canvas.level(
+            least, name="minimum RTT", show=lambda value: units.duration(value * 1e9), colour=palette.PATH
+        )
     canvas.line(
         time,
         smooth,
-        name="smoothed; shaded: queueing delay" if np.isfinite(least) else "smoothed",
-        custom=np.column_stack((frame, queue)),
-        hover=hover + ("<br>%{customdata[1]:.3s}s of it queueing" if np.isfinite(least) else ""),
+        name="smoothed RTT",
+        custom=frame,
+        hover=f"{canvas.rounded}<br>%{{x:.6f}} s, frame %{{customdata}}",
         mode="lines",
-        line={"color": palette.QUEUE, "width": 1.6, "shape": "hv"},
-        fill="tonexty" if np.isfinite(least) else None,
-        fillcolor=palette.QUEUE_FILL,
+        line={"color": palette.SENT, "width": 1.6, "shape": "hv"},
     )
     return canvas.finish()
+
+
+def _closing(flow: Flow, samples: pd.DataFrame) -> NDArray[np.bool_]:
+    """Tell which samples are of segments sent while the receiver closed its window."""
+    sent_ns = (samples["time_ns"] - samples["rtt_ns"]).to_numpy(dtype=np.int64)
+    place = (flow.rtts["start_ns"].to_numpy().searchsorted(sent_ns, side="right") - 1).clip(min=0)
+    closed = (samples["window_bytes"] == 0).fillna(value=False).to_numpy(dtype=bool)
+    return np.asarray(closed | flow.rtts["detail"].isin(_CLOSING).to_numpy()[place])
+
+
+def _shade(
+    canvas: Canvas,
+    time: NDArray[np.float64],
+    top: NDArray[np.float64],
+    ground: float,
+    where: NDArray[np.bool_],
+    *,
+    name: str,
+    colour: str,
+) -> None:
+    """Fill what lies under stairs, down to the ground, from each of the points chosen to the one after it."""
+    chosen = canvas.chosen(time, top)
+    edges = np.flatnonzero(np.diff(where[chosen], prepend=False, append=False))
+    x: list[NDArray[np.float64]] = []
+    y: list[NDArray[np.float64]] = []
+    for first, beyond in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        own = chosen[first:beyond]
+        until = chosen[min(beyond, len(chosen) - 1)]
+        across = np.repeat(np.append(time[own], time[until]), 2)[1:-1]
+        x += [across, across[[-1, 0]], np.full(1, np.nan)]
+        y += [np.repeat(top[own], 2), np.full(2, ground), np.full(1, np.nan)]
+    if x:
+        canvas.add(
+            np.concatenate(x),
+            np.concatenate(y),
+            name=name,
+            mode="lines",
+            line={"width": 0, "color": colour},
+            fill="toself",
+            fillcolor=colour,
+            hoverinfo="skip",
+        )

@@ -20,11 +20,26 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 1000
 HEIGHT: Final = 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 10, 46, 36
-_PREFIXES: Final = {-3: "n", -2: "\N{MICRO SIGN}", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T"}
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 10, 28, 36
+_LINE: Final = 18
+"""Height of a line of the legend."""
 _LOOK: Final = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="currentColor"'
-_LETTER: Final = 6.1
+LETTER: Final = 6.1
 """Width of a letter of the legend, about."""
+SYMBOLS: Final = {
+    "circle": "h0",
+    "square": "h0",
+    "x": "m-3-3l6 6m0-6l-6 6",
+    "x-open": "m-3-3l6 6m0-6l-6 6",
+    "cross": "m-4 0h8m-4-4v8",
+    "diamond": "m0-3l3 3-3 3-3-3z",
+    "diamond-open": "m0-3l3 3-3 3-3-3z",
+    "circle-open": "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
+    "square-open": "m-3-3h6v6h-6z",
+    "triangle-up": "m-3 2l3-5 3 5z",
+    "triangle-down": "m-3-2l3 5 3-5z",
+}
+"""Marks as strokes from their middle. Those without length are drawn as thick as they are large."""
 
 
 def svg(figure: go.Figure, label: str) -> str:
@@ -45,71 +60,81 @@ def svg(figure: go.Figure, label: str) -> str:
     layout = figure.layout
     low, high = layout.xaxis.range
     across = Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
-    beyond = layout.yaxis.range or (0.0, max(1.0, *(np.nanmax(trace.y) for trace in figure.data)) * 1.04)
-    room = HEIGHT - _TOP - _BOTTOM
+    beyond = layout.yaxis.range
+    legend, lines = _legend(figure)
+    top = _TOP + lines * _LINE
+    room = HEIGHT - _TOP - _LINE - _BOTTOM
+    height = top + room + _BOTTOM
     part = layout.yaxis.domain or (0, 1)
     up = Scale(beyond[0], beyond[1], room, room * (1 - part[1]))
     strip = Scale(-1, 1, room * 0.07, 0)
     parts = [
-        f'<svg class="still" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
+        f'<svg class="still" viewBox="0 0 {WIDTH} {height}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
         f'<text y="13" x="{_LEFT}" font-size="14">{escape(layout.title.text)}</text>',
-        *_legend(figure),
-        *_axes(layout, across, up),
-        f'<svg x="{_LEFT}" y="{_TOP}" width="{across.to}" height="{room}">',
+        *legend,
+        *_axes(layout, across, up, top),
+        f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{room}">',
     ]
-    before = None
     for trace in figure.data:
-        parts += _trace(trace, across, strip if trace.yaxis == "y2" else up, before)
-        before = trace
+        if trace.visible == "legendonly":
+            continue
+        parts += _trace(trace, across, strip if trace.yaxis == "y2" else up)
     parts.append("</svg></svg>")
     return "".join(parts)
 
 
-def _axes(layout: go.Layout, across: Scale, up: Scale) -> list[str]:
+def _axes(layout: go.Layout, across: Scale, up: Scale, top: int) -> list[str]:
     grid, labels = [], []
-    bottom = HEIGHT - _BOTTOM
+    bottom = top + up.start
     for value in up.ticks(5):
-        y = _TOP + float(up(value))
+        y = top + float(up(value))
         grid.append(f"M{_LEFT} {y:g}h{across.to}")
-        label = escape(_prefixed(value) + layout.yaxis.ticksuffix)
-        labels.append(f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{label}</text>')
+        labels.append(f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{_plain(value)}</text>')
     for value in across.ticks(10):
         x = _LEFT + float(across(value))
-        grid.append(f"M{x:g} {_TOP + up.to:g}V{bottom}")
-        labels.append(f'<text x="{x:g}" y="{bottom + 14}" text-anchor="middle">{value:.10g}</text>')
+        grid.append(f"M{x:g} {top + up.to:g}V{bottom}")
+        labels.append(f'<text x="{x:g}" y="{bottom + 14}" text-anchor="middle">{_plain(value)}</text>')
     lines = layout.xaxis.title.text.partition("<br>")
     note = lines[2].partition(">")[2].removesuffix("</span>")
     title = f"{lines[0]}{f'; {note}' if note else ''}"
-    middle = (_TOP + bottom) / 2
+    middle = (top + bottom) / 2
     named = f'<text transform="translate(14 {middle:g}) rotate(-90)" text-anchor="middle">'
     return [
         f'<path d="{"".join(grid)}" stroke="{layout.xaxis.gridcolor}"/>',
         *labels,
-        f'<text x="{_LEFT + across.to / 2:g}" y="{HEIGHT - 6}" text-anchor="middle">{escape(title)}</text>',
+        f'<text x="{_LEFT + across.to / 2:g}" y="{bottom + 30}" text-anchor="middle">{escape(title)}</text>',
         f"{named}{escape(layout.yaxis.title.text)}</text>",
     ]
 
 
-def _prefixed(value: float) -> str:
-    step = math.floor(math.log10(abs(value)) / 3 + 1e-9) if value else 0
-    step = min(max(step, min(_PREFIXES)), max(_PREFIXES))
-    return f"{value / 1000.0**step:.4g}{_PREFIXES[step]}"
+def _plain(value: float) -> str:
+    return np.format_float_positional(float(f"{value:.12g}"), trim="-")
 
 
-def _legend(figure: go.Figure) -> list[str]:
-    parts, x = [], float(_LEFT)
+def _legend(figure: go.Figure) -> tuple[list[str], int]:
+    """Return the legend's parts, and the number of its lines."""
+    parts, x, line = [], float(_LEFT), 1
     for trace in figure.data:
-        points = trace.mode == "markers"
-        colour = trace.marker.color if points else trace.line.color
-        dash = ' stroke-dasharray="5 3"' if not points and trace.line.dash else ""
-        stroke = f'stroke="{colour}" stroke-width="{5 if points else 3}"'
-        parts.append(f'<path d="M{x + (8 if points else 0):g} 29h{4 if points else 18}" {stroke}{dash}/>')
-        parts.append(f'<text x="{x + 23:g}" y="33">{escape(trace.name)}</text>')
-        x += 23 + len(trace.name) * _LETTER + 14
-    return parts
+        if trace.showlegend is False or trace.visible == "legendonly":
+            continue
+        width = 23 + len(trace.name) * LETTER
+        if x > _LEFT and x + width > WIDTH - _RIGHT:
+            x, line = float(_LEFT), line + 1
+        y = _TOP - 9 + line * _LINE - 8
+        if trace.mode == "markers":
+            parts.append(_points(trace.marker, np.array([x + 10]), np.array([y - 4.0])))
+        elif trace.fill == "toself":
+            parts.append(f'<path d="M{x:g} {y - 8:g}h18v8h-18z" fill="{trace.fillcolor}"/>')
+        else:
+            dash = ' stroke-dasharray="5 3"' if trace.line.dash else ""
+            stroke = f'stroke="{trace.line.color}" stroke-width="3"'
+            parts.append(f'<path d="M{x:g} {y - 4:g}h18" {stroke}{dash}/>')
+        parts.append(f'<text x="{x + 23:g}" y="{y:g}">{escape(trace.name)}</text>')
+        x += width + 14
+    return parts, line
 
 
-def _trace(trace: Any, across: Scale, up: Scale, before: Any) -> list[str]:
+def _trace(trace: Any, across: Scale, up: Scale) -> list[str]:
     x = across(np.array([math.nan if value is None else value for value in trace.x], dtype=np.float64))
     y = up(np.array([math.nan if value is None else value for value in trace.y], dtype=np.float64))
     if trace.mode == "markers":
@@ -117,20 +142,23 @@ def _trace(trace: Any, across: Scale, up: Scale, before: Any) -> list[str]:
     stairs = trace.line.shape == "hv"
     runs = [_line(x[run], y[run], stairs=stairs) for run in _runs(y)]
     parts = []
+    if trace.fill == "toself":
+        return [f'<path d="{"Z".join(runs)}Z" fill="{trace.fillcolor}"/>']
     if trace.fill == "tozeroy":
         ground = float(up(0.0))
         closed = [
             f"{line}V{ground:g}H{x[run][0]:g}Z" for line, run in zip(runs, _runs(y), strict=True) if line
         ]
         parts.append(f'<path d="{"".join(closed)}" fill="{trace.fillcolor}"/>')
-    elif trace.fill == "tonexty":
-        floor = _line(across(before.x)[::-1], up(before.y)[::-1], stairs=False).replace("M", "L", 1)
-        parts.append(f'<path d="{"".join(runs)}{floor}Z" fill="{trace.fillcolor}"/>')
     dash = {"dash": ' stroke-dasharray="8 6"', "dot": ' stroke-dasharray="2 3"'}.get(
         trace.line.dash or "", ""
     )
     stroke = f'stroke="{trace.line.color}" stroke-width="{trace.line.width}"'
     parts.append(f'<path d="{"".join(runs)}" fill="none" {stroke}{dash}/>')
+    if trace.mode == "lines+markers":
+        ends = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True))
+        feet = "".join(f"M{at - 2:g} {value:g}h4" for at, value in ends if not math.isnan(value))
+        parts.append(f'<path d="{feet}" fill="none" stroke="{trace.line.color}"/>')
     return parts
 
 
@@ -156,11 +184,12 @@ def _line(x: NDArray[np.float64], y: NDArray[np.float64], *, stairs: bool) -> st
 
 
 def _points(marker: Any, x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
-    """Draw a point as a line without length and with round ends; a cross as two strokes."""
+    """Draw points by the strokes of their symbol; those that have no length have round or square ends."""
+    symbol = marker.symbol or "circle"
     places = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True))
-    cross = marker.symbol == "x"
-    stroke = "m-3-3l6 6m0-6l-6 6" if cross else "h0"
-    width, cap = (2, "butt") if cross else (marker.size, "square" if marker.symbol == "square" else "round")
-    path = "".join(f"M{at:g} {value:g}{stroke}" for at, value in places)
+    path = "".join(f"M{at:g} {value:g}{SYMBOLS[symbol]}" for at, value in places)
+    width = marker.size if SYMBOLS[symbol] == "h0" else 2 if symbol in ("x", "cross") else 1.2
+    cap = "round" if symbol == "circle" else "square"
+    fill = "none" if symbol.endswith("-open") or width != 1.2 else marker.color
     look = f'stroke-width="{width}" stroke-linecap="{cap}" stroke-opacity="{marker.opacity or 1}"'
-    return f'<path d="{path}" fill="none" stroke="{marker.color}" {look}/>'
+    return f'<path d="{path}" fill="{fill}" stroke="{marker.color}" {look}/>'

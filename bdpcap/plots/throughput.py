@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import pandas as pd
 
 from bdpcap import palette, units
-from bdpcap.plots.canvas import Canvas, at_least, floats, largest
+from bdpcap.plots.canvas import Canvas, Options, at_least, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def throughput_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
+def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
     """
     Draw what was sent and what was acknowledged in every round, as rates, under the two ceilings.
 
-    The ceilings are window over RTT, and the capacity of the path. Sent again counts as sent.
+    The ceilings are window over RTT, and the capacity of the path. Retransmitted bytes count as sent.
 
     Parameters
     ----------
@@ -30,10 +30,15 @@ def throughput_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
         The flow to draw.
     columns
         Time columns of which every line keeps the extremes.
+    options
+        What of it, and where: see `bdpcap.plots.figure`.
     """
-    summary, rtts = flow.summary, flow.rtts
-    canvas = Canvas("Throughput of every round, and its ceilings", "throughput", "bit/s", flow, columns)
-    delivered, sent = floats(rtts["throughput_bps"]), _sent(flow.events, rtts)
+    summary = flow.summary
+    title = "Throughput of every round, with window / RTT and path capacity"
+    canvas = Canvas(title, "throughput", "bit/s", flow, columns, **options)
+    shown = canvas.rounds(flow.rtts)
+    rtts, sent = flow.rtts[shown], _sent(flow.events, flow.rtts)[shown]
+    delivered = floats(rtts["throughput_bps"])
     allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
     capacity = float(summary["capacity_bps"]) if pd.notna(summary["capacity_bps"]) else 0.0
     # What trickles in within a sliver of a round trip is no throughput; such rounds do not set the scale.
@@ -42,29 +47,26 @@ def throughput_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
     canvas.staircase(
         rtts,
         delivered,
-        name=canvas.named("acknowledged", largest(delivered), units.rate),
-        unit="bit/s",
+        name=canvas.named("acknowledged", largest(delivered[whole]), units.rate),
         fill="tozeroy",
-        fillcolor=palette.FLOW_FILL,
-        line={"color": palette.FLOW, "width": 1.2},
+        fillcolor=palette.ACKNOWLEDGED_FILL,
+        line={"color": palette.ACKNOWLEDGED, "width": 1.2},
     )
     canvas.staircase(
         rtts,
         sent,
-        name=canvas.named("sent", largest(sent), units.rate),
-        unit="bit/s",
-        line={"color": palette.LOSS, "width": 1, "dash": "dot"},
+        name=canvas.named("sent", largest(sent[whole]), units.rate),
+        line={"color": palette.SENT, "width": 1.2, "dash": "dot"},
     )
     canvas.staircase(
         rtts,
         allowed,
         name=canvas.named("window / RTT", largest(allowed), units.rate),
-        unit="bit/s",
         line={"color": palette.WINDOW, "width": 1.8},
     )
     if capacity:
-        name = canvas.named(f"{at_least(summary)}the capacity", capacity, units.rate)
-        canvas.level(capacity, name=name, hover="%{y:.4s}bit/s", colour=palette.PATH)
+        name = f"path capacity {at_least(summary)}".strip()
+        canvas.level(capacity, name=name, show=units.rate, colour=palette.PATH)
     return canvas.finish()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
 from bdpcap import palette, units
 from bdpcap.plots import ribbon
-from bdpcap.plots.canvas import Canvas, at_least, floats, largest, seconds
+from bdpcap.plots.canvas import Canvas, Options, at_least, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
 
-def window_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
+def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
     """
-    Draw the advertised window, the bytes in flight and the BDP, with the limit of every round above.
+    Draw the receive window, the bytes in flight and the BDP, with the limit of every round above.
 
     Parameters
     ----------
@@ -27,17 +27,20 @@ def window_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
         The flow to draw.
     columns
         Time columns of which every line keeps the extremes.
+    options
+        What of it, and where: see `bdpcap.plots.figure`.
     """
-    summary, events, rtts = flow.summary, flow.events, flow.rtts
-    canvas = Canvas("Window and bytes in flight", "bytes", "B", flow, columns)
+    summary, events = flow.summary, flow.events
+    canvas = Canvas("Receive window and bytes in flight", "data", "B", flow, columns, **options)
+    rtts = flow.rtts[canvas.rounds(flow.rtts)]
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
-    in_flight, window = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
-    hover = "%{y:,d} bytes<br>%{x:.6f} s, frame %{customdata}"
+    in_flight, allowed = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
     bdp = float(summary["bdp_bytes"]) if pd.notna(summary["bdp_bytes"]) else 0.0
     # Not the largest window of all: that of a SYN is no limit to a round.
-    allowed = largest(floats(rtts["window_max_bytes"]))
-    canvas.fit(largest(in_flight), allowed, bdp)
+    most = largest(floats(rtts["window_max_bytes"]))
+    canvas.fit(largest(in_flight[canvas.within(time)]), most, bdp)
+    hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
     canvas.line(
         time,
         in_flight,
@@ -46,20 +49,19 @@ def window_figure(flow: Flow, columns: int = COLUMNS) -> go.Figure:
         custom=frame,
         mode="lines",
         fill="tozeroy",
-        fillcolor=palette.FLOW_FILL,
-        line={"color": palette.FLOW, "width": 1.2, "shape": "hv"},
+        fillcolor=palette.SENT_FILL,
+        line={"color": palette.SENT, "width": 1.2, "shape": "hv"},
     )
     canvas.line(
         time,
-        window,
-        name=canvas.named("window", allowed, units.data_size),
+        allowed,
+        name=canvas.named("receive window", most, units.data_size),
         hover=hover,
         custom=frame,
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
     if bdp:
-        name = canvas.named(f"{at_least(summary)}the BDP", bdp, units.data_size)
-        canvas.level(bdp, name=name, hover="%{y:,d} bytes", colour=palette.PATH)
+        canvas.level(bdp, name=f"BDP {at_least(summary)}".strip(), show=units.data_size, colour=palette.PATH)
     ribbon.draw(canvas, rtts)
     return canvas.finish()

@@ -24,9 +24,11 @@ SUFFIXES: Final = (".html", ".svg", ".png")
 _SIZE: Final = {"width": 1000, "height": 450}
 _PNG_SCALE: Final = 2
 
-_DRAW: Final = """"use strict";
-const {data, layout, config} = JSON.parse(document.getElementById("figure").textContent);
-Plotly.newPlot("plot", data, layout, config).then(() => { document.documentElement.dataset.drawn = "1"; });
+_DRAW: Final = """const {data, layout, config} = JSON.parse(document.getElementById("figure").textContent);
+Plotly.newPlot("plot", data, layout, config).then((plot) => {
+  plot.on("plotly_relayout", (change) => follow(plot, change));
+  document.documentElement.dataset.drawn = "1";
+});
 """
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -51,23 +53,25 @@ class NoImageWriterError(RuntimeError):
     """There is nothing that could draw an image; the message says what is missing."""
 
 
-def write(flow: Flow, kind: str, path: Path) -> None:
+def write(flow: Flow, kind: str, path: Path, *, start: float | None = None, end: float | None = None) -> None:
     """
     Draw a flow into a file.
 
     Parameters
     ----------
-    flow, kind
+    flow, kind, start, end
         As `bdpcap.plots.figure`.
     path
         Its suffix, one of `SUFFIXES`, tells the format.
 
     Raises
     ------
+    ValueError
+        As `bdpcap.plots.figure`.
     NoImageWriterError
         For an image: the extra is not installed, or there is no browser.
     """
-    figure = plots.figure(flow, kind)
+    figure = plots.figure(flow, kind, start=start, end=end)
     if path.suffix.lower() == ".html":
         ends = f"{flow.sender} → {flow.receiver}"
         path.write_text(_page(figure, f"{kind}, stream {flow.stream}: {ends}"), encoding="utf-8")
@@ -119,8 +123,11 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
 
 def _page(figure: go.Figure, title: str) -> str:
     """Return a page in which only its own two scripts may run."""
-    bundle = resources.files("bdpcap.report") / "assets" / "plotly-basic.min.js"
-    scripts = [bundle.read_text(encoding="utf-8"), _DRAW]
+    assets = resources.files("bdpcap.report") / "assets"
+    bundle, follow = (
+        (assets / name).read_text(encoding="utf-8") for name in ("plotly-basic.min.js", "follow.js")
+    )
+    scripts = [bundle, follow + _DRAW]
     drawn: dict[str, Any] = {**json.loads(figure.to_json()), "config": plots.CONFIG}
     return _PAGE.format(
         hashes=" ".join(f"'{_hash(script)}'" for script in scripts),

@@ -90,7 +90,7 @@ def html(capture: Capture) -> str:
     flows = verdict.that_matter(capture)
     table = verdict.ranked(capture)
     brief = verdict.listed(capture, table.iloc[len(flows) : len(flows) + BRIEF_FLOWS])
-    scripts = [_asset("plotly-basic.min.js"), _asset("page.js")] if flows else []
+    scripts = [_asset("plotly-basic.min.js"), _asset("follow.js") + _asset("page.js")] if flows else []
     return environment.get_template("page.html.j2").render(
         version=bdpcap.__version__,
         info=capture.info,

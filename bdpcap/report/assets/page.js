@@ -4,7 +4,7 @@
   document.documentElement.classList.add("drawing");
   const { config, flows } = JSON.parse(document.getElementById("figures").textContent);
   const drawn = [];
-  const ranges = flows.map(() => null); // of the time axis; null is the flow's whole life
+  const ranges = {}; // of the time axes, of those that are zoomed together; none is what the figure came with
 
   const theme = () => {
     const style = getComputedStyle(document.documentElement);
@@ -19,27 +19,29 @@
       "modebar.activecolor": accent,
     };
   };
-  const lives = flows.map(({ window }) => [...window.layout.xaxis.range]);
-  const shown = (flow) => ranges[flow] ?? lives[flow];
+  // The packets of the busiest second keep a time of their own.
+  const group = ({ dataset }) => (dataset.kind === "packets" ? `${dataset.flow} packets` : dataset.flow);
+  const shown = (plot) => ranges[group(plot)] ?? flows[plot.dataset.flow][plot.dataset.kind].layout.xaxis.range;
 
-  const zoom = (flow, range) => {
-    ranges[flow] = range;
-    const target = shown(flow);
-    for (const plot of drawn.filter((other) => Number(other.dataset.flow) === flow)) {
-      const [low, high] = plot.layout.xaxis.range;
-      if (low !== target[0] || high !== target[1]) Plotly.relayout(plot, { "xaxis.range": [...target] });
+  const zoom = (plot, range) => {
+    ranges[group(plot)] = range;
+    for (const other of drawn.filter((one) => group(one) === group(plot))) {
+      const [low, high] = other.layout.xaxis.range;
+      const target = shown(other);
+      if (low !== target[0] || high !== target[1]) Plotly.relayout(other, { "xaxis.range": [...target] });
     }
   };
 
   const draw = (plot) => {
-    const flow = Number(plot.dataset.flow);
-    const { data, layout } = flows[flow][plot.dataset.kind];
-    Plotly.newPlot(plot, data, layout, config).then(() => {
+    const { data, layout } = flows[plot.dataset.flow][plot.dataset.kind];
+    // The figure's own range stays as it is: what is drawn changes its copy.
+    Plotly.newPlot(plot, data, structuredClone(layout), config).then(() => {
       drawn.push(plot);
-      Plotly.relayout(plot, { ...theme(), "xaxis.range": [...shown(flow)] });
       plot.on("plotly_relayout", (change) => {
-        if (Object.keys(change).some((key) => key.startsWith("xaxis"))) zoom(flow, [...plot.layout.xaxis.range]);
+        follow(plot, change);
+        if (Object.keys(change).some((key) => key.startsWith("xaxis"))) zoom(plot, [...plot.layout.xaxis.range]);
       });
+      Plotly.relayout(plot, { ...theme(), "xaxis.range": [...shown(plot)] });
       plot.dataset.drawn = "";
     });
   };
@@ -64,8 +66,7 @@
     view.observe(plot);
     plot.addEventListener("keydown", (event) => {
       if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
-      const flow = Number(plot.dataset.flow);
-      zoom(flow, keys[event.key](...shown(flow)));
+      zoom(plot, keys[event.key](...shown(plot)));
       event.preventDefault();
     });
   }

@@ -1,0 +1,74 @@
+"""How segments that are more than data in sequence are marked in a time-sequence graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from bdpcap import palette
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["BY_FLAG", "BY_NAME", "PLAIN", "Mark", "names", "of", "ordered"]
+
+
+class Mark(NamedTuple):
+    """What the legend says, and how the mark looks."""
+
+    label: str
+    colour: str
+    symbol: str
+    """One of `bdpcap.plots.svg.SYMBOLS`."""
+    size: float = 7
+    common: bool = False
+    """On so many packets that it shows only where these stand apart."""
+
+
+PLAIN: Final = ("syn", "syn-ack", "data", "fin", "rst", "ack", "window update", "keep-alive ack")
+"""Kinds without a mark of their own: a tick, a step of a line, or a flag."""
+
+BY_NAME: Final = {
+    "fast retransmit": Mark("fast retransmit", palette.RETRANSMITTED, "x"),
+    "timeout": Mark("retransmitted on timeout", palette.RETRANSMITTED, "square", 8),
+    "after timeout": Mark("retransmitted after a timeout", palette.RETRANSMITTED, "square-open", 8),
+    "tail loss probe": Mark("tail loss probe", palette.RETRANSMITTED, "triangle-up", 9),
+    "unexplained": Mark("retransmitted, cause unknown", palette.RETRANSMITTED, "x-open", 8),
+    "retransmission": Mark("retransmitted", palette.RETRANSMITTED, "x"),
+    "reordered": Mark("out of order", palette.SENT, "diamond", 8),
+    "duplicate": Mark("captured twice", palette.SENT, "circle-open", 8),
+    "keep-alive": Mark("keep-alive", palette.SENT, "triangle-up", 8),
+    "zero-window probe": Mark("zero-window probe", palette.WINDOW, "triangle-up", 8),
+    "duplicate ack": Mark("duplicate ACK", palette.ACKNOWLEDGED, "triangle-down", 6, common=True),
+    "zero window": Mark("zero window", palette.WINDOW, "square", 8),
+}
+"""By ``cause``, or else ``kind``, of the events table, in the order of the legend."""
+
+BY_FLAG: Final = {
+    0x08: Mark("PUSH", palette.SENT, "diamond-open", 6, common=True),
+    0x02: Mark("SYN", palette.SENT, "circle", 8),
+    0x01: Mark("FIN", palette.SENT, "square-open", 9),
+    0x04: Mark("RST", palette.SENT, "x", 9),
+}
+"""By flag of a segment that was sent."""
+
+
+def names(events: pd.DataFrame) -> NDArray[np.str_]:
+    """Return what each event goes by here: why it was retransmitted, if that is known, else its kind."""
+    kinds = events["kind"].astype(object)
+    if "cause" in events:
+        kinds = events["cause"].astype(object).where(events["cause"].notna(), kinds)
+    return kinds.to_numpy(dtype=str)
+
+
+def ordered(given: NDArray[np.str_]) -> list[str]:
+    """Return the names that have a mark, each once, in the order of the legend."""
+    known = list(BY_NAME)
+    found = {str(name) for name in given} - {*PLAIN}
+    return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
+
+
+def of(name: str) -> Mark:
+    """Return the mark that goes by a name; one that is not in the table goes by the name itself."""
+    return BY_NAME.get(name, Mark(name, palette.RETRANSMITTED, "cross"))
