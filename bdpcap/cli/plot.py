@@ -5,22 +5,43 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bdpcap import units
 from bdpcap.cli import options, privacy, source
 from bdpcap.plots import FIGURES
-from bdpcap.report import figure
+from bdpcap.report import figure, verdict
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Capture, Flow
 
 # mypy wants members written out; the figures have their names elsewhere.
+_SUFFIXES = f"{', '.join(figure.SUFFIXES[:-1])} or {figure.SUFFIXES[-1]}"
 _Kind = StrEnum("_Kind", list(FIGURES))  # type: ignore[misc]
 _WINDOW = _Kind("window")
 _KindOption = Annotated[_Kind, typer.Option("--kind", metavar="KIND", help=f"One of {', '.join(FIGURES)}.")]
+_Stream = Annotated[
+    int | None,
+    typer.Option(
+        "--stream",
+        min=0,
+        metavar="N",
+        help="The stream, as tcp.stream in Wireshark. Default: that of the flow that matters most.",
+        show_default=False,
+    ),
+]
+_From = Annotated[
+    float | None,
+    typer.Option(
+        "--from", metavar="SECONDS", help="Draw from here on, in seconds since the capture's first frame."
+    ),
+]
+_To = Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Draw up to here.")]
 _Output = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="FILE", help="Its suffix tells what it is: .html, .svg or .png."),
+    typer.Option("--output", "-o", metavar="FILE", help=f"Its suffix tells what it is: {_SUFFIXES}."),
 ]
 
 
@@ -29,13 +50,15 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
-    stream: options.Stream,
+    stream: _Stream = None,
     kind: _KindOption = _WINDOW,
+    start: _From = None,
+    end: _To = None,
     output_: _Output,
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
 ) -> int:
-    """Draw one flow: the direction of a stream that carried most.
+    """Draw one flow: the one that matters most, or of a stream the direction that carried most.
 
     HTML stands alone and asks no network for anything. SVG and PNG need the extra bdpcap[png], and an installed
     Chromium or Chrome that draws them.
@@ -43,15 +66,28 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     if output_.suffix.lower() not in figure.SUFFIXES:
         raise typer.BadParameter(
-            f"cannot tell the format of {output_}: end it in {' or '.join(figure.SUFFIXES)}",
+            f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",
         )
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
-    if source.of_streams(capture.flows, [stream], capture.info.streams).empty:
-        raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
+    flow = _flow(capture, stream)
     try:
-        figure.write(capture.flow(stream), str(kind), output_)
+        figure.write(flow, str(kind), output_, start=start, end=end)
     except figure.NoImageWriterError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
-    sys.stderr.write(f"plot: {units.printable(output_)} ({units.data_size(output_.stat().st_size)})\n")
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--from, --to") from None
+    drawn = f"stream {flow.stream}, {units.printable(flow.sender)} to {units.printable(flow.receiver)}"
+    size = units.data_size(output_.stat().st_size)
+    sys.stderr.write(f"plot: {units.printable(output_)} ({size}): {drawn}\n")
     return source.exit_code(capture.damage)
+
+
+def _flow(capture: Capture, stream: int | None) -> Flow:
+    if stream is None:
+        if capture.flows.empty:
+            raise typer.BadParameter("no stream carried payload: there is no flow to draw")
+        return verdict.listed(capture, verdict.ranked(capture).head(1))[0]
+    if source.of_streams(capture.flows, [stream], capture.info.streams).empty:
+        raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
+    return capture.flow(stream)
