@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,13 +22,15 @@ ROWS: Final = 40
 WIDTH: Final = 900
 _STRIPES: Final = 120
 _COLUMNS: Final = 300
+_WAYS: Final = "←→"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A flow: which, and for each stripe its limit, its left edge and its width in pixels."""
+    """A flow: which, its label, and for each stripe its limit, its left edge and its width in pixels."""
 
     flow: pd.Series
+    label: str
     stripes: list[tuple[str, float, float]]
 
 
@@ -48,6 +50,8 @@ class Overview:
     rows: list[Row]
     crowd: Crowd | None
     ticks: list[tuple[float, str]]
+    both: bool
+    """Is a stream there twice, once for each direction?"""
 
 
 def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
@@ -73,10 +77,20 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
             (part.limit, float(left), max(0.5, round(float(right - left), 1)))
             for part, (left, right) in zip(parts, edges, strict=True)
         ]
-        rows.append(Row(summary, stripes))
+        rows.append(Row(summary, _label(capture, summary), stripes))
     rest = flows.iloc[ROWS:]
+    both = any(row.label.endswith(tuple(_WAYS)) for row in rows)
     ticks = [(float(time(value)), f"{value:.10g}") for value in time.ticks(10)]
-    return Overview(rows, _crowd(rest, start, end) if len(rest) else None, ticks)
+    return Overview(rows, _crowd(rest, start, end) if len(rest) else None, ticks, both)
+
+
+def _label(capture: Capture, flow: pd.Series[Any]) -> str:
+    """Name a flow by its stream, and by its way where both directions carried payload: → is client to server."""
+    stream = int(flow["stream"])
+    if (capture.flows["stream"] == stream).sum() == 1:
+        return f"stream {stream}"
+    client = capture.directions["sender"][2 * stream]
+    return f"stream {stream} {_WAYS[bool(flow['sender'] == client)]}"
 
 
 def _crowd(flows: pd.DataFrame, start: int, end: int) -> Crowd:
