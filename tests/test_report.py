@@ -19,14 +19,14 @@ from scenario import scenario
 from small_transfer import MSS, ROUNDS, SEGMENTS, write_many, write_pcap, write_pcapng
 
 import bdpcap
-from bdpcap import palette, plots, report, units
+from bdpcap import palette, plots, report, trust, units
 from bdpcap.cli import main
 from bdpcap.limits import LIMITS
 from bdpcap.plots import decimate, ribbon, rtt, svg
 from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.scale import Scale
 from bdpcap.report import page as page_of
-from bdpcap.report import trust, verdict
+from bdpcap.report import verdict
 from bdpcap.report.overview import overview
 
 ASSETS = resources.files("bdpcap.report") / "assets"

@@ -45,7 +45,7 @@ Captures = Annotated[
 ]
 Read = Annotated[
     list[str] | None,
-    typer.Option("--read", "-r", metavar="FILE", help="A capture too, for fingers used to tcpdump."),
+    typer.Option("--read", "-r", metavar="FILE", help="Same as CAPTURE, as tcpdump's -r."),
 ]
 Filter = Annotated[
     str | None,
@@ -80,7 +80,8 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="RULE",
-        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable.",
+        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable. "
+        "A flow under ten full segments and 1 % of all bytes does not count.",
     ),
 ]
 Anonymize = Annotated[
