@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bdpcap.palette import LIMIT_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -80,6 +82,7 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="RULE",
+        autocompletion=lambda: [f"{limit}>50%" for limit in LIMIT_NAMES],
         help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable. "
         "A flow under ten full segments and 1 % of all bytes does not count.",
     ),
