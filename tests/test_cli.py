@@ -457,6 +457,13 @@ def test_stream_selects(tmp_path, capsys):
         ),
         (["flows", "absent.pcap", "--top", "0"], 2, "'--top'"),
         (["flows"], 2, "; try 'bdpcap flows --help'\n"),
+        (["flows", "-r"], 2, "Option '-r' requires an argument; try 'bdpcap flows --help'\n"),
+        (
+            ["flows", "--stream", "x"],
+            2,
+            "'--stream': 'x' should be a valid integer; try 'bdpcap flows --help'\n",
+        ),
+        (["rtts", "--stream", "-1"], 2, "'--stream': '-1' should be greater than or equal to 0; try"),
         (["explain", "--bogus"], 2, "; try 'bdpcap explain --help'\n"),
         (
             ["plot", "absent.pcap", "--stream", "0"],

@@ -76,8 +76,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=terminal.SPELT)
+    given = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        given = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
         code = int(application()(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -91,16 +91,16 @@ def main(arguments: list[str] | None = None) -> int:
     except BaseException as error:  # a panic of the core is no Exception
         if os.environ.get("BDPCAP_DEBUG"):
             raise
-        code, message = _explained(error)
+        code, message = _explained(error, given[0])
         sys.stderr.write(f"bdpcap: {units.printable(' '.join(message.split()))}\n")
     return code
 
 
-def _explained(error: BaseException) -> tuple[int, str]:
+def _explained(error: BaseException, first: str) -> tuple[int, str]:
     """Return the exit code that a failure means, and what to say of it."""
     match error:
         case typer.TyperException():
-            return exits.USAGE, _usage(error)
+            return exits.USAGE, _usage(error, first)
         case bdpcap.FilterError():
             return exits.USAGE, str(error)
         case bdpcap.CaptureError():
@@ -117,9 +117,15 @@ def _explained(error: BaseException) -> tuple[int, str]:
     )
 
 
-def _usage(error: typer.TyperException) -> str:
-    """Say what is wrong with which option, and where to read on."""
+def _usage(error: typer.TyperException, first: str) -> str:
+    """Say what is wrong with which option, and where to read on; `first` is the first word typed."""
     said = error.format_message().rstrip(".").replace("Value error, ", "")
     said = re.sub(r"^Invalid value( for|:) ", "", said)
+    faults = getattr(error.__cause__, "errors", None)
+    if faults:  # pydantic, which typer asks, does not say of what
+        said = re.sub(
+            r"Input (should be [^,]*).*", lambda found: f"{faults()[0]['input']!r} {found[1]}", said
+        )
     context = getattr(error, "ctx", None)
-    return f"{said}; try '{context.command_path if context else 'bdpcap'} --help'"
+    command = context.command_path if context else f"bdpcap {first}" if first in COMMANDS else "bdpcap"
+    return f"{said}; try '{command} --help'"
