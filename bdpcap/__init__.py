@@ -26,7 +26,7 @@ from bdpcap._core import OPTIMISED, CaptureError, FilterError
 if TYPE_CHECKING:
     from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events
     from bdpcap.anonymize import Pseudonyms
-    from bdpcap.explain import Finding
+    from bdpcap.explain.findings import Finding
 
 __all__ = [
     "Capture",
@@ -43,7 +43,7 @@ __all__ = [
     "stream_events",
 ]
 
-_ELSEWHERE = {"Finding": "bdpcap.explain", "Pseudonyms": "bdpcap.anonymize"}
+_ELSEWHERE = {"Finding": "bdpcap.explain.findings", "Pseudonyms": "bdpcap.anonymize"}
 
 if not OPTIMISED:
     warnings.warn("bdpcap was built without optimisation and is slow: build with --release", stacklevel=2)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Unpack, cast
 
 import numpy as np
 
-from bdpcap import _core, datagrams, exchanges, limits, tables, vantage
+from bdpcap import _core, vantage
 from bdpcap.filter import compile_filter
 from bdpcap.scale import InferredScale, infer
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.anonymize import Pseudonyms
-    from bdpcap.explain import Finding
+    from bdpcap.explain.findings import Finding
+    from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
     from bdpcap.plots import Options
 
@@ -249,6 +250,8 @@ def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
+    from bdpcap import tables  # noqa: PLC0415 - pandas is only loaded where a table is asked for
+
     row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
     names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
     kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
@@ -283,15 +286,31 @@ class Capture:
         """Where the capture broke; the first place, if several files did."""
         info = _info(core, self._directions)
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
+        self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
+        """Frames of each of `CaptureInfo.files`."""
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
-        udp = _named(core.datagrams(), pseudonyms)
-        self._classification = limits.Classification(core.take_rounds(), self._directions, udp)
-        self.flows: Final[pd.DataFrame] = self._classification.flows()
-        """Table as `bdpcap.tables.FLOWS`."""
-        self.datagrams: Final[pd.DataFrame] = datagrams.flows(udp)
-        """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
+        self._datagrams = _named(core.datagrams(), pseudonyms)
+        self._rounds = core.take_rounds()
         self._turns = core.take_turns()
+
+    @cached_property
+    def _classification(self) -> Classification:
+        from bdpcap.limits import Classification  # noqa: PLC0415 - likewise
+
+        return Classification(self._rounds, self._directions, self._datagrams)
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """Table as `bdpcap.tables.FLOWS`."""
+        return self._classification.flows()
+
+    @cached_property
+    def datagrams(self) -> pd.DataFrame:
+        """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
+        from bdpcap import datagrams  # noqa: PLC0415 - likewise
+
+        return datagrams.flows(self._datagrams)
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
@@ -301,6 +320,8 @@ class Capture:
     @cached_property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
+        from bdpcap import exchanges  # noqa: PLC0415 - likewise
+
         return exchanges.exchanges(self._turns, self._directions)
 
     @property
@@ -347,6 +368,13 @@ class Capture:
         if rows.empty:
             raise KeyError(f"no flow of stream {stream}" + (f" from {sender}" if sender else ""))
         return Flow(self, rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())])
+
+    @cached_property
+    def carriers(self) -> dict[str, np.ndarray]:
+        """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
+        carried = np.flatnonzero(self._directions["carried"])
+        columns = {name: np.asarray(values)[carried] for name, values in self._directions.items()}
+        return columns | {"vantage": vantage.places(columns)}
 
     @property
     def directions(self) -> dict[str, Any]:
@@ -502,7 +530,7 @@ class Flow:
     @cached_property
     def findings(self) -> list[Finding]:
         """Why these numbers, and what to change; most important first."""
-        from bdpcap.explain import findings  # noqa: PLC0415 - only loaded where it is asked
+        from bdpcap.explain.findings import findings  # noqa: PLC0415 - only loaded where it is asked
 
         return findings(self)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from bdpcap._core import FilterError
 
@@ -58,25 +59,68 @@ def _compile(expression: str, link_type: int) -> list[Instruction] | str:
     if "\0" in expression:
         return "it contains a zero byte"
     pcap = _libpcap()
-    handle = pcap.open_dead(_DLT.get(link_type, link_type), SNAPLEN_BYTES)
-    program = pcap.bpf_program()
+    handle = pcap.pcap_open_dead(_DLT.get(link_type, link_type), SNAPLEN_BYTES)
+    program = _Program()
     try:
         text = expression.encode(errors="replace")
-        if pcap.compile(handle, ctypes.byref(program), text, 1, pcap.PCAP_NETMASK_UNKNOWN) != 0:
-            return str(pcap.geterr(handle).decode(errors="replace"))
-        return [(step.code, step.jt, step.jf, step.k) for step in program.bf_insns[: program.bf_len]]
+        if pcap.pcap_compile(handle, ctypes.byref(program), text, 1, _NETMASK_UNKNOWN) != 0:
+            return str(pcap.pcap_geterr(handle).decode(errors="replace"))
+        return [(step.code, step.jt, step.jf, step.k) for step in program.steps[: program.length]]
     finally:
-        pcap.freecode(ctypes.byref(program))
-        pcap.close(handle)
+        pcap.pcap_freecode(ctypes.byref(program))
+        pcap.pcap_close(handle)
+
+
+class _Step(ctypes.Structure):
+    """``struct bpf_insn``."""
+
+    _fields_: ClassVar = [
+        ("code", ctypes.c_ushort),
+        ("jt", ctypes.c_ubyte),
+        ("jf", ctypes.c_ubyte),
+        ("k", ctypes.c_uint32),
+    ]
+
+
+class _Program(ctypes.Structure):
+    """``struct bpf_program``."""
+
+    _fields_: ClassVar = [("length", ctypes.c_uint), ("steps", ctypes.POINTER(_Step))]
+
+
+_NETMASK_UNKNOWN: Final = 0xFFFFFFFF  # PCAP_NETMASK_UNKNOWN
+_NAMES: Final = ("libpcap.so.1", "libpcap.so.0.8", "libpcap.A.dylib")
+"""What the library is called by most of Linux, by Debian, and by macOS, which always has it."""
 
 
 @functools.cache
-def _libpcap() -> Any:
-    """Load the copy of libpcap in the wheel, so that none need be installed.
+def _libpcap() -> ctypes.CDLL:
+    """Load the libpcap that tcpdump uses; where there is none, the copy that the extra brings."""
+    for name in _NAMES:
+        with contextlib.suppress(OSError):
+            return _declared(ctypes.CDLL(name))
+    try:
+        # The wheel takes the system's library unless it is told before it is first used.
+        importlib.import_module("libpcap").config(LIBPCAP="tcpdump")
+        return _declared(importlib.import_module("libpcap._dll").dll)
+    except (ImportError, OSError):
+        raise FilterError(
+            "a capture filter needs libpcap, and none is installed: install tcpdump, "
+            "or pip install 'bdpcap[filter]'"
+        ) from None
 
-    Loading takes a third of a second, which only those pay who filter. The choice of the copy must come
-    before the first call.
-    """
-    pcap = importlib.import_module("libpcap")
-    pcap.config(LIBPCAP="tcpdump")
-    return pcap
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Declare what a pointer is: an int by default, which cuts it in half."""
+    library.pcap_open_dead.restype = ctypes.c_void_p
+    library.pcap_geterr.restype = ctypes.c_char_p
+    library.pcap_geterr.argtypes = library.pcap_close.argtypes = [ctypes.c_void_p]
+    library.pcap_freecode.argtypes = [ctypes.c_void_p]
+    library.pcap_compile.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_uint32,
+    ]
+    return library

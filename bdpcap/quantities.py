@@ -1,8 +1,9 @@
-"""Quantities as people type them: a number, a prefix and a unit, read exactly or refused.
+"""Quantities as people type them, and as tc and iperf take them: a number, a prefix and a unit, read exactly or refused.
 
 ``k``, ``M``, ``G`` and ``T`` are powers of 1000, ``Ki``, ``Mi``, ``Gi`` and ``Ti`` powers of 1024 (IEC 80000-13);
-``bit`` and ``b`` are bits, ``byte`` and ``B`` are bytes. What tools have read in two ways is refused: a capital
-``K``, and a rate without a unit. Values are fractions, so that nothing rounds before it is shown.
+``bit`` and ``b`` are bits, ``byte`` and ``B`` are bytes. A bare prefix is what tc(8) and iperf(1) make of it: a rate in
+bits and powers of 1000 (``100M``), a size in bytes and powers of 1024 (``64K``). What tools read in two ways is refused.
+Values are fractions, so that nothing rounds before it is shown.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ __all__ = ["duration", "fraction", "kib", "rate", "size"]
 _DECIMAL: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _PREFIXES: Final = {name: Fraction(factor) for name, factor in (_DECIMAL | _BINARY).items()}
-_BITS: Final = {"bit": 1, "bits": 1, "b": 1, "B": 8, "byte": 8, "bytes": 8, "Byte": 8, "Bytes": 8}
+_ANY_CASE: Final = {name.lower(): factor for name, factor in _PREFIXES.items()}
+_BITS: Final = {"b": 1, "B": 8, "byte": 8, "bytes": 8, "Byte": 8, "Bytes": 8}
 _SECONDS: Final = {
     "ns": Fraction(1, 10**9),
     "us": Fraction(1, 10**6),
@@ -26,14 +28,20 @@ _SECONDS: Final = {
     "min": Fraction(60),
     "h": Fraction(3600),
 }
+_TC_SECONDS: Final = {"sec": "s", "secs": "s"} | {
+    f"{prefix}sec{plural}": f"{prefix}s" for prefix in "num" for plural in ("", "s")
+}
 _NUMBER: Final = re.compile(
     r"\s*(\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,2})?)\s*(\S*)\s*", re.ASCII | re.IGNORECASE
 )
+_WHOLE_BITS: Final = re.compile(r"((?:[kmgt]i?)?)bits?", re.ASCII | re.IGNORECASE)
 
 
 def rate(text: str) -> Fraction:
     """
-    Read a rate: ``100Mbit/s``, ``100 Mb/s``, ``100Mbps``, ``12.5MB/s``, ``2 Mibit/s``.
+    Read a rate: ``100Mbit/s``, ``100mbit``, ``100M``, ``100 Mb/s``, ``100Mbps``, ``12.5MB/s``.
+
+    tc's ``mbps``, without a capital, is refused: it is megabytes to tc, and megabits to others.
 
     Returns
     -------
@@ -44,16 +52,28 @@ def rate(text: str) -> Fraction:
     ValueError
         It is no rate, or could be read in two ways.
     """
-    number, unit = _split(text, "100Mbit/s")
+    number, unit = _split(text, "100Mbit")
+    if unit and unit in "kmgtKMGT":
+        return _positive(number * _ANY_CASE[unit.lower()], text)
+    if re.fullmatch("[kmgt]?bps", unit):
+        typed = f"{text.strip().removesuffix(unit).strip()}"
+        letter = unit[:-3]
+        raise ValueError(
+            f"{text!r} is bytes to tc and bits to others: write {typed}{letter}bit for bits, "
+            f"or {typed}{letter.upper().replace('K', 'k')}B/s for bytes"
+        )
     amount = unit.removesuffix("/s") if unit.endswith("/s") else unit.removesuffix("ps")
+    bits = _WHOLE_BITS.fullmatch(amount)
+    if bits:
+        return _positive(number * _ANY_CASE[bits[1].lower()], text)
     if amount in (unit, ""):
-        raise ValueError(f"{text!r} is no rate: write bits or bytes per second, such as 100Mbit/s or 12MB/s")
+        raise ValueError(f"{text!r} is no rate: write bits or bytes per second, such as 100Mbit or 12MB/s")
     return _positive(number * _bits(amount, text), text)
 
 
 def size(text: str) -> Fraction:
     """
-    Read an amount of data: ``64KiB``, ``1GB``, ``65536B``, ``12kbit``; a bare number counts bytes, as in sysctls.
+    Read an amount of data: ``64KiB``, ``64K``, ``1GB``, ``65536B``, ``12kbit``; a bare number counts bytes.
 
     Returns
     -------
@@ -65,12 +85,24 @@ def size(text: str) -> Fraction:
         It is no amount, or could be read in two ways.
     """
     number, unit = _split(text, "64KiB")
+    if unit and unit in "KMGT":
+        return _positive(number * _PREFIXES[f"{unit}i"], text)
+    if unit and unit in "kmgt":
+        raise ValueError(
+            f"{text!r} counts in 1024 to tc and iperf3, in 1000 to iperf2: "
+            f"write {unit.upper()}iB or {unit.upper().replace('K', 'k')}B"
+        )
+    bits = _WHOLE_BITS.fullmatch(unit)
+    if bits:
+        return _positive(number * _ANY_CASE[bits[1].lower()] / 8, text)
+    if unit.endswith("b"):
+        raise ValueError(f"{text!r} is bytes to tc and bits to others: write {unit[:-1]}B or {unit[:-1]}bit")
     return _positive(number * (_bits(unit, text) if unit else 8) / 8, text)
 
 
 def duration(text: str) -> Fraction:
     """
-    Read a duration: ``25ms``, ``0.3s``, ``173 ms``, ``10us``, ``5min``, ``2h``.
+    Read a duration: ``25ms``, ``0.3s``, ``173 ms``, ``10us``, ``5min``, ``2h``; also tc's ``25msec``.
 
     Returns
     -------
@@ -82,6 +114,7 @@ def duration(text: str) -> Fraction:
         It is no duration.
     """
     number, unit = _split(text, "25ms")
+    unit = _TC_SECONDS.get(unit, unit)
     if unit not in _SECONDS:
         raise ValueError(f"{text!r} is no duration: write a number and one of {', '.join(_SECONDS)}")
     return _positive(number * _SECONDS[unit], text)
@@ -136,7 +169,7 @@ def _bits(unit: str, text: str) -> Fraction:
     if unit in _PREFIXES:
         raise ValueError(f"{text!r} says neither bits nor bytes: write {unit}bit or {unit}B")
     if unit[:1] in "mg":
-        raise ValueError(f"{text!r} has a small {unit[0]}: write {unit[0].upper()}{unit[1:]}")
+        raise ValueError(f"{text!r} has a small {unit[0]}: write {unit[0].upper()}bit or {unit[0].upper()}B")
     raise ValueError(f"cannot read the unit of {text!r}: write bit or B, after k, M, G, T, Ki, Mi, Gi or Ti")
 
 

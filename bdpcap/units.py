@@ -8,9 +8,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
-
 MISSING = "-"
+
+
+def _absent(value: Any) -> bool:
+    """Whether nothing is known: None, what is no number, or pandas' NA, which says of nothing what it is."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124 - what is no number is not itself
+    except TypeError:
+        return True
+
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
@@ -33,22 +40,22 @@ def scales(unit: str) -> list[tuple[float, str]]:
 
 def data_size(count: Any) -> str:
     """Bytes with a decimal prefix: ``73552`` is ``73.6 kB``."""
-    return MISSING if pd.isna(count) else _scaled(float(count), "B")
+    return MISSING if _absent(count) else _scaled(float(count), "B")
 
 
 def exact_bytes(count: Any) -> str:
     """Bytes to the last one: ``73,552 bytes``."""
-    return MISSING if pd.isna(count) else number(int(count), "byte")
+    return MISSING if _absent(count) else number(int(count), "byte")
 
 
 def rate(bps: Any) -> str:
     """Bits per second with a decimal prefix."""
-    return MISSING if pd.isna(bps) else _scaled(float(bps), "bit/s")
+    return MISSING if _absent(bps) else _scaled(float(bps), "bit/s")
 
 
 def duration(ns: Any) -> str:
     """Nanoseconds in the unit that leaves one to three digits before the point; days and hours are spelt."""
-    if pd.isna(ns):
+    if _absent(ns):
         return MISSING
     value = float(ns)
     if value >= 600e9:
@@ -63,7 +70,7 @@ def duration(ns: Any) -> str:
 
 def share(fraction: Any) -> str:
     """Return a part of one in percent; what is there but small is not rounded to nothing."""
-    if pd.isna(fraction):
+    if _absent(fraction):
         return MISSING
     percent = 100 * float(fraction)
     if 0 < percent < 1:
@@ -75,7 +82,7 @@ def share(fraction: Any) -> str:
 
 def count(number: Any) -> str:
     """Return a count with its thousands apart."""
-    return MISSING if pd.isna(number) else f"{int(number):,}"
+    return MISSING if _absent(number) else f"{int(number):,}"
 
 
 def number(count_: Any, noun: str) -> str:
@@ -90,14 +97,14 @@ def span(noun: str, first: int, last: int) -> str:
 
 def confidence(value: Any) -> str:
     """Confidence of 0 to 1 in a word: high from 0.8, fair from 0.5, else low."""
-    if pd.isna(value):
+    if _absent(value):
         return MISSING
     return "high" if value >= 0.8 else "fair" if value >= 0.5 else "low"
 
 
 def instant(ns: Any) -> str:
     """Nanoseconds since the epoch as UTC, to the microsecond."""
-    if pd.isna(ns):
+    if _absent(ns):
         return MISSING
     seconds, rest = divmod(int(ns), 1_000_000_000)
     try:

@@ -323,7 +323,7 @@ def test_the_command_as_json(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--rate", "100K"], "100K"),
+        (["--rate", "100KB/s"], "100KB/s"),
         (["--rtt", "10ms"], "two or more"),
         (["--headers", "ipx"], "ipx"),
         (["--rate", "1Mbit/s", "--rtt", "1ms", "--stack", "beos"], "linux-3.4-6.5"),

@@ -15,16 +15,19 @@ import pandas as pd
 import pytest
 from command_line_page import PAGE, with_help
 from oracles import ROOT
+from packets import pcap
+from scenario import scenario
 from small_transfer import ROUNDS, START, write_pcap
 
 import bdpcap
 from bdpcap import tables
-from bdpcap.cli import application, main, output
 from bdpcap.cli import flows as flows_command
+from bdpcap.cli import main, output
+from bdpcap.cli.commands import COMMANDS, loaded
 from bdpcap.limits import LIMITS
+from bdpcap.report.verdict import bulk
 
 TABLES = ("flows", "rtts", "events")
-COMMANDS = ("report", "info", *TABLES, "explain", "plot", "excerpt", "compare", "bdp")
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +62,12 @@ def table(name, transfer, format_, capsys, *more):
 # help
 
 
-def test_the_commands_are_those_of_the_reference():
-    assert [command.name for command in application().registered_commands] == list(COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_is_cut_nowhere_and_says_what_each_says_of_itself(name, capsys):
+    assert main([]) == 0
+    assert f"  {name:<8} {COMMANDS[name]}\n" in capsys.readouterr().out
+    verb = loaded(name).help.split()[0].rstrip(":")
+    assert COMMANDS[name].startswith(verb)
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in COMMANDS)])
@@ -89,6 +96,95 @@ def test_the_reference_is_what_help_prints():
 def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"bdpcap {bdpcap.__version__}\n"
+
+
+# the first word
+
+
+def test_without_arguments_the_help_is_printed(capsys):
+    assert main([]) == 0
+    said = capsys.readouterr()
+    assert main(["--help"]) == 0
+    assert (said.out, said.err) == capsys.readouterr()
+
+
+def test_a_capture_alone_is_reported_as_text(transfer, capsys):
+    assert main(["report", str(transfer), "--text", "-"]) == 0
+    told = capsys.readouterr().out
+    assert main([str(transfer)]) == 0
+    said = capsys.readouterr()
+    assert said.out == told
+    assert (
+        said.err
+        == f"hint: `bdpcap report {transfer}` writes a page with figures; `bdpcap --help` shows the rest\n"
+    )
+
+
+def test_options_of_the_report_may_follow_the_capture(transfer, tmp_path, capsys):
+    assert main([str(transfer), "--json", str(tmp_path / "v.json"), "--fail-on", "unknown>100%"]) == 0
+    assert "VERDICT" in capsys.readouterr().out
+    assert json.loads((tmp_path / "v.json").read_text())["flows"]
+
+
+def test_a_capture_from_a_pipe_is_reported_as_text(transfer):
+    piped = run("-", input=transfer.read_bytes())
+    assert piped.returncode == 0, piped.stderr
+    assert b"VERDICT" in piped.stdout
+
+
+def test_a_file_that_is_called_as_a_command_is_reached_by_its_path(transfer, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flows").write_bytes(transfer.read_bytes())
+    assert main(["flows"]) == 2
+    assert "no capture given" in capsys.readouterr().err
+    assert main(["./flows"]) == 0
+    assert "VERDICT" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [("flwos", " (did you mean 'flows'?); try"), ("trace.pcap", "'trace.pcap'; try 'bdpcap --help'\n")],
+)
+def test_a_word_that_is_neither_command_nor_file_is_said_to_be(word, says, capsys):
+    assert main([word]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith(f"bdpcap: no such command or file: '{word}'")
+    assert says in said.err
+
+
+# start
+
+
+SLOW = {"numpy", "pandas", "plotly", "rich", "jinja2", "duckdb"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (["--version"], set()),
+        (["--help"], set()),
+        (["bdp", "--rate", "100M", "--rtt", "10ms"], set()),
+        (["info", "CAPTURE"], {"numpy"}),
+        (["flows", "CAPTURE", "--format", "csv"], {"numpy", "pandas"}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_a_command_loads_only_what_it_needs(arguments, needed, transfer):
+    words = [str(transfer) if word == "CAPTURE" else word for word in arguments]
+    program = f"import sys; from bdpcap.cli import main; main({words}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert done.stdout
+    assert set(done.stderr.split()) & SLOW == needed
+
+
+def test_what_the_package_hands_out_is_there_without_loading_it_first():
+    program = (
+        "import sys, bdpcap\n"
+        "assert 'pandas' not in sys.modules and 'numpy' not in sys.modules\n"
+        "assert all(getattr(bdpcap, name) is not None for name in bdpcap.__all__)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 # formats
@@ -189,6 +285,8 @@ def test_tables_fit_the_terminal(name, columns, transfer, monkeypatch, capsys):
 def test_titles_stand_over_their_columns(name, columns, transfer, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = table(name, transfer, "table", capsys).splitlines()
+    if name == "events":
+        del lines[1]  # names the stream
     head, row = lines[name == "rtts" :][:2]
     title, words = ("kind", "syn") if name == "events" else ("limit", "|".join(LIMITS))
     assert "…" not in head  # a pipe has no edge to cut at
@@ -244,7 +342,9 @@ def test_events_count_time_from_the_first_frame_of_the_capture(tmp_path, capsys)
     second = write_pcap(tmp_path / "second.pcap", port=40001, rounds=3, start=START + 100)
     two.write_bytes(two.read_bytes() + second.read_bytes()[24:])
     assert main(["events", str(two), "--stream", "1"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[0] == "100.000000"
+    _head, stream, first, *_ = capsys.readouterr().out.splitlines()
+    assert stream == "stream 1: 10.0.0.1:40001 > 10.0.0.2:5001"
+    assert first.split()[0] == "100.000000"
 
 
 def on_terminal(*arguments, **environment):
@@ -349,6 +449,27 @@ def test_stream_selects(tmp_path, capsys):
         (["flows"], 2, "no capture"),
         (["flows", "absent.pcap"], 1, "absent.pcap"),
         (["flows", "absent.pcap", "--format", "xml"], 2, "'--format': 'xml' is not one of"),
+        (["flows", "absent.pcap"], 1, "absent.pcap: cannot be opened: No such file or directory\n"),
+        (
+            ["flows", "absent.pcap", "--sort", "size"],
+            2,
+            "no column 'size': there are stream, sender, receiver,",
+        ),
+        (["flows", "absent.pcap", "--top", "0"], 2, "'--top'"),
+        (["flows"], 2, "; try 'bdpcap flows --help'\n"),
+        (["flows", "-r"], 2, "Option '-r' requires an argument; try 'bdpcap flows --help'\n"),
+        (
+            ["flows", "--stream", "x"],
+            2,
+            "'--stream': 'x' should be a valid integer; try 'bdpcap flows --help'\n",
+        ),
+        (["rtts", "--stream", "-1"], 2, "'--stream': '-1' should be greater than or equal to 0; try"),
+        (["explain", "--bogus"], 2, "; try 'bdpcap explain --help'\n"),
+        (
+            ["plot", "absent.pcap", "--stream", "0"],
+            2,
+            "Missing option '--output' / '-o'; try 'bdpcap plot --help'\n",
+        ),
         (["flows", "."], 1, ".: a directory"),
         (["flows", "-", "absent.pcap"], 2, "standard input"),
         (["flows", "absent.pcap", "--fail-on", "rwnd<50"], 2, "rwnd>50%"),
@@ -402,6 +523,53 @@ def test_an_output_that_cannot_be_written_is_one_line(transfer, tmp_path, capsys
     assert capsys.readouterr().err.count("\n") == 1
 
 
+SUFFIXES = {
+    "report": {"-o": ".html", "--text": ".txt", "--json": ".json", "--bundle": ".zip"},
+    "plot": {"-o": ".svg"},
+    "excerpt": {"-o": ".pcap"},
+    "compare": {"--plot": ".html"},
+    "{}": {"-o": ".html"},
+}
+"""What an output is called where it is not a table."""
+
+
+@pytest.mark.parametrize(
+    ("command", "right"),
+    [
+        *(
+            (f"{name} -o", ".csv or .json or .jsonl or .parquet, or give --format")
+            for name in (*TABLES, "info")
+        ),
+        *((f"{name} --stream 0 -o", right) for name, right in (("plot", ".html or"), ("excerpt", ".pcap"))),
+        ("compare -o", ".txt or .csv or .json or .md, or give --format"),
+        ("compare --plot", ".html"),
+        ("report -o", ".html or .htm"),
+        ("report --text", ".txt"),
+        ("report --json", ".json"),
+        ("report --bundle", ".zip"),
+        ("bdp --rate 1M --rtt 1ms -o", ".csv or"),
+    ],
+)
+def test_a_wrong_suffix_is_refused_before_anything_is_read(command, right, tmp_path, capsys):
+    wrong = tmp_path / "x.foo"
+    name, *words = command.split()
+    assert main([name, *([] if name == "bdp" else ["absent.pcap"]), *words, str(wrong)]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    option = {"-o": "--output"}.get(words[-1], words[-1])
+    assert said.err.startswith(f"bdpcap: {option}: {wrong} ends in .foo: end it in ")
+    assert right in said.err
+    assert not wrong.exists()
+
+
+def test_a_suffix_says_nothing_where_the_format_is_given(transfer, tmp_path, capsys):
+    named, bare = tmp_path / "rows.foo", tmp_path / "rows"
+    assert main(["flows", str(transfer), "--format", "csv", "-o", str(named)]) == 0
+    assert named.read_text() == table("flows", transfer, "csv", capsys)
+    assert main(["flows", str(transfer), "-o", str(bare)]) == 0
+    assert bare.read_text() == table("flows", transfer, "table", capsys)
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -409,12 +577,14 @@ def test_an_output_that_cannot_be_written_is_one_line(transfer, tmp_path, capsys
         *(["report", "{}", option, "{}"] for option in ("--text", "--json", "--bundle")),
         *([name, "{}", "--stream", "0", "-o", "{}"] for name in ("plot", "excerpt")),
         ["compare", "{}", "--plot", "{}"],
+        ["{}", "-o", "{}"],
         ["flows", "-r", "{}", "--format", "parquet", "-o", "{}"],
     ],
     ids=" ".join,
 )
 def test_no_output_replaces_the_capture(command, transfer, tmp_path, capsys):
-    mine, again = tmp_path / "mine.html", tmp_path / "again.html"  # plot refuses other suffixes
+    suffix = SUFFIXES.get(command[0], {}).get(command[-2], ".csv")
+    mine, again = tmp_path / f"mine{suffix}", tmp_path / f"again{suffix}"
     mine.write_bytes(transfer.read_bytes())
     again.symlink_to(mine)
     first, second = (index for index, word in enumerate(command) if word == "{}")
@@ -454,6 +624,164 @@ def test_fail_on_has_its_own_code(name, transfer, tmp_path, capsys):
     assert main([name, str(transfer), *more, "--fail-on", f"{limit}>10%"]) == 3
     assert limit in capsys.readouterr().err
     assert main([name, str(transfer), *more, "--fail-on", f"{limit} > 100 %"]) == 0
+
+
+@pytest.mark.parametrize("name", ["flows", "report"])
+def test_fail_on_passes_over_the_few_bytes_that_came_back(name, tmp_path, capsys):
+    """The server's 28 bytes were held by its application all the time: that is no failure of the transfer."""
+    sample = ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
+    rows = json.loads(table("flows", sample, "json", capsys))["rows"]
+    assert [(row["payload_bytes"], row["app_share"]) for row in rows[1:]] == [(28, 1)]
+    more = ["-o", str(tmp_path / "out.html")] if name == "report" else []
+    assert main([name, str(sample), *more, "--fail-on", "app>50%"]) == 0
+    assert main([name, str(sample), *more, "--fail-on", "app>1%"]) == 3
+    assert "stream 0 from 192.168.1.3:54348: app" in capsys.readouterr().err
+
+
+def test_flows_count_as_bulk_from_ten_full_segments_or_a_hundredth_of_all_bytes():
+    def of(*payloads):
+        return bulk(pd.DataFrame({"payload_bytes": payloads, "mss_bytes": 1460})).tolist()
+
+    assert of(28) == [True]
+    assert of(1_000_000, 9_999, 10_200, 14_599, 14_600) == [True, False, False, True, True]
+    assert of(100_000_000, 14_599, 14_600) == [True, False, True]
+    assert of() == []
+
+
+# which flows, in which order
+
+
+@pytest.fixture
+def three(tmp_path):
+    """Three transfers, of 20, 3 and 8 rounds."""
+    file = write_pcap(tmp_path / "three.pcap")
+    for port, rounds in ((40001, 3), (40002, 8)):
+        more = write_pcap(tmp_path / "more.pcap", port=port, rounds=rounds, start=START + port - 40000)
+        file.write_bytes(file.read_bytes() + more.read_bytes()[24:])
+    return file
+
+
+@pytest.mark.parametrize(
+    ("options", "streams"),
+    [
+        ([], [0, 1, 2]),
+        (["--sort", "payload_bytes"], [0, 2, 1]),
+        (["--sort", "bytes"], [0, 2, 1]),
+        (["--sort", "sender"], [0, 1, 2]),
+        (["--sort", "start_ns"], [2, 1, 0]),
+        (["--sort", "payload_bytes", "--top", "2"], [0, 2]),
+        (["--top", "2"], [0, 2]),
+        (["--top", "9", "--sort", "stream"], [2, 1, 0]),
+        (["--stream", "1", "--stream", "2", "--top", "1"], [2]),
+    ],
+)
+def test_flows_are_sorted_from_the_largest_number_and_cut(options, streams, three, capsys):
+    assert main(["flows", str(three), "--format", "jsonl", *options]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["stream"] for row in rows] == streams
+
+
+def test_what_is_missing_is_sorted_last():
+    flows = pd.DataFrame({"stream": [0, 1, 2], "rtt_min_ns": pd.array([None, 5, 7], dtype="Int64")})
+    assert flows_command._sorted(flows, "rtt_min_ns")["stream"].tolist() == [2, 1, 0]
+
+
+def test_every_flow_is_held_to_a_rule_whatever_is_shown(three, capsys):
+    rows = [json.loads(line) for line in table("flows", three, "jsonl", capsys).splitlines()]
+    limit = max(LIMITS, key=lambda limit: rows[1][f"{limit}_share"])
+    assert main(["flows", str(three), "--top", "1", "--fail-on", f"{limit}>10%"]) == 3
+    assert "stream 1 " in capsys.readouterr().err
+
+
+# one row a segment
+
+
+def both_ways(tmp_path):
+    """Two requests and their answers, each of which acknowledges what came before."""
+    file = tmp_path / "both.pcap"
+    file.write_bytes(
+        pcap(
+            scenario("""
+                0     > S  0:0(0) win 64240 <mss 1460>
+                +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460>
+                +0    > .  1:1(0) ack 1 win 502
+                +0    > P. 1:101(100) ack 1 win 502
+                +.020 < P. 1:201(200) ack 101 win 512
+                +0    > P. 101:201(100) ack 201 win 502
+                +.020 < P. 201:401(200) ack 201 win 512
+                +0    > .  201:201(0) ack 401 win 502
+            """)
+        )
+    )
+    return file
+
+
+def test_events_are_one_row_a_segment(tmp_path, capsys):
+    file = both_ways(tmp_path)
+    rows = [json.loads(line) for line in table("events", file, "jsonl", capsys).splitlines()]
+    assert [row["frame"] for row in rows] == list(range(1, 9))
+    assert [row["kind"] for row in rows] == ["syn", "syn-ack", "ack", "data", "data", "data", "data", "ack"]
+    assert [row["length"] for row in rows[3:7]] == [100, 200, 100, 200]
+
+
+def test_events_per_flow_have_the_acknowledgments_that_data_carry(tmp_path, capsys):
+    file = both_ways(tmp_path)
+    single = table("events", file, "jsonl", capsys).splitlines()
+    rows = table("events", file, "jsonl", capsys, "--per-flow").splitlines()
+    assert [row for row in rows if row in single] == single
+    carried = [json.loads(row) for row in rows if row not in single]
+    assert [(row["frame"], row["kind"]) for row in carried] == [(frame, "ack") for frame in (5, 6, 7)]
+    assert [row["acknowledged"] for row in carried] == [101, 201, 201]
+
+
+def test_events_tell_directions_apart_and_name_the_stream_once(tmp_path, capsys):
+    head, stream, *rows = table("events", both_ways(tmp_path), "table", capsys).splitlines()
+    client, server = re.fullmatch(r"stream 0: (\S+) > (\S+)", stream).groups()
+    assert client != server
+    at = head.index("kind") - 2
+    assert "".join(row[at] for row in rows) == "><>><><>"
+
+
+# both ends of one transfer
+
+
+def halves(file, where):
+    """Cut a pcap file in the middle of its packets, as a ring buffer does."""
+    data = file.read_bytes()
+    at, ends = 24, []
+    while at < len(data):
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+        ends.append(at)
+    middle = ends[len(ends) // 2]
+    first, second = where / "ring.0", where / "ring.1"
+    first.write_bytes(data[:middle])
+    second.write_bytes(data[:24] + data[middle:])
+    return first, second
+
+
+@pytest.mark.parametrize("name", ["info", "flows"])
+def test_both_ends_of_one_transfer_are_told_to_be_that(name, transfer, tmp_path, capsys):
+    other = write_pcap(tmp_path / "receiver.pcap", start=START + 0.009)
+    assert main([name, str(transfer), str(other)]) == 0
+    said = capsys.readouterr().err
+    assert said == (
+        f"bdpcap: warning: {transfer} and {other} hold the same packets twice: did you mean `bdpcap compare`?\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["info", "flows"])
+def test_the_pieces_of_a_ring_are_no_two_ends(name, transfer, tmp_path, capsys):
+    assert main([name, *map(str, halves(transfer, tmp_path))]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_nor_are_two_transfers(transfer, tmp_path, capsys):
+    other = write_pcap(tmp_path / "other.pcap", port=40001, start=START + 0.009)
+    assert main(["flows", str(transfer), str(other)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+# interrupts and faults
 
 
 def test_an_interrupt_is_quiet(transfer, monkeypatch, capsys):

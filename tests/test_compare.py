@@ -259,7 +259,7 @@ def test_no_output_replaces_the_settings(small, tmp_path, capsys):
 
 def test_the_plot_does_not_replace_the_table(small, tmp_path, capsys):
     both = str(tmp_path / "both.html")
-    assert main(["compare", str(small), "-o", both, "--plot", both]) == 2
+    assert main(["compare", str(small), "--format", "csv", "-o", both, "--plot", both]) == 2
     assert f"two outputs in one, {both}" in capsys.readouterr().err
 
 
@@ -276,7 +276,7 @@ def test_what_is_typed_outranks_the_file(small, tmp_path, capsys):
         ("s.csv", "file,rcvbuf\na,1\n", "no column 'capture'"),
         ("s.csv", "capture,mtu\na,1500\n", "no setting 'mtu'"),
         ("s.csv", "capture,rcvbuf\na,1,2\n", "too many cells"),
-        ("s.csv", "capture,rcvbuf\na,64K\n", "write kB or KiB"),
+        ("s.csv", "capture,rcvbuf\na,64k\n", "write KiB or kB"),
         ("s.yaml", "a: [", "no YAML"),
         ("s.yaml", "- a", "must map"),
         ("s.yaml", "a: 5", "must map"),

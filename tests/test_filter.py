@@ -2,9 +2,11 @@
 
 import ctypes
 import struct
+import sys
 from functools import cache
 from ipaddress import ip_address
 
+import libpcap
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from bdpcap import filter as capture_filter
 from bdpcap._core import filter_matches
 from bdpcap.filter import FilterError, compile_filter
+
+libpcap.config(LIBPCAP="tcpdump")  # the wheel's own copy, whatever the system has
 
 ETHERNET, NULL, RAW, LINUX_SLL, LINUX_SLL2 = 1, 0, 101, 113, 276
 IP, IP6, VLAN, QINQ, MPLS, PPPOE = 0x0800, 0x86DD, 0x8100, 0x88A8, 0x8847, 0x8864
@@ -159,12 +163,11 @@ def program(expression, link_type):
 
 def offline_filter(instructions, data, wire_len):
     """Ask libpcap about a packet."""
-    pcap = capture_filter._libpcap()
-    steps = (pcap.bpf_insn * len(instructions))(*instructions)
-    header = pcap.pkthdr(caplen=len(data), len=wire_len)
+    steps = (libpcap.bpf_insn * len(instructions))(*instructions)
+    header = libpcap.pkthdr(caplen=len(data), len=wire_len)
     packet = (ctypes.c_ubyte * max(len(data), 1)).from_buffer_copy(data or b"\0")
-    code = pcap.bpf_program(bf_len=len(instructions), bf_insns=steps)
-    return pcap.offline_filter(ctypes.byref(code), ctypes.byref(header), packet) != 0
+    code = libpcap.bpf_program(bf_len=len(instructions), bf_insns=steps)
+    return libpcap.offline_filter(ctypes.byref(code), ctypes.byref(header), packet) != 0
 
 
 @pytest.mark.parametrize("expression", ACCEPTED)
@@ -231,17 +234,37 @@ def test_frames_of_other_links_are_judged_as_by_libpcap(link_type, data):
 
 
 def test_link_types_are_known_to_libpcap_by_the_numbers_that_it_reads_from_files(tmp_path):
-    pcap = capture_filter._libpcap()
     path = tmp_path / "empty.pcap"
     for link_type in range(300):
         path.write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type))
-        error = ctypes.create_string_buffer(pcap.PCAP_ERRBUF_SIZE)
-        handle = pcap.open_offline(str(path).encode(), error)
+        error = ctypes.create_string_buffer(libpcap.PCAP_ERRBUF_SIZE)
+        handle = libpcap.open_offline(str(path).encode(), error)
         assert handle, error.value
         # OpenBSD's number for raw IP, which libpcap on Linux does not take for it.
-        expected = 12 if link_type == 14 else pcap.datalink(handle)
-        pcap.close(handle)
+        expected = 12 if link_type == 14 else libpcap.datalink(handle)
+        libpcap.close(handle)
         assert capture_filter._DLT.get(link_type, link_type) == expected, link_type
+
+
+@pytest.fixture
+def without_system_library(monkeypatch):
+    monkeypatch.setattr(capture_filter, "_NAMES", ("libpcap.so.none",))
+    capture_filter._libpcap.cache_clear()
+    yield
+    capture_filter._libpcap.cache_clear()
+
+
+@pytest.mark.usefixtures("without_system_library")
+def test_without_a_system_library_the_extra_compiles_the_same():
+    for expression in PLAIN:
+        assert compile_filter(expression, [ETHERNET])[ETHERNET] == program(expression, ETHERNET)
+
+
+@pytest.mark.usefixtures("without_system_library")
+def test_without_any_libpcap_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "libpcap", None)
+    with pytest.raises(FilterError, match=r"install tcpdump, or pip install 'bdpcap\[filter\]'"):
+        compile_filter("tcp", [ETHERNET])
 
 
 def test_a_link_type_on_which_a_filter_has_no_meaning_gets_a_reason():

@@ -19,6 +19,15 @@ READ = {
         "1GiB/s": 2**33,
         "9600 bit/s": 9600,
         "1e3 bytes/s": 8000,
+        # As tc reads them, in any case.
+        "1gbit": 10**9,
+        "10mbit": 10**7,
+        "100Kbit/s": 10**5,
+        "5mibit": 5 * 2**20,
+        # As iperf reads them after -b.
+        "100M": 10**8,
+        "1g": 10**9,
+        "500k": 500_000,
     },
     quantities.size: {
         "65536": 65536,
@@ -28,6 +37,10 @@ READ = {
         "8kbit": 1000,
         "8Kibit": 1024,
         "1.5MiB": 3 * 2**19,
+        # As tc reads them, and iperf 2 and iperf 3 after -w.
+        "64K": 65536,
+        "2M": 2**21,
+        "1mbit": 125_000,
     },
     quantities.duration: {
         "25ms": Fraction(1, 40),
@@ -35,6 +48,9 @@ READ = {
         "10us": Fraction(1, 10**5),
         "10µs": Fraction(1, 10**5),
         "2h": 7200,
+        # As tc reads them.
+        "50msec": Fraction(1, 20),
+        "2secs": 2,
     },
     quantities.fraction: {"0.01%": Fraction(1, 10**4), "1e-4": Fraction(1, 10**4), "1": 1},
 }
@@ -50,14 +66,22 @@ def test_a_quantity_is_read_exactly(read, text, value):
 @pytest.mark.parametrize(
     ("read", "text", "says"),
     [
-        (quantities.size, "64K", "write kB or KiB"),
+        (quantities.size, "64k", "1024 to tc and iperf3, in 1000 to iperf2: write KiB or kB"),
         (quantities.size, "64KB", "write kB or KiB"),
-        (quantities.rate, "64Kbit/s", "write kbit or Kibit"),
-        (quantities.size, "64M", "neither bits nor bytes"),
+        (quantities.size, "64kb", "bytes to tc and bits to others: write kB or kbit"),
+        (quantities.size, "8b", "bytes to tc and bits to others: write B or bit"),
+        (quantities.rate, "64KB/s", "write kB or KiB"),
+        (quantities.rate, "12mb/s", "write Mbit or MB"),
+        (quantities.rate, "5bps", "write 5bit for bits, or 5B/s for bytes"),
+        (quantities.rate, "500 kbps", "write 500kbit for bits, or 500kB/s for bytes"),
         (quantities.rate, "100M/s", "neither bits nor bytes"),
-        (quantities.rate, "100mbps", "write Mb"),
+        (
+            quantities.rate,
+            "100mbps",
+            "bytes to tc and bits to others: write 100mbit for bits, or 100MB/s for bytes",
+        ),
         (quantities.rate, "100", "bits or bytes per second"),
-        (quantities.rate, "100Mbit", "bits or bytes per second"),
+        (quantities.rate, "100MB", "bits or bytes per second"),
         (quantities.rate, "100ms", "bits or bytes per second"),
         (quantities.duration, "25", "ns, us"),
         (quantities.duration, "25MS", "ns, us"),

@@ -13,10 +13,10 @@ from scenario import CLIENT, SERVER, scenario
 from small_transfer import write_many, write_pcap, write_pcapng
 
 import bdpcap
-from bdpcap import plots, report, units
+from bdpcap import plots, report, trust, units
 from bdpcap.cli import main
 from bdpcap.report import page as page_of
-from bdpcap.report import trust, verdict
+from bdpcap.report import verdict
 from bdpcap.report.overview import overview
 
 ASSETS = resources.files("bdpcap.report") / "assets"

@@ -13,7 +13,7 @@ from packets import pcap, read_pcap
 from scenario import CLIENT, SERVER, scenario
 
 import bdpcap
-from bdpcap.report.trust import caveats
+from bdpcap.trust import caveats
 
 SAMPLES = ROOT / "sample_captures"
 LAB = SHARED / "captures/lab"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import traceback
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -18,41 +18,26 @@ import typer
 
 import bdpcap
 from bdpcap import units
-from bdpcap.cli import exits, options, terminal
+from bdpcap.cli import exits, terminal
+from bdpcap.cli.commands import COMMANDS, Deferred, Root
 
-COMMANDS: Final = (
-    "report",
-    "info",
-    "flows",
-    "rtts",
-    "events",
-    "explain",
-    "plot",
-    "excerpt",
-    "compare",
-    "bdp",
-)
+_OS_ERROR: Final = re.compile(r" \(os error \d+\)")
+"""What Rust adds to the system's own words."""
 
 
-def application(command: str | None = None) -> typer.Typer:
-    """
-    Build the command line.
-
-    Parameters
-    ----------
-    command
-        The only one to load, which spares what the others import; all where it is None or no command.
-    """
+def application() -> typer.Typer:
+    """Build the command line; a command's module is loaded when the command is run."""
     app = typer.Typer(
         name="bdpcap",
-        add_completion=False,
+        cls=Root,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(epilog=exits.HELP)(_root)
-    for name in (command,) if command in COMMANDS else COMMANDS:
-        module = import_module(f"bdpcap.cli.{name}")
-        app.command(name, epilog=getattr(module, "EPILOG", options.CAPTURES))(module.command)
+    app.callback(
+        epilog=exits.HELP, subcommand_metavar="COMMAND [ARGS]... | CAPTURE", options_metavar="[OPTIONS]"
+    )(_root)
+    for name, summary in COMMANDS.items():
+        app.command(name, cls=Deferred, short_help=summary)(lambda: None)
     return app
 
 
@@ -69,7 +54,10 @@ def _root(
         typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Say what kept a TCP sender from sending more, for every round trip in a packet capture."""
+    """Say what kept a TCP sender from sending more, for every round trip in a packet capture.
+
+    `bdpcap CAPTURE` is short for `bdpcap report CAPTURE --text -`.
+    """
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -88,12 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=terminal.SPELT)
+    given = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
-        given = sys.argv[1:] if arguments is None else arguments
-        command = next((word for word in given if not word.startswith("-")), None)
-        code = int(
-            application(command)(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE
-        )
+        code = int(application()(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
         sys.stdout.flush()
     except BrokenPipeError:
         # What reads our output has seen enough. Nothing more may be flushed into the pipe on the way out.
@@ -106,21 +91,20 @@ def main(arguments: list[str] | None = None) -> int:
     except BaseException as error:  # a panic of the core is no Exception
         if os.environ.get("BDPCAP_DEBUG"):
             raise
-        code, message = _explained(error)
+        code, message = _explained(error, given[0])
         sys.stderr.write(f"bdpcap: {units.printable(' '.join(message.split()))}\n")
     return code
 
 
-def _explained(error: BaseException) -> tuple[int, str]:
+def _explained(error: BaseException, first: str) -> tuple[int, str]:
     """Return the exit code that a failure means, and what to say of it."""
     match error:
         case typer.TyperException():
-            said = error.format_message().rstrip(".").replace("Value error, ", "")
-            return exits.USAGE, f"{said}; see bdpcap -h"
+            return exits.USAGE, _usage(error, first)
         case bdpcap.FilterError():
             return exits.USAGE, str(error)
         case bdpcap.CaptureError():
-            return exits.DAMAGED, str(error)
+            return exits.DAMAGED, _OS_ERROR.sub("", str(error))
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             return exits.DAMAGED, f"{where}{error.strerror or error}"
@@ -131,3 +115,17 @@ def _explained(error: BaseException) -> tuple[int, str]:
         f"internal error at {Path(place.filename).name}:{place.lineno}: {type(error).__name__}: {error}; "
         "BDPCAP_DEBUG=1 shows the traceback for a bug report"
     )
+
+
+def _usage(error: typer.TyperException, first: str) -> str:
+    """Say what is wrong with which option, and where to read on; `first` is the first word typed."""
+    said = error.format_message().rstrip(".").replace("Value error, ", "")
+    said = re.sub(r"^Invalid value( for|:) ", "", said)
+    faults = getattr(error.__cause__, "errors", None)
+    if faults:  # pydantic, which typer asks, does not say of what
+        said = re.sub(
+            r"Input (should be [^,]*).*", lambda found: f"{faults()[0]['input']!r} {found[1]}", said
+        )
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else f"bdpcap {first}" if first in COMMANDS else "bdpcap"
+    return f"{said}; try '{command} --help'"

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
-import pandas as pd
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from bdpcap import quantities, units
 from bdpcap.cli import options, output, terminal
@@ -15,12 +12,15 @@ from bdpcap.explain import bdp
 from bdpcap.explain.headers import packet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from fractions import Fraction
+
+    import pandas as pd
 
 EPILOG: Final = (
     "k, M, G are powers of 1000, Ki, Mi, Gi of 1024; bit and b are bits, B bytes; a bare size counts bytes. "
-    "A capital K is refused. Slow start is not counted."
+    "As tc and iperf have it, 100M is a rate of 100 Mbit/s, and 64K a size of 64 KiB; tc's mbps is refused. "
+    "Slow start is not counted."
 )
 
 
@@ -31,11 +31,11 @@ def _quantity(read: Callable[[str], Fraction], name: str, metavar: str, text: st
 def command(
     *,
     rate: Annotated[
-        Any, _quantity(quantities.rate, "rate", "RATE", "Of the link: 100Mbit/s, 12.5MB/s.")
+        Any, _quantity(quantities.rate, "rate", "RATE", "Of the link: 100Mbit/s, 100mbit, 100M, 12.5MB/s.")
     ] = None,
     rtt: Annotated[Any, _quantity(quantities.duration, "rtt", "TIME", "Round-trip time: 25ms, 0.3s.")] = None,
     window: Annotated[
-        Any, _quantity(quantities.size, "window", "SIZE", "Largest window: 64KiB, 73552.")
+        Any, _quantity(quantities.size, "window", "SIZE", "Largest window: 64KiB, 64K, 73552.")
     ] = None,
     loss: Annotated[
         Any, _quantity(quantities.fraction, "loss", "SHARE", "Share of packets lost: 0.01%.")
@@ -106,25 +106,30 @@ def command(
         ("time allowed", time, "s"),
     ]
     rows = [bdp.Answer(name, value, unit, "given") for name, value, unit in given if value is not None]
-    frame = pd.DataFrame(
-        [(row.quantity, float(row.value), row.unit, row.how) for row in [*rows, *answers]],
-        columns=["quantity", "value", "unit", "how"],
-    )
+    rows += answers
     chosen = output.chosen(format_, output_)
-    output.write("bdp", [frame], chosen, output_, lambda _frames, file: _human([*rows, *answers], file))
+    output.write("bdp", _frames(rows), chosen, output_, lambda _frames, file: _human(rows, file))
     return 0
 
 
+def _frames(rows: list[bdp.Answer]) -> Iterator[pd.DataFrame]:
+    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to the table for people
+
+    told = [(row.quantity, float(row.value), row.unit, row.how) for row in rows]
+    yield pd.DataFrame(told, columns=["quantity", "value", "unit", "how"])
+
+
 def _human(rows: list[bdp.Answer], file: IO[str]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(no_wrap=True, justify="right")
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for row in rows:
-        binary = quantities.kib(row.value) if row.unit == "bytes" else ""
-        grid.add_row(row.quantity, _shown(row.value, row.unit), binary, Text(row.how))
-    terminal.show(grid, file)
+    told = [
+        (
+            row.quantity,
+            _shown(row.value, row.unit),
+            quantities.kib(row.value) if row.unit == "bytes" else "",
+            row.how,
+        )
+        for row in rows
+    ]
+    terminal.grid(told, file, right=1)
 
 
 def _shown(value: Fraction, unit: str) -> str:

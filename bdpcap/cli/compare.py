@@ -40,6 +40,15 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+SUFFIXES: Final = {
+    ".txt": Format.TABLE,
+    ".csv": Format.CSV,
+    ".json": Format.JSON,
+    ".md": Format.MARKDOWN,
+}
+"""What each suffix of the output names."""
+
+
 def command(
     captures: options.Captures = None,
     *,
@@ -84,8 +93,7 @@ def command(
 
     Parallel streams of one pair of hosts are summed. Of two captures, the second is also set against the first.
     """
-    outputs = [path for path in (output_, plot) if path is not None]
-    source.distinct(outputs)
+    outputs = _outputs(format_, output_, plot)
     paths = source.sources(captures, read, outputs)
     if not isinstance(paths, list):
         raise typer.BadParameter("standard input holds one capture: name files")
@@ -122,6 +130,16 @@ def command(
         plots.comparison_figure(table).write_html(plot, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
     return max(exits.DAMAGED if unread else exits.DONE, *map(source.exit_code, damages))
+
+
+def _outputs(format_: Format | None, table: Path | None, plot: Path | None) -> list[Path]:
+    """Return the files to write, none of them under a name that says something else."""
+    if format_ is None:
+        output.named(table, SUFFIXES, "give --format")
+    output.named(plot, [".html"], option="--plot")
+    outputs = [path for path in (table, plot) if path is not None]
+    source.distinct(outputs)
+    return outputs
 
 
 def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str, Fraction | None]]:
@@ -166,8 +184,7 @@ def _read(file: Path) -> dict[str, Settings]:
 
 
 def _write(table: pd.DataFrame, format_: Format | None, file: Path | None) -> None:
-    suffixes = {".csv": Format.CSV, ".json": Format.JSON, ".md": Format.MARKDOWN}
-    chosen = format_ or suffixes.get(file.suffix.lower() if file else "", Format.TABLE)
+    chosen = format_ or SUFFIXES.get(file.suffix.lower() if file else "", Format.TABLE)
     if chosen is Format.CSV:
         output.write("compare", [table], options.Format.CSV, file, lambda _frames, _file: None)
         return

@@ -1,18 +1,20 @@
-"""``bdpcap events``: one row for each segment and flow it concerns."""
+"""``bdpcap events``: one row for each segment."""
 
 from __future__ import annotations
 
 import sys
-from typing import IO, TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
+import typer
 
 from bdpcap import units
 from bdpcap.cli import options, output, privacy, source
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 def command(
@@ -21,26 +23,43 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     stream: options.Streams = None,
+    per_flow: Annotated[
+        bool,
+        typer.Option(
+            "--per-flow",
+            help="A row for each flow that a segment concerns: one of its sender's, for the data, and one of its "
+            "receiver's, for the acknowledgment that data carry along.",
+        ),
+    ] = False,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
 ) -> int:
-    """List the segments, as each flow saw them.
+    """List the segments, and what each meant to its flow.
 
-    A segment is a row of the flow that it sends data for, and one of the flow that it acknowledges.
-    In the table, times count from the capture's first frame.
+    A segment with data is a row of the flow it belongs to, any other a row of the flow that it acknowledges.
+    In the table, times count from the capture's first frame, and > and < tell the direction.
     """
     # Rows and progress on the same terminal would write over each other.
     apart = output_ is not None or not sys.stdout.isatty()
     names = privacy.pseudonyms(anonymize, anonymize_key)
+    chosen = output.chosen(format_, output_)
     pieces = source.Pieces(captures, read, filter_, stream, names, output=output_, progress=apart)
-    output.write("events", pieces, output.chosen(format_, output_), output_, _human)
+    rows = pieces if per_flow else map(_per_segment, pieces)
+    output.write("events", rows, chosen, output_, _human)
     return pieces.exit_code()
+
+
+def _per_segment(frame: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the acknowledgments that data carry along: their frames have a row of the data."""
+    sent = frame["sequence"].notna()
+    return frame[sent | ~frame["frame"].isin(frame.loc[sent, "frame"])]
 
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     lines: Lines | None = None
+    ends: dict[int, str] = {}
     for frame in frames:
         if lines is None:
             lines = Lines(_columns(frame.attrs.get("first_ns") or 0), file)
@@ -48,7 +67,24 @@ def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
                 lines.note("No event: no such TCP segment was found. `bdpcap info` shows what was.")
                 continue
             lines.head()
-        lines.rows(frame.assign(segment=_segments(frame)))
+        source_ = frame["sender"].where(frame["sequence"].notna(), frame["receiver"])
+        for part in _by_news(frame.assign(source=source_, segment=_segments(frame))):
+            stream, sender = part["stream"].iloc[0], part["source"].iloc[0]
+            if stream not in ends:
+                ends[stream] = sender
+                other = (
+                    part["receiver"].iloc[0] if part["sender"].iloc[0] == sender else part["sender"].iloc[0]
+                )
+                lines.note(f"stream {stream}: {sender} > {other}")
+            ways = part["source"] == part["stream"].map(ends)
+            lines.rows(part.assign(way=ways.map({True: ">", False: "<"})))
+
+
+def _by_news(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Cut a piece before the first row of every stream."""
+    firsts = [*(~frame["stream"].duplicated()).to_numpy().nonzero()[0], len(frame)]
+    for first, following in pairwise(firsts):
+        yield frame.iloc[first:following]
 
 
 def _columns(origin_ns: int) -> list[Column]:
@@ -59,12 +95,12 @@ def _columns(origin_ns: int) -> list[Column]:
         Column("time (s)", 12, "time_ns", time),
         Column("frame", 7, "frame", str),
         Column("stream", 6, "stream", str),
-        Column("sender", -21, "sender", at=110),
+        Column("", 1, "way"),
         Column("kind", -14, "kind"),
         Column("segment", -16, "segment"),
         Column("window", 7, "window_bytes", units.data_size, at=80),
-        Column("in flight", 9, "in_flight_bytes", units.data_size, at=70),
-        Column("RTT", 7, "rtt_ns", units.duration, at=86),
+        Column("in flight", 9, "in_flight_bytes", units.data_size, at=72),
+        Column("RTT", 7, "rtt_ns", units.duration, at=88),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bdpcap import units
-from bdpcap.cli import options, privacy, source
+from bdpcap.cli import options, output, privacy, source
 
 _Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="The pcap file; - is standard output.")
@@ -35,6 +35,7 @@ def command(
     no payload and no option that may hold an address; times, ports and TCP timestamps stay.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
+    output.named(output_, [".pcap"])
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")

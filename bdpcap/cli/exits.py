@@ -10,7 +10,12 @@ USAGE: Final = 2
 LIMITED: Final = 3
 INTERRUPTED: Final = 130
 
-HELP: Final = (
-    "Exit codes: 0 done; 1 the capture was damaged or could not be read (what could be read is reported); "
-    "2 usage, or a bad filter; 3 a flow broke a --fail-on rule; 130 interrupted."
-)
+MEANINGS: Final = {
+    DONE: "done",
+    DAMAGED: "the capture was damaged or could not be read (what could be read is reported)",
+    USAGE: "usage, or a bad filter",
+    LIMITED: "a flow broke a --fail-on rule",
+    INTERRUPTED: "interrupted",
+}
+
+HELP: Final = f"Exit codes: {'; '.join(f'{code} {meaning}' for code, meaning in MEANINGS.items())}."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Annotated, Final
 
-from bdpcap import units
+import typer
+
+from bdpcap import tables, units
 from bdpcap.cli import options, output, privacy, rules, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
@@ -20,6 +22,22 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     stream: options.Streams = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            autocompletion=lambda: list(tables.FLOWS),
+            help="Sort by a column: numbers from the largest, text from A. Default: by stream.",
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Only the first N rows; without --sort, of those sorted by payload_bytes.",
+        ),
+    ] = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
     anonymize: options.Anonymize = False,
@@ -28,10 +46,13 @@ def command(
 ) -> int:
     """List the flows: what each carried, how fast, and what limited it."""
     broken = rules.parse(fail_on)
+    column = _column(sort) if sort or not top else "payload_bytes"
     names = privacy.pseudonyms(anonymize, anonymize_key)
+    chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
     flows = source.of_streams(capture.flows, stream, capture.info.streams)
-    output.write("flows", [flows], output.chosen(format_, output_), output_, _human)
+    rows = _sorted(flows, column).head(top or len(flows))
+    output.write("flows", [rows], chosen, output_, _human)
     return source.exit_code(capture.damage) or rules.exit_code(broken, flows)
 
 
@@ -45,6 +66,29 @@ _NUMBERS: Final = [
     Column("share", 6, "share", units.share),
     Column("conf.", -5, "confidence", units.confidence, at=64),
 ]
+
+
+_SHOWN: Final = {column.title.lower(): column.source for column in _NUMBERS if column.source in tables.FLOWS}
+"""Columns by their titles in the table for people."""
+
+
+def _column(typed: str | None) -> str | None:
+    """Return the column of that name, or of that title in the table for people."""
+    if typed is None or typed in tables.FLOWS:
+        return typed
+    if typed.lower() not in _SHOWN:
+        raise typer.BadParameter(
+            f"no column {typed!r}: there are {', '.join(tables.FLOWS)}", param_hint="--sort"
+        )
+    return _SHOWN[typed.lower()]
+
+
+def _sorted(flows: pd.DataFrame, column: str | None) -> pd.DataFrame:
+    """Sort from the largest number, or from A; what is missing comes last, and equals keep their order."""
+    if column is None:
+        return flows
+    rising = tables.FLOWS[column].dtype == "str"
+    return flows.sort_values(column, ascending=rising, kind="stable", ignore_index=True)
 
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import IO, TYPE_CHECKING, Any, Final
+import textwrap
+from typing import IO, TYPE_CHECKING, Any
 
-import pandas as pd
-from rich.table import Table
-from rich.text import Text
-
-from bdpcap import datagrams, units
+from bdpcap import trust, units
 from bdpcap.analysis import CaptureInfo
 from bdpcap.cli import options, output, privacy, source, terminal
-from bdpcap.report import trust
-from bdpcap.report.document import capture_document, records
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture
+    import pandas as pd
 
-UDP_FLOWS: Final = 10
-"""Most UDP flows to show one by one."""
+    from bdpcap.analysis import Capture
 
 
 def command(
@@ -38,27 +32,36 @@ def command(
     Format, link types, drops, what could not be decoded, where it was captured, and what is odd about it.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_])
     chosen = output.chosen(format_, output_)
+    capture = source.capture(captures, read, filter_, names, outputs=[output_])
     if chosen is options.Format.TABLE:
         with output.opened(output_) as file:
             _human(capture, file)
     elif chosen is options.Format.JSON:
         with output.opened(output_) as file:
-            whole = {
-                "schema_version": output.SCHEMA_VERSION,
-                "capture": capture_document(capture),
-                "datagrams": records(capture.datagrams),
-            }
-            file.write(json.dumps(whole, indent=1) + "\n")
+            file.write(json.dumps(_document(capture), indent=1) + "\n")
     else:
         table = _table(capture, nested=chosen is options.Format.JSONL)
         output.write("info", [table], chosen, output_, lambda _frames, _file: None)
     return source.exit_code(capture.damage)
 
 
+def _document(capture: Capture) -> dict[str, Any]:
+    from bdpcap.report.document import capture_document, records  # noqa: PLC0415 - the report is slow to import
+
+    return {
+        "schema_version": output.SCHEMA_VERSION,
+        "capture": capture_document(capture),
+        "datagrams": records(capture.datagrams),
+    }
+
+
 def _table(capture: Capture, *, nested: bool) -> pd.DataFrame:
     """Return what JSON says of the capture as one row; lists and mappings as such, or as JSON in text."""
+    import pandas as pd  # noqa: PLC0415 - as slow
+
+    from bdpcap.report.document import capture_document  # noqa: PLC0415
+
     numbers = {field.name for field in dataclasses.fields(CaptureInfo) if str(field.type).startswith("int")}
     row = {
         name: value if nested or value is None or name in numbers else json.dumps(value)
@@ -68,52 +71,15 @@ def _table(capture: Capture, *, nested: bool) -> pd.DataFrame:
 
 
 def _human(capture: Capture, file: IO[str]) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in trust.facts(capture):
-        grid.add_row(name, Text(units.printable(value)))
-    terminal.show(grid, file)
-    _udp(capture.datagrams, file)
+    terminal.grid([(name, units.printable(value)) for name, value in trust.facts(capture)], file)
+    if capture.info.datagrams:
+        from bdpcap.cli import udp  # noqa: PLC0415 - pandas is slow to import, and few captures have UDP
+
+        udp.write(capture.datagrams, file)
     caveats = trust.caveats(capture)
-    file.write("\n")
-    terminal.show(Text("caveats" if caveats else "no caveat", style="bold"), file)
-    points = Table.grid(padding=(0, 1))
-    points.add_column()
-    points.add_column(overflow="fold")
+    file.write(f"\n{terminal.bold('caveats' if caveats else 'no caveat', file)}\n")
     for caveat in caveats:
-        points.add_row("  -", Text(units.printable(caveat)))
-    terminal.show(points, file)
-
-
-def _udp(flows: pd.DataFrame, file: IO[str]) -> None:
-    """Write the largest UDP flows, and what those between two hosts add up to."""
-    if flows.empty:
-        return
-    largest = flows.sort_values("payload_bytes", ascending=False).head(UDP_FLOWS)
-    parallel = datagrams.totals(flows).query("streams > 1").head(UDP_FLOWS)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("UDP", overflow="fold")
-    for title in ("datagrams", "rate", "lost", "reordered", "jitter"):
-        table.add_column(title, justify="right")
-    table.add_column("by")
-    for flow in largest.itertuples():
-        table.add_row(*_row(f"{flow.sender} → {flow.receiver}", flow), *_measured(flow))
-    for sum_ in parallel.itertuples():
-        table.add_row(*_row(f"{sum_.sender} → {sum_.receiver}, {sum_.streams} flows", sum_))
-    file.write("\n")
-    terminal.show(table, file)
-    if len(flows) > UDP_FLOWS:
-        file.write(f"and {units.count(len(flows) - UDP_FLOWS)} smaller UDP flows\n")
-
-
-def _row(name: str, flow: Any) -> tuple[str | Text, ...]:
-    lost = units.count(flow.lost)
-    if not pd.isna(flow.lost):
-        lost += f" ({units.share(flow.lost / (flow.lost + flow.packets))})"
-    rate = units.rate(flow.throughput_bps)
-    return Text(units.printable(name)), units.count(flow.packets), rate, lost, units.count(flow.reordered)
-
-
-def _measured(flow: Any) -> tuple[str, str]:
-    return units.duration(flow.jitter_ns), units.MISSING if pd.isna(flow.tool) else flow.tool
+        lines = textwrap.wrap(
+            units.printable(caveat), terminal.width(), initial_indent="  - ", subsequent_indent=" " * 4
+        )
+        file.writelines(f"{line}\n" for line in lines)

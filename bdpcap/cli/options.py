@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bdpcap.palette import LIMIT_NAMES
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -45,7 +47,7 @@ Captures = Annotated[
 ]
 Read = Annotated[
     list[str] | None,
-    typer.Option("--read", "-r", metavar="FILE", help="A capture too, for fingers used to tcpdump."),
+    typer.Option("--read", "-r", metavar="FILE", help="Same as CAPTURE, as tcpdump's -r."),
 ]
 Filter = Annotated[
     str | None,
@@ -80,7 +82,9 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="RULE",
-        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable.",
+        autocompletion=lambda: [f"{limit}>50%" for limit in LIMIT_NAMES],
+        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable. "
+        "A flow under ten full segments and 1 % of all bytes does not count.",
     ),
 ]
 Anonymize = Annotated[

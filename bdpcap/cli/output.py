@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-import pandas as pd
 import typer
 
-from bdpcap import spreadsheet
 from bdpcap.cli.options import Format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    import pandas as pd
 
     Frames = Iterable[pd.DataFrame]
 
@@ -24,12 +24,27 @@ SCHEMA_VERSION: Final = 1
 """Raised when a column or key changes its meaning or goes away; new ones may come without."""
 
 
+SUFFIXES: Final = {".txt": Format.TABLE} | {f".{form}": form for form in Format if form is not Format.TABLE}
+"""What each suffix of a table's file names."""
+
+
 def chosen(format_: Format | None, output: Path | None) -> Format:
     """Return the format asked for, else the one that the output's suffix names, else the table."""
-    if format_ is not None:
-        return format_
-    suffix = output.suffix.removeprefix(".").lower() if output else ""
-    return Format(suffix) if suffix in set(Format) else Format.TABLE
+    if format_ is not None or output is None:
+        return format_ or Format.TABLE
+    named(output, SUFFIXES, "give --format")
+    return SUFFIXES.get(output.suffix.lower(), Format.TABLE)
+
+
+def named(
+    output: Path | None, suffixes: Iterable[str], otherwise: str = "", *, option: str = "--output"
+) -> None:
+    """Refuse a file whose suffix names something else; without a suffix a name says nothing."""
+    if output is not None and output.suffix and output.suffix.lower() not in suffixes:
+        raise typer.BadParameter(
+            f"{output} ends in {output.suffix}: end it in {' or '.join(suffixes)}{otherwise and f', or {otherwise}'}",
+            param_hint=option,
+        )
 
 
 @contextmanager
@@ -80,6 +95,8 @@ def write(
 
 
 def _csv(frames: Frames, file: IO[str]) -> None:
+    from bdpcap import spreadsheet  # noqa: PLC0415 - pandas is slow to import, and of no use to a table for people
+
     for index, frame in enumerate(frames):
         spreadsheet.write_csv(frame, file, header=index == 0)
 
@@ -132,6 +149,4 @@ def _parquet(frames: Frames, output: Path | None) -> None:
 
 
 def _sql_type(column: pd.Series[Any]) -> str:
-    if pd.api.types.is_integer_dtype(column):
-        return "BIGINT"
-    return "DOUBLE" if pd.api.types.is_float_dtype(column) else "VARCHAR"
+    return {"i": "BIGINT", "u": "BIGINT", "f": "DOUBLE"}.get(column.dtype.kind, "VARCHAR")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bdpcap import units
-from bdpcap.cli import options, privacy, source
+from bdpcap.cli import options, output, privacy, source
 from bdpcap.plots import FIGURES
 from bdpcap.report import figure, verdict
 
@@ -64,7 +64,8 @@ def command(
     Chromium or Chrome that draws them.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
-    if output_.suffix.lower() not in figure.SUFFIXES:
+    output.named(output_, figure.SUFFIXES)
+    if not output_.suffix:
         raise typer.BadParameter(
             f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",

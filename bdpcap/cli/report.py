@@ -64,6 +64,13 @@ def command(
     It says what limited every flow, shows the evidence, and how far the capture can be trusted.
     """
     broken = rules.parse(fail_on)
+    for path, suffixes, option in (
+        (output_, [".html", ".htm"], "--output"),
+        (text, [".txt"], "--text"),
+        (json_, [".json"], "--json"),
+        (bundle, [".zip"], "--bundle"),
+    ):
+        output.named(path, suffixes, option=option)
     names = privacy.pseudonyms(anonymize, anonymize_key)
     page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
     outputs = [path for path in (page, text, json_, bundle) if path is not None]

@@ -30,6 +30,7 @@ def command(
     Each has the limit that held it, and the evidence for that.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
+    chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
     rtts = source.of_streams(capture.rtts, stream, capture.info.streams)
     origin = capture.info.first_ns or 0
@@ -47,7 +48,7 @@ def command(
                 lines.rows(rows)
                 lines.note("")
 
-    output.write("rtts", [rtts], output.chosen(format_, output_), output_, human)
+    output.write("rtts", [rtts], chosen, output_, human)
     return source.exit_code(capture.damage)
 
 

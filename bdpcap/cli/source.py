@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import typer
 
 import bdpcap
-from bdpcap import tables, units
+from bdpcap import units
 from bdpcap.cli import exits
 from bdpcap.cli.progress import shown
+from bdpcap.twice import same_packets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -74,7 +75,13 @@ def capture(
     """Analyse what was named, with progress on a terminal; `outputs` as `sources` takes them."""
     source = sources(captures, read, outputs)
     with shown() as progress:
-        return bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms)
+        capture = bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms)
+    if (twice := same_packets(capture)) is not None:
+        one, other = map(units.printable, twice)
+        sys.stderr.write(
+            f"bdpcap: warning: {one} and {other} hold the same packets twice: did you mean `bdpcap compare`?\n"
+        )
+    return capture
 
 
 def _same(output: Path, input_: Path | str | int) -> bool:
@@ -130,6 +137,8 @@ class Pieces:
                     raise
                 self._damage = error
         if not found:
+            from bdpcap import tables  # noqa: PLC0415 - pandas is slow to import
+
             yield tables.frame(tables.EVENTS, dict.fromkeys(tables.EVENTS, ()))
 
     def exit_code(self) -> int:

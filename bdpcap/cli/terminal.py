@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import shutil
+import textwrap
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -37,24 +38,50 @@ def _spell(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(SPELT, _spell)
 
 
+def width() -> int:
+    """Return the columns of the terminal, 120 where there is none."""
+    return shutil.get_terminal_size(fallback=(120, 24)).columns
+
+
+def bold(text: str, file: IO[str]) -> str:
+    """Return a text that a terminal shows in bold."""
+    return f"\x1b[1m{text}\x1b[0m" if file.isatty() and os.environ.get("TERM") != "dumb" else text
+
+
+def grid(rows: Sequence[Sequence[str]], file: IO[str], *, right: int | None = None) -> None:
+    """Write rows in columns, the first in bold, the last wrapped where it stands; column `right` is set to the right."""
+    widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
+    before = sum(size + 2 for size in widths)
+    for *cells, last in rows:
+        fitted = [
+            cell.rjust(size) if at == right else cell.ljust(size)
+            for at, (cell, size) in enumerate(zip(cells, widths, strict=True))
+        ]
+        room = max(20, width() - before)
+        first, *more = textwrap.wrap(last, room, break_on_hyphens=False) or [""]
+        head = "  ".join([bold(fitted[0], file), *fitted[1:], first])
+        file.write(f"{head.rstrip()}\n")
+        file.writelines(f"{' ' * before}{line}\n" for line in more)
+
+
 def console(file: IO[str]) -> Console:
-    """Return a console as wide as the terminal (120 where there is none); rich itself honours NO_COLOR."""
+    """Return a console as wide as the terminal; rich itself honours NO_COLOR."""
     from rich.console import Console  # noqa: PLC0415 - slow to import, and of no use to other formats
 
     return Console(
         file=file,
-        width=shutil.get_terminal_size(fallback=(120, 24)).columns,
+        width=width(),
         highlight=False,
         force_terminal=None if file.isatty() else False,
         no_color=bool(os.environ.get("NO_COLOR")),
     )
 
 
-def show(grid: RenderableType, file: IO[str]) -> None:
-    """Write a grid or table without the blanks that fill its last column."""
+def show(table: RenderableType, file: IO[str]) -> None:
+    """Write a table without the blanks that fill its last column."""
     wide = console(file)
     with wide.capture() as captured:
-        wide.print(grid)
+        wide.print(table)
     file.writelines(f"{line.rstrip()}\n" for line in captured.get().split("\n")[:-1])
 
 

@@ -1,5 +1,4 @@
-"""Why these numbers, and what to change."""
+"""Why these numbers, and what to change.
 
-from bdpcap.explain.findings import Finding, findings
-
-__all__ = ["Finding", "findings"]
+Nothing is imported here, so that the calculator starts without what the findings need.
+"""

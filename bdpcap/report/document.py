@@ -7,7 +7,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
-from bdpcap.report import trust, verdict
+from bdpcap import trust
+from bdpcap.report import verdict
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,11 +13,11 @@ import jinja2
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap import palette, plots, units
+from bdpcap import palette, plots, trust, units
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import at_least
 from bdpcap.plots.svg import svg
-from bdpcap.report import exchanges, trust, verdict
+from bdpcap.report import exchanges, verdict
 from bdpcap.report.overview import overview
 
 if TYPE_CHECKING:

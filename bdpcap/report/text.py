@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import bdpcap
-from bdpcap import units
+from bdpcap import trust, units
 from bdpcap.palette import LIMIT_NAMES
-from bdpcap.report import trust, verdict
+from bdpcap.report import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from bdpcap.analysis import Capture, Flow
-    from bdpcap.explain import Finding
+    from bdpcap.explain.findings import Finding
 
 COLUMNS: Final = 80
 

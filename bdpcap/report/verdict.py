@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 DETAILED_FLOWS: Final = 8
 """Most flows a report treats one by one; the others stand in its table."""
 
+BULK_SEGMENTS: Final = 10
+"""Full segments from which on a flow is a transfer; fewer fit in the initial window (RFC 6928)."""
+BULK_SHARE: Final = 0.01
+"""Share of all bytes from which on a flow is one, however small."""
+
 _HELD: Final = {
     "rwnd": "The receive window held the sender back",
     "cwnd": "Congestion control held the sender back",
@@ -60,6 +65,12 @@ def ranked(capture: Capture) -> pd.DataFrame:
     """Return the ``flows`` table, the flows that matter most first; see `weights`."""
     flows = capture.flows
     return flows.loc[weights(flows).sort_values(ascending=False, kind="stable").index]
+
+
+def bulk(flows: pd.DataFrame) -> pd.Series[bool]:
+    """Tell which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes."""
+    payload = flows["payload_bytes"]
+    return (payload >= BULK_SEGMENTS * flows["mss_bytes"]) | (payload >= BULK_SHARE * payload.sum())
 
 
 def that_matter(capture: Capture) -> list[Flow]:

@@ -127,9 +127,11 @@ impl Intake {
     fn next_capture(&mut self) -> Result<(), Stop> {
         if let Some(reader) = self.reader.take() {
             self.read_before += reader.bytes_read();
+            let frames = self.counts.frames - self.frames_before;
             self.frames_before = self.counts.frames;
             let name = self.names.pop_front().unwrap_or_default();
-            self.captures.push((name, reader.info().clone()));
+            let info = reader.info().clone();
+            self.captures.push((name, CaptureInfo { frames, ..info }));
         }
         self.open_next()
     }

@@ -279,6 +279,7 @@ impl Analysis {
             dict.set_item("hardware", &info.hardware)?;
             dict.set_item("os", &info.os)?;
             dict.set_item("application", &info.application)?;
+            dict.set_item("frames", info.frames)?;
             dict.set_item("drops", info.drops())?;
             let interfaces = PyList::empty(py);
             for interface in &info.interfaces {

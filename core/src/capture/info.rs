@@ -23,6 +23,8 @@ pub struct CaptureInfo {
     pub os: Option<String>,
     /// The program that wrote the capture, likewise.
     pub application: Option<String>,
+    /// Frames read from it.
+    pub frames: u64,
 }
 
 impl CaptureInfo {

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap import units
+from bdpcap import units, vantage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pandas as pd
 
     from bdpcap.analysis import Capture, CaptureInfo
 
@@ -39,10 +38,10 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("link types", _counts(info.link_types)),
         ("frames", units.count(info.frames)),
         ("TCP segments", f"{units.count(info.segments)} in {units.number(info.streams, 'stream')}"),
-        ("flows with payload", units.count(len(capture.flows))),
+        ("flows with payload", units.count(len(capture.carriers["stream"]))),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
-        ("vantage", _vantage(capture.flows)),
+        ("vantage", _vantage(capture)),
         *_shown_by(capture),
         ("dropped while capturing", _drops(info)),
     ]
@@ -59,7 +58,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
 
 def caveats(capture: Capture) -> list[str]:
     """Return what speaks against trusting the numbers, one sentence each; gravest first, empty if nothing."""
-    info, flows = capture.info, capture.flows
+    info, flows = capture.info, capture.carriers
     scales = [str(scale) for scale in capture.scales]
     scaleless = int((flows["window_scale_source"] == "unknown").sum())
     sides = {name: np.asarray(capture.directions[name]) for name in _DOUBTFUL}
@@ -95,7 +94,7 @@ def caveats(capture: Capture) -> list[str]:
             ),
         ),
         (not info.segments, "No TCP segment was found."),
-        (info.segments and flows.empty, "No flow carried payload: there is nothing to judge."),
+        (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
         (info.time_backwards, f"Time runs backwards at {units.number(info.time_backwards, 'frame')}."),
         (info.without_time, f"{units.number(info.without_time, 'frame')} without a time, left out."),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
@@ -123,24 +122,25 @@ def caveats(capture: Capture) -> list[str]:
     return [sentence for found, sentence in findings if found]
 
 
-def _vantage(flows: pd.DataFrame) -> str:
+def _vantage(capture: Capture) -> str:
     """Return where streams were captured, seen from the end that sent more; with numbers if it differs."""
-    flows = flows.sort_values("payload_bytes", ascending=False).drop_duplicates("stream")
+    flows = capture.carriers
+    most_first = np.argsort(-flows["payload_bytes"], kind="stable")
+    _, largest = np.unique(flows["stream"][most_first], return_index=True)
     names = {"sender": "at the sender", "receiver": "at the receiver", "between": "between the ends"}
-    seen = {
-        names.get(str(place), str(place)): number for place, number in flows["vantage"].value_counts().items()
-    }
+    places = flows["vantage"][most_first[largest]].tolist()
+    seen = Counter(names.get(place, place) for place in places)
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
 
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     """Return what shows where the largest flow was captured."""
-    if capture.flows.empty:
+    payload = np.where(capture.directions["carried"], capture.directions["payload_bytes"], 0)
+    if not payload.any():
         return []
-    largest = capture.flows.iloc[int(capture.flows["payload_bytes"].to_numpy().argmax())]
-    flow = capture.flow(int(largest["stream"]), str(largest["sender"]))
-    which = f"stream {flow.stream}: " if capture.info.streams > 1 else ""
-    return [("vantage shown by", f"{which}{flow.vantage_evidence}")]
+    row = int(payload.argmax())
+    which = f"stream {row // 2}: " if capture.info.streams > 1 else ""
+    return [("vantage shown by", f"{which}{vantage.sentence(capture.directions, row)}")]
 
 
 def _drops(info: CaptureInfo) -> str:
