@@ -6,7 +6,7 @@ import re
 
 import dpkt
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import KEPT, ROOT, SHARED
 from packets import Packet, pcap
@@ -15,242 +15,12 @@ from scenario import scenario
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, sendbuf
-from bdpcap.explain.buffers import ERAS, Knob, Setting, eras_of, least_setting, sayable, scale_for, version
-from bdpcap.explain.findings import Code, findings, receive
-from bdpcap.explain.solver import Exactness, Facts, Observed, roundness, solve
+from bdpcap.explain.buffers import sayable
+from bdpcap.explain.findings import Code, findings
+from bdpcap.explain.kernels import Kernel
+from bdpcap.explain.solver import Exactness, Facts
 
 SAMPLES = ROOT / "sample_captures"
-OLD, HALF, QUARTER, LATER, MEASURED, WHOLE = ERAS
-
-# SO_RCVBUF, window scale, SYN-ACK window, largest window: measured on Linux 6.18, packets of 2304 bytes for 1448.
-MEASURED_ROWS = [
-    (8192, 0, 7240, 8688),
-    (16384, 0, 15928, 18824),
-    (32768, 0, 31856, 39096),
-    (50000, 0, 49232, 60816),
-    (65536, 1, 65160, 81120),
-    (131072, 2, 65535, 163040),
-    (262144, 3, 65535, 326880),
-    (1048576, 5, 65535, 1309920),
-    (4194304, 7, 65535, 5242112),
-]
-
-
-def best(window, facts=None, **seen):
-    answer = solve(Observed(window, 1448, **seen), facts).answers[0]
-    return answer.setting.value, answer.setting.era, answer.exactness
-
-
-def explained(answers):
-    return [(one.setting.value, one.setting.era.key, one.setting.knob) for one in answers]
-
-
-# forward
-
-
-@pytest.mark.parametrize(("value", "scale", "syn", "window"), MEASURED_ROWS)
-def test_the_arithmetic_gives_what_linux_6_18_advertised(value, scale, syn, window):
-    made = Setting(MEASURED, Knob.OPTION, value).advertises(1448)
-    assert (made.scale, made.syn, made.window) == (scale, syn, window)
-
-
-@pytest.mark.parametrize(("value", "window"), [(50_000, 73_552), (75_000, 111_052), (100_000, 148_552)])
-def test_the_arithmetic_gives_what_linux_6_1_advertised_with_adv_win_scale_2(value, window):
-    assert Setting(OLD, Knob.OPTION, value).advertises(1448).window == window
-
-
-def test_the_default_buffer_of_old_made_the_largest_unscaled_window():
-    assert Setting(OLD, Knob.FIRST, 87_380).advertises(1448, 0).window == 65_535
-
-
-def test_autotuning_to_6_mib_makes_3_mib_of_window():
-    assert Setting(HALF, Knob.GROWN, 6_291_456).advertises(1448, 7).window == 3_145_728
-
-
-@pytest.mark.parametrize(
-    ("space", "scale"), [(65_535, 0), (65_536, 1), (131_071, 1), (131_072, 2), (2**31, 14)]
-)
-def test_the_scale_is_as_many_shifts_as_bring_the_space_into_16_bits(space, scale):
-    assert scale_for(space) == scale
-
-
-@given(st.sampled_from(ERAS), st.integers(1, 2**28), st.integers(1, 4096), st.integers(88, 8960))
-def test_a_larger_setting_never_makes_a_smaller_window(era, value, more, mss):
-    windows = [Setting(era, Knob.OPTION, one).advertises(mss).window for one in (value, value + more)]
-    assert windows[0] <= windows[1]
-
-
-@given(st.sampled_from(ERAS), st.integers(3000, 2**26))
-def test_the_least_setting_suffices_and_one_less_does_not(era, window):
-    least = least_setting(era, window, 1448)
-    assert Setting(era, Knob.OPTION, least).advertises(1448).window >= window
-    assert Setting(era, Knob.OPTION, least - 1).advertises(1448).window < window
-
-
-# backward
-
-
-@pytest.mark.parametrize("seen", [{}, {"scale": 1, "syn": 65535}])
-def test_73552_is_50000_at_three_quarters_or_75000_at_one_half_less_a_segment(seen):
-    solution = solve(Observed(73_552, 1448, **seen))
-    assert solution.exactness is Exactness.EXACT
-    assert explained(solution.answers)[:2] == [
-        (50_000, "linux-2.6-3.3", Knob.OPTION),
-        (75_000, "linux-3.4-6.5", Knob.OPTION),
-    ]
-    assert [one.arithmetic for one in solution.answers[:2]] == [
-        "2 x 50,000 x 3/4 - 1,448 = 73,552",
-        "2 x 75,000 x 1/2 - 1,448 = 73,552",
-    ]
-
-
-def test_a_fact_decides_between_them():
-    assert best(73_552, Facts(kernel=(6, 1)))[:2] == (75_000, HALF)
-    assert best(73_552, Facts(kernel=(6, 1), adv_win_scale=2))[:2] == (50_000, OLD)
-    assert best(73_552, Facts(kernel=(2, 6)))[:2] == (50_000, OLD)
-    assert best(73_552, Facts(rcvbuf=50_000))[:2] == (50_000, OLD)
-
-
-def test_a_default_kernel_leaves_the_other_possible_by_its_sysctl():
-    answers = solve(Observed(73_552, 1448), Facts(kernel=(6, 1))).answers
-    (other,) = [one for one in answers if one.setting.value == 50_000]
-    assert other.exactness is Exactness.CONSISTENT
-    assert other.needs == "net.ipv4.tcp_adv_win_scale=2"
-
-
-def test_a_known_buffer_leaves_its_kernels_sysctl_to_explain_the_window():
-    # Both facts hold of the receiver, and its sysctl is 2: half of 100,000 would have made 47,784.
-    solution = solve(Observed(73_552, 1448), Facts(rcvbuf=50_000, kernel=(6, 1)))
-    predicted, setting, *_ = receive.setting(solution)
-    assert solution.exactness is predicted.exactness is setting.exactness is Exactness.EXACT
-    assert predicted.values["predicted_bytes"] == {"linux-3.4-6.5": 47_784}
-    assert "take net.ipv4.tcp_adv_win_scale=2: 2 x 50,000 x 3/4 - 1,448 = 73,552" in predicted.sentence
-    assert "net.ipv4.tcp_adv_win_scale=2" in setting.remedy
-    assert setting.commands
-
-
-def test_a_buffer_that_cannot_be_is_told_so_and_the_capture_alone_is_asked():
-    solution = solve(Observed(73_552, 1448), Facts(rcvbuf=60_000, kernel=(6, 1)))
-    predicted, setting, *_ = receive.setting(solution)
-    assert predicted.exactness is Exactness.NONE
-    assert "do not agree" in predicted.sentence
-    assert "2 x 50,000 x 3/4 - 1,448 = 73,552" in setting.sentence
-
-
-def test_a_known_buffer_need_not_be_round():
-    # 2 x 51,235 x 1/2 - 1,448 = 49,787, down to 34 segments without a scale.
-    solution = solve(Observed(34 * 1448, 1448), Facts(rcvbuf=51_235, kernel=(6, 1)))
-    assert [one.exactness for one in receive.setting(solution)[:2]] == [Exactness.ROUNDED] * 2
-
-
-@pytest.mark.parametrize(("window", "value", "scale"), [(111_052, 75_000, 1), (148_552, 100_000, 2)])
-def test_the_neighbours_of_73552_are_found_as_well(window, value, scale):
-    assert best(window, scale=scale, syn=65_535) == (value, OLD, Exactness.EXACT)
-
-
-def test_65535_is_the_field_and_also_87380_at_three_quarters():
-    solution = solve(Observed(65_535, 1448))
-    assert solution.field_full
-    assert explained(solution.answers)[0] == (87_380, "linux-2.6-3.3", Knob.FIRST)
-    told = [finding.sentence for finding in receive.setting(solution)]
-    assert told[0].startswith("65,535 bytes are all that the window field can say")
-    assert "87,380 x 3/4 = 65,535" in told[1]
-
-
-@pytest.mark.parametrize(("value", "scale", "syn", "window"), MEASURED_ROWS)
-def test_every_measured_row_is_found_first(value, scale, syn, window):
-    found, era, exactness = best(window, scale=scale, syn=syn)
-    assert (found, era) == (value, MEASURED)
-    assert exactness in (Exactness.EXACT, Exactness.ROUNDED)
-
-
-@pytest.mark.parametrize("scale", [None, 7, 8])
-def test_for_6293248_no_match_is_invented(scale):
-    solution = solve(Observed(6_293_248, 1448, scale))
-    assert solution.exactness is Exactness.NONE
-    assert {one.exactness for one in solution.answers} == {Exactness.CONSISTENT}
-    # What fits lies in the ranges that were worked out by hand: 8 MiB and some, and no round number.
-    unset = [one for one in solution.answers if one.setting.era is OLD and one.setting.knob is Knob.DEFAULT]
-    assert all(8_392_587 <= one.low <= one.high <= 8_392_928 for one in unset)
-
-
-def test_the_first_window_pins_a_buffer_down_whose_share_is_not_known():
-    # SO_RCVBUF 40000 on Linux 6.18: the SYN-ACK offered 39096, the window stopped at 50680.
-    solution = solve(Observed(50_680, 1448, scale=0, syn=39_096))
-    first = solution.answers[0]
-    assert solution.exactness is Exactness.CONSISTENT
-    assert first.fitted
-    assert first.low <= 40_000 <= first.high < first.low + 1448
-
-
-def test_a_measured_share_is_one_span_that_holds_the_true_buffer_and_comes_first():
-    # SO_RCVBUF 70000 on Linux 6.18 without timestamps: 0.658 of the memory became window, not 0.625.
-    seen = Observed(92_062, 1460, scale=1, syn=65_535)
-    first, *others = solve(seen).answers
-    assert first.low <= 70_000 <= first.high
-    assert MEASURED not in [one.setting.era for one in others if not one.against]
-    (told,) = receive.setting(solve(seen, Facts(kernel=(6, 18))))
-    assert "Possible: Linux since 6.12: 65,536 to 131,071 by a measured share." in told.cause
-
-
-settings_ = st.one_of(
-    st.integers(5000, 2**25),
-    st.integers(5, 999).map(lambda n: n * 1000),
-    st.integers(5, 60).map(lambda n: n * 1024),
-)
-
-
-@given(st.sampled_from(ERAS), settings_, st.sampled_from([536, 1220, 1448, 1460, 8948]))
-def test_any_setting_is_among_the_answers_for_its_window(era, value, mss):
-    made = Setting(era, Knob.OPTION, value).advertises(mss)
-    answers = solve(Observed(made.window, mss, made.scale, made.syn)).answers
-    mine = [one for one in answers if one.setting.era is era and one.setting.knob is Knob.OPTION]
-    assert any(one.low <= value <= one.high for one in mine)
-
-
-@given(
-    st.sampled_from(ERAS),
-    st.integers(1, 99).flatmap(lambda n: st.integers(3, 5).map(lambda k: n * 10**k)),
-    st.sampled_from([536, 1448, 1460]),
-)
-def test_a_round_setting_is_first_but_for_what_explains_as_well_and_is_as_round(era, value, mss):
-    made = Setting(era, Knob.OPTION, value).advertises(mss)
-    assume(made.window != 65_535 << (made.scale or 0))  # the field's own limit tells nothing of a buffer
-    solution = solve(Observed(made.window, mss, made.scale, made.syn))
-    mine = next(
-        one
-        for one in solution.answers
-        if one.setting.era is era and one.setting.knob is Knob.OPTION and not one.fitted
-    )
-    assert mine.exactness is (Exactness.EXACT if mine.advertised.raw == made.window else Exactness.ROUNDED)
-    order = list(Exactness)
-    ahead = solution.answers[: solution.answers.index(mine)]
-    if era.linux:
-        alone = solve(Observed(made.window, mss, made.scale, made.syn), Facts(kernel=era.first)).answers[0]
-        assert alone.setting.era is era
-        ahead.append(alone)
-    for one in ahead:
-        as_round = roundness(one.setting.value) <= roundness(value)
-        assert order.index(one.exactness) < order.index(mine.exactness) or one.well_known or as_round
-
-
-@given(st.integers(1, 2**31), st.integers(1, 9000), st.none() | st.integers(0, 14))
-def test_any_number_gets_an_answer_and_no_error(window, mss, scale):
-    solution = solve(Observed(window, mss, scale))
-    for one in solution.answers:
-        made = one.setting.advertises(mss, scale)
-        assert one.fitted or made.window == window
-
-
-def test_kernel_versions_are_read_as_uname_prints_them():
-    assert version("6.1.176-amd64") == (6, 1)
-    with pytest.raises(ValueError, match="no kernel version"):
-        version("six")
-
-
-def test_every_kernel_has_one_arithmetic_by_default():
-    for kernel in [(2, 6), (3, 3), (3, 4), (5, 10), (6, 5), (6, 6), (6, 9), (6, 10), (6, 12), (6, 18)]:
-        assert len([era for era, usual in eras_of(kernel) if usual]) == 1
 
 
 # the send side
@@ -468,10 +238,10 @@ def test_the_window_stands_in_the_frames_that_a_finding_names():
 @pytest.mark.parametrize(("value", "window"), [(50_000, 73_552), (75_000, 111_052), (100_000, 148_552)])
 def test_the_kernels_own_case_is_predicted_from_its_settings(value, window):
     flow = bdpcap.analyze(SHARED / "captures" / "seed" / f"linux61_advwinscale2_w{value}.pcap.zst").flow(0)
-    told = codes(flow, facts=Facts(rcvbuf=value, kernel=(6, 1), adv_win_scale=2))
+    told = codes(flow, facts=Facts(rcvbuf=value, kernel=Kernel(6, 1), adv_win_scale=2))
     assert told[Code.WINDOW_PREDICTED].exactness is Exactness.EXACT
     assert told[Code.WINDOW_PREDICTED].values["predicted_bytes"] == {"linux-2.6-3.3": window}
-    other = codes(flow, facts=Facts(rcvbuf=value + 10_000, kernel=(6, 1), adv_win_scale=2))
+    other = codes(flow, facts=Facts(rcvbuf=value + 10_000, kernel=Kernel(6, 1), adv_win_scale=2))
     assert other[Code.WINDOW_PREDICTED].exactness is Exactness.NONE
 
 

@@ -12,8 +12,11 @@ import typer
 from bdpcap import quantities
 from bdpcap.cli import exits, options, output, source
 from bdpcap.explain import bdp
-from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable, version
-from bdpcap.explain.findings import Finding, findings, path, receive, send
+from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable
+from bdpcap.explain.findings import Finding, findings, path, send
+from bdpcap.explain.findings.predicted import predicted
+from bdpcap.explain.findings.setting import setting
+from bdpcap.explain.kernels import version
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
 from bdpcap.report import verdict
 from bdpcap.report.text import finding_lines, wrap
@@ -74,7 +77,9 @@ def command(
     kernel: Annotated[
         Any,
         typer.Option(
-            metavar="VERSION", parser=options.parser(version), help="The receiver's Linux is known: 6.1."
+            metavar="VERSION",
+            parser=options.parser(version),
+            help="The receiver's Linux is known, as uname -r prints it: 6.6.45.",
         ),
     ] = None,
     adv_win_scale: Annotated[
@@ -116,24 +121,24 @@ def command(
 ) -> int:
     """Explain the numbers: why this window, why this rate, and what to change.
 
-    Facts about the hosts rule explanations out. With --window, or --sndbuf alone, no capture is needed.
+    Facts about the hosts rule explanations out. With --window, or --rcvbuf or --sndbuf alone, no capture is needed.
     """
     facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale)
     code = exits.DONE
     chosen = output.chosen(format_, output_)
     rate_bps = float(link_rate) if link_rate is not None else None
     rtt_ns = round(rtt * 10**9) if rtt is not None else None
-    if not captures and not read and (window or sndbuf):
+    if not captures and not read and (window or rcvbuf or sndbuf):
         _refuse("for use with a capture", filter=filter_, stream=stream or None)
         if (rate_bps is None) != (rtt_ns is None):
             raise typer.BadParameter(
                 "without a capture --link-rate and --rtt are for use together; bdpcap bdp reckons from either"
             )
         if not window:
-            _refuse("for use with --window or a capture", rcvbuf=rcvbuf, window_scale=scale)
-        if not window and rtt_ns is None:
+            _refuse("for use with --window or a capture", window_scale=scale)
+        if not window and not rcvbuf and rtt_ns is None:
             _refuse(
-                "for use with --window, --rtt or a capture",
+                "for use with --window, --rcvbuf, --rtt or a capture",
                 kernel=kernel,
                 adv_win_scale=adv_win_scale,
                 mss=mss,
@@ -177,8 +182,10 @@ def _without_capture(
     if window is not None:
         _refuse_unless_sayable(window, scale)
         solution = solve(Observed(window, mss, scale), facts)
-        told += receive.setting(solution)
+        told += setting(solution)
         answers = _answers(solution)
+    elif facts.rcvbuf is not None:
+        told.append(predicted(facts, mss))
     if facts.sndbuf is not None:
         told.append(send.predicted(facts.sndbuf))
     return told, answers
@@ -203,9 +210,11 @@ def _rows(
     rows: Rows = []
     for number, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True):
         flow = capture.flow(number, sender)
+        # What is known of the receiver is known of the end that took most of the data.
+        known = facts if capture.flow(number).sender == sender else None
         rows += [
             (flow.stream, flow.sender, flow.receiver, finding)
-            for finding in findings(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)
+            for finding in findings(flow, known, rate_bps=rate_bps, rtt_ns=rtt_ns)
         ]
     return rows
 
@@ -218,7 +227,7 @@ def _table(rows: Rows, *, nested: bool) -> pd.DataFrame:
         first, last = fields.pop("frames") or (None, None)
         if not nested:
             fields |= {name: json.dumps(fields[name]) for name in ("commands", "values")}
-        fields |= {"code": str(finding.code), "exactness": str(finding.exactness)}
+        fields |= {name: str(fields[name]) for name in ("code", "exactness", "certainty")}
         ends = {"stream": stream, "sender": sender, "receiver": receiver}
         told.append({**ends, **fields, "first_frame": first, "last_frame": last})
     names = [field.name for field in dataclasses.fields(Finding) if field.name != "frames"]

@@ -1,7 +1,8 @@
 """
 Window arithmetic forward: what a receive buffer lets a socket advertise, by kernel era.
 
-One monotone function a setting; `bdpcap.explain.solver` turns it round. Bytes everywhere.
+One monotone function a setting; `bdpcap.explain.solver` turns it round. Bytes everywhere. `bdpcap.explain.kernels`
+says which era a kernel is of.
 
 Linux: SO_RCVBUF is doubled (sock_setsockopt), tcp_win_from_space() takes a share, tcp_init_buffer_space() keeps one
 segment back, __tcp_select_window() rounds up to the window scale, or down to the MSS where there is no scale.
@@ -18,6 +19,9 @@ from typing import Final
 __all__ = [
     "ERAS",
     "FIELD_MAX",
+    "FULL_PACKETS",
+    "MEASURED_SHARES",
+    "MSS_UNMEASURED",
     "RMEM_MAX",
     "SCALE_MAX",
     "UNSCALED",
@@ -26,11 +30,10 @@ __all__ = [
     "Era",
     "Knob",
     "Setting",
-    "eras_of",
+    "Version",
     "least_setting",
     "sayable",
     "scale_for",
-    "version",
 ]
 
 FIELD_MAX: Final = 65535
@@ -44,7 +47,16 @@ RMEM_MAX: Final = 212_992
 SOCK_MIN_RCVBUF: Final = 2304
 """2048 + sizeof(struct sk_buff), aligned, on x86-64."""
 
-Version = tuple[int, int]
+MSS_UNMEASURED: Final = 536
+"""Segments no longer than TCP_MSS_DEFAULT leave the share of the handshake in force: tcp_measure_rcv_mss()."""
+FULL_PACKETS: Final = (Fraction(60, 100), Fraction(67, 100))
+"""Share of the buffer that becomes window where it is measured, for full packets of MTU 1500 that nothing merged:
+0.62 to 0.66 over veth and TAP (tests/data/linux618_windows.csv)."""
+MEASURED_SHARES: Final = (Fraction(1, 4), Fraction(1))
+"""The same for any packets: memory is more than the payload, and the kernel takes it in powers of two, or in pages."""
+
+Version = tuple[int, int, int]
+_ANY: Final = 999
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +68,8 @@ class Era:
     ----------
     key, name
         For programs, for people.
-    first, last
-        Kernels that do so by default; None where open, or not Linux.
+    kernels
+        First and last versions of Linux, patch level included, that do so by default; empty for another stack.
     shift
         net.ipv4.tcp_adv_win_scale: the buffer less this shift of it is offered.
     ratio
@@ -65,7 +77,7 @@ class Era:
     initial_ratio
         256ths at the handshake, which settle the window scale and the first window.
     charged_bytes
-        Memory in use when the window last grew; measured, no constant of nature.
+        Memory in use when the window last grew, where the share is measured; measured, no constant of nature.
     factor
         The share in words.
     source
@@ -74,15 +86,24 @@ class Era:
 
     key: str
     name: str
-    first: Version | None
-    last: Version | None
+    kernels: tuple[tuple[Version, Version], ...]
     factor: str
     source: str
     shift: int | None = None
     ratio: int = 256
     initial_ratio: int = 256
     charged_bytes: int = 0
-    linux: bool = True
+    whole_segments: bool = False
+
+    @property
+    def linux(self) -> bool:
+        """Whether the stack is Linux, which doubles SO_RCVBUF."""
+        return bool(self.kernels)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the share follows from the memory that the device's packets take."""
+        return self.charged_bytes > 0
 
     @property
     def share(self) -> Fraction:
@@ -102,8 +123,7 @@ ERAS: Final = (
     Era(
         "linux-2.6-3.3",
         "Linux up to 3.3, or tcp_adv_win_scale=2",
-        (2, 6),
-        (3, 3),
+        (((2, 6, 0), (3, 2, 17)), ((3, 3, 0), (3, 3, 4))),
         "3/4",
         "tcp_win_from_space(): space - (space >> 2)",
         shift=2,
@@ -111,17 +131,15 @@ ERAS: Final = (
     Era(
         "linux-3.4-6.5",
         "Linux 3.4 to 6.5",
-        (3, 4),
-        (6, 5),
+        (((3, 2, 18), (3, 2, _ANY)), ((3, 3, 5), (6, 5, _ANY))),
         "1/2",
         "tcp_win_from_space(), commit b49960a05e32: space - (space >> 1)",
         shift=1,
     ),
     Era(
         "linux-6.6-6.9",
-        "Linux 6.6 to 6.9",
-        (6, 6),
-        (6, 9),
+        "Linux 6.7 to 6.9.2, and 6.6 to 6.6.32",
+        (((6, 6, 0), (6, 6, 32)), ((6, 7, 0), (6, 8, 11)), ((6, 9, 0), (6, 9, 2))),
         "65/256",
         "commit dfa2f0483360: 1200 / SKB_TRUESIZE(4096), kept where SO_RCVBUF is set",
         ratio=65,
@@ -129,9 +147,8 @@ ERAS: Final = (
     ),
     Era(
         "linux-6.10-6.11",
-        "Linux 6.10 to 6.11",
-        (6, 10),
-        (6, 11),
+        "Linux 6.9.3 to 6.10.3, and 6.6.33 to 6.6.44",
+        (((6, 6, 33), (6, 6, 44)), ((6, 8, 12), (6, 8, _ANY)), ((6, 9, 3), (6, 10, 3))),
         "128/256",
         "commit 697a6c8cec03: TCP_DEFAULT_SCALING_RATIO",
         ratio=128,
@@ -139,26 +156,31 @@ ERAS: Final = (
     ),
     Era(
         "linux-6.12-on",
-        "Linux since 6.12",
-        (6, 12),
-        None,
-        "160/256 less 1,280 bytes",
-        "tcp_measure_rcv_mss(): payload / memory of full packets, measured on Linux 6.18",
+        "Linux since 6.10.4, and 6.6 since 6.6.45",
+        (((6, 6, 45), (6, 6, _ANY)), ((6, 10, 4), (_ANY, _ANY, _ANY))),
+        "the share that its packets' memory leaves, 0.60 to 0.67 for full ones,",
+        "tcp_measure_rcv_mss(), commit 05f76b2d634e: payload / memory of the packets that arrive",
         ratio=160,
         initial_ratio=128,
         charged_bytes=1280,
     ),
     Era(
         "freebsd",
-        "FreeBSD, macOS, Solaris",
-        None,
-        None,
+        "FreeBSD, macOS",
+        (),
         "1",
         "FreeBSD tcp_output(): min(sbspace(so_rcv), 65535 << rcv_scale)",
-        linux=False,
+    ),
+    Era(
+        "solaris",
+        "Solaris",
+        (),
+        "1",
+        "Solaris Tunable Parameters: tcp_recv_hiwat; whole segments, rounded up, as observed",
+        whole_segments=True,
     ),
 )
-"""Oldest first. Versions around 6.9 to 6.12 are as upstream has them; a distribution's kernel may differ."""
+"""Oldest first. Stable kernels changed within a series; what a distribution's kernel took over is its own matter."""
 
 
 class Knob(StrEnum):
@@ -172,10 +194,13 @@ class Knob(StrEnum):
     """Grown by autotuning to its maximum; nothing is kept back any more."""
     FIRST = "net.ipv4.tcp_rmem[1], first window"
     """The default as the first windows show it, before a segment is kept back."""
+    HIWAT = "tcp_recv_hiwat"
+    """The default of Solaris."""
 
 
 WELL_KNOWN: Final = {
-    (Knob.OPTION, 24_576): "tcp_recv_hiwat of Solaris 8",
+    (Knob.HIWAT, 24_576): "the default of Solaris 8",
+    (Knob.HIWAT, 49_152): "the default of Solaris 9 and 10",
     (Knob.OPTION, RMEM_MAX): "the default of net.core.rmem_max, which cuts larger requests",
     (Knob.DEFAULT, 87_380): "the default before Linux 4.20",
     (Knob.FIRST, 87_380): "the default before Linux 4.20",
@@ -226,7 +251,8 @@ class Setting:
         """
         era = self.era
         if not era.linux:
-            return Advertised(self.value, self.value, self.value, self.value, None, None)
+            window = -(-self.value // mss) * mss if era.whole_segments else self.value
+            return Advertised(self.value, self.value, self.value, window, None, min(FIELD_MAX, window))
         if self.knob is not Knob.OPTION:
             offered = era.offered(self.value)
             raw = _kept_back(offered, mss) if self.knob is Knob.DEFAULT else offered
@@ -234,10 +260,11 @@ class Setting:
         buffer = max(2 * self.value, SOCK_MIN_RCVBUF)
         initial = era.offered(buffer, initial=True)
         own = scale_for(initial)
-        offered = era.offered(buffer)
-        raw = offered if era.charged_bytes else _kept_back(offered, mss)
-        window = min(_aligned(raw, own) if own else max(raw // mss * mss, mss), FIELD_MAX << own)
-        return Advertised(buffer, offered, raw, window, own, min(FIELD_MAX, initial // mss * mss))
+        measures = era.is_measured and mss > MSS_UNMEASURED
+        offered = era.offered(buffer, initial=not measures)
+        raw = offered if measures else _kept_back(offered, mss)
+        window = min(_aligned(raw, own) if own else _whole(raw, mss), FIELD_MAX << own)
+        return Advertised(buffer, offered, raw, window, own, min(FIELD_MAX, _whole(initial, mss)))
 
 
 def scale_for(space: int) -> int:
@@ -260,54 +287,6 @@ def least_setting(era: Era, window: int, mss: int) -> int:
     )
 
 
-def version(text: str) -> Version:
-    """Parse the first two numbers of a kernel version: ``6.1.176-amd64`` is ``(6, 1)``."""
-    major, _, rest = text.partition(".")
-    minor = rest.partition(".")[0].partition("-")[0]
-    if not (major.isdecimal() and minor.isdecimal()):
-        raise ValueError(f"{text!r} is no kernel version: give one like 6.1")
-    return int(major), int(minor)
-
-
-def eras_of(kernel: Version | None = None, adv_win_scale: int | None = None) -> list[tuple[Era, bool]]:
-    """
-    Return the eras that facts leave, and whether each is what the kernel does by default.
-
-    Parameters
-    ----------
-    kernel
-        Version of the receiver's Linux.
-    adv_win_scale
-        Its net.ipv4.tcp_adv_win_scale; without effect since 6.6.
-    """
-    left = []
-    for era in ERAS:
-        usual = kernel is None or (
-            era.linux
-            and era.first is not None
-            and era.first <= kernel
-            and (not era.last or kernel <= era.last)
-        )
-        possible = usual or (era.shift is not None and kernel is not None and kernel <= (6, 5))
-        if adv_win_scale is not None and (kernel is None or kernel <= (6, 5)):
-            possible = era.shift == adv_win_scale and (kernel is None or kernel <= (6, 5))
-            usual = possible
-        if possible:
-            left.append((era, usual))
-    if not left and adv_win_scale is not None:
-        shifted = Era(
-            f"linux-adv-win-scale{adv_win_scale:+d}",
-            f"Linux up to 6.5 with tcp_adv_win_scale={adv_win_scale}",
-            (2, 6),
-            (6, 5),
-            f"1 - 1/2^{adv_win_scale}" if adv_win_scale > 0 else f"1/2^{-adv_win_scale}",
-            "tcp_win_from_space()",
-            shift=adv_win_scale,
-        )
-        left.append((shifted, True))
-    return left
-
-
 def _kept_back(offered: int, mss: int) -> int:
     """Take off the segment that tcp_init_buffer_space() reserves."""
     return max(2 * mss, offered - mss) if offered > 2 * mss else offered
@@ -315,3 +294,8 @@ def _kept_back(offered: int, mss: int) -> int:
 
 def _aligned(window: int, scale: int) -> int:
     return -(-window >> scale) << scale
+
+
+def _whole(space: int, mss: int) -> int:
+    """Round down to whole segments; less than one is offered as it is (tcp_select_initial_window())."""
+    return space // mss * mss or space

@@ -99,7 +99,7 @@ def finding_lines(finding: Finding) -> list[str]:
     ):
         lines += wrap(f"{name}: {said}", "    ") if said else []
     lines += [f"      $ {units.printable(command)}" for command in finding.commands]
-    return [*lines, *wrap(f"[{finding.code}, {finding.exactness}; {finding.source}]", "    ")]
+    return [*lines, *wrap(f"[{finding.code}, {finding.certainty}; {finding.source}]", "    ")]
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> list[str]:

@@ -125,6 +125,7 @@ struct Direction {
     scale_checked: i64,
     scale_exceeded: i64,
     ttl: i64,
+    syn_window_bytes: i64,
     window_max_bytes: i64,
     in_flight_max_bytes: i64,
     rtt_min_ns: i64,
@@ -149,7 +150,7 @@ pub fn directions(connections: &[Connection]) -> Columns {
         Text { sender, receiver, window_scale_source, path }
         I64 {
             start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, acked_bytes, acks, missed_bytes,
-            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
+            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, syn_window_bytes, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     )
@@ -201,6 +202,7 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         scale_checked: i64::from(flow.scale.checked()),
         scale_exceeded: i64::from(flow.scale.exceeded()),
         ttl: or_null(connection.halves[from].witness.ttl().map(i64::from)),
+        syn_window_bytes: or_null(connection.handshake.window(to).map(i64::from)),
         window_max_bytes: or_null(totals.window_max_bytes),
         in_flight_max_bytes: totals.in_flight_max_bytes,
         rtt_min_ns: or_null(flow.rtt_min_ns()),

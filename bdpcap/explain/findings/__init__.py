@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings import handshake, path, receive, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
-from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.findings.finding import Certainty, Code, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     Theme = tuple[str, Callable[[], list[Finding]]]
 
-__all__ = ["Code", "Finding", "findings", "gather"]
+__all__ = ["Certainty", "Code", "Finding", "findings", "gather"]
 
 _LIMITS: Final = {
     "rwnd": receive.limits,
@@ -61,7 +62,7 @@ def gather(
     # What held the flow comes first, then what would lift it, then why its other numbers are as they are.
     limit = _LIMITS.get(str(flow.summary["limit"]))
     themes: list[Theme] = [
-        ("what held the sender", lambda: limit(flow) if limit else []),
+        ("what held the sender", lambda: _sure(limit(flow), flow) if limit else []),
         ("requests and responses", lambda: turns.explains(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
@@ -87,3 +88,10 @@ def _told(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:
                 commands=("bdpcap excerpt CAPTURE --stream N -o flow.pcap",),
             )
         ]
+
+
+def _sure(told: list[Finding], flow: Flow) -> list[Finding]:
+    """Say how sure the flow's limit is, by how often the rules that found it were right on labelled transfers."""
+    confidence = float(flow.summary["confidence"])
+    likely = Certainty.LIKELY if confidence >= 0.75 else Certainty.POSSIBLE
+    return [replace(one, certainty=Certainty.CERTAIN if confidence >= 0.95 else likely) for one in told]

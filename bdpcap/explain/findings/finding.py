@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Flow
     from bdpcap.limits.rounds import Bools
 
-__all__ = ["Code", "Finding", "frames"]
+__all__ = ["Certainty", "Code", "Finding", "frames"]
 
 
 class Code(StrEnum):
@@ -47,6 +47,17 @@ class Code(StrEnum):
     LEFT_OUT = "left-out"
 
 
+class Certainty(StrEnum):
+    """How sure a finding is, for people."""
+
+    CERTAIN = "certain"
+    """By definition, or nothing else explains what was seen."""
+    LIKELY = "likely"
+    """It explains what was seen; something else may, too."""
+    POSSIBLE = "possible"
+    """Nothing speaks against it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
@@ -72,6 +83,8 @@ class Finding:
         The numbers of the sentence, for programs; units in the names.
     exactness
         How well the numbers agree with the cause.
+    certainty
+        How sure the diagnosis is, whatever the arithmetic.
     source
         RFC section, kernel function or measurement.
     """
@@ -85,6 +98,7 @@ class Finding:
     frames: tuple[int, int] | None = None
     values: dict[str, Any] = field(default_factory=dict)
     exactness: Exactness = Exactness.CONSISTENT
+    certainty: Certainty = Certainty.LIKELY
     source: str = ""
 
 

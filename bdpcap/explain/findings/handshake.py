@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
-from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
+from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def _scaling(flow: Flow) -> Finding | None:
             evidence=f"window scale {source} in the handshake",
             values={"window_scale_source": source},
             exactness=Exactness.EXACT,
+            certainty=Certainty.CERTAIN,
             source="RFC 7323 section 2.2",
         )
     if source == "one-sided":
@@ -72,6 +73,7 @@ def _scaling(flow: Flow) -> Finding | None:
             cause="The window scale is said once, in the SYN.",
             remedy="Start the capture before the connection.",
             evidence="no SYN of the receiver",
+            certainty=Certainty.CERTAIN,
             source="RFC 7323 section 2.2",
         )
     return None
@@ -79,6 +81,9 @@ def _scaling(flow: Flow) -> Finding | None:
 
 def _rewritten(flow: Flow) -> Finding | None:
     """Tell of a sender that goes by another scale than the capture shows."""
+    inferred = _inferred(flow)
+    if inferred is not None:
+        return inferred
     window, flight = flow.summary["window_max_bytes"], int(flow.summary["in_flight_max_bytes"])
     scale = flow.summary["window_scale"]
     if (
@@ -92,13 +97,16 @@ def _rewritten(flow: Flow) -> Finding | None:
     windows = flow.rtts["window_max_bytes"].to_numpy(dtype=np.float64, na_value=np.nan)
     mss = int(flow.summary["mss_bytes"])
     beyond = flights > 1.9 * windows + 2 * mss
-    if beyond.sum() >= 3 and beyond.mean() > 0.3:
-        larger = round(math.log2(flight / float(window)))
-        return _scale(
-            flow,
-            f"{units.exact_bytes(flight)} were in flight under a window of {units.exact_bytes(window)}",
-            larger,
-        )
+    # A probe or a stray segment goes beyond a window of a segment or two.
+    if beyond.sum() >= 3 and beyond.mean() > 0.3 and window > 4 * mss:
+        larger = int(scale) + round(math.log2(flight / float(window)))
+        if larger <= SCALE_MAX:
+            return _scale(
+                f"{units.exact_bytes(flight)} were in flight under a window of {units.exact_bytes(window)}",
+                seen=int(scale),
+                shift=larger,
+                rounds=len(flow.rtts),
+            )
     # A sender that does not know the scale stops at the field itself, flat, whatever the capture makes of it.
     field = int(window) >> int(scale)
     flat = np.abs(flights - field) <= mss
@@ -110,23 +118,53 @@ def _rewritten(flow: Flow) -> Finding | None:
         and flow.summary["rwnd_share"] < 0.1
     ):
         return _scale(
-            flow,
             f"The sender stops at {units.exact_bytes(flight)}, the window field of {field:,} taken without its scale",
-            -int(scale),
+            seen=int(scale),
+            shift=0,
+            rounds=len(flow.rtts),
         )
     return None
 
 
-def _scale(flow: Flow, what: str, shift: int) -> Finding:
-    seen = int(flow.summary["window_scale"])
+def _inferred(flow: Flow) -> Finding | None:
+    """Tell of a handshake that the flow's own traffic contradicts."""
+    found = (
+        one
+        for one in flow.capture.scales
+        if (one.stream, one.sender) == (flow.stream, flow.sender) and one.handshake not in (None, one.shift)
+    )
+    scale, window = next(found, None), flow.summary["window_max_bytes"]
+    if scale is None or scale.handshake is None or pd.isna(window) or window <= 0:
+        return None
+    flight = int(flow.summary["in_flight_max_bytes"])
+    if 2 * flight < int(window):
+        return None  # the scale was inferred from something else than a window that was used
+    field = int(window) >> scale.shift
+    said = units.exact_bytes(field << scale.handshake)
+    return _scale(
+        f"At most {units.exact_bytes(flight)} were in flight, and the window field of {field:,} shifted by "
+        f"{scale.shift} is {units.exact_bytes(window)}; shifted by {scale.handshake}, {said}",
+        seen=scale.handshake,
+        shift=scale.shift,
+        rounds=len(flow.rtts),
+    )
+
+
+def _scale(what: str, *, seen: int, shift: int, rounds: int) -> Finding:
+    ends = (
+        f"The receiver advertises by scale {seen}, the sender goes by {shift}"
+        if shift < seen
+        else f"The sender goes by scale {shift}, the handshake as captured says {seen}"
+    )
     return Finding(
         code=Code.WINDOW_SCALE_REWRITTEN,
-        sentence=f"{what}: the sender seems to go by scale {seen + shift}, the capture shows {seen}.",
-        cause="Something between the tap and the sender rewrote the window scale of the handshake, or took it out.",
-        remedy="Compare the SYN and SYN-ACK in captures at both ends; look for a firewall, NAT or accelerator.",
+        sentence=f"{what}. {ends}.",
+        cause="Something on the way, such as a firewall, changed the window scale of the handshake or took it out.",
+        remedy="Compare the SYN and SYN-ACK in captures at both ends; let the firewall, NAT or accelerator between "
+        "them leave the option as it is.",
         commands=("tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0'   # both ends: wscale",),
-        evidence=f"in {len(flow.rtts)} rounds; an acknowledgment that was not captured could look alike",
-        values={"window_scale": seen, "implied_scale": seen + shift},
+        evidence=f"in {rounds} rounds; an acknowledgment that was not captured could look alike",
+        values={"window_scale": seen, "implied_scale": shift},
         source="RFC 7323 section 2.3",
     )
 
@@ -153,6 +191,7 @@ def _segments(flow: Flow) -> Finding | None:
                 if said
                 else "largest payload of a packet",
                 exactness=Exactness.EXACT if said else Exactness.CONSISTENT,
+                certainty=Certainty.CERTAIN if said else Certainty.LIKELY,
                 source="RFC 6691 section 2; RFC 7323 section 3.2",
             )
     return None

@@ -8,17 +8,16 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain import ceilings
-from bdpcap.explain.buffers import ERAS, Era, eras_of
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.receive import slow_part
+from bdpcap.explain.findings.setting import solved
 from bdpcap.explain.sharing import sharing
-from bdpcap.explain.solver import Exactness
+from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bdpcap.analysis import Flow
+    from bdpcap.explain.buffers import Era
     from bdpcap.explain.solver import Facts
 
 __all__ = ["application", "asked", "congestion", "link", "shared", "takes"]
@@ -121,7 +120,7 @@ def takes(
     """Say what it would take to fill the link; where it is full, that a queue stands."""
     asked = rate_bps is not None or rtt_ns is not None
     limit = str(flow.summary["limit"])
-    eras = _eras(facts)
+    eras = surviving_eras(solved(flow, facts), facts)
     # A slow reader's wait is neither a lack of window nor a queue.
     if limit == "rwnd" and slow_part(flow) > 0.2 and not asked:
         return []
@@ -153,16 +152,9 @@ def asked(
     rate_bps: float, rtt_ns: int, facts: Facts | None = None, *, mss: int, window: int | None = None
 ) -> list[Finding]:
     """Say what it would take to fill a path that no capture shows."""
-    eras = _eras(facts)
+    eras = surviving_eras(None if window is None else solve(Observed(window, mss), facts), facts)
     ceiling = ceilings.asked(rate_bps, rtt_ns, mss=mss, window=window, eras=eras)
     return [_takes(ceiling, {era.key: era for era in eras}, receiving=True)]
-
-
-def _eras(facts: Facts | None) -> Sequence[Era]:
-    """Return the receiver's eras by what is known of it."""
-    if facts is None or (facts.kernel, facts.adv_win_scale) == (None, None):
-        return ERAS
-    return [era for era, usual in eras_of(facts.kernel, facts.adv_win_scale) if usual]
 
 
 def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""The receive window: what it allows, which buffer it comes from, why it grows, why it stops."""
+"""The receive window: what it allows, why it grows, why it closes; `setting` says which buffer it comes from."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
+from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
-from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
+from bdpcap.explain.findings.predicted import predicted
+from bdpcap.explain.findings.setting import setting, solved
+from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["explains", "limits", "observed", "setting", "slow_part"]
+__all__ = ["explains", "limits", "slow_part"]
 
 _SLOW = ("slow reader", "zero window")
 
@@ -71,247 +73,14 @@ def slow_part(flow: Flow) -> float:
 def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
     """Say which buffer a steady window comes from, and why it grew to it."""
     told = []
-    seen = observed(flow)
-    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
-    if seen is not None and (held.mean() >= 0.1 or (facts is not None and facts.of_receiver)):
-        solution = solve(seen, facts)
-        where = frames(
-            flow, (flow.rtts["window_max_bytes"] == seen.window).fillna(False).to_numpy(dtype=bool)
-        )
-        told += setting(solution, where)
+    solution = solved(flow, facts)
+    if solution is not None:
+        stood = flow.rtts["window_max_bytes"] == solution.observed.window
+        told += setting(solution, frames(flow, stood.fillna(False).to_numpy(dtype=bool)))
+    elif facts is not None and facts.rcvbuf is not None:
+        told.append(predicted(facts, max(1, int(flow.summary["mss_bytes"]))))
     ramp = _ramp(flow)
     return told if ramp is None else [*told, ramp]
-
-
-def observed(flow: Flow) -> Observed | None:
-    """Return the plateau of a flow's window, or None where it has none."""
-    windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
-    if not windows.size:
-        return None
-    values, counts = np.unique(windows, return_counts=True)
-    most = counts.argmax()
-    if counts[most] < max(3, windows.size / 2) or values[most] < 0.95 * values[-1]:
-        return None
-    scale = flow.summary["window_scale"]
-    unscaled = flow.summary["window_scale_source"] == UNSCALED
-    first = flow.rtts["window_min_bytes"].iloc[0]
-    # The client's first data meet the window of the SYN-ACK; a server's, that of a later segment.
-    client = flow.counts["direction"] == 0 and flow.counts["handshake"] == 3
-    return Observed(
-        window=int(values[most]),
-        mss=max(1, int(flow.summary["mss_bytes"])),
-        scale=0 if unscaled else None if pd.isna(scale) else int(scale),
-        syn=int(first) if client and pd.notna(first) and first <= FIELD_MAX else None,
-    )
-
-
-def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Finding]:
-    """Tell a solution: the setting, the segment kept back, the doubling, the full field."""
-    seen = solution.observed
-    told = [_predicted(solution, where)] if solution.predicted else []
-    told += [_field_full(seen, where)] if solution.field_full else []
-    best = [
-        answer for answer in solution.answers if answer.exactness is solution.exactness and answer.telling
-    ]
-    if not best or solution.exactness is Exactness.NONE:
-        return told if solution.field_full else [*told, _unexplained(solution, where)]
-    first = best[0]
-    if solution.field_full:
-        return [*told, _also(first, seen, where)]
-    told.append(_explained(solution, best, where))
-    kept = first.advertised.offered - first.advertised.raw
-    if kept > 0:
-        told.append(
-            Finding(
-                code=Code.SEGMENT_KEPT_BACK,
-                sentence=f"Why {seen.window:,} and not {first.advertised.offered:,}: the difference, {kept:,} bytes, is "
-                "one segment, which Linux keeps back.",
-                cause="When the connection is established the kernel lowers its largest window by one MSS. No segment "
-                "need be waiting unread in the buffer, as is often supposed: the window is the same when all was read.",
-                evidence=first.arithmetic,
-                frames=where,
-                values={"kept_back_bytes": kept, "offered_bytes": first.advertised.offered},
-                exactness=first.exactness,
-                source="tcp_init_buffer_space(): window_clamp = max(2 * advmss, maxwin - advmss)",
-            )
-        )
-    if first.setting.era.linux and first.setting.knob is Knob.OPTION and not first.fitted:
-        value = first.setting.value
-        told.append(
-            Finding(
-                code=Code.BUFFER_DOUBLED,
-                sentence=f"SO_RCVBUF of {value:,} bytes makes a buffer of {first.advertised.buffer:,} bytes.",
-                cause="The kernel doubles the value, since it counts memory against it: each packet's buffer with its "
-                f"bookkeeping, not payload alone. Of it {first.setting.era.factor} may become window.",
-                evidence=first.arithmetic,
-                values={"so_rcvbuf_bytes": value, "sk_rcvbuf_bytes": first.advertised.buffer},
-                exactness=first.exactness,
-                source="sock_setsockopt(): sk_rcvbuf = max(2 * val, SOCK_MIN_RCVBUF); socket(7)",
-            )
-        )
-    return told
-
-
-def _explained(solution: Solution, best: list[Answer], where: tuple[int, int] | None) -> Finding:
-    seen, first = solution.observed, best[0]
-    others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1:])
-    fit = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
-    apart = (
-        "No capture alone tells these apart: the receiver's kernel (--kernel) or setting (--rcvbuf) decides."
-        if others
-        else ""
-    )
-    if first.fitted and seen.syn is not None and seen.syn < FIELD_MAX:
-        apart = f"The first window, {seen.syn:,}, is half of the doubled buffer, down to whole segments."
-    return Finding(
-        code=Code.WINDOW_SETTING,
-        sentence=f"The window stops at {units.exact_bytes(seen.window)}: {first.arithmetic}"
-        f" ({_named(first)}).{fit}",
-        cause="The receive buffer has a fixed size, and the kernel offers a share of it as window."
-        + (f" As good: {others}." if others else "")
-        + (f" {apart}" if apart else "")
-        + (f" {first.setting.value:,} is {first.well_known}." if first.well_known else ""),
-        remedy=(
-            f"See whether the receiver has {first.needs}, which is not its kernel's default. "
-            if first.needs
-            else ""
-        )
-        + "To raise it, set a larger buffer before the handshake, or do not set one and let autotuning grow it.",
-        commands=("sysctl net.ipv4.tcp_adv_win_scale   # on the receiver",) if first.needs else (),
-        evidence=_clues(seen),
-        frames=where,
-        values={"window_bytes": seen.window, "answers": [summary(answer) for answer in solution.answers]},
-        exactness=solution.exactness,
-        source=first.setting.era.source,
-    )
-
-
-def _also(answer: Answer, seen: Observed, where: tuple[int, int] | None) -> Finding:
-    return Finding(
-        code=Code.WINDOW_SETTING,
-        sentence=f"{units.exact_bytes(seen.window)} are also {answer.arithmetic} ({_named(answer)}).",
-        cause="Two reasons give this number; the limit of the window field is the simpler one. "
-        + (f"{answer.setting.value:,} is {answer.well_known}." if answer.well_known else ""),
-        remedy=""
-        if seen.scale is not None
-        else "Look at the window scale in the handshake: with one in force, the field was not the limit.",
-        evidence=_clues(seen),
-        frames=where,
-        values={"window_bytes": seen.window, "answers": [summary(answer)]},
-        source=answer.setting.era.source,
-    )
-
-
-def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
-    seen = solution.observed
-    possible = "; ".join(
-        f"{_named(answer)}: {_span(answer)}" for answer in solution.answers if not answer.against
-    )
-    return Finding(
-        code=Code.WINDOW_SETTING,
-        sentence="No fixed share of a setting that anyone would choose gives a window of "
-        f"{units.exact_bytes(seen.window)} exactly.",
-        cause="Any number is explained by some odd setting, which proves nothing."
-        + (f" Possible: {possible}." if possible else ""),
-        remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
-        commands=("ss -tmi", "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale"),
-        evidence=_clues(seen),
-        frames=where,
-        values={"window_bytes": seen.window, "answers": [summary(answer) for answer in solution.answers]},
-        exactness=Exactness.NONE,
-        source="tcp_win_from_space(), tcp_init_buffer_space(), __tcp_select_window()",
-    )
-
-
-def _predicted(solution: Solution, where: tuple[int, int] | None) -> Finding:
-    seen = solution.observed
-    value = solution.predicted[0][0].value
-    said = "; ".join(f"{advertised.window:,} ({one.era.name})" for one, advertised in solution.predicted)
-    agree = [answer for answer in solution.answers if answer.given and not answer.against]
-    exactness = agree[0].exactness if agree else Exactness.NONE
-    if not agree:
-        verdict = f"The {seen.window:,} seen do not agree: another setting, or another kernel, is in force."
-    elif agree[0].fitted:
-        verdict = (
-            f"The {seen.window:,} seen are {seen.window / (2 * value):.3f} of the doubled buffer: possible."
-        )
-    elif agree[0].needs:
-        verdict = f"The {seen.window:,} seen take {agree[0].needs}: {agree[0].arithmetic}."
-    else:
-        verdict = f"The {seen.window:,} seen agree: {agree[0].arithmetic}."
-    return Finding(
-        code=Code.WINDOW_PREDICTED,
-        sentence=f"SO_RCVBUF of {value:,} leads to a window of {said}. {verdict}",
-        cause="The window follows from the buffer by the kernel's arithmetic.",
-        evidence=_clues(seen),
-        frames=where,
-        values={
-            "window_bytes": seen.window,
-            "predicted_bytes": {one.era.key: advertised.window for one, advertised in solution.predicted},
-        },
-        exactness=exactness,
-        source=solution.predicted[0][0].era.source,
-    )
-
-
-def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
-    scale = seen.scale or 0
-    return Finding(
-        code=Code.WINDOW_FIELD_FULL,
-        sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {FIELD_MAX:,} x 2^{scale}.",
-        cause=(
-            "The scale was settled in the handshake, by the buffer of that moment; the buffer could offer more now."
-            if scale
-            else "Without a window scale 16 bits are all there is."
-        ),
-        remedy=(
-            "Set the larger buffer before the handshake, so that a larger scale is offered."
-            if scale
-            else "Turn window scaling on at both ends, and look for a middlebox that strips it."
-        ),
-        commands=() if scale else (SCALING_ON,),
-        evidence=_clues(seen),
-        frames=where,
-        values={"window_bytes": seen.window, "window_scale": seen.scale},
-        exactness=Exactness.EXACT if seen.scale is not None else Exactness.CONSISTENT,
-        source="RFC 7323 section 2.2; tcp_select_initial_window()",
-    )
-
-
-def summary(answer: Answer) -> dict[str, object]:
-    """Return an answer for programs."""
-    return {
-        "stack": answer.setting.era.key,
-        "setting": str(answer.setting.knob),
-        "value": answer.setting.value,
-        "low": answer.low,
-        "high": answer.high,
-        "arithmetic": answer.arithmetic,
-        "exactness": str(answer.exactness),
-        "against": answer.against,
-        "needs": answer.needs,
-    }
-
-
-def _named(answer: Answer) -> str:
-    name = answer.needs or answer.setting.era.name
-    if not answer.setting.era.linux or answer.setting.knob is Knob.OPTION:
-        return name
-    return f"{name}, {answer.setting.knob}"
-
-
-def _span(answer: Answer) -> str:
-    span = f"{answer.low:,} to {answer.high:,}" if answer.low < answer.high else f"{answer.low:,}"
-    return f"{span} by a measured share" if answer.fitted else span
-
-
-def _clues(seen: Observed) -> str:
-    clues = [f"MSS {seen.mss:,}"]
-    if seen.scale is not None:
-        clues.append(f"window scale {seen.scale}")
-    if seen.syn is not None:
-        clues.append(f"first window {seen.syn:,}")
-    return ", ".join(clues)
 
 
 def _slow(flow: Flow, held: np.ndarray) -> Finding:
@@ -333,14 +102,18 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
 
 
 def _ramp(flow: Flow) -> Finding | None:
+    """Tell of a window that grew, from the first one that its scale applied to."""
     windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
     slow = flow.rtts["detail"].isin(_SLOW)
-    start = flow.rtts["window_min_bytes"].dropna()
-    if windows.size < 3 or slow.any() or start.empty:
+    start = flow.rtts["window_min_bytes"].dropna().to_numpy(dtype=np.int64)
+    if windows.size < 3 or slow.any() or pd.isna(flow.summary["rtt_min_ns"]):
         return None
-    largest, first = int(windows.max()), int(start.iloc[0])
+    # A SYN's window is not scaled: its 65,535 are all that the field holds, whatever the buffer.
+    scaled = pd.notna(flow.summary["window_scale"])
+    cut = scaled and start[0] == FIELD_MAX == flow.counts["syn_window_bytes"]
+    largest, first = int(windows.max()), int(windows[0] if cut else start[0])
     top = int(np.argmax(windows >= 0.98 * largest))
-    if top < 2 or largest < 1.1 * first:
+    if top < 2 or largest < 1.1 * first or first <= 0:
         return None
     growing = np.arange(len(flow.rtts)) <= top
     return Finding(

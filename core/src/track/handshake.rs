@@ -44,6 +44,7 @@ struct Sending {
 #[derive(Debug)]
 struct Syn {
     sequence: u32,
+    window: u16,
     options: Options,
     sendings: Vec<Sending>,
 }
@@ -116,6 +117,7 @@ impl Handshake {
             syn => {
                 *syn = Some(Syn {
                     sequence: segment.sequence,
+                    window: segment.window,
                     options: segment.options,
                     sendings: vec![sending],
                 });
@@ -186,6 +188,12 @@ impl Handshake {
     #[must_use]
     pub fn is_multipath(&self) -> bool {
         self.syns.iter().all(Option::is_some) && self.options().all(|options| options.multipath)
+    }
+
+    /// The window in `end`'s SYN, in bytes: never scaled (RFC 7323 section 2.2).
+    #[must_use]
+    pub fn window(&self, end: usize) -> Option<u16> {
+        self.syns[end].as_ref().map(|syn| syn.window)
     }
 
     /// Was `end`'s SYN captured?

@@ -1,0 +1,279 @@
+"""The setting behind a window that stood: which buffer it comes from, the segment kept back, the doubling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
+from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.findings.handshake import SCALING_ON
+from bdpcap.explain.findings.predicted import clues, predicted, unknown
+from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+    from bdpcap.explain.solver import Facts
+
+__all__ = ["observed", "setting", "solved"]
+
+_READ: Final = "sysctl net.ipv4.tcp_adv_win_scale   # on the receiver"
+
+
+def observed(flow: Flow) -> Observed | None:
+    """
+    Return the plateau of a flow's window.
+
+    None where the window did not stand, holds less than two segments, or has a scale that no SYN of the receiver told.
+    """
+    receiver_syn = 1 << (1 - int(flow.counts["direction"]))
+    windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
+    if not windows.size or not int(flow.counts["handshake"]) & receiver_syn:
+        return None
+    values, counts = np.unique(windows, return_counts=True)
+    most = counts.argmax()
+    mss = max(1, int(flow.summary["mss_bytes"]))
+    if counts[most] < max(3, windows.size / 2) or values[most] < max(2 * mss, 0.95 * values[-1]):
+        return None
+    scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
+    first = flow.counts["syn_window_bytes"]
+    # A client's SYN is rounded to segments without timestamps, which are not agreed yet.
+    answered = flow.counts["direction"] == 0 and first is not None
+    return Observed(
+        window=int(values[most]),
+        mss=mss,
+        scale=0 if source == UNSCALED else None if pd.isna(scale) else int(scale),
+        syn=int(first) if answered else None,
+        doubt=_doubt(flow, source),
+    )
+
+
+def _doubt(flow: Flow, source: str) -> str:
+    if source not in ("negotiated", UNSCALED):
+        return "the window scale is inferred" if source == "inferred" else "the sender's SYN was not captured"
+    if int(flow.counts["missed_bytes"]) > 0:
+        return "the capture is incomplete (filtered, or packets dropped)"
+    return ""
+
+
+def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
+    """Explain the plateau of a flow's window; None where it has none, or where something else than it was the limit."""
+    seen = observed(flow)
+    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
+    if seen is None or not (held.mean() >= 0.1 or (facts is not None and facts.of_receiver)):
+        return None
+    return solve(seen, facts)
+
+
+def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Finding]:
+    """Tell a solution: the setting, the segment kept back, the doubling, the full field."""
+    seen, best = solution.observed, solution.best
+    told = [] if solution.facts.rcvbuf is None else [predicted(solution.facts, seen.mss, solution, where)]
+    told += [_field_full(seen, where)] if solution.field_full else []
+    if solution.field_full:
+        return [*told, *([_also(best[0], seen, where)] if best else [])]
+    if not best:
+        return [*told, _unexplained(solution, where)]
+    first = best[0]
+    told.append(_explained(solution, where))
+    kept = first.advertised.offered - first.advertised.raw
+    if kept > 0 and not first.fitted:
+        told.append(
+            Finding(
+                code=Code.SEGMENT_KEPT_BACK,
+                sentence=f"Why {first.advertised.raw:,} and not {first.advertised.offered:,}: the difference, {kept:,} "
+                "bytes, is one segment, which Linux keeps back.",
+                cause="When the connection is established the kernel lowers its largest window by one MSS. No segment "
+                "need be waiting unread in the buffer, as is often supposed: the window is the same when all was read.",
+                evidence=first.arithmetic,
+                frames=where,
+                values={"kept_back_bytes": kept, "offered_bytes": first.advertised.offered},
+                exactness=first.exactness,
+                certainty=_certainty(solution),
+                source="tcp_init_buffer_space(): window_clamp = max(2 * advmss, maxwin - advmss)",
+            )
+        )
+    if first.setting.era.linux and first.setting.knob is Knob.OPTION and not first.fitted:
+        value = first.setting.value
+        told.append(
+            Finding(
+                code=Code.BUFFER_DOUBLED,
+                sentence=f"SO_RCVBUF of {value:,} bytes makes a buffer of {first.advertised.buffer:,} bytes.",
+                cause="The kernel doubles the value, since it counts memory against it: each packet's buffer with its "
+                f"bookkeeping, not payload alone. Of it {first.setting.era.factor} may become window.",
+                evidence=first.arithmetic,
+                values={"so_rcvbuf_bytes": value, "sk_rcvbuf_bytes": first.advertised.buffer},
+                exactness=first.exactness,
+                certainty=_certainty(solution),
+                source="sock_setsockopt(): sk_rcvbuf = max(2 * val, SOCK_MIN_RCVBUF); socket(7)",
+            )
+        )
+    return told
+
+
+def _certainty(solution: Solution) -> Certainty:
+    """Say how sure the setting is: arithmetic that is exact leaves doubt where another setting explains as much."""
+    best = solution.best
+    if not best:
+        return Certainty.POSSIBLE
+    alone, first = len(best) == 1, best[0]
+    if alone and first.exactness is Exactness.EXACT and not first.needs:
+        return Certainty.CERTAIN
+    by_handshake = first.fitted and solution.observed.syn is not None and solution.observed.syn < FIELD_MAX
+    agrees = first.exactness in (Exactness.EXACT, Exactness.ROUNDED)
+    return Certainty.LIKELY if agrees or by_handshake else Certainty.POSSIBLE
+
+
+def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
+    seen, best = solution.observed, solution.best
+    first = best[0]
+    others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1:])
+    exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
+    cause = ["The receive buffer has a fixed size, and the kernel offers a share of it as window."]
+    span = ""
+    if first.fitted:
+        cause = [_measured(first, seen)]
+    if first.fitted and not first.given:
+        span = f"SO_RCVBUF from {first.low:,} to {first.high:,} fits, most likely {first.setting.value:,}: "
+    if others:
+        cause.append(
+            f"Also possible: {others}. No capture alone tells these apart: the receiver's kernel (--kernel) or "
+            "setting (--rcvbuf) decides."
+        )
+    if first.well_known:
+        cause.append(f"{first.setting.value:,} is {first.well_known}.")
+    cause += unknown(solution.facts.kernel)
+    raising = "To raise the window, set a larger buffer before the handshake, or set none and let autotuning grow it."
+    commands = (_READ,) if first.needs else ()
+    if first.setting.era.whole_segments:
+        raising = "Raise tcp_recv_hiwat; where it exceeds tcp_max_buf, raise tcp_max_buf first."
+        commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # on the receiver",)
+    return Finding(
+        code=Code.WINDOW_SETTING,
+        sentence=f"The window stops at {units.exact_bytes(seen.window)}: {span}{first.arithmetic}"
+        f" ({_named(first)}).{exact}",
+        cause=" ".join(cause),
+        remedy=(
+            f"See whether the receiver has {first.needs}, which is not its kernel's default. "
+            if first.needs
+            else ""
+        )
+        + raising,
+        commands=commands,
+        evidence=clues(seen),
+        frames=where,
+        values={"window_bytes": seen.window, "answers": [_summary(answer) for answer in solution.answers]},
+        exactness=solution.exactness,
+        certainty=_certainty(solution),
+        source=first.setting.era.source,
+    )
+
+
+def _measured(answer: Answer, seen: Observed) -> str:
+    """Say which buffers fit by a measured share, and why."""
+    words = "The kernel measures which share of a packet's memory is payload, so the device decides it."
+    if answer.given:
+        return words
+    if seen.syn is not None and seen.syn < FIELD_MAX:
+        return f"{words} The SYN-ACK's window, {seen.syn:,}, is half of the doubled buffer, down to whole segments."
+    if seen.scale is not None:
+        return (
+            f"{words} Window scale {seen.scale} bounds the buffer; full packets leave a share of 0.60 to 0.67, merged or "
+            "larger ones up to 0.98."
+        )
+    return words
+
+
+def _also(answer: Answer, seen: Observed, where: tuple[int, int] | None) -> Finding:
+    return Finding(
+        code=Code.WINDOW_SETTING,
+        sentence=f"{units.exact_bytes(seen.window)} are also {answer.arithmetic} ({_named(answer)}).",
+        cause="Two reasons give this number; the limit of the window field is the simpler one. "
+        + (f"{answer.setting.value:,} is {answer.well_known}." if answer.well_known else ""),
+        remedy=""
+        if seen.scale is not None
+        else "Look at the window scale in the handshake: with one in force, the field was not the limit.",
+        evidence=clues(seen),
+        frames=where,
+        values={"window_bytes": seen.window, "answers": [_summary(answer)]},
+        certainty=Certainty.POSSIBLE,
+        source=answer.setting.era.source,
+    )
+
+
+def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
+    seen = solution.observed
+    possible = "; ".join(
+        f"{_named(answer)}: {_span(answer)}" for answer in solution.answers if not answer.against
+    )
+    return Finding(
+        code=Code.WINDOW_SETTING,
+        sentence=f"No usual buffer setting gives a window of {units.exact_bytes(seen.window)}, so the buffer's size "
+        "stays unknown.",
+        cause="Any number is explained by some odd setting, which proves nothing."
+        + (f" Possible: {possible}." if possible else "")
+        + " How Windows makes its window is not published.",
+        remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
+        commands=("ss -tmi", "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale"),
+        evidence=clues(seen),
+        frames=where,
+        values={"window_bytes": seen.window, "answers": [_summary(answer) for answer in solution.answers]},
+        exactness=Exactness.NONE,
+        certainty=Certainty.POSSIBLE,
+        source="tcp_win_from_space(), tcp_init_buffer_space(), __tcp_select_window()",
+    )
+
+
+def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
+    scale = seen.scale or 0
+    return Finding(
+        code=Code.WINDOW_FIELD_FULL,
+        sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {FIELD_MAX:,} x 2^{scale}.",
+        cause=(
+            "The scale was settled in the handshake, by the buffer of that moment; the buffer could offer more now."
+            if scale
+            else "Without a window scale 16 bits are all there is."
+        ),
+        remedy=(
+            "Set the larger buffer before the handshake, so that a larger scale is offered."
+            if scale
+            else "Turn window scaling on at both ends, and look for a middlebox that strips it."
+        ),
+        commands=() if scale else (SCALING_ON,),
+        evidence=clues(seen),
+        frames=where,
+        values={"window_bytes": seen.window, "window_scale": seen.scale},
+        exactness=Exactness.CONSISTENT if seen.scale is None or seen.doubt else Exactness.EXACT,
+        certainty=Certainty.LIKELY if seen.scale is None or seen.doubt else Certainty.CERTAIN,
+        source="RFC 7323 section 2.2; tcp_select_initial_window()",
+    )
+
+
+def _summary(answer: Answer) -> dict[str, object]:
+    """Return an answer for programs."""
+    return {
+        "stack": answer.setting.era.key,
+        "setting": str(answer.setting.knob),
+        "value": answer.setting.value,
+        "low": answer.low,
+        "high": answer.high,
+        "arithmetic": answer.arithmetic,
+        "exactness": str(answer.exactness),
+        "against": answer.against,
+        "needs": answer.needs,
+    }
+
+
+def _named(answer: Answer) -> str:
+    name = answer.needs or answer.setting.era.name
+    if not answer.setting.era.linux or answer.setting.knob is Knob.OPTION:
+        return name
+    return f"{name}, {answer.setting.knob}"
+
+
+def _span(answer: Answer) -> str:
+    span = f"{answer.low:,} to {answer.high:,}" if answer.low < answer.high else f"{answer.low:,}"
+    return f"{span} by a measured share" if answer.fitted else span

@@ -1,0 +1,120 @@
+"""Findings on windows of captures: from the SYN-ACK on, and none where there is nothing to claim."""
+
+import io
+
+import pytest
+from oracles import SHARED
+from packets import pcap
+from scenario import scenario
+
+import bdpcap
+from bdpcap.cli import main
+from bdpcap.explain.findings import Certainty, Code, findings
+from bdpcap.explain.kernels import Kernel
+from bdpcap.explain.solver import Exactness, Facts
+
+CLAIMS = {
+    Code.WINDOW_SETTING,
+    Code.SEGMENT_KEPT_BACK,
+    Code.BUFFER_DOUBLED,
+    Code.WINDOW_FIELD_FULL,
+    Code.WINDOW_RAMP,
+}
+
+
+def transfer(window, *, first=None, mss=1448, rounds=30, wscale=0, handshake=True, greeting=0):
+    """A client that fills the server's window every 100 ms, after a greeting of so many bytes; seen at the client."""
+    option = "" if wscale is None else f",wscale {wscale}"
+    first = window if first is None else first
+    lines = [
+        f"0 > S 0:0(0) win 64240 <mss {mss},wscale 7>",
+        f"+.100 < S. 0:0(0) ack 1 win {first} <mss {mss}{option}>",
+        "+0 > . 1:1(0) ack 1 win 502",
+    ]
+    lines = lines if handshake else []
+    at = 1
+    if greeting:
+        at += greeting
+        lines += [
+            f"+.001 > P. 1:{at}({greeting}) ack 1 win 502",
+            f"+.100 < . 1:1(0) ack {at} win {first - greeting}",
+        ]
+    field = window >> (wscale or 0)
+    for _ in range(rounds):
+        for number in range(max(1, window // mss)):
+            size = min(mss, max(window, 1))
+            lines.append(f"+{'.001' if number == 0 else '.00001'} > . {at}:{at + size}({size}) ack 1 win 502")
+            at += size
+        lines.append(f"+.100 < . 1:1(0) ack {at} win {field}")
+    return bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+
+
+def codes(flow, facts=None):
+    return {finding.code: finding for finding in findings(flow, facts)}
+
+
+def test_the_first_window_is_the_syn_acks_and_not_what_first_data_left_of_it():
+    # iperf 2 sends 60 bytes at once: the window is 49,172 after them. 48,552 bytes hold 33 segments.
+    flow = transfer(33 * 1448, first=49_232, greeting=60)
+    assert flow.counts["syn_window_bytes"] == 49_232
+    told = codes(flow)[Code.WINDOW_SETTING]
+    assert "2 x 50,000 x 1/2 - 1,448 = 48,552, down to 33 segments: 47,784" in told.sentence
+    assert told.certainty is Certainty.LIKELY
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_linux_6_1_is_explained_by_its_setting():
+    capture = bdpcap.analyze(SHARED / "captures/linux61/rwnd_fix_aws1/sender.pcap.zst")
+    told = codes(capture.flow(0), Facts(rcvbuf=50_000, kernel=Kernel(6, 1)))
+    assert told[Code.WINDOW_PREDICTED].exactness is Exactness.ROUNDED
+    assert told[Code.WINDOW_PREDICTED].values["predicted_bytes"] == {"linux-3.4-6.5": 47_784}
+    assert list(told[Code.WHAT_IT_TAKES].values["so_rcvbuf_bytes"]) == ["linux-3.4-6.5"]
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        lambda: transfer(100, mss=1448),
+        lambda: transfer(1448, mss=1448),
+        lambda: transfer(14_480, handshake=False),
+        lambda: transfer(14_480, rounds=1),
+    ],
+    ids=["less than a segment", "one segment", "no handshake", "one round"],
+)
+def test_nothing_is_claimed_of_a_window_that_tells_nothing(flow):
+    assert not CLAIMS & set(codes(flow()))
+
+
+def test_a_syn_ack_that_fills_the_field_is_no_start_of_a_ramp():
+    # The field's 65,535 are not scaled; the window was 14 times as large from the first one that is.
+    flow = transfer(640 * 1448 >> 4 << 4, first=65_535, wscale=4, rounds=12)
+    assert Code.WINDOW_RAMP not in codes(flow)
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_scale_that_a_middlebox_lowered_is_told_by_both_ends():
+    capture = bdpcap.analyze(SHARED / "captures/lab_b/ws_rewritten/receiver.pcap.zst")
+    told = codes(capture.flow(0))[Code.WINDOW_SCALE_REWRITTEN]
+    # The sender's capture of the same transfer has scale 1 in the SYN-ACK.
+    assert told.values == {"window_scale": 3, "implied_scale": 1}
+    assert "The receiver advertises by scale 3, the sender goes by 1." in told.sentence
+    assert "firewall" in told.remedy
+    setting = codes(capture.flow(0)).get(Code.WINDOW_SETTING)
+    assert setting is None or setting.exactness in (Exactness.CONSISTENT, Exactness.NONE)
+
+
+def test_every_finding_says_how_sure_it_is(capsys):
+    flow = transfer(33 * 1448, first=49_232)
+    for finding in flow.findings:
+        assert finding.certainty in Certainty
+    assert codes(flow)[Code.SEGMENT_SIZE].certainty is Certainty.CERTAIN
+    assert main(["explain", "--window", "73552"]) == 0
+    assert "[window-setting, likely; " in capsys.readouterr().out
+
+
+def test_a_known_buffer_is_predicted_without_a_capture(capsys):
+    assert main(["explain", "--rcvbuf", "5000", "--kernel", "5.15"]) == 0
+    # 10,000 / 2 - 1,448 = 3,552 bytes hold two segments.
+    assert "SO_RCVBUF of 5,000 leads to a window of 2,896 (Linux 3.4 to 6.5)." in " ".join(
+        capsys.readouterr().out.split()
+    )
