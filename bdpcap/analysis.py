@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Unpack, cast
 
 import numpy as np
 
-from bdpcap import _core, datagrams, exchanges, limits, tables, vantage
+from bdpcap import _core, connections, datagrams, exchanges, limits, tables, vantage
 from bdpcap.filter import compile_filter
 from bdpcap.scale import InferredScale, infer
 
@@ -252,7 +252,8 @@ def _events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.Da
     row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
     names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
     kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
-    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds})
+    causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[columns["cause"]]
+    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds, "cause": causes})
 
 
 class Capture:
@@ -285,6 +286,7 @@ class Capture:
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
+        self._connections = core.connections()
         udp = _named(core.datagrams(), pseudonyms)
         self._classification = limits.Classification(core.take_rounds(), self._directions, udp)
         self.flows: Final[pd.DataFrame] = self._classification.flows()
@@ -292,6 +294,11 @@ class Capture:
         self.datagrams: Final[pd.DataFrame] = datagrams.flows(udp)
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
         self._turns = core.take_turns()
+
+    @cached_property
+    def connections(self) -> pd.DataFrame:
+        """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
+        return connections.table(self._connections, self._directions, self.info.last_ns)
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
