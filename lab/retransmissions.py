@@ -25,23 +25,15 @@ def over(link: dict[str, Any], sender: dict[str, Any] | None = None, **settings:
 
 REQUESTS: Final = {"pattern": "paced", "chunk": 4000, "gap_us": 150_000}
 TAILS: Final = {"pattern": "paced", "chunk": 4000, "gap_us": 400_000}
-LONE: Final = {"pattern": "paced", "chunk": 600, "gap_us": 900_000}
 
 TRANSFERS: Final = {
     "loss": over({"loss_ppm": 20_000}),
     "loss_without_sack": over({"loss_ppm": 10_000}, receiver_sysctl=("net.ipv4.tcp_sack=0",)),
-    "loss_without_timestamps": over({"loss_ppm": 20_000}, receiver_sysctl=("net.ipv4.tcp_timestamps=0",)),
     "outages": over({"outage_ms": 350, "outage_every_ms": 1500}),
     "acknowledgments_lost": over({"back_outage_ms": 400, "back_outage_every_ms": 1500}),
     "requests": over({"loss_ppm": 60_000}, REQUESTS),
-    "requests_without_probes": over(
-        {"loss_ppm": 60_000}, REQUESTS, sender_sysctl=("net.ipv4.tcp_early_retrans=0",)
-    ),
     "tails": over({"loss_ppm": 180_000}, TAILS),
-    "lone_segments": over({"loss_ppm": 300_000}, LONE),
-    "delay_wanders": over({"back_jitter_us": 300_000}),
     "reordering": over({"reorder_ppm": 20_000, "reorder_us": 8000}),
-    "full_queue": over({"queue_bytes": 12_000}),
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import units
+from bdpcap.report import connections
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("link types", _counts(info.link_types)),
         ("frames", units.count(info.frames)),
         ("TCP segments", f"{units.count(info.segments)} in {units.number(info.streams, 'stream')}"),
+        *connections.facts(capture),
         ("flows with payload", units.count(len(capture.flows))),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),

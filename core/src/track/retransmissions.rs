@@ -358,3 +358,6 @@ impl Repair {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
