@@ -48,7 +48,10 @@ def table(
     retried = alone | (columns["retry_wait_ns"] != _core.NULL)
     left = (capture_end_ns or 0) - times["end_ns"]
     open_ = (ended == "open") | (ended == "half-closed")
-    by = columns["ended_by"]
+    by = np.full(len(ended), None, dtype=object)
+    for end, side in enumerate(("sender", "receiver")):
+        ends = columns["ended_by"] == end
+        by[ends] = sides[side][ends]
     return tables.frame(
         tables.CONNECTIONS,
         {
@@ -58,6 +61,6 @@ def table(
             "server": sides["receiver"],
             "handshake": handshake,
             "ended": np.where(open_ & retried & (left > next_wait), "timeout", ended),
-            "ended_by": np.where(by == 0, sides["sender"], np.where(by == 1, sides["receiver"], None)),
+            "ended_by": by,
         },
     )

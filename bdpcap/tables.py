@@ -44,7 +44,9 @@ FLOWS: Final[dict[str, Column]] = {
     "retransmitted_bytes": Column("int64", "payload sent again"),
     "retransmits": Column("int64", "packets sent again, for one of the next four reasons"),
     "fast_retransmits": Column("int64", "of them: acknowledgments reported data sent after them"),
-    "timeout_retransmits": Column("int64", "of them: the retransmission timer ran out, and what it took for lost"),
+    "timeout_retransmits": Column(
+        "int64", "of them: the retransmission timer ran out, and what it took for lost"
+    ),
     "tail_loss_probes": Column("int64", "of them: the last segment, to learn what is missing (RFC 8985)"),
     "unexplained_retransmits": Column("int64", "of them: nothing in the capture asked for them"),
     "timeouts": Column("int64", "how often the retransmission timer ran out"),

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 
     from transfer import Transfer
 
-__all__ = ["QUIET", "Hosts", "addresses", "build", "captures", "counters", "do", "end", "kernel", "ready", "words"]
+__all__ = [
+    "QUIET",
+    "Hosts",
+    "addresses",
+    "build",
+    "captures",
+    "counters",
+    "do",
+    "end",
+    "kernel",
+    "ready",
+    "words",
+]
 
 TOOLS = Path(__file__).parent / "tools"
 PARTS = ("wanlink.c", "bottleneck.c", "middlebox.c", "offload.c", "tap.c")

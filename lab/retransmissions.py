@@ -15,7 +15,13 @@ from hosts import build
 from pack import pack
 from transfer import Transfer, run
 
-PATH: Final = {"delay_us": 15000, "back_delay_us": 15000, "rate_bps": 4_000_000, "queue_bytes": 40_000, "seed": 7}
+PATH: Final = {
+    "delay_us": 15000,
+    "back_delay_us": 15000,
+    "rate_bps": 4_000_000,
+    "queue_bytes": 40_000,
+    "seed": 7,
+}
 
 
 def over(link: dict[str, Any], sender: dict[str, Any] | None = None, **settings: Any) -> Transfer:

@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 from functools import cache
 from types import SimpleNamespace
 
 import pytest
+import zstandard
+from conftest import unavailable
 from hypothesis import given
 from observe import observe
 from oracles import KEPT, SAMPLES
@@ -112,6 +116,21 @@ def test_tshark_finds_the_same_segments_sent_again(name):
     fast = {ours[frame] for frame, fast in theirs.items() if fast}
     timed = {"after timeout", "timeout"} if name == "loss_without_sack" else {"after timeout"}
     assert fast <= {"fast retransmit"} | timed
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_tcptrace_counts_the_same_segments(name, tmp_path):
+    if not shutil.which("tcptrace"):
+        unavailable("tcptrace")
+    plain = tmp_path / "sender.pcap"
+    packed = (KEPT / "retransmissions" / name / "sender.pcap.zst").read_bytes()
+    plain.write_bytes(zstandard.ZstdDecompressor().decompressobj().decompress(packed))
+    said = subprocess.run(
+        ["tcptrace", "-n", "-l", str(plain)], capture_output=True, text=True, check=True, timeout=60
+    )
+    most = max(int(count) for count in re.findall(r"rexmt data pkts:\s+(\d+)", said.stdout))
+    # It counts a SYN among data.
+    assert most == transfer(name).flows["retransmits"].iloc[0] + counted(name).syns
 
 
 def test_a_packet_captured_twice_is_a_copy_and_no_retransmission():

@@ -202,9 +202,8 @@ impl Lifecycle {
     /// The capture ended, or the ports were used again: what each end had unacknowledged, and what the last
     /// retransmission waited for in vain.
     pub fn finish(&mut self, outstanding: [i64; 2], retry_wait_ns: Option<i64>) {
-        for end in 0..2 {
-            self.unacknowledged_bytes[end] = (outstanding[end] - i64::from(self.fins[end])).max(0);
-        }
+        let fins = self.fins.map(i64::from);
+        self.unacknowledged_bytes = [0, 1].map(|end| (outstanding[end] - fins[end]).max(0));
         self.retry_wait_ns = match self.opening() {
             Opening::NeverAnswered => self.syn_gap_ns,
             _ => retry_wait_ns,
