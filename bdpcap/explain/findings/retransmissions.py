@@ -17,7 +17,10 @@ _NOTABLE_WAIT: Final = 0.01
 """Share of a flow's life that waiting for timers must have taken to be told."""
 
 _NOTABLE_SPURIOUS: Final = 0.1
-"""Share of the retransmissions that must have been needless: a duplicate now and then is how TCP probes."""
+"""Share of the retransmissions that must have been needless."""
+
+_FEWEST_SPURIOUS: Final = 2
+"""One duplicate is what a probe costs where nothing was lost (RFC 8985 section 7.4)."""
 
 
 def explains(flow: Flow) -> list[Finding]:
@@ -61,7 +64,7 @@ def _timeouts(flow: Flow) -> Finding | None:
 def _spurious(flow: Flow) -> Finding | None:
     counted = flow.summary
     needless, total = int(counted["spurious_retransmits"]), int(counted["retransmits"])
-    if needless < _NOTABLE_SPURIOUS * total or not needless:
+    if needless < max(_FEWEST_SPURIOUS, _NOTABLE_SPURIOUS * total):
         return None
     reordered = int(counted["reordered"])
     return Finding(
