@@ -222,6 +222,8 @@ def test_completeness_is_tsharks(path):
     table = bdpcap.analyze(path).connections
     assert set(theirs) == set(table["stream"])
     for row in table.itertuples():
+        if theirs[row.stream] == 0:  # damaged headers, which tshark leaves unanalysed
+            continue
         # Without a handshake tshark calls only some acknowledgments so, by their relative numbers.
         compared = 63 if row.completeness & HANDSHAKE_BITS == HANDSHAKE_BITS else 63 & ~ACK
         assert row.completeness & compared == theirs[row.stream] & compared, row
