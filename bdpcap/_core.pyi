@@ -9,6 +9,9 @@ _Instructions: TypeAlias = list[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
 
 __all__ = [
+    "CAUSES",
+    "ENDINGS",
+    "HANDSHAKES",
     "KINDS",
     "LINK_TYPES",
     "NULL",
@@ -22,6 +25,12 @@ __all__ = [
 ]
 
 __version__: Final[str]
+CAUSES: Final[list[str]]
+"""Names of `cause` in events; the first, of what was not sent again, is empty."""
+ENDINGS: Final[list[str]]
+"""Names of `ended` in connections."""
+HANDSHAKES: Final[list[str]]
+"""Names of `handshake` in connections."""
 KINDS: Final[list[str]]
 """Names of `kind` in events."""
 LINK_TYPES: Final[list[int]]
@@ -81,13 +90,19 @@ class Analysis:
     def frames(self) -> int:
         """Frames read."""
     def take_events(self) -> dict[str, np.ndarray]:
-        """Columns of the events made since they were last taken; `kind` indexes `KINDS`."""
+        """Columns of the events made since they were last taken; `kind` indexes `KINDS`, `cause` `CAUSES`."""
     def take_rounds(self) -> dict[str, np.ndarray]:
         """Columns of the rounds finished since they were last taken, by stream, direction and round."""
     def take_turns(self) -> dict[str, np.ndarray]:
         """Turns finished since the last call, by stream and time, as columns."""
     def directions(self, first: int = 0) -> dict[str, Any]:
         """Columns about both directions of every stream from `first` on, two rows each, client's first."""
+    def connections(self) -> dict[str, np.ndarray]:
+        """Columns about every stream, by number.
+
+        `handshake` indexes `HANDSHAKES`, `ended` `ENDINGS`; `ended_by` is 0 for the client, 1 for the server;
+        `retry_wait_ns` is what the last SYN or retransmission waited for where nothing answered it.
+        """
     def datagrams(self) -> dict[str, Any]:
         """Columns about the UDP flows, by their first datagram; `tool` is empty where none is known."""
     def damages(self) -> list[tuple[str, int, int, str]]:

@@ -255,7 +255,8 @@ def _events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.Da
     row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
     names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
     kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
-    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds})
+    causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[columns["cause"]]
+    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds, "cause": causes})
 
 
 class Capture:
@@ -293,6 +294,7 @@ class Capture:
         self._datagrams = _named(core.datagrams(), pseudonyms)
         self._rounds = core.take_rounds()
         self._turns = core.take_turns()
+        self._connections = core.connections()
 
     @cached_property
     def _classification(self) -> Classification:
@@ -311,6 +313,20 @@ class Capture:
         from bdpcap import datagrams  # noqa: PLC0415 - likewise
 
         return datagrams.flows(self._datagrams)
+
+    @cached_property
+    def lifecycles(self) -> dict[str, np.ndarray]:
+        """Columns of `connections`."""
+        from bdpcap import connections  # noqa: PLC0415 - likewise
+
+        return connections.named(self._connections, self._directions, self.info.last_ns)
+
+    @cached_property
+    def connections(self) -> pd.DataFrame:
+        """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        return tables.frame(tables.CONNECTIONS, self.lifecycles)
 
     @cached_property
     def rtts(self) -> pd.DataFrame:

@@ -6,14 +6,27 @@ unwrapped to 64 bits. Missing is null, never 0 or -1.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bdpcap import _core
 
-__all__ = ["DATAGRAMS", "EVENTS", "EXCHANGES", "FLOWS", "RTTS", "Column", "frame", "integers"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "CONNECTIONS",
+    "DATAGRAMS",
+    "EVENTS",
+    "EXCHANGES",
+    "FLOWS",
+    "RTTS",
+    "Column",
+    "frame",
+    "integers",
+]
 
 
 class Column(NamedTuple):
@@ -32,6 +45,18 @@ FLOWS: Final[dict[str, Column]] = {
     "packets": Column("int64", "captured segments from the sender"),
     "payload_bytes": Column("int64", "payload sent, each byte counted once"),
     "retransmitted_bytes": Column("int64", "payload sent again"),
+    "retransmits": Column("int64", "packets sent again, for one of the next four reasons"),
+    "fast_retransmits": Column("int64", "of them: acknowledgments reported data sent after them"),
+    "timeout_retransmits": Column(
+        "int64", "of them: the retransmission timer ran out, and what it took for lost"
+    ),
+    "tail_loss_probes": Column("int64", "of them: the last segment, to learn what is missing (RFC 8985)"),
+    "unexplained_retransmits": Column("int64", "of them: nothing in the capture asked for them"),
+    "timeouts": Column("int64", "how often the retransmission timer ran out"),
+    "timeout_wait_ns": Column("int64", "time waited for the timers of timeouts and tail loss probes"),
+    "spurious_retransmits": Column("int64", "packets sent again that had arrived, whatever the reason"),
+    "reordered": Column("int64", "segments overtaken on the way to the capture"),
+    "copies": Column("int64", "packets that the capture holds another time"),
     "mss_bytes": Column("int64", "largest payload of a packet, options taken off"),
     "window_scale": Column("Int64", "shift of the receiver's windows; null where none is in force or known"),
     "window_scale_source": Column("str", "negotiated, declined, one-sided, inferred or unknown"),
@@ -96,6 +121,30 @@ EVENTS: Final[dict[str, Column]] = {
     "sack_start": Column("Int64", "first byte of the SACK block that brought news; D-SACK is left out"),
     "sack_end": Column("Int64", "the byte after that block"),
     "tcp_flags": Column("int64", "FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64 and CWR 128, added up"),
+    "cause": Column(
+        "str", "of a retransmission: fast retransmit, timeout, after timeout, tail loss probe or unexplained"
+    ),
+}
+
+CONNECTIONS: Final[dict[str, Column]] = {
+    "stream": Column("int64", "connection, numbered as Wireshark's tcp.stream"),
+    "client": Column("str", "address:port that opened it; without a SYN, that sent first"),
+    "server": Column("str", "address:port that it was opened to"),
+    "start_ns": Column("int64", "first packet"),
+    "end_ns": Column("int64", "last packet"),
+    "handshake": Column(
+        "str", "complete, never answered, refused, never completed, or not captured (a SYN is missing)"
+    ),
+    "syns": Column("int64", "SYNs that the client sent"),
+    "syn_acks": Column("int64", "SYNs that the server sent"),
+    "ended": Column("str", "fin, rst, timeout, half-closed (one FIN) or open"),
+    "ended_by": Column("str", "address:port that sent the first FIN, or the reset; null where none did"),
+    "client_bytes": Column("int64", "payload that the client sent, each byte counted once"),
+    "server_bytes": Column("int64", "payload that the server sent, each byte counted once"),
+    "unacknowledged_bytes": Column("int64", "payload of both that was not acknowledged at the end"),
+    "completeness": Column(
+        "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
+    ),
 }
 
 EXCHANGES: Final[dict[str, Column]] = {
@@ -138,7 +187,7 @@ def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
     return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
 
 
-def frame(schema: dict[str, Column], columns: dict[str, object]) -> pd.DataFrame:
+def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFrame:
     """Build a table: the schema's columns, in its order, with its types.
 
     Integer columns that may be null take the core's arrays as they are.

@@ -10,7 +10,7 @@ import numpy as np
 from bdpcap import units, vantage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from bdpcap.analysis import Capture, CaptureInfo
 
@@ -38,6 +38,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("link types", _counts(info.link_types)),
         ("frames", units.count(info.frames)),
         ("TCP segments", f"{units.count(info.segments)} in {units.number(info.streams, 'stream')}"),
+        *_lifecycles(capture),
         ("flows with payload", units.count(len(capture.carriers["stream"]))),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
@@ -54,6 +55,22 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         rows.append(("left out by the filter", units.number(info.filtered_out, "frame")))
     rows.extend(("comment", comment) for comment in info.comments)
     return rows
+
+
+def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
+    """Return how many connections began and ended how; empty if there were none."""
+    columns = capture.lifecycles
+    if not len(columns["handshake"]):
+        return []
+    ended = [
+        how if by is None else f"{how} by the {'client' if by == client else 'server'}"
+        for how, by, client in zip(columns["ended"], columns["ended_by"], columns["client"], strict=True)
+    ]
+    return [("handshakes", _counts(_most(columns["handshake"]))), ("ended", _counts(_most(ended)))]
+
+
+def _most(names: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(names).most_common())
 
 
 def caveats(capture: Capture) -> list[str]:

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 
     from transfer import Transfer
 
-__all__ = ["QUIET", "Hosts", "addresses", "build", "captures", "do", "end", "kernel", "ready", "words"]
+__all__ = [
+    "QUIET",
+    "Hosts",
+    "addresses",
+    "build",
+    "captures",
+    "counters",
+    "do",
+    "end",
+    "kernel",
+    "ready",
+    "words",
+]
 
 TOOLS = Path(__file__).parent / "tools"
 PARTS = ("wanlink.c", "bottleneck.c", "middlebox.c", "offload.c", "tap.c")
@@ -142,6 +154,17 @@ def end(process: subprocess.Popen[str]) -> None:
     if process.poll() is None:
         process.terminate()
     process.wait(timeout=10)
+
+
+def counters(host: str) -> dict[str, int]:
+    """What the TCP of a namespace counted since that was made, by the names of nstat without their prefixes."""
+    lines = do("ip", "netns", "exec", host, "cat", "/proc/net/snmp", "/proc/net/netstat").splitlines()
+    counted: dict[str, int] = {}
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        kind, *columns = names.split()
+        if kind in ("Tcp:", "TcpExt:"):
+            counted |= dict(zip(columns, map(int, values.split()[1:]), strict=True))
+    return counted
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hosts import Hosts, addresses, captures, end, kernel, ready, words
+from hosts import Hosts, addresses, captures, counters, end, kernel, ready, words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +20,17 @@ __all__ = ["PORT", "Transfer", "run", "start_link"]
 Options = dict[str, Any]
 
 PORT = 5001
+RETRANSMISSIONS = (
+    "RetransSegs",
+    "TCPFastRetrans",
+    "TCPSlowStartRetrans",
+    "TCPLostRetransmit",
+    "TCPTimeouts",
+    "TCPLossProbes",
+    "TCPSpuriousRTOs",
+    "TCPDSACKRecv",
+    "TCPDSACKOfoRecv",
+)
 
 
 @dataclass
@@ -61,7 +72,8 @@ def run(transfer: Transfer, folder: Path, programs: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        What the programs reported: of the first flow, bytes and seconds at both ends; kernel; missed packets.
+        What the programs reported: of the first flow, bytes and seconds at both ends; kernel; missed packets; what the
+        sending kernel counted of its retransmissions.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -88,6 +100,7 @@ def run(transfer: Transfer, folder: Path, programs: Path) -> dict[str, Any]:
                 time.sleep(transfer.stagger_s)
             sent = [process.communicate(timeout=transfer.seconds + 60)[0] for process in senders]
             received = [process.communicate(timeout=30)[0] for process in receivers]
+            counted = counters(hosts.sender)
         end(link)
     if transfer.host_delay:  # the emulator's tap stood behind the host's own delay
         shutil.copy(folder / "middle.pcap", folder / "sender.pcap")
@@ -96,4 +109,5 @@ def run(transfer: Transfer, folder: Path, programs: Path) -> dict[str, Any]:
         "receiver": json.loads(received[0]),
         "kernel": kernel(),
         "capture_missed": missed,
+        "sender_counted": {name: counted[name] for name in RETRANSMISSIONS},
     }

@@ -128,7 +128,8 @@ def test_no_file_of_an_anonymized_bundle_has_a_true_name(bundles, secrets):
     there = {secret for secret, _ in found(secrets, bundles["plain"])}
     assert there >= {str(ipaddress.ip_address(CLIENT)), COMMENT, INTERFACE, FILE}
     assert {name for _, name in found(secrets, bundles["plain"])} >= {
-        "report.html", "summary.txt", "report.json", "flows.csv", "rtts.csv", "manifest.json",
+        "report.html", "summary.txt", "report.json", "flows.csv", "rtts.csv", "connections.csv",
+        "manifest.json",
     }  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def test_the_manifest_tells_how_the_archive_was_made(transfer, tmp_path, capsys)
     assert {one["name"]: one["sha256"] for one in manifest["files"]} == {
         name: hashlib.sha256(content).hexdigest() for name, content in files.items()
     }
-    tables_ = {"flows.csv", "rtts.csv", "exchanges.csv"}
+    tables_ = {"flows.csv", "rtts.csv", "exchanges.csv", "connections.csv"}
     assert set(files) == {"report.html", "summary.txt", "report.json", *tables_}
     assert manifest["versions"]["plotly"]
     assert manifest["generator"] == f"bdpcap {bdpcap.__version__}"

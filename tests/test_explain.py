@@ -52,6 +52,10 @@ def sample(name):
     return bdpcap.analyze(SAMPLES / name).flow(0)
 
 
+def transfer(name):
+    return bdpcap.analyze(KEPT / "retransmissions" / name / "sender.pcap.zst").flow(0)
+
+
 def dialogue(
     rounds=30, segments=5, segment=1460, *, wscale=True, handshake=True, window=7300, scale=0, wait="+.100"
 ):
@@ -106,6 +110,8 @@ SHOWN_BY = {
     Code.REQUEST_RESPONSE: lambda: bdpcap.analyze(KEPT / "exchanges" / "client.pcap.zst").flow(0),
     Code.WHAT_IT_TAKES: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
     Code.UDP_BESIDE: lambda: shown(beside_datagrams()),
+    Code.TIMEOUTS: lambda: transfer("outages"),
+    Code.SPURIOUS_RETRANSMISSIONS: lambda: transfer("reordering"),
     Code.QUEUE_STANDING: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),
     Code.WINDOW_UNSCALED: lambda: shown(dialogue(wscale=False)),
     Code.WINDOW_SCALE_UNKNOWN: lambda: shown(dialogue(handshake=False)),

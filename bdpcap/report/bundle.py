@@ -58,6 +58,7 @@ def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | 
         "flows.csv": _csv(capture.flows),
         "rtts.csv": _csv(capture.rtts),
         "exchanges.csv": _csv(capture.exchanges),
+        "connections.csv": _csv(capture.connections),
         "report.json": json.dumps(document(capture), allow_nan=False, indent=1).encode(),
     }
     missing = None

@@ -30,7 +30,7 @@ def capture_document(capture: Capture) -> dict[str, Any]:
 
 def document(capture: Capture) -> dict[str, Any]:
     """
-    Return the whole report: capture, flows in order of bytes, and the rounds and exchanges of every flow.
+    Return the whole report: capture, flows in order of bytes with rounds and exchanges, connections, UDP flows.
 
     Returns
     -------
@@ -55,6 +55,7 @@ def document(capture: Capture) -> dict[str, Any]:
         "generator": f"bdpcap {bdpcap.__version__}",
         "capture": capture_document(capture),
         "flows": flows,
+        "connections": records(capture.connections),
         "datagrams": records(capture.datagrams),
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import bdpcap
 from bdpcap import trust, units
 from bdpcap.palette import LIMIT_NAMES
-from bdpcap.report import verdict
+from bdpcap.report import connections, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +43,9 @@ def text(capture: Capture, *, ascii_only: bool = False) -> str:
         parts += wrap(f"({rest} smaller flow{'s' if rest > 1 else ''}: see bdpcap flows.)", "  ")
     for flow in flows:
         parts += ["", f"EVIDENCE, stream {flow.stream}", *_evidence(flow)]
+    failed = connections.sentences(capture)
+    if failed:
+        parts += ["", "CONNECTIONS THAT FAILED", *(line for told in failed for line in wrap(told, "  - "))]
     parts += ["", "CAPTURE", *_facts(trust.facts(capture))]
     said = trust.caveats(capture)
     parts += ["", "CAVEATS", *(line for caveat in said or ["None found."] for line in wrap(caveat, "  - "))]

@@ -2,7 +2,9 @@
 //! Rows to named columns, the form in which results leave the core.
 
 use crate::decode::{Endpoint, Layer};
-use crate::track::{Connection, DatagramFlow, Event, Kind, NULL, Round, ScaleSource, Turn};
+use crate::track::{
+    Cause, Connection, DatagramFlow, Ending, Event, Kind, NULL, Opening, Round, ScaleSource, Turn,
+};
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,10 +70,11 @@ pub fn turns(rows: &[Turn]) -> Columns {
     )
 }
 
-/// Events, a column per field of [`Event`]; `kind` indexes [`Kind::NAMES`].
+/// Events, a column per field of [`Event`]; `kind` indexes [`Kind::NAMES`], `cause` [`Cause::NAMES`].
 #[must_use]
 pub fn events(rows: &[Event]) -> Columns {
     let kinds = rows.iter().map(|row| row.kind as u8).collect();
+    let causes = rows.iter().map(|row| row.cause as u8).collect();
     let mut columns = transpose!(rows,
         U32 { stream }
         U8 { direction, tcp_flags }
@@ -82,14 +85,17 @@ pub fn events(rows: &[Event]) -> Columns {
         }
     );
     columns.push(("kind", Column::U8(kinds)));
+    columns.push(("cause", Column::U8(causes)));
     columns
 }
 
-/// The names that `kind` indexes.
-#[must_use]
-pub fn kinds() -> &'static [&'static str] {
-    &Kind::NAMES
-}
+/// Names by what indexes them: `kind` and `cause` of events, `handshake` and `ended` of connections.
+pub const NAMES: [(&str, &[&str]); 4] = [
+    ("KINDS", &Kind::NAMES),
+    ("CAUSES", &Cause::NAMES),
+    ("HANDSHAKES", &Opening::NAMES),
+    ("ENDINGS", &Ending::NAMES),
+];
 
 /// One direction of a connection.
 #[derive(Debug, Clone)]
@@ -116,6 +122,16 @@ struct Direction {
     packets: i64,
     payload_bytes: i64,
     retransmitted_bytes: i64,
+    retransmits: i64,
+    fast_retransmits: i64,
+    timeout_retransmits: i64,
+    tail_loss_probes: i64,
+    unexplained_retransmits: i64,
+    timeouts: i64,
+    timeout_wait_ns: i64,
+    spurious_retransmits: i64,
+    reordered: i64,
+    copies: i64,
     acked_bytes: i64,
     acks: i64,
     missed_bytes: i64,
@@ -149,7 +165,9 @@ pub fn directions(connections: &[Connection]) -> Columns {
         U64 { first_frame, last_frame }
         Text { sender, receiver, window_scale_source, path }
         I64 {
-            start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, acked_bytes, acks, missed_bytes,
+            start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, retransmits, fast_retransmits,
+            timeout_retransmits, tail_loss_probes, unexplained_retransmits, timeouts, timeout_wait_ns,
+            spurious_retransmits, reordered, copies, acked_bytes, acks, missed_bytes,
             largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, syn_window_bytes, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
@@ -161,6 +179,7 @@ fn direction(connection: &Connection, from: usize) -> Direction {
     let to = 1 - from;
     let (scale, source) = connection.scale(to);
     let totals = &flow.totals;
+    let again = flow.retransmissions.counts();
     let or_null = |value: Option<i64>| value.unwrap_or(NULL);
     let name = |end: usize| connection.ends[end].to_string();
     Direction {
@@ -187,6 +206,16 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         packets: totals.packets,
         payload_bytes: totals.payload_bytes,
         retransmitted_bytes: totals.retransmitted_bytes,
+        retransmits: again.packets,
+        fast_retransmits: again.fast,
+        timeout_retransmits: again.timeout,
+        tail_loss_probes: again.probes,
+        unexplained_retransmits: again.unexplained,
+        timeouts: again.timeouts,
+        timeout_wait_ns: again.wait_ns,
+        spurious_retransmits: again.spurious,
+        reordered: totals.reordered,
+        copies: totals.copies,
         acked_bytes: totals.acked_bytes,
         acks: totals.acks,
         missed_bytes: totals.missed_bytes,
@@ -210,6 +239,53 @@ fn direction(connection: &Connection, from: usize) -> Direction {
         sender_side_ns: or_null(flow.way.least_ns()),
         receiver_side_ns: or_null(flow.way.receiver_ns()),
     }
+}
+
+/// One connection.
+#[derive(Debug, Clone)]
+struct Lived {
+    stream: u32,
+    handshake: u8,
+    ended: u8,
+    completeness: u8,
+    ended_by: i64,
+    syns: i64,
+    syn_acks: i64,
+    client_bytes: i64,
+    server_bytes: i64,
+    unacknowledged_bytes: i64,
+    retry_wait_ns: i64,
+}
+
+/// Every connection, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1
+/// for the server.
+#[must_use]
+pub fn connections(connections: &[Connection]) -> Columns {
+    let row = |connection: &Connection| {
+        let lifecycle = &connection.lifecycle;
+        let (ended, by) = lifecycle.ending();
+        let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
+        let carried = connection.is_flow(0) || connection.is_flow(1);
+        Lived {
+            stream: connection.number,
+            handshake: lifecycle.opening() as u8,
+            ended: ended as u8,
+            completeness: lifecycle.completeness(carried),
+            ended_by: by.map_or(NULL, i64::from),
+            syns: lifecycle.syns()[0].into(),
+            syn_acks: lifecycle.syns()[1].into(),
+            client_bytes: client,
+            server_bytes: server,
+            unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
+            retry_wait_ns: lifecycle.retry_wait_ns.unwrap_or(NULL),
+        }
+    };
+    let rows: Vec<Lived> = connections.iter().map(row).collect();
+    transpose!(rows,
+        U32 { stream }
+        U8 { handshake, ended, completeness }
+        I64 { ended_by, syns, syn_acks, client_bytes, server_bytes, unacknowledged_bytes, retry_wait_ns }
+    )
 }
 
 /// One UDP flow.

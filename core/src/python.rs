@@ -212,6 +212,11 @@ impl Analysis {
         arrays(py, columns::directions(connections.unwrap_or_default()))
     }
 
+    fn connections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let pipeline = self.pipeline();
+        arrays(py, columns::connections(pipeline.table.connections()))
+    }
+
     fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pipeline = self.pipeline();
         let begun_ns = pipeline.counts().first_ns.unwrap_or_default();
@@ -352,7 +357,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add("FilterError", module.py().get_type::<FilterError>())?;
-    module.add("KINDS", columns::kinds())?;
+    for (name, names) in columns::NAMES {
+        module.add(name, names)?;
+    }
     module.add("LINK_TYPES", crate::decode::LINK_TYPES)?;
     module.add("NULL", NULL)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

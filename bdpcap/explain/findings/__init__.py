@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import handshake, path, receive, send, tap, turns
+from bdpcap.explain.findings import handshake, path, receive, retransmissions, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 
@@ -66,6 +66,7 @@ def gather(
         ("requests and responses", lambda: turns.explains(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
+        ("retransmissions", lambda: retransmissions.explains(flow)),
         ("the receive window", lambda: receive.explains(flow, facts)),
         ("the send buffer", lambda: send.explains(flow, facts)),
         ("the handshake", lambda: handshake.explains(flow)),

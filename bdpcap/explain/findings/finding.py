@@ -38,6 +38,8 @@ class Code(StrEnum):
     WHAT_IT_TAKES = "what-it-takes"
     QUEUE_STANDING = "queue-standing"
     UDP_BESIDE = "udp-beside"
+    TIMEOUTS = "timeouts"
+    SPURIOUS_RETRANSMISSIONS = "spurious-retransmissions"
     WINDOW_UNSCALED = "window-unscaled"
     WINDOW_SCALE_UNKNOWN = "window-scale-unknown"
     WINDOW_SCALE_REWRITTEN = "window-scale-rewritten"

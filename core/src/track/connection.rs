@@ -4,7 +4,9 @@
 use super::event::{Event, Kind, NULL};
 use super::flow::{At, Effect, Flow};
 use super::handshake::{Handshake, Measured, ScaleSource};
+use super::lifecycle::{Lifecycle, Place};
 use super::one_way::OneWay;
+use super::retransmissions::Cause;
 use super::round::Round;
 use super::turns::{Turn, Turns};
 use super::witness::Witness;
@@ -49,6 +51,8 @@ pub struct Connection {
     pub halves: [Half; 2],
     /// What their SYNs agreed on.
     pub handshake: Handshake,
+    /// How it began and ended.
+    pub lifecycle: Lifecycle,
     /// First packet.
     pub start: At,
     /// Last packet.
@@ -102,6 +106,7 @@ impl Connection {
             ends,
             halves: [half(0), half(1)],
             handshake: Handshake::default(),
+            lifecycle: Lifecycle::default(),
             start: at,
             last: at,
             initial_rtt_ns: None,
@@ -173,9 +178,14 @@ impl Connection {
             self.begin_anew(from, segment);
         }
         let copy = self.halves[from].flow.tap.remember(segment, at.time_ns);
+        self.halves[from].flow.totals.copies += i64::from(copy);
         if syn {
             if !copy {
                 self.handshake.syn(from, segment, at.time_ns);
+            }
+            let sack = self.handshake.allows_sack();
+            for half in &mut self.halves {
+                half.flow.retransmissions.set_sack(sack);
             }
             if flags.has(Flags::ACK) {
                 // A server that agrees to classic ECN sets this flag of the two (RFC 3168 section 6.1.1).
@@ -205,6 +215,13 @@ impl Connection {
         }
         if from == 0 {
             self.complete(segment, at);
+        }
+        if !copy {
+            let [sender, receiver] = [from, to].map(|end| &self.halves[end].flow);
+            self.lifecycle.see(from, segment, at.time_ns, || Place {
+                in_window: sender.is_in_window(segment.sequence),
+                answers_syn: flags.has(Flags::ACK) && receiver.has_sent(segment.acknowledgment),
+            });
         }
 
         // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
@@ -277,6 +294,7 @@ impl Connection {
             let sequence = self.halves[from].flow.tap.space.relative(segment.sequence);
             let effect = Effect {
                 kind: Kind::Data,
+                cause: Cause::None,
                 sequence,
                 length: 0,
                 acknowledged: NULL,
@@ -381,6 +399,7 @@ impl Connection {
             frame: at.frame,
             kind: effect.kind,
             tcp_flags: segment.flags.0,
+            cause: effect.cause,
             sequence: effect.sequence,
             length: effect.length,
             acknowledged: effect.acknowledged,
@@ -415,12 +434,18 @@ impl Connection {
         }
         let last = self.last;
         rows.turns.extend(self.turns.finish());
+        let outstanding = |half: &Half| half.flow.tap.in_flight().unwrap_or_default();
+        let outstanding = [0, 1].map(|end| outstanding(&self.halves[end]));
         for half in &mut self.halves {
             if half.carried {
                 half.flow.finish(last, |round| rows.rounds.push(round));
             }
             half.flow.release();
         }
+        let retry_wait_ns = (0..2)
+            .filter(|&end| outstanding[end] > 0)
+            .find_map(|end| self.halves[end].flow.retransmissions.unanswered_wait_ns());
+        self.lifecycle.finish(outstanding, retry_wait_ns);
     }
 
     /// Has this direction carried payload?

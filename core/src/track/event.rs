@@ -1,6 +1,8 @@
 //! # Event
 //! What one segment meant to one flow: the rows of the events table.
 
+use super::retransmissions::Cause;
+
 /// What a segment was to the flow. The names are the `kind` values of the events table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -76,6 +78,8 @@ pub struct Event {
     pub kind: Kind,
     /// Flags of the segment's header, see [`crate::decode::Flags`].
     pub tcp_flags: u8,
+    /// Why it was sent again.
+    pub cause: Cause,
     /// First sequence number, sent rows only.
     pub sequence: i64,
     /// Payload, sent rows only.

@@ -4,6 +4,7 @@
 use super::bursts::Sent;
 use super::event::{Kind, NULL};
 use super::late_rounds::LateRounds;
+use super::retransmissions::{Cause, Resent, Retransmissions};
 use super::round::Round;
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
@@ -25,6 +26,8 @@ pub struct At {
 pub struct Effect {
     /// See [`Kind`].
     pub kind: Kind,
+    /// Why it was sent again.
+    pub cause: Cause,
     /// See [`super::event::Event`].
     pub sequence: i64,
     /// Payload.
@@ -60,6 +63,10 @@ pub struct Totals {
     pub acks: i64,
     /// Acknowledged but not captured.
     pub missed_bytes: i64,
+    /// Segments with payload that were overtaken on the way.
+    pub reordered: i64,
+    /// Packets of the sender that the capture holds another time.
+    pub copies: i64,
 }
 
 /// One direction of a connection.
@@ -73,6 +80,8 @@ pub struct Flow {
     pub sender: Sender,
     /// What its traffic says of the scale of its windows.
     pub scale: Scale,
+    /// What was sent again, and why.
+    pub retransmissions: Retransmissions,
     rounds: LateRounds,
     /// Sums.
     pub totals: Totals,
@@ -104,6 +113,7 @@ impl Flow {
             way: Return::default(),
             sender: Sender::default(),
             scale: Scale::default(),
+            retransmissions: Retransmissions::default(),
             rounds: LateRounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             window_at_tap: None,
@@ -159,6 +169,7 @@ impl Flow {
         self.way.handshake(sender_ns, receiver_ns);
         self.tap.rtt_min_ns = Some(receiver_ns.max(0));
         let rtt_ns = sender_ns.saturating_add(receiver_ns);
+        self.retransmissions.measured(rtt_ns);
         self.tap.path_rtt_ns = Some(rtt_ns);
         let sample = Sample {
             sent_ns: at.time_ns - rtt_ns,
@@ -170,6 +181,24 @@ impl Flow {
             .get()
             .measured(sample, at.time_ns, self.tap.delivered());
         self.shift();
+    }
+
+    /// Would its receiver take this sequence number: from what it acknowledged to the end of its window, or of what was
+    /// sent (RFC 9293 section 3.10.7.4)?
+    #[must_use]
+    pub fn is_in_window(&self, sequence: u32) -> bool {
+        let (Some(una), Some(next)) = (self.tap.una(), self.tap.next()) else {
+            return true;
+        };
+        let window = self.window_at_tap.unwrap_or_default();
+        (una..=next.max(una.saturating_add(window))).contains(&self.tap.space.relative(sequence))
+    }
+
+    /// Does the number acknowledge something that was sent, and nothing that was not?
+    #[must_use]
+    pub fn has_sent(&self, acknowledgment: u32) -> bool {
+        let next = self.tap.next().unwrap_or_default();
+        (1..=next).contains(&self.tap.space.relative(acknowledgment))
     }
 
     fn shift(&mut self) {
@@ -209,6 +238,8 @@ impl Flow {
         let rounds = self.rounds.get();
         rounds.advance(time_ns, &self.sender);
         let progress = self.sender.receive(ack);
+        let outstanding = self.sender.in_flight() > 0;
+        self.retransmissions.heard(progress, outstanding, time_ns);
         self.scale.advertised(ack.ack, ack.field, ack.scaled);
         if ack.echo_congestion {
             rounds.note(|row| row.congestion_echoes += 1);
@@ -288,6 +319,21 @@ impl Flow {
             let end = arrival.start + length;
             self.scale.sent(arrival.start, end, una, next, self.mss);
         }
+        let mut cause = Cause::None;
+        if resent && carries {
+            let resent = Resent {
+                start: arrival.start,
+                end: arrival.end,
+                payload_bytes: length,
+                time_ns: at.time_ns,
+                before_ns: arrival.before_ns,
+                value: segment.options.timestamps.map(|(value, _)| value),
+                arrived: self.tap.arrived(arrival.start, arrival.end),
+                passed_over: self.tap.sacked_end() > Some(arrival.end),
+                heard_ns: echo.and_then(|echo| self.way.latest_ns(at.time_ns, echo)),
+            };
+            cause = self.retransmissions.resent(resent, &self.sender, self.mss);
+        }
         self.sender.send(arrival.start, arrival.end, resent);
         if carries {
             self.totals.payload_bytes += fresh;
@@ -295,6 +341,7 @@ impl Flow {
             let again = if resent { length } else { 0 };
             self.totals.retransmitted_bytes += again;
             self.totals.largest_bytes = self.totals.largest_bytes.max(length);
+            self.totals.reordered += i64::from(arrival.kind == Kind::Reordered);
             self.totals.in_flight_max_bytes =
                 self.totals.in_flight_max_bytes.max(self.sender.in_flight());
             let value = segment.options.timestamps.map(|(value, _)| value);
@@ -325,7 +372,10 @@ impl Flow {
             self.rounds.get().ended(at.time_ns, at.frame, &self.sender);
         }
         self.finished(out);
-        self.effect(arrival.kind, arrival.start, length)
+        Effect {
+            cause,
+            ..self.effect(arrival.kind, arrival.start, length)
+        }
     }
 
     /// For how long at least the sender had sent no data before that of `value`, by its own clock: a queue on the way to
@@ -345,6 +395,7 @@ impl Flow {
     fn effect(&self, kind: Kind, sequence: i64, length: i64) -> Effect {
         Effect {
             kind,
+            cause: Cause::None,
             sequence,
             length,
             acknowledged: self.sender.una().unwrap_or(NULL),
@@ -369,6 +420,7 @@ impl Flow {
         let ack = self.tap.space.relative(segment.acknowledgment);
         let mut effect = Effect {
             kind: Kind::Ack,
+            cause: Cause::None,
             sequence: NULL,
             length: NULL,
             acknowledged: ack,
@@ -419,6 +471,12 @@ impl Flow {
             options.map(|(_, echo)| echo),
             at.time_ns,
         );
+        if self.retransmissions.any() {
+            let echo = options.map(|(_, echo)| echo);
+            let duplicate = self.duplicate(segment, ack);
+            self.retransmissions
+                .acknowledged(ack, echo, duplicate, self.mss);
+        }
         let same = self.window_told.is_none_or(|before| before == window_told);
         effect.kind = if window == Some(0) && !segment.flags.has(Flags::SYN) {
             Kind::ZeroWindow
@@ -433,6 +491,8 @@ impl Flow {
         } else {
             Kind::Ack
         };
+        let duplicate = effect.kind == Kind::DuplicateAck;
+        self.retransmissions.counted(seen.advanced > 0, duplicate);
         self.probed = false;
         // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
         if una.is_none_or(|una| ack >= una) {
@@ -471,6 +531,7 @@ impl Flow {
                 self.measure_way(|way| way.receiver_side(sample.rtt_ns));
             }
             sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
+            self.retransmissions.measured(sample.rtt_ns);
             effect.rtt_ns = sample.rtt_ns;
             self.rounds
                 .get()
@@ -493,19 +554,32 @@ impl Flow {
             && !segment.flags.has(Flags::ECE)
     }
 
-    /// SACK blocks as distances from the acknowledgment. A first block below it or inside the second reports a
-    /// duplicate (D-SACK, RFC 2883 section 4) and is left out, as is one beyond what was sent.
+    /// SACK blocks, relative; as many as the segment has are valid.
+    fn sack(&self, segment: &Segment) -> [(i64, i64); 4] {
+        let space = &self.tap.space;
+        let relative = |(start, end)| (space.relative(start), space.relative(end));
+        segment.options.sack.map(relative)
+    }
+
+    /// What the segment reports to have come twice: a first block below its acknowledgment or inside the second (D-SACK,
+    /// RFC 2883 section 4).
+    fn duplicate(&self, segment: &Segment, ack: i64) -> Option<(i64, i64)> {
+        let count = segment.options.sack_blocks;
+        let [first, second, ..] = (count > 0).then(|| self.sack(segment))?;
+        let duplicate = first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1);
+        duplicate.then_some(first)
+    }
+
+    /// SACK blocks as distances from the acknowledgment. One that reports a duplicate is left out, as is one beyond what
+    /// was sent.
     fn blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
         let mut kept = [(0, 0); 4];
         let count = usize::from(segment.options.sack_blocks).min(4);
         if count == 0 {
             return kept;
         }
-        let relative =
-            |(start, end)| (self.tap.space.relative(start), self.tap.space.relative(end));
-        let blocks = segment.options.sack.map(relative);
-        let (first, second) = (blocks[0], blocks[1]);
-        let duplicate = first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1);
+        let blocks = self.sack(segment);
+        let duplicate = self.duplicate(segment, ack).is_some();
         let next = self.tap.next().unwrap_or(i64::MAX);
         let good = blocks[..count]
             .iter()
@@ -537,6 +611,7 @@ impl Flow {
     pub fn release(&mut self) {
         (self.tap, self.sender) = (Tap::default(), Sender::default());
         self.way.release();
+        self.retransmissions.release();
         self.rounds.release();
     }
 }

@@ -196,6 +196,13 @@ impl Handshake {
         self.syns[end].as_ref().map(|syn| syn.window)
     }
 
+    /// Can the ends use SACK: does no SYN lack the option (RFC 2018 section 2)?
+    #[must_use]
+    pub fn allows_sack(&self) -> bool {
+        self.options()
+            .all(|options| options.sack_permitted || options.incomplete)
+    }
+
     /// Was `end`'s SYN captured?
     #[must_use]
     pub fn has_syn(&self, end: usize) -> bool {

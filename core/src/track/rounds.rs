@@ -13,7 +13,7 @@ use super::tap::Sample;
 use std::collections::VecDeque;
 
 /// Packets that `bytes` of payload take; one mostly, which needs no division.
-fn packets(bytes: i64, mss: i64) -> i64 {
+pub fn packets(bytes: i64, mss: i64) -> i64 {
     if bytes <= mss {
         1
     } else {

@@ -85,6 +85,19 @@ impl Sender {
             .is_some_and(|window| window == 0 || window < mss.min(self.most_window / 2))
     }
 
+    /// End of what SACK reported, if it reported anything.
+    #[must_use]
+    pub fn sacked_end(&self) -> Option<i64> {
+        self.sacked.end()
+    }
+
+    /// Does the sender know that all of `start..end` arrived?
+    #[must_use]
+    pub fn has(&self, start: i64, end: i64) -> bool {
+        let start = self.una.map_or(start, |una| una.max(start));
+        start >= end || self.sacked.covered(start, end) == end - start
+    }
+
     /// SND.NXT - SND.UNA: what flow control sees.
     #[must_use]
     pub fn in_flight(&self) -> i64 {

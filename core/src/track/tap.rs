@@ -62,6 +62,8 @@ pub struct Arrival {
     pub end: i64,
     /// Payload not seen before.
     pub new_bytes: i64,
+    /// When it passed the tap before, if it did.
+    pub before_ns: Option<i64>,
 }
 
 /// What an acknowledgment was to the data stream.
@@ -153,6 +155,20 @@ impl Tap {
         Some((self.next? - self.una?).max(0))
     }
 
+    /// End of what SACK reported, if it reported anything.
+    #[must_use]
+    pub fn sacked_end(&self) -> Option<i64> {
+        self.sacked.end()
+    }
+
+    /// Has all of `start..end` been acknowledged, by number or by SACK?
+    #[must_use]
+    pub fn arrived(&self, start: i64, end: i64) -> bool {
+        let una = self.una.unwrap_or(start);
+        let start = start.max(una);
+        start >= end || self.sacked.covered(start, end) == end - start
+    }
+
     /// Bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
     #[must_use]
     pub fn delivered(&self) -> i64 {
@@ -231,6 +247,7 @@ impl Tap {
             start,
             end,
             new_bytes: length,
+            before_ns: None,
         };
         if flags.has(Flags::RST) {
             return Arrival {
@@ -284,6 +301,7 @@ impl Tap {
             self.next = Some(end);
             self.space.advance(end);
         }
+        let mut before_ns = None;
         if unseen == end - start && end <= next {
             // It is what the next acknowledgment answers, not the segments that waited above the hole.
             self.forget_oldest();
@@ -297,7 +315,7 @@ impl Tap {
                 },
             );
         } else {
-            self.mark_resent(start, end, time_ns, value);
+            before_ns = self.mark_resent(start, end, time_ns, value);
         }
         let kind = match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
             (true, true) => Kind::SynAck,
@@ -310,6 +328,7 @@ impl Tap {
             start,
             end,
             new_bytes: unseen.min(length),
+            before_ns,
         }
     }
 
@@ -355,18 +374,28 @@ impl Tap {
         }
     }
 
-    fn mark_resent(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>) {
+    /// Marks what is sent again; says when it was last sent.
+    fn mark_resent(
+        &mut self,
+        start: i64,
+        end: i64,
+        time_ns: i64,
+        value: Option<u32>,
+    ) -> Option<i64> {
         let first = self.records.partition_point(|r| r.end <= start);
+        let mut before_ns = None;
         for record in self
             .records
             .range_mut(first..)
             .take_while(|r| r.start < end)
         {
+            before_ns.get_or_insert(record.last_ns);
             record.resent = true;
             record.sacked = false; // what comes now may be what the next acknowledgment answers
             record.last_ns = time_ns;
             record.last_value = value;
         }
+        before_ns
     }
 
     /// An acknowledgment with its SACK blocks, relative; D-SACK blocks are left out (RFC 2883 section 4).

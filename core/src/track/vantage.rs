@@ -235,6 +235,18 @@ impl Return {
         Some(sent_ns - heard_ns)
     }
 
+    /// When the sender at the latest had the newest acknowledgment that it echoes by what passes now, one on its way by
+    /// the clock; the first of those it echoes must have come, however late the others are.
+    #[must_use]
+    pub fn latest_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
+        let least_ns = self.least_ns()?;
+        let due_ns = |next: &Travelling| next.passed_ns.saturating_add(least_ns);
+        let mut echoed = (self.travelling.iter()).take_while(|next| next.value == Some(echo));
+        let first = echoed.next()?;
+        let newest = echoed.take_while(|next| due_ns(next) <= now_ns).last();
+        Some(due_ns(newest.unwrap_or(first)).min(now_ns))
+    }
+
     /// The next acknowledgment on its way, if the echo allows that the sender had it: a sender that sends beyond the
     /// window it had shows that a wider one had come.
     pub fn hurry(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {

@@ -1,0 +1,82 @@
+"""Why segments were sent again: what timers cost, and what was sent again for nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap import units
+from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.solver import Exactness
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+
+__all__ = ["explains"]
+
+_NOTABLE_WAIT: Final = 0.01
+"""Share of a flow's life that waiting for timers must have taken to be told."""
+
+_NOTABLE_SPURIOUS: Final = 0.1
+"""Share of the retransmissions that must have been needless."""
+
+_FEWEST_SPURIOUS: Final = 2
+"""One duplicate is what a probe costs where nothing was lost (RFC 8985 section 7.4)."""
+
+
+def explains(flow: Flow) -> list[Finding]:
+    """Tell what timers cost, and of retransmissions that had arrived already."""
+    return [told for told in (_timeouts(flow), _spurious(flow)) if told is not None]
+
+
+def _timeouts(flow: Flow) -> Finding | None:
+    counted = flow.summary
+    timed = int(counted["timeout_retransmits"] + counted["tail_loss_probes"])
+    wait_ns = int(counted["timeout_wait_ns"])
+    life_ns = max(1, int(counted["end_ns"] - counted["start_ns"]))
+    if not timed or wait_ns < _NOTABLE_WAIT * life_ns:
+        return None
+    total = int(counted["retransmits"])
+    return Finding(
+        code=Code.TIMEOUTS,
+        sentence=f"Timers caused {timed:,} of {units.number(total, 'retransmission')}. The sender waited "
+        f"{units.duration(wait_ns)} for them, {units.share(wait_ns / life_ns)} of the time.",
+        cause="Too few acknowledgments came to report the loss: all in flight was lost, or the last of it, "
+        "or the acknowledgments were.",
+        remedy="Find the outages or the queue that drops whole flights. Turn SACK and tail loss probes on at both ends.",
+        commands=(
+            "sysctl net.ipv4.tcp_sack   # at both ends: 1",
+            "sysctl net.ipv4.tcp_early_retrans   # on the sender: 3",
+        ),
+        evidence=f"{units.number(int(counted['timeouts']), 'timeout')}, "
+        f"{units.number(int(counted['tail_loss_probes']), 'tail loss probe')}, "
+        f"{units.number(int(counted['fast_retransmits']), 'fast retransmission')}",
+        values={
+            "retransmits": total,
+            "timeouts": int(counted["timeouts"]),
+            "timeout_retransmits": int(counted["timeout_retransmits"]),
+            "tail_loss_probes": int(counted["tail_loss_probes"]),
+            "timeout_wait_ns": wait_ns,
+        },
+        source="RFC 6298 section 5; RFC 8985 section 7",
+    )
+
+
+def _spurious(flow: Flow) -> Finding | None:
+    counted = flow.summary
+    needless, total = int(counted["spurious_retransmits"]), int(counted["retransmits"])
+    if needless < max(_FEWEST_SPURIOUS, _NOTABLE_SPURIOUS * total):
+        return None
+    reordered = int(counted["reordered"])
+    return Finding(
+        code=Code.SPURIOUS_RETRANSMISSIONS,
+        sentence=f"Of {units.number(total, 'retransmission')}, {needless:,} had already arrived.",
+        cause=f"The path reorders packets: {reordered:,} were overtaken before the capture."
+        if reordered
+        else "Packets or acknowledgments came later than the sender's timers allow, or acknowledgments were lost.",
+        remedy="Look for reordering on the path (links in parallel), and for delay that jumps.",
+        commands=("nstat -az TcpExtTCPDSACKRecv TcpExtTCPSpuriousRTOs   # on the sender",),
+        evidence="duplicates that the receiver reported (D-SACK), or old timestamps that it echoed",
+        values={"retransmits": total, "spurious_retransmits": needless, "reordered": reordered},
+        exactness=Exactness.EXACT,
+        source="RFC 2883; RFC 3522",
+    )

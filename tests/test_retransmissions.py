@@ -1,0 +1,160 @@
+"""Why segments were sent again: against what the sending kernel counted, and against tshark.
+
+`tests/data/retransmissions` holds transfers of `lab/retransmissions.py`, with the counters of the sending host.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from functools import cache
+from types import SimpleNamespace
+
+import pytest
+import zstandard
+from conftest import unavailable
+from hypothesis import given
+from observe import observe
+from oracles import KEPT, SAMPLES
+from scenario import CLIENT, HANDSHAKE, scenario
+from strategies import captures
+
+import bdpcap
+from bdpcap.explain.findings import Code
+
+TRANSFERS = sorted(path.name for path in (KEPT / "retransmissions").iterdir())
+KINDS = ["fast_retransmits", "timeout_retransmits", "tail_loss_probes", "unexplained_retransmits"]
+
+
+@cache
+def transfer(name, view="sender"):
+    return bdpcap.analyze(KEPT / "retransmissions" / name / f"{view}.pcap.zst")
+
+
+def counted(name):
+    """What the kernel counted, and what of it were SYNs."""
+    meta = json.loads((KEPT / "retransmissions" / name / "meta.json").read_text())
+    kernel = SimpleNamespace(**meta["sender_counted"])
+    kernel.syns = int(transfer(name).connections["syns"].iloc[0]) - 1
+    return kernel
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_at_the_sender_the_counts_are_the_kernels(name):
+    flow, kernel = transfer(name).flows.iloc[0], counted(name)
+    # The kernel's timer sends SYNs again, too; they carry no payload and are no retransmissions of the flow.
+    assert flow["retransmits"] == kernel.RetransSegs - kernel.syns
+    assert flow["fast_retransmits"] == kernel.TCPFastRetrans
+    assert flow["timeouts"] == kernel.TCPTimeouts - kernel.syns
+    # Each timeout sends one segment; what follows it is counted as of the slow start.
+    assert flow["timeout_retransmits"] == kernel.TCPSlowStartRetrans + flow["timeouts"]
+    # A probe may be new data, which is no retransmission.
+    assert flow["tail_loss_probes"] <= kernel.TCPLossProbes
+    assert flow["unexplained_retransmits"] == 0
+    assert flow["spurious_retransmits"] == kernel.TCPDSACKRecv + kernel.TCPDSACKOfoRecv
+
+
+def test_the_transfers_show_every_cause():
+    shown = {cause for name in TRANSFERS for cause in transfer(name).flow(0).events["cause"].dropna()}
+    assert shown == {"fast retransmit", "timeout", "after timeout", "tail loss probe"}
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_the_receivers_capture_tells_the_same_causes(name):
+    sent, came = (transfer(name, view).flow(0).events for view in ("sender", "receiver"))
+    sent, came = (rows[rows["cause"].notna()] for rows in (sent, came))
+    causes = sent.groupby("sequence")["cause"].agg(set)
+    # What an outage took whole is new where it arrives late: then the timeout that it was sent by does not show, and
+    # what follows looks like the fast retransmission that is sent in the same way.
+    unseen = {"after timeout"} if name == "outages" else set()
+    for row in came.itertuples():
+        known = causes[row.sequence]
+        assert row.cause in known or known & unseen, row
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_events_flows_and_rounds_count_the_same(name):
+    capture = transfer(name)
+    flow, events = capture.flows.iloc[0], capture.flow(0).events
+    by_cause = events["cause"].value_counts()
+    assert flow["retransmits"] == capture.rtts["retransmits"].sum() == by_cause.sum()
+    assert flow["timeouts"] == by_cause.get("timeout", 0)
+    assert set(events.loc[events["cause"].notna(), "kind"]) == {"retransmission"}
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_kinds_sum_to_the_retransmissions_of_samples(path):
+    flows = bdpcap.analyze(path).flows
+    assert (flows[KINDS].sum(axis=1) == flows["retransmits"]).all()
+    assert (flows["spurious_retransmits"] <= flows["retransmits"]).all()
+
+
+@given(captures())
+def test_kinds_sum_to_the_retransmissions_of_any_flow(capture):
+    flows = observe(capture.packets).capture.flows
+    assert (flows[KINDS].sum(axis=1) == flows["retransmits"]).all()
+    assert (flows["spurious_retransmits"] <= flows["retransmits"]).all()
+
+
+@pytest.mark.usefixtures("need_tshark")
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_tshark_finds_the_same_segments_sent_again(name):
+    again = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
+    shown = " or ".join(f"tcp.analysis.{kind}" for kind in again)
+    fields = ["-T", "fields", "-e", "frame.number", "-e", "tcp.analysis.fast_retransmission"]
+    path = KEPT / "retransmissions" / name / "sender.pcap.zst"
+    command = ["tshark", "-n", "-r", str(path), "-Y", f"tcp.len > 0 and ({shown})", *fields]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    theirs = {int(line.split("\t")[0]): bool(line.split("\t")[1]) for line in said.splitlines()}
+    events = transfer(name).flow(0).events
+    ours = events[events["cause"].notna()].set_index("frame")["cause"]
+    assert set(ours.index) == set(theirs)
+    # It calls fast whatever follows two duplicate acknowledgments within 20 ms, during a recovery by timeout as well;
+    # the kernel's counters say which is right. The second timeout without SACK came among duplicates, too.
+    fast = {ours[frame] for frame, fast in theirs.items() if fast}
+    timed = {"after timeout", "timeout"} if name == "loss_without_sack" else {"after timeout"}
+    assert fast <= {"fast retransmit"} | timed
+
+
+@pytest.mark.parametrize("name", TRANSFERS)
+def test_tcptrace_counts_the_same_segments(name, tmp_path):
+    if not shutil.which("tcptrace"):
+        unavailable("tcptrace")
+    plain = tmp_path / "sender.pcap"
+    packed = (KEPT / "retransmissions" / name / "sender.pcap.zst").read_bytes()
+    plain.write_bytes(zstandard.ZstdDecompressor().decompressobj().decompress(packed))
+    said = subprocess.run(
+        ["tcptrace", "-n", "-l", str(plain)], capture_output=True, text=True, check=True, timeout=60
+    )
+    most = max(int(count) for count in re.findall(r"rexmt data pkts:\s+(\d+)", said.stdout))
+    # It counts a SYN among data.
+    assert most == transfer(name).flows["retransmits"].iloc[0] + counted(name).syns
+
+
+def test_a_packet_captured_twice_is_a_copy_and_no_retransmission():
+    seen = observe(
+        scenario(
+            HANDSHAKE
+            + """
+    +.001 > P. 1:1001(1000) ack 1 win 502 id 500
+    +.0001 > P. 1:1001(1000) ack 1 win 502 id 500
+    +.020 < . 1:1(0) ack 1001 win 500
+    """
+        )
+    )
+    flow = seen.capture.flows.iloc[0]
+    assert (flow["copies"], flow["retransmits"]) == (1, 0)
+    assert [row.kind for row in seen.sent(CLIENT)][-2:] == ["data", "duplicate"]
+
+
+def test_an_outage_is_told_with_its_cost():
+    told = {finding.code: finding for finding in transfer("outages").flow(0).findings}[Code.TIMEOUTS]
+    assert told.values["timeouts"] == 3
+    # The kernel's timer waits 200 ms at least and doubles; each outage of 350 ms takes one or two of them.
+    assert 3 * 200e6 <= told.values["timeout_wait_ns"] <= 3 * 800e6
+
+
+def test_loss_that_acknowledgments_repair_is_not_told_as_timeouts():
+    assert Code.TIMEOUTS not in {finding.code for finding in transfer("loss").flow(0).findings}
