@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 SCALES: Final = 5
 """Most inferred window scales to name one by one."""
 
+GRAVE: Final = 0.01
+"""Part of a capture that is missing or disordered from which on its verdicts are doubtful.
+
+Of less, only the rounds that it touches are: their evidence says so, and their confidence is lower.
+"""
+
 _DOUBTFUL: Final = ("carried", "largest_bytes", "mss_bytes", "handshake")
 
 
@@ -73,29 +79,27 @@ def _most(names: Iterable[str]) -> dict[str, int]:
     return dict(Counter(names).most_common())
 
 
+def line(capture: Capture) -> str:
+    """Say in one line what was captured, and where."""
+    info = capture.info
+    said = f"{units.number(info.frames, 'frame')}, {units.number(info.streams, 'TCP stream')}"
+    if info.first_ns is not None and info.last_ns is not None:
+        said += f" in {units.duration(info.last_ns - info.first_ns)} from {units.instant(info.first_ns, 'seconds')}"
+    return f"{said}; {_captured(capture)}."
+
+
 def caveats(capture: Capture) -> list[str]:
     """Return what speaks against trusting the numbers, one sentence each; gravest first, empty if nothing."""
+    return [*doubts(capture), *_notes(capture)]
+
+
+def doubts(capture: Capture) -> list[str]:
+    """Return what makes verdicts doubtful, one sentence each: gravest first, empty if nothing does."""
     info, flows = capture.info, capture.carriers
-    scales = [str(scale) for scale in capture.scales]
     scaleless = int((flows["window_scale_source"] == "unknown").sum())
-    sides = {name: np.asarray(capture.directions[name]) for name in _DOUBTFUL}
-    carried = sides["carried"] > 0
-    offloaded = int((carried & (sides["largest_bytes"] > sides["mss_bytes"])).sum())
-    headless = int((carried & (sides["handshake"] == 0)).sum())
-    placeless = int((flows["vantage"] == "unknown").sum())
-    findings = [
+    found = [
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
-        (
-            info.capture_drops,
-            f"{units.number(info.capture_drops, 'packet')} dropped while capturing: a loss may be the tap's.",
-        ),
-        (
-            info.missed_bytes,
-            (
-                f"{units.data_size(info.missed_bytes)} acknowledged that the capture does not hold: "
-                "lost while capturing, and not counted as lost on the way."
-            ),
-        ),
+        (not info.segments, "No TCP segment was found."),
         (
             info.data_only,
             (
@@ -110,13 +114,9 @@ def caveats(capture: Capture) -> list[str]:
                 "Their data went another way, or were filtered out."
             ),
         ),
-        (not info.segments, "No TCP segment was found."),
-        (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
-        (info.time_backwards, f"Time runs backwards at {units.number(info.time_backwards, 'frame')}."),
-        (info.without_time, f"{units.number(info.without_time, 'frame')} without a time, left out."),
-        (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
-        *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
-        (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
+        (_lacks(capture), _missing(capture)),
+        (_lost(capture), _dropped(capture)),
+        (_disordered(capture), _backwards(capture)),
         (
             info.multipath,
             (
@@ -124,19 +124,75 @@ def caveats(capture: Capture) -> list[str]:
                 "shared by its subflows."
             ),
         ),
-        (headless, f"Handshake not captured: {units.number(headless, 'flow')}."),
         (scaleless, f"Window scale unknown, windows in bytes missing: {units.number(scaleless, 'flow')}."),
+    ]
+    return [sentence for holds, sentence in found if holds]
+
+
+def _notes(capture: Capture) -> list[str]:
+    """Return what a reader should know, although the verdicts allow for it."""
+    info, flows = capture.info, capture.carriers
+    scales = [str(scale) for scale in capture.scales]
+    sides = {name: np.asarray(capture.directions[name]) for name in _DOUBTFUL}
+    carried = sides["carried"] > 0
+    offloaded = int((carried & (sides["largest_bytes"] > sides["mss_bytes"])).sum())
+    headless = int((carried & (sides["handshake"] == 0)).sum())
+    placeless = int((flows["vantage"] == "unknown").sum())
+    found = [
+        (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
+        (info.missed_bytes and not _lacks(capture), _missing(capture)),
+        (info.capture_drops and not _lost(capture), _dropped(capture)),
+        (info.time_backwards and not _disordered(capture), _backwards(capture)),
+        (info.without_time, f"{units.number(info.without_time, 'frame')} without a time, left out."),
+        (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
+        *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
+        (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
+        (headless, f"Handshake not captured: {units.number(headless, 'flow')}."),
         (
             offloaded,
-            f"Segments larger than the MSS, timed by the burst (offload at the tap): {units.number(offloaded, 'flow')}.",
+            (
+                f"Segments larger than the MSS (offload at the tap): {units.number(offloaded, 'flow')}. "
+                "Their times are those of bursts."
+            ),
         ),
-        (placeless, f"Could not tell where it was captured: {units.number(placeless, 'flow')}."),
+        (placeless, f"Place of capture unknown: {units.number(placeless, 'flow')}."),
         (
             info.cut_by_snaplen,
             f"{units.number(info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers.",
         ),
     ]
-    return [sentence for found, sentence in findings if found]
+    return [sentence for holds, sentence in found if holds]
+
+
+def _lacks(capture: Capture) -> bool:
+    """Whether so much is missing that it is more than a few marked rounds."""
+    carried = int(capture.carriers["payload_bytes"].sum()) + capture.info.missed_bytes
+    return capture.info.missed_bytes >= GRAVE * max(1, carried)
+
+
+def _missing(capture: Capture) -> str:
+    return (
+        f"The capture is missing {units.data_size(capture.info.missed_bytes)} that were acknowledged "
+        "(filtered, or dropped while capturing); they do not count as lost on the path."
+    )
+
+
+def _lost(capture: Capture) -> bool:
+    drops = capture.info.capture_drops or 0
+    return drops >= GRAVE * max(1, capture.info.frames + drops)
+
+
+def _dropped(capture: Capture) -> str:
+    dropped = units.number(capture.info.capture_drops or 0, "packet")
+    return f"{dropped} dropped while capturing: what seems lost may be missing from the capture only."
+
+
+def _disordered(capture: Capture) -> bool:
+    return capture.info.time_backwards > GRAVE * capture.info.frames
+
+
+def _backwards(capture: Capture) -> str:
+    return f"Time runs backwards at {units.number(capture.info.time_backwards, 'frame')}."
 
 
 def _vantage(capture: Capture) -> str:
@@ -148,6 +204,13 @@ def _vantage(capture: Capture) -> str:
     places = flows["vantage"][most_first[largest]].tolist()
     seen = Counter(names.get(place, place) for place in places)
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
+
+
+def _captured(capture: Capture) -> str:
+    places = set(capture.carriers["vantage"].tolist())
+    if not places:
+        return "no flow carried payload"
+    return "place of capture unknown" if places == {"unknown"} else f"captured {_vantage(capture)}"
 
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ The tables keep exact integers; only what is shown to a person passes through he
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ def _absent(value: Any) -> bool:
 
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
+_GAP = re.compile(r"(?<=\d) (?=%|/|[kMGTP]?(?:B|bit/s)\b|[mun]?s\b|bytes?\b)|(?<=[<>]) (?=\d)")
 
 
 def _scaled(value: float, unit: str) -> str:
@@ -80,6 +82,16 @@ def share(fraction: Any) -> str:
     return f"{percent:.0f} %"
 
 
+def spoken_share(fraction: Any) -> str:
+    """Return a share as it stands in a sentence: ``over 99 %``."""
+    return share(fraction).replace("> ", "over ").replace("< ", "under ")
+
+
+def percent(fraction: Any) -> str:
+    """Return a part of one in percent, to two digits: ``0.0091`` is ``0.91 %``."""
+    return MISSING if _absent(fraction) else f"{float(f'{100 * float(fraction):.2g}'):g} %"
+
+
 def count(number: Any) -> str:
     """Return a count with its thousands apart."""
     return MISSING if _absent(number) else f"{int(number):,}"
@@ -102,8 +114,8 @@ def confidence(value: Any) -> str:
     return "high" if value >= 0.8 else "fair" if value >= 0.5 else "low"
 
 
-def instant(ns: Any) -> str:
-    """Nanoseconds since the epoch as UTC, to the microsecond."""
+def instant(ns: Any, to: str = "microseconds") -> str:
+    """Nanoseconds since the epoch as UTC, to the microsecond or to the second."""
     if _absent(ns):
         return MISSING
     seconds, rest = divmod(int(ns), 1_000_000_000)
@@ -111,7 +123,13 @@ def instant(ns: Any) -> str:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):
         return f"{seconds} s since the epoch"
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{rest // 1000:06} UTC"
+    below = f".{rest // 1000:06}" if to == "microseconds" else ""
+    return f"{moment:%Y-%m-%d %H:%M:%S}{below} UTC"
+
+
+def joined(text: str) -> str:
+    """Return text whose numbers are joined to their units by a no-break space."""
+    return _GAP.sub("\N{NO-BREAK SPACE}", text)
 
 
 def printable(text: Any) -> str:

@@ -36,8 +36,7 @@ def printed(*arguments: str) -> list[str]:
 
 
 def _demo(_: re.Match[str]) -> str:
-    lines = printed("report", DEMO, "--text", "-")
-    return "".join(f"{line}\n" for line in lines[: lines.index("CAPTURE") - 1])
+    return "".join(f"{line}\n" for line in printed("report", DEMO, "--text", "-"))
 
 
 def _command(found: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from small_transfer import write_pcap
 
 import bdpcap
 from bdpcap.explain.findings import Code, Finding, agreement, findings, gather, receive
-from bdpcap.report import verdict
+from bdpcap.report import ranking, verdict
 
 FLOWS = 20
 """Most flows of a capture that are looked at: those that matter most."""
@@ -107,7 +107,7 @@ def shown(flow):
     """Return all sentences on a flow, as the report has them."""
     told = flow.findings
     yield from (
-        verdict.sentence(flow.summary),
+        verdict.sentence(flow),
         verdict.numbers(flow.summary),
         *verdict.arithmetic(flow.summary),
     )
@@ -138,7 +138,7 @@ def test_what_is_told_of_any_capture_agrees(part, capsys):
             capture = bdpcap.analyze(path)
         except bdpcap.CaptureError:
             continue  # no capture, or one that breaks before its first packet
-        for flow in verdict.listed(capture, verdict.ranked(capture).head(FLOWS)):
+        for flow in ranking.listed(capture, ranking.ranked(capture).head(FLOWS)):
             seen += 1
             name = f"{path.parent.name}/{path.name} stream {flow.stream} of {flow.sender}"
             with warnings.catch_warnings():

@@ -254,11 +254,11 @@ def test_text_on_request_is_ascii_of_at_most_80_columns(tmp_path):
     write_pcapng(file, "höher, schneller " * 12)
     capture = bdpcap.analyze(file)
     assert not report.text(capture).isascii()
-    spelt = report.text(capture, ascii_only=True)
+    spelt = report.text(capture, full=True, ascii_only=True)
     assert spelt.isascii()
     assert max(map(len, spelt.splitlines())) <= 80
     assert r"h\xf6her" in spelt
-    assert main(["report", str(file), "--text", str(tmp_path / "t.txt"), "--ascii"]) == 0
+    assert main(["report", str(file), "--text", str(tmp_path / "t.txt"), "--ascii", "--full"]) == 0
     assert (tmp_path / "t.txt").read_text(encoding="ascii") == spelt
 
 

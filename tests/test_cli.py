@@ -25,7 +25,7 @@ from bdpcap.cli import flows as flows_command
 from bdpcap.cli import main, output
 from bdpcap.cli.commands import COMMANDS, loaded
 from bdpcap.limits import LIMITS
-from bdpcap.report.verdict import bulk
+from bdpcap.report.ranking import bulk
 
 TABLES = ("flows", "rtts", "events")
 

@@ -27,7 +27,7 @@ from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.packets import MOST
 from bdpcap.plots.rtt import smoothed
 from bdpcap.plots.scale import Scale
-from bdpcap.report import verdict
+from bdpcap.report import ranking
 
 KB = 1000
 ALL = 10**6
@@ -127,6 +127,19 @@ def test_more_rounds_than_stripes_still_tile(flow):
     assert len(stripes) == ribbon.STRIPES
     assert (stripes[0].start_ns, stripes[-1].end_ns) == (0, n * 10)
     assert {stripe.limit for stripe in stripes} == {"rwnd"}  # three of every five rounds
+
+
+def test_stripes_tile_a_flow_whose_last_round_outlasts_all_others(flow):
+    n = 30
+    many = flow.rtts.iloc[np.zeros(n, dtype=int)].assign(
+        round=np.arange(n),
+        start_ns=np.arange(n),
+        end_ns=np.append(np.arange(1, n), 1000 * n),
+        limit=np.where(np.arange(n) % 2, "rwnd", "cwnd"),
+    )
+    stripes = ribbon.stripes(many.reset_index(drop=True), 10)
+    assert (stripes[0].start_ns, stripes[-1].end_ns) == (0, 1000 * n)
+    assert all(left.end_ns == right.start_ns for left, right in pairwise(stripes))
 
 
 @pytest.mark.parametrize("kind", plots.FIGURES)
@@ -567,7 +580,7 @@ def test_without_a_stream_the_flow_that_matters_most_is_drawn(tmp_path, capsys):
     both = [str(many), str(LOSS)]
     page = tmp_path / "x.html"
     assert main(["plot", *both, "-o", str(page)]) == 0
-    first = verdict.that_matter(bdpcap.analyze(both))[0]
+    first = ranking.that_matter(bdpcap.analyze(both))[0]
     assert drawn_stream(capsys.readouterr().err) == first.stream
     assert f"stream {first.stream}:" in page.read_text("utf-8")
     for stream in (0, 3):

@@ -18,7 +18,7 @@ from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.kernels import version
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
-from bdpcap.report import verdict
+from bdpcap.report import ranking
 from bdpcap.report.text import finding_lines, wrap
 
 if TYPE_CHECKING:
@@ -202,10 +202,10 @@ def _refuse_unless_sayable(window: int, scale: int | None) -> None:
 def _rows(
     capture: Capture, stream: list[int] | None, facts: Facts, rate_bps: float | None, rtt_ns: int | None
 ) -> Rows:
-    flows = source.of_streams(verdict.ranked(capture), stream, capture.info.streams)
+    flows = source.of_streams(ranking.ranked(capture), stream, capture.info.streams)
     if not stream:
         flows = flows[flows["payload_bytes"] * 100 >= flows["payload_bytes"].max()].head(
-            verdict.DETAILED_FLOWS
+            ranking.DETAILED_FLOWS
         )
     rows: Rows = []
     for number, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True):

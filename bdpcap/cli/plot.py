@@ -12,7 +12,7 @@ import typer
 from bdpcap import units
 from bdpcap.cli import options, output, privacy, source
 from bdpcap.plots import FIGURES
-from bdpcap.report import figure, verdict
+from bdpcap.report import figure, ranking
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Capture, Flow
@@ -88,7 +88,7 @@ def _flow(capture: Capture, stream: int | None) -> Flow:
     if stream is None:
         if capture.flows.empty:
             raise typer.BadParameter("no stream carried payload: there is no flow to draw")
-        return verdict.listed(capture, verdict.ranked(capture).head(1))[0]
+        return ranking.listed(capture, ranking.ranked(capture).head(1))[0]
     if source.of_streams(capture.flows, [stream], capture.info.streams).empty:
         raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
     return capture.flow(stream)

@@ -11,7 +11,7 @@ import typer
 
 from bdpcap import report, units
 from bdpcap.cli import options, output, privacy, rules, source
-from bdpcap.report import verdict
+from bdpcap.report import ranking, verdict
 
 _DEFAULT = Path("report.html")
 
@@ -55,6 +55,10 @@ def command(
     ascii_: Annotated[
         bool, typer.Option("--ascii", help="Spell out what is not ASCII in the text of --text.")
     ] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="In the text of --text, every finding with its cause, and all caveats."),
+    ] = False,
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
     fail_on: options.FailOn = None,
@@ -78,7 +82,7 @@ def command(
     capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs))
     if text is not None:
         with output.opened(_file(text)) as file:
-            file.write(report.text(capture, ascii_only=ascii_))
+            file.write(report.text(capture, full=full, ascii_only=ascii_))
     if json_ is not None:
         with output.opened(_file(json_)) as file:
             json.dump(report.document(capture), file, allow_nan=False)
@@ -91,9 +95,9 @@ def command(
     if page is not None:
         report.write_html(capture, page)
         if text is None:
-            for flow in verdict.that_matter(capture):
+            for flow in ranking.that_matter(capture):
                 ends = units.printable(f"{flow.sender} → {flow.receiver}")
-                sys.stderr.write(f"stream {flow.stream}, {ends}: {verdict.sentence(flow.summary)}\n")
+                sys.stderr.write(f"stream {flow.stream}, {ends}: {verdict.sentence(flow)}\n")
         sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)}), for a browser\n")
     return source.exit_code(capture.damage) or rules.exit_code(broken, capture.flows)
 

@@ -47,7 +47,7 @@ def exit_code(rules: Sequence[Rule], flows: pd.DataFrame) -> int:
     """Name on stderr every flow that breaks a rule, and return the exit code; small flows break none."""
     if not rules:
         return exits.DONE
-    from bdpcap.report.verdict import bulk  # noqa: PLC0415 - the report is slow to import
+    from bdpcap.report.ranking import bulk  # noqa: PLC0415 - the report is slow to import
 
     code = exits.DONE
     flows = flows[bulk(flows)]

@@ -60,7 +60,7 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
     firsts = [index for index in range(len(held)) if index == 0 or held[index] != held[index - 1]]
     if len(firsts) > most:
         edges = np.linspace(start[0], end[-1], most, endpoint=False)
-        firsts = np.unique(start.searchsorted(edges)).clip(max=len(held) - 1).tolist()
+        firsts = np.unique(start.searchsorted(edges).clip(max=len(held) - 1)).tolist()
     merged = []
     for first, beyond in pairwise([*firsts, len(held)]):
         lengths = end[first:beyond] - start[first:beyond]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
 from bdpcap import plots, spreadsheet
-from bdpcap.report import figure, page, verdict
+from bdpcap.report import figure, page, ranking
 from bdpcap.report.document import document
 from bdpcap.report.text import text
 
@@ -113,7 +113,7 @@ def _csv(frame: pd.DataFrame) -> bytes:
 def _images(capture: Capture) -> dict[str, bytes]:
     """Draw every figure of the first flow, and the window of the others that matter."""
     drawn = {}
-    for rank, flow in enumerate(verdict.that_matter(capture), start=1):
+    for rank, flow in enumerate(ranking.that_matter(capture), start=1):
         for kind in plots.FIGURES if rank == 1 else ("window",):
             drawn[f"{rank}-stream-{flow.stream}-{kind}.png"] = plots.figure(flow, kind)
     if not drawn:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
 from bdpcap import trust
-from bdpcap.report import verdict
+from bdpcap.report import ranking, verdict
+from bdpcap.report.weight import weights
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,14 +39,17 @@ def document(capture: Capture) -> dict[str, Any]:
     """
     rounds = {key: rows.drop(columns=_FLOW) for key, rows in capture.rtts.groupby(_FLOW, sort=False)}
     flows = []
-    for summary in records(verdict.ranked(capture)):
+    for summary in records(ranking.ranked(capture)):
         flow = capture.flow(summary["stream"], summary["sender"])
         flows.append(
             {
                 **summary,
-                "verdict": verdict.sentence(flow.summary),
+                "verdict": verdict.sentence(flow),
+                "action": str(verdict.action(flow)),
                 "vantage_evidence": flow.vantage_evidence,
-                "findings": [dataclasses.asdict(finding) for finding in flow.findings],
+                "findings": [
+                    {**dataclasses.asdict(finding), "weight": weight} for finding, weight in weights(flow)
+                ],
                 "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
                 "exchanges": records(flow.exchanges.drop(columns="stream")),
             }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,15 +16,19 @@ from markupsafe import Markup
 import bdpcap
 from bdpcap import palette, plots, trust, units
 from bdpcap.plots import ribbon
-from bdpcap.plots.canvas import at_least
 from bdpcap.plots.svg import svg
-from bdpcap.report import exchanges, verdict
+from bdpcap.report import exchanges, ranking, sections, verdict
 from bdpcap.report.overview import overview
+from bdpcap.report.part import part
+from bdpcap.report.text import sources
+from bdpcap.report.weight import Weight, weights
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     from bdpcap.analysis import Capture, Flow
+    from bdpcap.explain.findings import Finding
 
 BRIEF_FLOWS: Final = 40
 """Most flows that follow the detailed ones, each folded into a line."""
@@ -37,6 +42,9 @@ ROUNDS: Final = (300, 100)
 COLUMNS: Final = (800, 300)
 """Time columns of the first flow's figures, and of every other one's."""
 
+HEAD: Final = "window"
+"""The figure that stands beside the verdict."""
+
 _STILL_COLUMNS: Final = 250
 _STRIPES: Final = 300
 
@@ -44,6 +52,15 @@ _LIGHT_INK: Final = {"rwnd"}
 """Limits on whose colour white reads better than black."""
 
 _ASSETS: Final = resources.files("bdpcap.report") / "assets"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure of a flow: as it stands in print and without scripts, and as scripts draw it; or why there is none."""
+
+    kind: str
+    still: Markup
+    drawn: dict[str, Any] | None
 
 
 def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
@@ -67,7 +84,7 @@ def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
 
 
 def html(capture: Capture) -> str:
-    """Return the page. Text of the capture is escaped, and only the page's own two scripts may run."""
+    """Return the page. Text of the capture is escaped, and only the page's own scripts may run."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
@@ -83,27 +100,41 @@ def html(capture: Capture) -> str:
         share=units.share,
         confidence=units.confidence,
         count=units.count,
+        number=units.number,
         plain=units.printable,
-        instant=units.instant,
+        told=lambda words: units.joined(units.printable(words)),
     )
-    environment.globals["span"] = units.span
-    flows = verdict.that_matter(capture)
-    table = verdict.ranked(capture)
-    brief = verdict.listed(capture, table.iloc[len(flows) : len(flows) + BRIEF_FLOWS])
+    environment.globals.update(span=units.span, part=_part, verdict=verdict, trust=trust)
+    groups = ranking.groups(capture)
+    flows = [group.flow for group in groups]
+    pictures = [_pictures(number, flow) for number, flow in enumerate(flows)]
+    table = ranking.ranked(capture)
+    first = ranking.listed(capture, table.head(len(flows) + BRIEF_FLOWS))
+    shown = {_anchor(flow) for flow in flows}
+    brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
     scripts = [_asset("plotly-basic.min.js"), _asset("follow.js") + _asset("page.js")] if flows else []
+    scripts += [_asset("tables.js")] if len(table) > 1 else []
     return environment.get_template("page.html.j2").render(
         version=bdpcap.__version__,
+        capture=capture,
         info=capture.info,
-        facts=trust.facts(capture),
-        caveats=trust.caveats(capture),
-        vantage=dict(trust.facts(capture))["vantage"],
-        flows=[_flow(number, flow, capture) for number, flow in enumerate(flows)],
-        brief=[_brief(flow) for flow in brief],
-        sections={(flow.stream, flow.sender): _id(flow) for flow in (*flows, *brief)},
-        table=table.assign(lost_ns=verdict.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
+        groups=groups,
+        told=[_flow(number, flow) for number, flow in enumerate(flows)],
+        pictures=pictures,
+        head=HEAD,
+        brief=brief,
+        anchor=_anchor,
+        weighed=_weighed,
+        sources=sources,
+        exchanges=exchanges.section,
+        no_bulk=ranking.no_bulk(capture),
+        rest=ranking.rest(capture, groups),
+        sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
+        table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],
         total=len(table),
-        overview=overview(capture, table) if table["stream"].nunique() > 1 else None,
+        overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
+        extras=sections.tables(capture),
         limits=palette.LIMIT_NAMES,
         held={limit for flow in flows for limit, _ in verdict.shares(flow.summary)},
         colours=palette.LIMIT_COLOURS,
@@ -112,76 +143,77 @@ def html(capture: Capture) -> str:
         style=Markup(_asset("page.css")),  # noqa: S704  ours
         scripts=[Markup(script) for script in scripts],  # noqa: S704  ours
         script_hashes=[_hash(script) for script in scripts],
-        figures=_figures(flows),
+        figures=_figures(pictures),
     )
 
 
-def _id(flow: Flow) -> str:
+def _part(name: str, caller: Callable[[], str]) -> str:
+    """Return a part of the page as the template makes it, or what is said in its place."""
+    return part(name, caller, _left_out)
+
+
+def _left_out(said: str) -> Markup:
+    return Markup('<p class="left-out">{}</p>').format(said)
+
+
+def _anchor(flow: Flow) -> str:
     """Return the anchor of a flow; its stream's number, marked where it is the direction that carried less."""
     main = flow.capture.flow(flow.stream).sender == flow.sender
     return f"flow-{flow.stream}{'' if main else '-back'}"
 
 
-def _brief(flow: Flow) -> dict[str, Any]:
-    """Return what the template shows of any flow."""
-    return {
-        "id": _id(flow),
-        "flow": flow,
-        "summary": flow.summary,
-        "sentence": verdict.sentence(flow.summary),
-        "numbers": verdict.numbers(flow.summary),
-        "shares": verdict.shares(flow.summary),
-        "findings": flow.findings,
-    }
+def _weighed(flow: Flow) -> dict[Weight, list[Finding]]:
+    """Return a flow's findings by their weight, those of most weight first."""
+    found = weights(flow)
+    return {weight: [finding for finding, own in found if own is weight] for weight in Weight}
 
 
-def _flow(number: int, flow: Flow, capture: Capture) -> dict[str, Any]:
-    """Return what the template shows of a flow with a section of its own."""
-    rtts = flow.rtts
+def _flow(number: int, flow: Flow) -> dict[str, Any]:
+    """Return what the template shows of a flow with a section of its own, beside what it asks for itself."""
     start, end = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
     scale = 1000 / max(1, end - start)
     most = ROUNDS[min(number, 1)]
+    first = flow.capture.info.first_ns
     return {
-        **_brief(flow),
-        "number": number,
-        "at_least": at_least(flow.summary),
-        "arithmetic": verdict.arithmetic(flow.summary),
-        "held": verdict.held(flow),
-        "vantage": flow.vantage_evidence,
-        "exchanges": exchanges.section(flow),
-        "span": verdict.best_span(flow),
         "strip": [
             (
-                part.limit,
-                round((part.start_ns - start) * scale, 2),
-                round((part.end_ns - part.start_ns) * scale, 2),
+                stripe.limit,
+                round((stripe.start_ns - start) * scale, 2),
+                round((stripe.end_ns - stripe.start_ns) * scale, 2),
             )
-            for part in ribbon.stripes(rtts, _STRIPES)
+            for stripe in ribbon.stripes(flow.rtts, _STRIPES)
         ],
-        "stills": {kind: _still(flow, kind) for kind in plots.FIGURES},
-        "rounds": rtts.head(most).to_dict("records"),
-        "rounds_left": max(0, len(rtts) - most),
-        "start_ns": capture.info.first_ns if capture.info.first_ns is not None else start,
+        "rounds": flow.rtts.head(most).to_dict("records"),
+        "rounds_left": max(0, len(flow.rtts) - most),
+        "start_ns": start if first is None else first,
     }
 
 
-def _still(flow: Flow, kind: str) -> Markup:
-    """Return the figure as it stands in print, and where no script runs."""
-    figure = plots.figure(flow, kind, _STILL_COLUMNS)
-    said = f"{figure.layout.title.text} of stream {flow.stream}: {verdict.sentence(flow.summary)}"
-    return Markup(svg(figure, said))  # noqa: S704  escaped there
+def _pictures(number: int, flow: Flow) -> dict[str, Picture]:
+    """Return the figures of a flow."""
+    return {kind: _picture(number, flow, kind) for kind in plots.FIGURES}
 
 
-def _figures(flows: list[Flow]) -> Markup:
+def _picture(number: int, flow: Flow, kind: str) -> Picture:
+    def drawn() -> Picture:
+        figure = plots.figure(flow, kind, COLUMNS[min(number, 1)])
+        still = plots.figure(flow, kind, _STILL_COLUMNS)
+        said = f"{still.layout.title.text} of stream {flow.stream}: {verdict.sentence(flow)}"
+        return Picture(kind, Markup(svg(still, said)), json.loads(figure.to_json()))  # noqa: S704  escaped there
+
+    def missing(said: str) -> Picture:
+        return Picture(kind, _left_out(said), None)
+
+    return part(f"the {kind} picture of stream {flow.stream}", drawn, missing)
+
+
+def _figures(pictures: list[dict[str, Picture]]) -> Markup:
     """Return the figures as JSON that cannot end the element it stands in."""
-    drawn = [
-        {
-            kind: json.loads(plots.figure(flow, kind, COLUMNS[min(number, 1)]).to_json())
-            for kind in plots.FIGURES
-        }
-        for number, flow in enumerate(flows)
+    flows = [
+        {kind: picture.drawn for kind, picture in own.items() if picture.drawn is not None}
+        for own in pictures
     ]
-    text = json.dumps({"config": plots.CONFIG, "flows": drawn}, separators=(",", ":"), allow_nan=False)
+    text = json.dumps({"config": plots.CONFIG, "flows": flows}, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704  no markup is left in it
 
 

@@ -1,7 +1,8 @@
-"""The verdict in words: one sentence a flow, the arithmetic behind it, and where it shows best."""
+"""The verdict in words: one sentence a flow, what to do, the arithmetic behind it, and where it shows best."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,26 +14,11 @@ from bdpcap.limits import LIMITS
 from bdpcap.palette import LIMIT_NAMES
 from bdpcap.plots.canvas import at_least
 from bdpcap.plots.ribbon import Stripe, stripes
+from bdpcap.report import cause
+from bdpcap.report.weight import root_cause
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow
-
-DETAILED_FLOWS: Final = 8
-"""Most flows a report treats one by one; the others stand in its table."""
-
-BULK_SEGMENTS: Final = 10
-"""Full segments from which on a flow is a transfer; fewer fit in the initial window (RFC 6928)."""
-BULK_SHARE: Final = 0.01
-"""Share of all bytes from which on a flow is one, however small."""
-
-_HELD: Final = {
-    "rwnd": "The receive window held the sender back",
-    "cwnd": "Congestion control held the sender back",
-    "sndbuf": "The sender's own socket buffer held it back",
-    "link": "The link was full",
-    "app": "The application had nothing more to send",
-    "unknown": "The evidence does not decide what held the sender back",
-}
+    from bdpcap.analysis import Flow
 
 MEANING: Final = {
     "rwnd": "The window that the receiver advertised was used up.",
@@ -43,51 +29,7 @@ MEANING: Final = {
     "unknown": "The evidence does not decide; each round says why.",
 }
 
-
-LOSING: Final = ("rwnd", "cwnd", "sndbuf")
-"""Limits that a setting or a cleaner path would lift: time under them is lost."""
-
-
-def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
-    """Return the time that each flow lost to a window, a buffer or congestion control."""
-    parts: pd.Series[float] = flows[[f"{limit}_share" for limit in LOSING]].sum(axis=1)
-    return parts * (flows["end_ns"] - flows["start_ns"])
-
-
-def weights(flows: pd.DataFrame) -> pd.Series[float]:
-    """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
-    lost, carried = lost_ns(flows), flows["payload_bytes"].astype("float64")
-    total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
-    return total
-
-
-def ranked(capture: Capture) -> pd.DataFrame:
-    """Return the ``flows`` table, the flows that matter most first; see `weights`."""
-    flows = capture.flows
-    return flows.loc[weights(flows).sort_values(ascending=False, kind="stable").index]
-
-
-def bulk(flows: pd.DataFrame) -> pd.Series[bool]:
-    """Tell which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes."""
-    payload = flows["payload_bytes"]
-    return (payload >= BULK_SEGMENTS * flows["mss_bytes"]) | (payload >= BULK_SHARE * payload.sum())
-
-
-def that_matter(capture: Capture) -> list[Flow]:
-    """Return the flows worth a page: those of most weight, and at least of a hundredth of the heaviest one's."""
-    flows = ranked(capture).head(DETAILED_FLOWS)
-    weight = weights(capture.flows)
-    flows = flows[weight[flows.index] * 100 >= weight.max()]
-    capture.load_events(flows["stream"].tolist())
-    return listed(capture, flows)
-
-
-def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
-    """Return the flows of a table's rows."""
-    return [
-        capture.flow(stream, sender)
-        for stream, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True)
-    ]
+_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
@@ -131,68 +73,127 @@ def held(flow: Flow) -> list[Held]:
     return told
 
 
-def sentence(summary: pd.Series[Any]) -> str:
-    """
-    Say in one sentence what limited a flow.
-
-    Parameters
-    ----------
-    summary
-        A row of the ``flows`` table.
-    """
+def sentence(flow: Flow) -> str:
+    """Say what limited a flow, for how long, and by which of its numbers; then what else held it a tenth or more."""
+    summary = flow.summary
     if summary["end_ns"] <= summary["start_ns"]:
         return "All its packets bear one time stamp, so nothing shows what held the sender back."
+    why, own = cause.of(flow)
     limit = str(summary["limit"])
     lasting = units.duration(summary["end_ns"] - summary["start_ns"])
-    text = f"{_HELD[limit]} for {_spoken(summary[f'{limit}_share'])} of {lasting}"
+    reason = why.reason(flow, own)
+    told = f"{why.headline} for {units.spoken_share(summary[f'{limit}_share'])} of {lasting}"
     others = [
         f"{LIMIT_NAMES[other]} {units.share(part)}"
         for other, part in shares(summary)
         if other != limit and part >= 0.1
     ]
-    return f"{text}{'; ' if others else ''}{', '.join(others)}."
+    also = f" Also: {', '.join(others)}." if others else ""
+    return f"{told}{': ' if reason else ''}{reason}.{also}"
 
 
-def _spoken(part: float) -> str:
-    return units.share(part).replace("> ", "over ").replace("< ", "under ")
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What to do about a verdict: at which end or where else, one sentence, and what to type; may be nothing."""
+
+    where: str
+    words: str
+    commands: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"On {self.where}: {self.words}"
+
+
+def action(flow: Flow) -> Action:
+    """Return what to do first: what the root cause says, else what its kind of limit calls for."""
+    why, _ = cause.of(flow)
+    finding = root_cause(flow)
+    if finding is None:
+        return Action(why.where(flow), why.action, ())
+    return Action(why.where(flow), _SENTENCE_END.split(finding.remedy, maxsplit=1)[0], finding.commands)
 
 
 def numbers(summary: pd.Series[Any]) -> str:
-    """Say how much a flow carried, how fast, and under what window and RTT."""
-    text = f"{units.data_size(summary['payload_bytes'])} at {units.rate(summary['throughput_bps'])}"
-    known = []
-    if pd.notna(summary["rtt_median_ns"]):
-        known.append(
-            f"RTT {units.duration(summary['rtt_median_ns'])} "
-            f"(at least {units.duration(summary['rtt_min_ns'])})"
-        )
+    """Say how much a flow carried, how fast, and under what window and RTT; what is not known is left out."""
+    rate = throughput(summary)
+    known = [f"{units.data_size(summary['payload_bytes'])}{f' at {rate}' if rate else ''}"]
+    if trip := round_trip(summary):
+        known.append(f"RTT {trip}")
     if pd.notna(summary["window_max_bytes"]):
         known.append(f"window up to {units.exact_bytes(summary['window_max_bytes'])}")
-    return f"{text}{'; ' if known else ''}{', '.join(known)}."
+    return f"{'; '.join(known)}."
+
+
+def throughput(summary: pd.Series[Any]) -> str:
+    """Return the rate of what was acknowledged; empty where the capture lacks the acknowledgments of half the bytes."""
+    rate, lasting = summary["throughput_bps"], float(summary["end_ns"] - summary["start_ns"])
+    if pd.isna(rate) or float(rate) * lasting / 8e9 < float(summary["payload_bytes"]) / 2:
+        return ""
+    return units.rate(rate)
+
+
+def round_trip(summary: pd.Series[Any]) -> str:
+    """Return median and minimum of the round-trip time; empty where the clock was too coarse to show one."""
+    median, least = summary["rtt_median_ns"], summary["rtt_min_ns"]
+    if pd.isna(median) or pd.isna(least):
+        return ""
+    return f"{units.duration(median)} median, {units.duration(least)} minimum"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What the capture shows of the path, in words: its rate, and the BDP."""
+
+    capacity: str
+    bdp: str
+
+
+def path(summary: pd.Series[Any]) -> Path | None:
+    """Return what is known of the path; None where that contradicts the flow, which cannot be faster than its path."""
+    capacity, bdp = summary["capacity_bps"], summary["bdp_bytes"]
+    if pd.isna(capacity) or pd.isna(bdp) or bdp <= 0:
+        return None
+    if pd.notna(summary["throughput_bps"]) and capacity < summary["throughput_bps"]:
+        return None
+    least = at_least(summary)
+    return Path(f"{least}{units.rate(capacity)}", f"{least}{units.exact_bytes(bdp)}")
 
 
 def arithmetic(summary: pd.Series[Any]) -> list[str]:
-    """Return the sums behind the verdict: window over RTT, and the bandwidth-delay product of the path."""
+    """
+    Return the sums behind the verdict: window over RTT, and the bandwidth-delay product of the path.
+
+    No sum contradicts another: a rate above what a window or a path allows leaves that sum out, and more in flight than
+    the window allows is said to be uncertain.
+    """
     sums = []
-    window, rtt = summary["window_max_bytes"], summary["rtt_min_ns"]
-    # Where the window was the limit, the finding has this sum.
+    window, rtt, reached = (summary[name] for name in ("window_max_bytes", "rtt_min_ns", "throughput_bps"))
+    # Where the window was the limit, the verdict has this sum.
     if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
-        sums.append(
-            f"{units.exact_bytes(window)} of window every {units.duration(rtt)} (the least RTT) "
-            f"allow {units.rate(float(window) * 8e9 / float(rtt))}."
-        )
-    if pd.notna(summary["bdp_bytes"]) and pd.notna(summary["capacity_bps"]):
-        least = at_least(summary)
-        sums.append(
-            f"The path carries {least}{units.rate(summary['capacity_bps'])}; "
-            f"filling it takes {least}{units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
-        )
-    if pd.notna(summary["in_flight_max_bytes"]):
-        sums.append(f"In flight at most: {units.exact_bytes(summary['in_flight_max_bytes'])}.")
+        allowed = float(window) * 8e9 / float(rtt)
+        if pd.isna(reached) or reached <= allowed:
+            sums.append(
+                f"A window of {units.exact_bytes(window)} per {units.duration(rtt)} (minimum RTT) allows "
+                f"{units.rate(allowed)}."
+            )
+    known = path(summary)
+    if known is not None:
+        sums.append(f"The path carries {known.capacity}; filling it takes {known.bdp} in flight (the BDP).")
+    flight = summary["in_flight_max_bytes"]
+    if pd.notna(flight) and flight > 0:
+        sums.append(f"In flight at most: {units.exact_bytes(flight)}{_over(flight, window)}.")
     if summary["retransmitted_bytes"]:
         part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
-        sums.append(f"Sent again: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.share(part)}).")
+        sums.append(
+            f"Retransmitted: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.percent(part)})."
+        )
     return sums
+
+
+def _over(flight: Any, window: Any) -> str:
+    if pd.isna(window) or flight <= window:
+        return ""
+    return f", more than the window of {units.exact_bytes(window)}: one of the two is uncertain"
 
 
 @dataclass(frozen=True, slots=True)

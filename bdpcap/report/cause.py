@@ -1,0 +1,272 @@
+"""What held a flow, from the numbers of the flow: the headline, the reason, where to act, and what to do there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.limits.decide import NO_RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bdpcap.analysis import Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One kind of limit: `headline` ends before the time it held, `reason` is empty where the numbers lack."""
+
+    headline: str
+    reason: Callable[[Flow, pd.DataFrame], str]
+    """Of a flow and its rounds under the limit."""
+    where: Callable[[Flow], str]
+    """Which end, by address, or what else is to be looked at."""
+    action: str
+    """What to do there, where no finding knows better."""
+
+
+def of(flow: Flow) -> tuple[Cause, pd.DataFrame]:
+    """Return what held a flow for most of its time, and its rounds under this limit."""
+    limit = str(flow.summary["limit"])
+    own = flow.rtts[flow.rtts["limit"] == limit]
+    detail = _longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
+    if detail == "slow reader" and own["window_min_bytes"].min() == own["window_max_bytes"].max():
+        detail = "buffer"  # a window that never moved is no reader's
+    if limit == "cwnd" and detail in ("recovery", "avoidance") and flow.summary["retransmitted_bytes"]:
+        detail = "loss"
+    return CAUSES.get((limit, detail)) or CAUSES[limit, None], own
+
+
+def _longest(rounds: pd.DataFrame, column: str) -> str | None:
+    """Return the value that holds for most of the time, None if there is none."""
+    lasting = (rounds["end_ns"] - rounds["start_ns"]).groupby(rounds[column]).sum()
+    return None if lasting.empty else str(lasting.idxmax())
+
+
+def _address(end: str) -> str:
+    """Return the address of ``address:port``."""
+    return end.rpartition(":")[0].strip("[]")
+
+
+def _sender(flow: Flow) -> str:
+    return f"the sender, {_address(flow.sender)}"
+
+
+def _receiver(flow: Flow) -> str:
+    return f"the receiver, {_address(flow.receiver)}"
+
+
+def _path(flow: Flow) -> str:
+    return f"the path from {_address(flow.sender)} to {_address(flow.receiver)}"
+
+
+def _programs(flow: Flow) -> str:
+    return f"both ends, {_address(flow.sender)} and {_address(flow.receiver)}"
+
+
+def _window(flow: Flow, own: pd.DataFrame) -> str:
+    shut = _shut(own)
+    return f"{_allowed(flow)}{f'. It fell to {shut}' if shut else ''}"
+
+
+def _allowed(flow: Flow) -> str:
+    window, rtt = flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"]
+    if pd.isna(window):
+        return ""
+    if pd.isna(rtt):
+        return f"{units.exact_bytes(window)} were the most"
+    allowed = float(window) * 8e9 / float(rtt)
+    if pd.notna(flow.summary["throughput_bps"]) and allowed < flow.summary["throughput_bps"]:
+        return f"{units.exact_bytes(window)} were the most"
+    return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
+
+
+def _reader(flow: Flow, own: pd.DataFrame) -> str:
+    shut = _shut(own)
+    if shut:
+        return f"the window fell to {shut}"
+    smallest, largest = own["window_min_bytes"].min(), flow.summary["window_max_bytes"]
+    if pd.isna(smallest) or pd.isna(largest) or smallest >= largest:
+        return ""
+    return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}"
+
+
+def _shut(own: pd.DataFrame) -> str:
+    """Say how often the window was closed; empty if it never was."""
+    shut = own[own["window_min_bytes"] == 0]
+    lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
+    return "" if shut.empty else f"0 in {units.number(len(shut), 'round')}, {lasting} in all"
+
+
+def _ramp(_: Flow, own: pd.DataFrame) -> str:
+    windows = own["window_max_bytes"].dropna()
+    if windows.empty or windows.iloc[0] >= windows.max():
+        return ""
+    return f"it grew from {units.exact_bytes(windows.iloc[0])} to {units.exact_bytes(windows.max())}"
+
+
+def _loss(flow: Flow, _: pd.DataFrame) -> str:
+    again, packets = int(flow.rtts["retransmits"].sum()), int(flow.summary["packets"])
+    if not 0 < again <= packets:
+        return f"{units.exact_bytes(flow.summary['retransmitted_bytes'])} were retransmitted"
+    return f"{units.count(again)} of {units.count(packets)} packets were retransmitted ({units.percent(again / packets)})"
+
+
+def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
+    rounds = int((own["detail"] == "slow start").sum())
+    return f"the congestion window was still doubling in {rounds} of {units.number(len(flow.rtts), 'round')}"
+
+
+def _growth(_: Flow, own: pd.DataFrame) -> str:
+    return f"nothing was retransmitted, and {units.exact_bytes(own['in_flight_max_bytes'].max())} were in flight at most"
+
+
+def _even(_: Flow, own: pd.DataFrame) -> str:
+    return f"segments left at equal intervals, at {_rate(own)}"
+
+
+def _flat(_: Flow, own: pd.DataFrame) -> str:
+    return f"{units.exact_bytes(own['in_flight_max_bytes'].median())} were in flight, round after round"
+
+
+def _buffer(flow: Flow, own: pd.DataFrame) -> str:
+    flight, window = own["in_flight_max_bytes"].median(), flow.summary["window_max_bytes"]
+    told = f"about {units.exact_bytes(flight)} were in flight, round after round"
+    return (
+        told
+        if pd.isna(window) or window <= flight
+        else f"{told}, and the window allowed {units.exact_bytes(window)}"
+    )
+
+
+def _queue(flow: Flow, own: pd.DataFrame) -> str:
+    least, usual = flow.summary["rtt_min_ns"], own["rtt_ns"].median()
+    told = f"it carried this flow at {_rate(own)}"
+    if pd.isna(least) or pd.isna(usual) or usual <= least:
+        return told
+    return f"{told}, and packets waited {units.duration(usual - least)} in its queue"
+
+
+def _rate(own: pd.DataFrame) -> str:
+    lasting = int((own["end_ns"] - own["start_ns"]).sum())
+    return units.rate(float(own["acked_bytes"].sum()) * 8e9 / max(1, lasting))
+
+
+def _pauses(_: Flow, own: pd.DataFrame) -> str:
+    rule = _longest(own, "rule")
+    if rule != "app-idle":
+        return HABITS.get(str(rule), "")
+    idle = own[own["rule"] == rule]
+    pauses = idle["end_ns"] - idle["start_ns"]
+    return f"it was idle for {units.duration(pauses.sum())}"
+
+
+def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
+    most = units.exact_bytes(flow.summary["in_flight_max_bytes"])
+    return f"it waited for its peer's replies with {most} in flight at most"
+
+
+def _undecided(_: Flow, own: pd.DataFrame) -> str:
+    said = NO_RULE.get(str(_longest(own, "rule")), "")
+    return f"{said[:1].lower()}{said[1:].rstrip('.')}"
+
+
+HABITS: Final = {
+    "app-own-time": "it wrote at times of its own, not when acknowledgments came",
+    "app-starts": "it began to send again and again with nothing in flight",
+    "app-blocks": "each burst was one write, and ended in a short segment",
+    "app-short": "it wrote less than a segment at a time",
+    "app-below-least": "it kept less than two segments in flight",
+    "app-conversation": "it waited for its peer's replies",
+}
+"""What the sending program did, by the rule that decided."""
+
+_IDLE: Final = Cause(
+    "The sending program had nothing to send",
+    _pauses,
+    _sender,
+    "Look at the sending program: what it waits for, and how it writes.",
+)
+
+CAUSES: Final[dict[tuple[str, str | None], Cause]] = {
+    ("rwnd", None): Cause(
+        "The receive window held the sender back",
+        _window,
+        _receiver,
+        "Raise the receive buffer: SO_RCVBUF, or the third number of net.ipv4.tcp_rmem.",
+    ),
+    ("rwnd", "slow reader"): Cause(
+        "The receiving program read too slowly",
+        _reader,
+        _receiver,
+        "Look at what the receiving program does between its reads.",
+    ),
+    ("rwnd", "ramp"): Cause(
+        "The receive window was still growing",
+        _ramp,
+        _receiver,
+        "Start with a larger receive buffer: the second number of net.ipv4.tcp_rmem.",
+    ),
+    ("cwnd", None): Cause(
+        "The congestion window held the sender back",
+        _growth,
+        _sender,
+        "See which congestion control the sender has: sysctl net.ipv4.tcp_congestion_control",
+    ),
+    ("cwnd", "loss"): Cause("Packet loss held the sender back", _loss, _path, "Find where packets are lost."),
+    ("cwnd", "slow start"): Cause(
+        "Slow start held the sender back",
+        _slow_start,
+        _sender,
+        "Send more over one connection: short transfers end before slow start does.",
+    ),
+    ("cwnd", "pacing"): Cause(
+        "Pacing held the sender back",
+        _even,
+        _sender,
+        "Look for a pacing rate: SO_MAX_PACING_RATE in the program, or maxrate of the fq queue.",
+    ),
+    ("cwnd", "fixed window"): Cause(
+        "A clamp on the congestion window held the sender back",
+        _flat,
+        _sender,
+        "Look for a cwnd on the route: ip route show",
+    ),
+    ("sndbuf", None): Cause(
+        "The send buffer held the sender back",
+        _buffer,
+        _sender,
+        "Raise the send buffer: SO_SNDBUF, or the third number of net.ipv4.tcp_wmem.",
+    ),
+    ("link", None): Cause(
+        "The link was full",
+        _queue,
+        _path,
+        "Nothing to tune at the ends: more throughput takes a faster link.",
+    ),
+    ("link", "others' queue"): Cause(
+        "Other traffic filled the link",
+        _queue,
+        _path,
+        "Find who shares the bottleneck.",
+    ),
+    ("app", None): _IDLE,
+    ("app", "small writes"): Cause("The sending program wrote small pieces", _pauses, _sender, _IDLE.action),
+    ("app", "own window"): Cause(
+        "The program's own window held the sender back",
+        _outstanding,
+        _programs,
+        "Let the program keep more outstanding: its own window, or the number of its requests.",
+    ),
+    ("unknown", None): Cause(
+        "The evidence does not decide what held the sender back",
+        _undecided,
+        _sender,
+        "Capture again there: both directions, from the handshake on.",
+    ),
+}
+"""By limit and detail; of a limit's other details, the entry without one holds."""

@@ -1,0 +1,179 @@
+"""Which flows a report treats one by one, and which it only counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.palette import LIMIT_NAMES
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Capture, Flow
+
+DETAILED_FLOWS: Final = 8
+"""Most verdicts that a report treats one by one; the other flows stand in its table."""
+
+BULK_SEGMENTS: Final = 10
+"""Full segments below which a flow is no bulk transfer: the initial window (RFC 6928) carries it in one round trip."""
+
+LEAST_SHARE: Final = 0.01
+"""Part of all bytes, or of the largest weight, below which a flow has no place on the first page."""
+
+LOSING: Final = ("rwnd", "cwnd", "sndbuf")
+"""Limits that a setting or a cleaner path would lift: time under them is lost."""
+
+_WAITED: Final = {
+    "rwnd": "they waited for the receive window",
+    "cwnd": "they waited for congestion control",
+    "sndbuf": "they waited for the send buffer",
+    "link": "they waited for the link",
+    "app": "they waited for the application",
+    "unknown": "the evidence does not decide what held them",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Flows between the same hosts with the same verdict."""
+
+    flow: Flow
+    """The one that weighs most."""
+    others: pd.DataFrame
+    """The other ones' rows of the ``flows`` table; may be empty."""
+    to_server: bool
+    """Whether they send to the server, that is the end which they have in common."""
+
+    @property
+    def same(self) -> str:
+        """Say how many flows have the same verdict, and which; empty for a flow alone."""
+        if self.others.empty:
+            return ""
+        way = f"to {self.flow.receiver}" if self.to_server else f"from {self.flow.sender}"
+        streams = [str(stream) for stream in sorted(self.others["stream"].tolist())]
+        named = f"{', '.join(streams[:8])}{', ...' if len(streams) > 8 else ''}"
+        which = "stream" if len(streams) == 1 else "streams"
+        return f"{units.number(len(streams), 'more flow')} {way}: the same ({which} {named})."
+
+
+def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
+    """Return the time that each flow lost to a window, a buffer or congestion control."""
+    parts: pd.Series[float] = flows[[f"{limit}_share" for limit in LOSING]].sum(axis=1)
+    return parts * (flows["end_ns"] - flows["start_ns"])
+
+
+def weights(flows: pd.DataFrame) -> pd.Series[float]:
+    """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
+    lost, carried = lost_ns(flows), flows["payload_bytes"].astype("float64")
+    total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
+    return total
+
+
+def ranked(capture: Capture) -> pd.DataFrame:
+    """Return the ``flows`` table, the flows that matter most first; see `weights`."""
+    flows = capture.flows
+    return flows.loc[weights(flows).sort_values(ascending=False, kind="stable").index]
+
+
+def groups(capture: Capture) -> list[Group]:
+    """
+    Return the verdicts worth a place on the first page, at most `DETAILED_FLOWS`, the one of most weight first.
+
+    A flow has a place from ten full segments or a hundredth of all bytes on, if it has a hundredth of the largest
+    weight. Where no flow carried ten segments and there are more than have room, none is singled out.
+    """
+    flows = ranked(capture)
+    if flows.empty or no_bulk(capture):
+        return []
+    weight = weights(flows)
+    flows = flows[bulk(flows) & (weight >= LEAST_SHARE * weight.max())]
+    to_server = _to_server(capture, flows)
+    server = flows["receiver"].where(to_server, flows["sender"])
+    client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
+    keys = [server, client, to_server, flows["limit"], _details(capture, flows)]
+    alike = [own for _, own in flows.groupby(keys, sort=False, dropna=False)][:DETAILED_FLOWS]
+    first = listed(capture, pd.concat([own.head(1) for own in alike]))
+    capture.load_events([flow.stream for flow in first])
+    return [
+        Group(flow, own.iloc[1:], to_server=bool(to_server[own.index[0]]))
+        for flow, own in zip(first, alike, strict=True)
+    ]
+
+
+def that_matter(capture: Capture) -> list[Flow]:
+    """Return the flows worth a section of their own: of each of `groups` the one that weighs most."""
+    return [group.flow for group in groups(capture)]
+
+
+def no_bulk(capture: Capture) -> str:
+    """Say what a capture of many flows holds none of which carried ten full segments; empty for any other."""
+    flows = capture.flows
+    if len(flows) <= DETAILED_FLOWS or _ten_segments(flows).any():
+        return ""
+    lasting = flows["end_ns"] - flows["start_ns"]
+    held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
+    limit = max(held, key=lambda name: held[name])
+    part = units.spoken_share(held[limit] / max(1.0, float(lasting.sum())))
+    return (
+        f"No bulk transfer here: {units.number(len(flows), 'flow')} carried "
+        f"{units.data_size(flows['payload_bytes'].sum())}, and for {part} of the time {_WAITED[limit]}."
+    )
+
+
+def rest(capture: Capture, shown: list[Group]) -> str:
+    """Say how many flows are not shown, and which of them lost most time if no shown one lost more; may be empty."""
+    known = {key for group in shown for key in _keys(group.others)}
+    known |= {(group.flow.stream, group.flow.sender) for group in shown}
+    if not shown:
+        return ""
+    flows = ranked(capture)
+    hidden = flows[[key not in known for key in _keys(flows)]]
+    if hidden.empty:
+        return ""
+    said = f"{units.number(len(hidden), 'smaller flow')} beside: see bdpcap flows."
+    lost = lost_ns(hidden)
+    if lost.max() > lost_ns(flows.drop(hidden.index)).max():
+        flow = hidden.iloc[int(lost.to_numpy().argmax())]
+        limit = max(LOSING, key=lambda name: float(flow[f"{name}_share"]))
+        said += f" Of them, stream {flow['stream']} lost {units.duration(lost.max())}: {LIMIT_NAMES[limit]}."
+    return said
+
+
+def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
+    return list(zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True))
+
+
+def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
+    """Return the flows of a table's rows."""
+    return [capture.flow(stream, sender) for stream, sender in _keys(flows)]
+
+
+def bulk(flows: pd.DataFrame) -> pd.Series[bool]:
+    """Tell which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes."""
+    return _ten_segments(flows) | (flows["payload_bytes"] >= LEAST_SHARE * flows["payload_bytes"].sum())
+
+
+def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
+    large: pd.Series[bool] = flows["payload_bytes"] >= BULK_SEGMENTS * flows["mss_bytes"]
+    return large
+
+
+def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each flow is sent by the client: the end that sent the SYN, or the first packet."""
+    clients = np.asarray(capture.directions["sender"], dtype=object)[2 * flows["stream"].to_numpy()]
+    same: pd.Series[bool] = flows["sender"] == clients
+    return same
+
+
+def _details(capture: Capture, flows: pd.DataFrame) -> pd.Series[str]:
+    """Return the detail that held each flow longest, of its main limit."""
+    key = ["stream", "sender"]
+    rounds = capture.rtts.assign(lasting=capture.rtts["end_ns"] - capture.rtts["start_ns"])
+    held = rounds.groupby([*key, "limit", "detail"], dropna=False)["lasting"].sum().reset_index()
+    own = held.merge(flows[[*key, "limit"]], on=[*key, "limit"]).sort_values("lasting", ascending=False)
+    longest = own.drop_duplicates(key).set_index(key)["detail"]
+    details = longest.reindex(pd.MultiIndex.from_frame(flows[key]))
+    return pd.Series(details.to_numpy(dtype=object), index=flows.index)

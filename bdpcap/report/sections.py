@@ -1,0 +1,65 @@
+"""Tables that a page shows where the capture has something for them: each a section, its columns and its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from bdpcap import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bdpcap.analysis import Capture
+
+ROWS: Final = 30
+"""Most rows of a table; the command that lists all is named below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and its cells, one a row; numbers to sort by where these are quantities, null where one is missing."""
+
+    title: str
+    cells: list[str]
+    values: list[float | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A section with one table: the number of all rows, and the command that lists them."""
+
+    title: str
+    columns: tuple[Column, ...]
+    total: int
+    command: str
+
+
+def tables(capture: Capture) -> list[Table]:
+    """Return the sections for which the capture has rows, in order."""
+    return [table for table in (_datagrams(capture),) if table.total]
+
+
+def _datagrams(capture: Capture) -> Table:
+    flows = capture.datagrams.sort_values("payload_bytes", ascending=False).head(ROWS)
+    ends = zip(flows["sender"], flows["receiver"], strict=True)
+    return Table(
+        title="UDP in the same capture",
+        columns=(
+            Column("sender → receiver", [f"{sender} → {receiver}" for sender, receiver in ends]),
+            _quantities("datagrams", flows["packets"], units.count),
+            _quantities("bytes", flows["payload_bytes"], units.data_size),
+            _quantities("rate", flows["throughput_bps"], units.rate),
+            _quantities("lost", flows["lost"], units.count),
+            _quantities("jitter", flows["jitter_ns"], units.duration),
+        ),
+        total=len(capture.datagrams),
+        command="bdpcap info",
+    )
+
+
+def _quantities(title: str, column: pd.Series[Any], show: Callable[[Any], str]) -> Column:
+    values = [None if pd.isna(value) else float(value) for value in column]
+    return Column(title, [show(value) for value in column], values)

@@ -1,0 +1,325 @@
+"""The verdict in words: its reason, what to do, which flows have one, and what a part that fails leaves standing."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from oracles import SAMPLES
+from packets import pcap
+from scenario import CLIENT, scenario
+from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
+
+import bdpcap
+from bdpcap import palette, plots, report, trust, units
+from bdpcap.analysis import Flow
+from bdpcap.explain.findings import Code, Finding
+from bdpcap.limits import LIMITS
+from bdpcap.limits.rules import DETAILS, RULES
+from bdpcap.report import cause, page, ranking, verdict, weight
+from bdpcap.report.text import command_lines, wrap
+from bdpcap.report.weight import Weight
+
+SHORT = """
+    0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>
+    +0    > .  1:1(0) ack 1 win 502
+    +.1   > P. 1:121(120) ack 1 win 502
+    +.020 < .  1:1(0) ack 121 win 502
+    +1.5  < P. 1:157(156) ack 121 win 502
+    +0    > .  121:121(0) ack 157 win 502
+"""
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    return bdpcap.analyze(write_pcap(tmp_path_factory.mktemp("captures") / "transfer.pcap"))
+
+
+@pytest.fixture(scope="module")
+def flow(capture):
+    return capture.flow(0)
+
+
+def short_flows(path, connections):
+    """Write connections of a question and an answer each; both directions carry payload."""
+    packets = [
+        replace(packet, time_ns=packet.time_ns + number * 50_000_000)
+        for number in range(connections)
+        for packet in scenario(SHORT, client=replace(CLIENT, port=40_000 + number))
+    ]
+    path.write_bytes(pcap(sorted(packets, key=lambda packet: packet.time_ns)))
+    return bdpcap.analyze(path)
+
+
+def sample(name):
+    (path,) = (path for path in SAMPLES if path.name.startswith(name))
+    return bdpcap.analyze(path)
+
+
+# the reason
+
+
+def test_the_reason_is_the_flows_own_arithmetic(flow):
+    # A window of eight segments a round trip, acknowledged together: nothing else could be the reason.
+    window = SEGMENTS * MSS
+    trip = flow.summary["rtt_min_ns"]
+    assert trip == pytest.approx(RTT * 1e9, rel=0.01)
+    allowed = units.rate(window * 8e9 / trip)
+    assert (
+        f": {window:,} bytes per round trip of {units.duration(trip)} allow {allowed} at most."
+        in verdict.sentence(flow)
+    )
+    assert str(verdict.action(flow)).startswith("On the receiver, 10.0.0.2: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "starts", "where"),
+    [
+        ("cwnd_loss_2pct.sender", "Packet loss held the sender back for ", "the path from "),
+        ("rwnd_slow_reader.sender", "The receiving program read too slowly for ", "the receiver, "),
+        ("sndbuf_24k_15ms.sender", "The send buffer held the sender back for ", "the sender, "),
+        ("link_5_100ms_bloat.sender", "The link was full for ", "the path from "),
+        ("app_small_writes.sender", "The sending program wrote small pieces for ", "the sender, "),
+    ],
+)
+def test_a_sample_says_what_held_it_and_where_to_act(name, starts, where):
+    # Each sample was made to be limited so, as its README says.
+    (flow,) = ranking.that_matter(sample(name))
+    said = verdict.sentence(flow)
+    assert said.startswith(starts)
+    assert ": " in said
+    assert verdict.action(flow).where.startswith(where)
+
+
+def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
+    flow = sample("cwnd_loss_2pct.sender").flow(0)
+    again, packets = flow.rtts["retransmits"].sum(), flow.summary["packets"]
+    assert f": {again} of {packets:,} packets were retransmitted ({again / packets:.1%}" in verdict.sentence(
+        flow
+    ).replace(" %", "%")
+
+
+def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
+    assert {limit for limit, detail in cause.CAUSES if detail is None} == set(LIMITS)
+    # Loss is no detail of the rounds: it is recovery, and the growth after it.
+    known = {(limit, kind) for limit, kinds in DETAILS.items() for kind in kinds} | {("cwnd", "loss")}
+    known |= {(rule.limit, rule.detail) for rule in RULES}
+    assert {key for key in cause.CAUSES if key[1] is not None} <= known
+    assert set(cause.HABITS) <= {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_a_verdict_has_short_sentences(path):
+    for flow in ranking.that_matter(bdpcap.analyze(path)):
+        for sentence in verdict.sentence(flow).split(". "):
+            assert len(sentence.split()) <= 35  # a headline, how long, and the reason
+
+
+# numbers that do not contradict each other
+
+
+def changed(flow, **values):
+    return flow.summary.copy().replace({}).pipe(lambda summary: pd.Series({**summary.to_dict(), **values}))
+
+
+def test_no_path_is_slower_than_the_flow(flow):
+    slow = changed(flow, capacity_bps=flow.summary["throughput_bps"] / 2, bdp_bytes=1000)
+    assert verdict.path(flow.summary) is not None
+    assert verdict.path(slow) is None
+    assert not any("path carries" in line for line in verdict.arithmetic(slow))
+
+
+def test_no_window_allows_less_than_was_reached(flow):
+    for window, said in ((10**6, True), (10, False)):
+        sums = verdict.arithmetic(changed(flow, limit="cwnd", window_max_bytes=window))
+        assert any("A window of" in line for line in sums) == said
+
+
+def test_more_in_flight_than_the_window_is_said_to_be_uncertain(flow):
+    (said,) = (
+        line for line in verdict.arithmetic(changed(flow, in_flight_max_bytes=86_880)) if "flight at" in line
+    )
+    assert (
+        said
+        == "In flight at most: 86,880 bytes, more than the window of 8,000 bytes: one of the two is uncertain."
+    )
+    (said,) = (line for line in verdict.arithmetic(flow.summary) if "flight at" in line)
+    assert said == "In flight at most: 8,000 bytes."
+
+
+def test_what_is_zero_for_want_of_a_clock_is_not_said(flow):
+    blind = changed(flow, rtt_min_ns=None, rtt_median_ns=None, bdp_bytes=0, in_flight_max_bytes=0)
+    assert verdict.arithmetic(blind) == []
+    assert "RTT" not in verdict.numbers(blind)
+    assert " at " not in verdict.numbers(changed(flow, throughput_bps=1.0))
+
+
+# which flows have a place
+
+
+def test_equal_verdicts_between_the_same_hosts_are_one(tmp_path):
+    capture = bdpcap.analyze(write_many(tmp_path / "alike.pcap", 12, rounds=ROUNDS))
+    (group,) = ranking.groups(capture)
+    assert len(group.others) == 11
+    assert group.same.startswith("11 more flows to 10.0.0.2:5001: the same (streams ")
+    assert ranking.rest(capture, [group]) == ""
+    assert group.same in " ".join(report.text(capture).split())
+
+
+def test_two_directions_of_a_stream_are_two(tmp_path):
+    capture = short_flows(tmp_path / "one.pcap", 1)
+    assert [(group.flow.sender, group.to_server) for group in ranking.groups(capture)] == [
+        ("198.51.100.2:80", False),
+        ("192.0.2.1:40000", True),
+    ]
+
+
+def test_many_flows_without_a_bulk_transfer_are_said_in_one_sentence(tmp_path):
+    capture = short_flows(tmp_path / "many.pcap", 105)
+    assert len(capture.flows) == 210
+    assert ranking.groups(capture) == []
+    said = ranking.no_bulk(capture)
+    carried = units.data_size(105 * (120 + 156))
+    assert said.startswith(f"No bulk transfer here: 210 flows carried {carried}, and for ")
+    assert said.endswith(" of the time they waited for the application.")
+    assert said in " ".join(report.text(capture).split())
+    assert said in page.html(capture).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_flows_below_the_floor_have_no_place(tmp_path):
+    both = bdpcap.analyze(
+        [write_pcap(tmp_path / "large.pcap"), short_flows(tmp_path / "small.pcap", 3).info.files[0]]
+    )
+    (group,) = ranking.groups(both)
+    assert group.flow.summary["payload_bytes"] == SEGMENTS * MSS * ROUNDS
+    assert ranking.rest(both, [group]) == "6 smaller flows beside: see bdpcap flows."
+
+
+# findings
+
+
+def test_findings_are_weighed_in_one_place(flow):
+    weighed = weight.weights(flow)
+    assert [finding for finding, _ in weighed] == flow.findings
+    assert weighed[0][1] is Weight.ROOT_CAUSE
+    assert [own for _, own in weighed].count(Weight.ROOT_CAUSE) == 1
+    assert all(finding.remedy for finding, own in weighed if own is not Weight.NOTE)
+    assert {Code.SEGMENT_SIZE, Code.DELAY_BEFORE_TAP}.isdisjoint(
+        finding.code for finding, own in weighed if own is not Weight.NOTE
+    )
+
+
+# the text
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_the_text_of_one_flow_that_matters_fits_a_ticket(path, ascii_only):
+    capture = bdpcap.analyze(path)
+    assert len(ranking.groups(capture)) == 1
+    said = report.text(capture, ascii_only=ascii_only)
+    lines = said.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert said.isascii() == ascii_only
+    whole = report.text(capture, full=True, ascii_only=ascii_only)
+    assert len(whole) > len(said)
+    assert set(trust.caveats(capture)) <= {
+        line.removeprefix("- ") for line in joined(whole).split("\n") if line.startswith("- ")
+    }
+    for shown in (said, whole):
+        assert "docs/" not in shown
+        assert all(line == line.rstrip() for line in shown.splitlines())
+
+
+def joined(text):
+    """Return a text with the lines of a paragraph made one."""
+    lines = []
+    for line in text.splitlines():
+        if lines and line.startswith("    ") and not line.strip().startswith(("- ", "* ", "$")):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line.strip())
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_commands_stand_whole_on_lines_of_their_own(path):
+    capture = bdpcap.analyze(path)
+    lines = [line.strip() for line in report.text(capture, full=True).splitlines()]
+    for finding in capture.flow(int(ranking.ranked(capture)["stream"].iloc[0])).findings:
+        for command in finding.commands:
+            typed = command.partition("   # ")[0]
+            assert any(line == typed or line.startswith(f"{typed}   # ") for line in lines), typed
+
+
+def test_a_long_comment_stands_above_its_command():
+    command = "modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr"
+    assert command_lines(f"{command}   # if losses are stray") == [
+        "      # if losses are stray",
+        f"      {command}",
+    ]
+    assert command_lines("ss -tmi   # on the receiver") == ["      ss -tmi   # on the receiver"]
+
+
+def test_no_word_is_broken_unless_it_is_longer_than_a_line():
+    long = "x" * 60
+    assert wrap(long, f"  {'name':<25}") == ["  name", f"    {long}"]
+    assert wrap(f"{'a ' * 38}40.4 ms", "") == [" ".join("a" * 38), "40.4 ms"]
+
+
+# a part that fails
+
+
+def fails(*_, **__):
+    raise ZeroDivisionError("planted")
+
+
+SAID = "Left out: {} (ZeroDivisionError: planted). This is a defect of bdpcap; please report it."
+
+
+def test_a_picture_that_fails_is_left_out_and_said(capture, monkeypatch):
+    monkeypatch.setitem(plots.FIGURES, "rtt", fails)
+    html = page.html(capture)
+    assert SAID.format("the rtt picture of stream 0") in html
+    assert html.count('<svg class="still"') == len(plots.FIGURES) - 1
+    assert 'data-kind="rtt"' not in html
+    assert "What to do" in html
+
+
+def test_findings_that_fail_are_left_out_and_said(tmp_path, monkeypatch):
+    capture = bdpcap.analyze(write_pcap(tmp_path / "transfer.pcap"))
+    monkeypatch.setattr(Flow, "findings", property(fails))
+    html = page.html(capture)
+    assert SAID.format("the findings of stream 0") in html
+    assert "8,000 bytes" in html
+    assert '<svg class="still"' in html
+    said = " ".join(report.text(capture).split())
+    assert SAID.format("the section WHAT TO DO") in said
+    assert "The receive window held the sender back" in said
+
+
+def test_a_section_that_fails_takes_no_other_along(capture, monkeypatch):
+    monkeypatch.setattr(verdict, "arithmetic", fails)
+    html = page.html(capture)
+    assert SAID.format("the arithmetic of stream 0") in html
+    assert "Root cause" in html
+    assert SAID.format("the section WHY, stream 0") in " ".join(report.text(capture, full=True).split())
+
+
+def test_what_a_failure_says_is_escaped(capture, monkeypatch):
+    def hostile(*_):
+        raise ValueError("<script>alert(1)</script>")
+
+    monkeypatch.setitem(plots.FIGURES, "rtt", hostile)
+    assert "<script>alert(1)" not in page.html(capture)
+
+
+def test_findings_of_no_known_code_have_a_weight(capture, monkeypatch):
+    told = Finding(
+        code=Code.LINK_FULL, sentence="A.", cause="B.", remedy="Do this. Then that.", commands=("ls",)
+    )
+    monkeypatch.setattr(Flow, "findings", [told])
+    action = verdict.action(capture.flow(0))
+    assert (action.words, action.commands) == ("Do this.", ("ls",))
+    assert palette.LIMIT_NAMES["rwnd"] in report.text(capture)
