@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 import bdpcap
 from bdpcap import palette, plots, units
+from bdpcap.explain.capacity import word
 from bdpcap.plots import ribbon
-from bdpcap.plots.canvas import at_least
 from bdpcap.plots.svg import svg
 from bdpcap.report import exchanges, trust, verdict
 from bdpcap.report.overview import overview
@@ -144,7 +144,7 @@ def _flow(number: int, flow: Flow, capture: Capture) -> dict[str, Any]:
     return {
         **_brief(flow),
         "number": number,
-        "at_least": at_least(flow.summary),
+        "about": word(flow.summary),
         "arithmetic": verdict.arithmetic(flow.summary),
         "held": verdict.held(flow),
         "vantage": flow.vantage_evidence,

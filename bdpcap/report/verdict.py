@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
+from bdpcap.explain.capacity import sent_a_window, word
 from bdpcap.limits import LIMITS
 from bdpcap.palette import LIMIT_NAMES
-from bdpcap.plots.canvas import at_least
 from bdpcap.plots.ribbon import Stripe, stripes
 
 if TYPE_CHECKING:
@@ -170,14 +170,18 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
             f"{units.exact_bytes(window)} of window every {units.duration(rtt)} (the least RTT) "
             f"allow {units.rate(float(window) * 8e9 / float(rtt))}."
         )
-    if pd.notna(summary["bdp_bytes"]) and pd.notna(summary["capacity_bps"]):
-        least = at_least(summary)
+    if pd.notna(summary["bdp_bytes"]) and pd.notna(summary["capacity_bps"]) and sent_a_window(summary):
+        about = word(summary)
         sums.append(
-            f"The path carries {least}{units.rate(summary['capacity_bps'])}; "
-            f"filling it takes {least}{units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
+            f"The path carries {about}{units.rate(summary['capacity_bps'])}; "
+            f"filling it takes {about}{units.exact_bytes(summary['bdp_bytes'])} in flight (the BDP)."
         )
-    if pd.notna(summary["in_flight_max_bytes"]):
-        sums.append(f"In flight at most: {units.exact_bytes(summary['in_flight_max_bytes'])}.")
+    flight = summary["in_flight_max_bytes"]
+    if pd.notna(window) and flight > window:
+        # No sender exceeds its window: acknowledgments were late at the tap, or the scale is another one.
+        sums.append("In flight at most: the whole window, as far as the capture shows it.")
+    else:
+        sums.append(f"In flight at most: {units.exact_bytes(flight)}.")
     if summary["retransmitted_bytes"]:
         part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
         sums.append(f"Sent again: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.share(part)}).")

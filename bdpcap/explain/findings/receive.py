@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
+from bdpcap.explain.capacity import sent_a_window
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
@@ -39,6 +40,7 @@ def limits(flow: Flow) -> list[Finding]:
     )
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
+    shown = pd.notna(need) and sent_a_window(flow.summary)
     return [
         *told,
         Finding(
@@ -47,9 +49,9 @@ def limits(flow: Flow) -> list[Finding]:
             f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
-            remedy=(f"{SCALE_FIRST} Then raise" if unscaled else "Raise")
-            + " the receive buffer until the window exceeds rate times round-trip time, here at least "
-            f"{units.exact_bytes(need)}.",
+            remedy=(f"{SCALE_FIRST} Then let" if unscaled else "Let")
+            + " the receiver's window grow until it exceeds rate times round-trip time"
+            + (f", here about {units.exact_bytes(need)}. What that takes is said below." if shown else "."),
             commands=(SCALING_ON,) if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
@@ -177,7 +179,7 @@ def _explained(solution: Solution, best: list[Answer], where: tuple[int, int] | 
             else ""
         )
         + "To raise it, set a larger buffer before the handshake, or do not set one and let autotuning grow it.",
-        commands=("sysctl net.ipv4.tcp_adv_win_scale   # on the receiver",) if first.needs else (),
+        commands=("sysctl net.ipv4.tcp_adv_win_scale   # receiver",) if first.needs else (),
         evidence=_clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "answers": [summary(answer) for answer in solution.answers]},
@@ -214,7 +216,10 @@ def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         cause="Any number is explained by some odd setting, which proves nothing."
         + (f" Possible: {possible}." if possible else ""),
         remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
-        commands=("ss -tmi", "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale"),
+        commands=(
+            "ss -tmi   # receiver: rb",
+            "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale   # receiver",
+        ),
         evidence=_clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "answers": [summary(answer) for answer in solution.answers]},
@@ -324,7 +329,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
         f"application takes {units.rate(flow.summary['throughput_bps'])}.",
         cause="The receiving application reads more slowly than data arrives, so its window closes.",
         remedy="Look at the receiving application; a larger buffer only delays the moment the window closes.",
-        commands=("ss -tmi   # on the receiver: Recv-Q is what it has not read",),
+        commands=("ss -tmi   # receiver: Recv-Q is what it has not read",),
         evidence=f"slow reader or zero window in {slow.sum()} of {held.sum()} rounds that the window limited",
         frames=frames(flow, slow),
         values={"window_min_bytes": smallest, "window_max_bytes": largest},
