@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import tables
+from bdpcap.explain.capacity import Basis, basis
+from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column
 
@@ -40,14 +42,18 @@ COMPARISON: Final[dict[str, Column]] = {
     "receiver": Column("str", "host that it sent to"),
     "streams": Column("int64", "parallel streams between the two, summed"),
     "link_rate_bps": Column("Float64", "as given, else the capacity that the capture shows"),
-    "link_rate_source": Column("str", "given, measured, or at least: the link was never filled"),
+    "link_rate_source": Column(
+        "str", "given; measured; estimated from bursts, or at least: the link was never filled"
+    ),
     "rtt_path_ns": Column("Int64", "as given, else the least measured"),
     "bdp_bytes": Column("Int64", "link rate times path RTT"),
     "sndbuf_bytes": Column("Int64", "SO_SNDBUF as asked for, where given"),
     "rcvbuf_bytes": Column("Int64", "SO_RCVBUF as asked for, where given"),
     "buffer_bytes": Column("Int64", "what Linux makes of SO_RCVBUF: twice as much"),
     "window_max_bytes": Column("Int64", "largest window advertised"),
-    "expected_bps": Column("Float64", "window over path RTT, at most the link rate where that is known"),
+    "expected_bps": Column(
+        "Float64", "window over path RTT, at most what headers leave of the link rate where that is known"
+    ),
     "throughput_bps": Column(
         "Float64", "payload over the time from its first byte to its last acknowledgment"
     ),
@@ -66,6 +72,8 @@ COMPARISON: Final[dict[str, Column]] = {
 }
 """Columns of the comparison."""
 
+_SOURCES: Final = {None: None, Basis.FILLED: "measured", Basis.BURSTS: "estimated", Basis.BOUND: "at least"}
+_UNFILLED: Final = ("estimated", "at least")
 _LEAST_SHARE: Final = 0.01
 """A stream with less of the largest one's payload is no parallel transfer: iperf3's control connection."""
 
@@ -218,7 +226,8 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
     window = _known(summary["window_max_bytes"].sum(min_count=len(flows)))
     allowed = _least(window, float(given.sndbuf) * len(flows) if given.sndbuf else None)
     over_path = _over(window, path_ns)
-    expected = over_path if source == "at least" or rate is None else _least(over_path, rate)
+    goodput = rate and rate * float(full_packet(flows[0]).efficiency) if source == "given" else rate
+    expected = over_path if source in _UNFILLED or goodput is None else _least(over_path, goodput)
     over_rtt = _over(allowed, median_ns)
     sent = [acked[acked > 0] for flow in flows if len(acked := flow.rtts["acked_bytes"])]
     limit, share = _limit(summary)
@@ -268,7 +277,8 @@ def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, st
     shown = _known(summary["capacity_bps"].max())
     if shown is None:
         return None, None
-    return shown, "measured" if summary["link_share"].max() >= 0.1 else "at least"
+    fastest = summary.iloc[int(summary["capacity_bps"].fillna(0).to_numpy().argmax())]
+    return shown, _SOURCES[basis(fastest)]
 
 
 def _limit(summary: pd.DataFrame) -> tuple[str, float]:

@@ -83,7 +83,7 @@ def line(capture: Capture) -> str:
     """Say in one line what was captured, and where."""
     info = capture.info
     said = f"{units.number(info.frames, 'frame')}, {units.number(info.streams, 'TCP stream')}"
-    if info.first_ns is not None and info.last_ns is not None:
+    if info.first_ns is not None and info.last_ns is not None and info.first_ns < info.last_ns:
         said += f" in {units.duration(info.last_ns - info.first_ns)} from {units.instant(info.first_ns, 'seconds')}"
     return f"{said}; {_captured(capture)}."
 

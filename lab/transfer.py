@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hosts import Hosts, addresses, captures, counters, end, kernel, ready, words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 __all__ = ["PORT", "Transfer", "run", "start_link"]
@@ -66,8 +67,12 @@ def start_link(hosts: Hosts, transfer: Transfer, folder: Path) -> subprocess.Pop
     return link
 
 
-def run(transfer: Transfer, folder: Path, programs: Path) -> dict[str, Any]:
+def run(
+    transfer: Transfer, folder: Path, programs: Path, prepare: Callable[[Hosts], None] = lambda _: None
+) -> dict[str, Any]:
     """Run a transfer; `folder` gets sender.pcap, middle.pcap, receiver.pcap, info.csv and link.csv.
+
+    `prepare` is called when the hosts are set up, before any program runs on them.
 
     Returns
     -------
@@ -79,6 +84,7 @@ def run(transfer: Transfer, folder: Path, programs: Path) -> dict[str, Any]:
     with ExitStack() as stack:
         hosts = Hosts(programs, stack)
         link = start_link(hosts, transfer, folder)
+        prepare(hosts)
         target = addresses(transfer.v6)[1]
         with captures(hosts, folder, transfer.snap) as missed:
             receivers, senders = [], []

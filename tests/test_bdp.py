@@ -298,6 +298,55 @@ def test_the_window_that_a_deadline_needs():
     assert answers["link used"] == Fraction(2, 5)
 
 
+# several streams, several paths, and units that look alike
+
+
+def test_ten_streams_have_ten_windows():
+    known = {"rate_bps": rate("100Mbit/s"), "rtt_s": duration("11ms"), "window_bytes": size("6572.5")}
+    answers = {a.quantity: a.value for a in bdp.solve(bdp.Known(**known, streams=10))}
+    assert answers["window / RTT"] == 4_780_000
+    assert answers["throughput"] == answers["windows / RTT"] == 47_800_000
+    assert answers["share of the link"] == Fraction("0.478")
+    alone = {a.quantity: a.value for a in bdp.solve(bdp.Known(**known))}
+    # 20 streams have 95.6 Mbit/s.
+    assert alone["streams needed"] == 21
+
+
+@given(POSITIVE, st.fractions(Fraction(1, 1000), 10), st.integers(2, 1000))
+def test_streams_never_exceed_the_link_and_are_worth_as_many_windows(rate_bps, rtt_s, streams):
+    window = Fraction(65_536)
+    many = {a.quantity: a.value for a in bdp.solve(bdp.Known(rate_bps, rtt_s, window, streams=streams))}
+    one = {a.quantity: a.value for a in bdp.solve(bdp.Known(rate_bps, rtt_s, window * streams))}
+    assert many["throughput"] == one["throughput"] <= rate_bps
+
+
+def test_what_counts_in_1024_is_said_aloud():
+    (one,) = [
+        a
+        for a in bdp.solve(bdp.Known(rtt_s=duration("173ms"), window_bytes=size("64KiB")))
+        if a.unit == "bit/s"
+    ]
+    assert "2.89 as Mibit/s" in one.how
+    (two,) = [
+        a
+        for a in bdp.solve(bdp.Known(rtt_s=duration("173ms"), window_bytes=size("128KiB")))
+        if a.unit == "bit/s"
+    ]
+    assert "5.92 where 1024 and 1000 are mixed" in two.how
+
+
+def test_a_host_with_several_paths_needs_the_buffer_of_the_largest_bdp(capsys):
+    paths = ["--rate", "100Mbit/s", "--rtt", "10ms", "--rate", "20Mbit/s", "--rtt", "200ms"]
+    assert main(["bdp", *paths, "--stack", "freebsd", "--format", "json"]) == 0
+    values = {row["quantity"]: row["value"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert values == {
+        "BDP, path 1": 125_000,
+        "BDP, path 2": 500_000,
+        "largest BDP": 500_000,
+        "buffer, freebsd": 500_000,
+    }
+
+
 # the command
 
 
@@ -327,6 +376,8 @@ def test_the_command_as_json(capsys):
         (["--rtt", "10ms"], "two or more"),
         (["--headers", "ipx"], "ipx"),
         (["--rate", "1Mbit/s", "--rtt", "1ms", "--stack", "beos"], "linux-3.4-6.5"),
+        (["--rtt", "1ms", "--rtt", "2ms"], "as many --rate as --rtt"),
+        (["--rate", "1Mbit/s", "--rtt", "1ms", "--rtt", "2ms", "--window", "9000"], "several paths"),
     ],
 )
 def test_what_cannot_be_calculated_is_one_line(arguments, says, capsys):

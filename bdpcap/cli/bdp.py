@@ -30,10 +30,19 @@ def _quantity(read: Callable[[str], Fraction], name: str, metavar: str, text: st
 
 def command(
     *,
-    rate: Annotated[
-        Any, _quantity(quantities.rate, "rate", "RATE", "Of the link: 100Mbit/s, 100mbit, 100M, 12.5MB/s.")
+    rates: Annotated[
+        list[Any] | None,
+        _quantity(
+            quantities.rate,
+            "rate",
+            "RATE",
+            "Of the link: 100Mbit/s, 100mbit, 100M, 12.5MB/s. Again, with another RTT: another path of the host.",
+        ),
     ] = None,
-    rtt: Annotated[Any, _quantity(quantities.duration, "rtt", "TIME", "Round-trip time: 25ms, 0.3s.")] = None,
+    rtts: Annotated[
+        list[Any] | None,
+        _quantity(quantities.duration, "rtt", "TIME", "Round-trip time: 25ms, 0.3s. Again: of another path."),
+    ] = None,
     window: Annotated[
         Any, _quantity(quantities.size, "window", "SIZE", "Largest window: 64KiB, 64K, 73552.")
     ] = None,
@@ -46,6 +55,9 @@ def command(
     time: Annotated[
         Any, _quantity(quantities.duration, "time", "TIME", "How long it may take: 10s, 2h.")
     ] = None,
+    streams: Annotated[
+        int, typer.Option(min=1, max=100_000, metavar="N", help="Parallel connections, each with the window.")
+    ] = 1,
     headers: Annotated[
         str | None,
         typer.Option(
@@ -82,6 +94,15 @@ def command(
         raise typer.BadParameter(
             f"no stack {stack!r}: there are {', '.join(bdp.STACKS)}", param_hint="--stack"
         )
+    chosen = output.chosen(format_, output_)
+    if len(rates or []) > 1 or len(rtts or []) > 1:
+        others = (window, loss, size, time, headers, mss, None if streams == 1 else streams)
+        if any(other is not None for other in others):
+            raise typer.BadParameter(
+                "with several paths, give --rate and --rtt of each, and nothing but --stack"
+            )
+        return _write([], bdp.largest(_paths(rates or [], rtts or []), stack), chosen, output_)
+    rate, rtt = (given[0] if given else None for given in (rates, rtts))
     try:
         full = packet(headers, mtu, mss) if headers is not None else None
         known = bdp.Known(
@@ -93,6 +114,7 @@ def command(
             time,
             mss_bytes=mss or (full.payload_bytes if full else bdp.MSS_BYTES),
             packet=full,
+            streams=streams,
         )
         answers = bdp.solve(known, stack)
     except ValueError as error:
@@ -106,8 +128,21 @@ def command(
         ("time allowed", time, "s"),
     ]
     rows = [bdp.Answer(name, value, unit, "given") for name, value, unit in given if value is not None]
-    rows += answers
-    chosen = output.chosen(format_, output_)
+    return _write(rows, answers, chosen, output_)
+
+
+def _paths(rates: list[Fraction], rtts: list[Fraction]) -> list[tuple[Fraction, Fraction]]:
+    """Pair rates with RTTs; one of either goes with all of the other."""
+    many = max(len(rates), len(rtts))
+    if {len(rates), len(rtts)} - {1, many}:
+        raise typer.BadParameter("several paths need as many --rate as --rtt, or one for all")
+    return list(zip(rates * (many // len(rates)), rtts * (many // len(rtts)), strict=True))
+
+
+def _write(
+    given: list[bdp.Answer], answers: list[bdp.Answer], chosen: options.Format, output_: options.Output
+) -> int:
+    rows = [*given, *answers]
     output.write("bdp", _frames(rows), chosen, output_, lambda _frames, file: _human(rows, file))
     return 0
 
@@ -140,4 +175,6 @@ def _shown(value: Fraction, unit: str) -> str:
             return units.exact_bytes(round(value))
         case "s":
             return units.duration(value * 10**9)
+        case "":
+            return units.count(value)
     return f"{float(100 * value):.4g} %"

@@ -82,7 +82,8 @@ _PER_RTT: Final = (
     _Shown("of W/RTT", "window_over_rtt_share", "share", 3),
 )
 
-_AT_LEAST: Final = ">= the link was never filled: its rate does not bound what is expected."
+_SIGNS: Final = {"at least": ">=", "estimated": "~"}
+_AT_LEAST: Final = ">= or ~: the link was never filled, so its rate does not bound what is expected."
 _TITLES: Final = (
     "What the window should allow (RTT of the path), and what was measured",
     "What each round trip carried (RTT with queues), and window / RTT",
@@ -146,7 +147,7 @@ def _markdown(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _at_least(table: pd.DataFrame) -> bool:
-    return bool((table["link_rate_source"] == "at least").any())
+    return bool(table["link_rate_source"].isin(list(_SIGNS)).any())
 
 
 def _cells(table: pd.DataFrame, shown: Sequence[_Shown]) -> list[list[str]]:
@@ -159,8 +160,8 @@ def _cells(table: pd.DataFrame, shown: Sequence[_Shown]) -> list[list[str]]:
         name, size = measured if column.kind == "bps" and own[0] and measured[0] else own
         cells = column.cells(table, size)
         if column.source == "link_rate_bps":
-            bounds = table["link_rate_source"] == "at least"
-            cells = [f">={cell}" if bound else cell for cell, bound in zip(cells, bounds, strict=True)]
+            signs = table["link_rate_source"].map(_SIGNS).fillna("")
+            cells = [f"{sign}{cell}" for sign, cell in zip(signs, cells, strict=True)]
         columns.append([column.head, name, *cells])
     return [list(row) for row in zip(*columns, strict=True)]
 

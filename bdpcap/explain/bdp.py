@@ -8,14 +8,15 @@ start and the handshake are not counted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from bdpcap import units
 from bdpcap.explain.buffers import ERAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bdpcap.explain.buffers import Era
     from bdpcap.explain.headers import Packet
@@ -27,6 +28,8 @@ __all__ = [
     "Known",
     "bdp",
     "buffer_for",
+    "counted_in_1024",
+    "largest",
     "loss_ceiling",
     "loss_for",
     "solve",
@@ -59,6 +62,8 @@ class Known:
     mss_bytes: int = MSS_BYTES
     packet: Packet | None = None
     """With its headers; None: they are not counted."""
+    streams: int = 1
+    """Parallel connections, each with this window and these losses of its own packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class Answer:
     quantity
         Stable, for programs.
     value, unit
-        In ``bit/s``, ``bytes``, ``s``, or 1 for a share.
+        In ``bit/s``, ``bytes``, ``s``, 1 for a share, or nothing for a count.
     how
         The arithmetic, and where it is from.
     """
@@ -138,6 +143,43 @@ def solve(known: Known, stack: str | None = None) -> list[Answer]:
     return answers
 
 
+def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None) -> list[Answer]:
+    """
+    Return the BDP of each path of one host, and the buffers that suit them all: those for the largest.
+
+    Parameters
+    ----------
+    paths
+        Rate in bits per second, and RTT in seconds.
+    stack
+        As for `solve`.
+    """
+    each = [
+        Answer(
+            f"BDP, path {number}",
+            bdp(rate, rtt),
+            "bytes",
+            f"{units.rate(rate)} x {units.duration(rtt * 10**9)}",
+        )
+        for number, (rate, rtt) in enumerate(paths, 1)
+    ]
+    rate, rtt = max(paths, key=lambda path: bdp(*path))
+    most = [
+        replace(answer, quantity="largest BDP", how="the buffer must hold this one")
+        if answer.quantity == "BDP"
+        else answer
+        for answer in solve(Known(rate, rtt), stack)
+        if answer.unit == "bytes"
+    ]
+    return [*each, *most]
+
+
+def counted_in_1024(rate_bps: Fraction) -> str:
+    """Say what tools print for a rate that count 1024 bits a kibibit, and call it Mbit/s."""
+    twice, once = float(rate_bps / 2**20), float(rate_bps / 1_024_000)
+    return f"{twice:.2f} as Mibit/s, {once:.2f} where 1024 and 1000 are mixed"
+
+
 def _headers(known: Known) -> Iterator[Answer]:
     if known.packet is None:
         return
@@ -160,16 +202,28 @@ def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Answer]:
             buffer = buffer_for(product, stack)
             # Linux doubles what is asked for (sock_setsockopt).
             asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.linux else ""
-            how = f"BDP x {1 / stack.share}{asked}"
+            each = "" if known.streams == 1 else f"; {math.ceil(buffer / known.streams):,} per stream"
+            how = f"BDP x {1 / stack.share}{asked}{each}"
             yield Answer(f"buffer, {name}", Fraction(buffer), "bytes", how)
     if window is not None and rtt is not None:
-        yield Answer("window / RTT", window_ceiling(window, rtt), "bit/s", "the most the window allows")
+        ceiling = window_ceiling(window, rtt)
+        yield Answer(
+            "window / RTT", ceiling, "bit/s", f"the most the window allows; {counted_in_1024(ceiling)}"
+        )
+        if known.streams > 1:
+            all_of_them = ceiling * known.streams
+            how = f"{known.streams} streams, each with the window"
+            yield Answer("windows / RTT", all_of_them, "bit/s", how)
+        elif rate is not None and ceiling < _payload_rate(known, rate):
+            streams = Fraction(math.ceil(_payload_rate(known, rate) / ceiling))
+            yield Answer("streams needed", streams, "", "payload rate / (window / RTT)")
     if window is not None and rate is not None:
         payload_rate, name = _payload_rate(known, rate), _rate_name(known)
-        yield Answer("longest RTT", window * 8 / payload_rate, "s", f"window / {name}")
+        windows, times = window * known.streams, "" if known.streams == 1 else f"{known.streams} x "
+        yield Answer("longest RTT", windows * 8 / payload_rate, "s", f"{times}window / {name}")
         if rtt is not None:
-            filled = min(Fraction(1), window_ceiling(window, rtt) / payload_rate)
-            yield Answer("share of the link", filled, "1", f"window / ({name} x RTT), at most 1")
+            filled = min(Fraction(1), window_ceiling(windows, rtt) / payload_rate)
+            yield Answer("share of the link", filled, "1", f"{times}window / ({name} x RTT), at most 1")
 
 
 def _losses(known: Known) -> Iterator[Answer]:
@@ -217,10 +271,13 @@ def _ceilings(known: Known) -> dict[str, Fraction]:
     ceilings = {}
     if known.rate_bps is not None:
         ceilings[_rate_name(known)] = _payload_rate(known, known.rate_bps)
+    several = known.streams > 1
     if known.rtt_s is not None and known.window_bytes is not None:
-        ceilings["window / RTT"] = window_ceiling(known.window_bytes, known.rtt_s)
+        name = "windows / RTT" if several else "window / RTT"
+        ceilings[name] = window_ceiling(known.window_bytes, known.rtt_s) * known.streams
     if known.rtt_s is not None and known.loss is not None:
-        ceilings["loss ceiling"] = loss_ceiling(known.mss_bytes, known.rtt_s, known.loss)
+        name = "loss ceilings" if several else "loss ceiling"
+        ceilings[name] = loss_ceiling(known.mss_bytes, known.rtt_s, known.loss) * known.streams
     return ceilings
 
 

@@ -15,12 +15,14 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain import bdp, sendbuf
-from bdpcap.explain.buffers import ERAS, FIELD_MAX, RMEM_MAX, SCALE_MAX, UNSCALED, Era, least_setting
+from bdpcap.explain.buffers import ERAS, FIELD_MAX, SCALE_MAX, UNSCALED, Era, least_setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Ceiling", "asked", "commands", "of"]
+    from bdpcap.explain.headers import Packet
+
+__all__ = ["Ceiling", "asked", "of"]
 
 _INFLATED: Final = 1.5
 """Median round trip over the least from which a queue is spoken of."""
@@ -36,7 +38,9 @@ class Ceiling:
     window, rtt_ns, rate_bps
         The largest window, the least round trip, the link's rate: measured, or asked about.
     rate_given, rtt_given
-        Whether they were asked about; else they are what the capture shows, the rate as a lower bound.
+        Whether they were asked about; else they are what the capture shows: of payload, not of the wire.
+    goodput_bps
+        What headers leave of a given rate to payload; the rate itself where it is the payload's.
     ceiling_bps
         window / RTT; None without a window.
     measured_bps
@@ -58,6 +62,7 @@ class Ceiling:
     window: int | None
     rtt_ns: int
     rate_bps: float
+    goodput_bps: float
     ceiling_bps: float | None
     bdp_bytes: int
     rcvbuf: dict[str, int]
@@ -69,9 +74,20 @@ class Ceiling:
     unscaled: bool = False
     queue: str = ""
 
+    @property
+    def suffices(self) -> bool:
+        """Whether the window seen fills the link."""
+        return self.ceiling_bps is not None and self.ceiling_bps >= self.goodput_bps
+
 
 def asked(
-    rate_bps: float, rtt_ns: int, *, mss: int, window: int | None = None, eras: Sequence[Era] = ERAS
+    rate_bps: float,
+    rtt_ns: int,
+    *,
+    mss: int,
+    window: int | None = None,
+    eras: Sequence[Era] = ERAS,
+    full: Packet | None = None,
 ) -> Ceiling:
     """
     Return the ceiling of a path that no capture shows.
@@ -86,8 +102,11 @@ def asked(
         That the receiver offers; None where it is not known.
     eras
         Of the receiver.
+    full
+        A full packet, whose headers are counted; None: they are not.
     """
-    return _filled(rate_bps, rtt_ns, math.ceil(rate_bps * rtt_ns / 8e9), mss=mss, window=window, eras=eras)
+    need = math.ceil(rate_bps * rtt_ns / 8e9)
+    return _filled(rate_bps, rtt_ns, need, mss=mss, window=window, eras=eras, full=full)
 
 
 def of(
@@ -96,6 +115,7 @@ def of(
     rate_bps: float | None = None,
     rtt_ns: int | None = None,
     eras: Sequence[Era] = ERAS,
+    full: Packet | None = None,
 ) -> Ceiling | None:
     """
     Return the ceiling of a flow, or None where the capture shows no round trip or no rate, or where no window holds both.
@@ -108,6 +128,8 @@ def of(
         Of another link or another path; the measured ones where None.
     eras
         Of the receiver.
+    full
+        A full packet of the flow: a given rate is the wire's, and headers take their part of it.
     """
     trip = rtt_ns if rtt_ns is not None else _known(summary["rtt_min_ns"])
     rate = rate_bps if rate_bps is not None else _known(summary["capacity_bps"])
@@ -120,7 +142,13 @@ def of(
         return None
     mss = max(1, int(summary["mss_bytes"]))
     filled = _filled(
-        rate, int(trip), need, mss=mss, window=None if window is None else int(window), eras=eras
+        rate,
+        int(trip),
+        need,
+        mss=mss,
+        window=None if window is None else int(window),
+        eras=eras,
+        full=None if rate_bps is None else full,
     )
     unscaled = need > FIELD_MAX and summary["window_scale_source"] == UNSCALED
     return replace(
@@ -134,53 +162,51 @@ def of(
     )
 
 
-def commands(era: Era, setting: int) -> tuple[str, ...]:
-    """Return what to type on the receiver, so that its windows reach what a setting of SO_RCVBUF allows."""
-    if not era.linux:
-        return (
-            f"sysctl kern.ipc.maxsockbuf={_room(setting)}   # FreeBSD, macOS",
-            f"iperf -s -w {setting}   # SO_RCVBUF, before listen()",
-        )
-    autotuned = f"sysctl -w net.ipv4.tcp_rmem='4096 131072 {2 * setting}'   # or autotune"
-    raised = (f"sysctl -w net.core.rmem_max={setting}",) if setting > RMEM_MAX else ()
-    return (*raised, f"iperf -s -w {setting}   # SO_RCVBUF, before listen()", autotuned)
-
-
-def _room(setting: int) -> int:
-    """Return the kern.ipc.maxsockbuf of which 88.9 % (MCLBYTES / (MSIZE + MCLBYTES)) is a setting."""
-    return math.ceil(setting * (256 + 2048) / 2048)
-
-
 def _known(value: Any) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
 def _filled(
-    rate_bps: float, rtt_ns: int, need: int, *, mss: int, window: int | None, eras: Sequence[Era]
+    rate_bps: float,
+    rtt_ns: int,
+    need: int,
+    *,
+    mss: int,
+    window: int | None,
+    eras: Sequence[Era],
+    full: Packet | None,
 ) -> Ceiling:
+    goodput = rate_bps if full is None else rate_bps * float(full.efficiency)
     return Ceiling(
         window=window,
         rtt_ns=rtt_ns,
         rate_bps=rate_bps,
+        goodput_bps=goodput,
         ceiling_bps=None if window is None else window * 8e9 / rtt_ns,
         bdp_bytes=need,
         rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
         sndbuf=sendbuf.least_setting(need),
-        then=f"the link, at {units.rate(rate_bps)}; beyond {units.exact_bytes(need)} of window only its queue grows",
+        then="Beyond that the link limits; a larger window only adds delay.",
     )
 
 
 def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
     """Say what limits before the link does; empty where nothing is known to."""
     if unscaled:
-        return f"window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}"
+        return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}."
     again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
+    # What the flow moved in a round trip it moves over another path, too.
+    reached = (_known(summary["throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns
     # What a full link's queue drops is no limit of its own.
     if again > 0 and payload > 0 and summary["limit"] != "link":
         lost = Fraction(min(1.0, again / payload))
         reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
-        if reno < rate:
-            return f"loss: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} (Mathis 1997)"
+        # A sender that was faster does not go by the formula: CUBIC over long paths, BBR, or losses that came at once.
+        if reached < reno < rate:
+            return (
+                f"Loss limits next: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} "
+                "(Mathis 1997)."
+            )
     return ""
 
 

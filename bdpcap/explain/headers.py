@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["INSIDE_MTU", "OUTSIDE_MTU", "Packet", "packet"]
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+
+__all__ = ["INSIDE_MTU", "OUTSIDE_MTU", "Packet", "full_packet", "packet"]
 
 OUTSIDE_MTU: Final = {
     "ethernet": 38,
@@ -86,3 +89,19 @@ def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) 
             f"{inside} bytes of headers and {max(payload, 1)} of payload exceed the MTU, {mtu_bytes}"
         )
     return Packet(payload, payload + inside + outside)
+
+
+def full_packet(flow: Flow) -> Packet:
+    """
+    Return a full packet of a flow, by its MSS, IP version, options and tags.
+
+    Ethernet's framing is counted unless the link type shows another one: cooked and raw captures leave it out, and
+    nearly all of them were taken on Ethernet.
+    """
+    point_to_point = {"PPP", "PPP in HDLC framing"} & set(flow.capture.info.link_types)
+    outside = () if point_to_point else ("ethernet",)
+    tags = ("vlan",) * str(flow.counts["path"] or "").upper().count("VLAN")
+    version = "ipv6" if flow.sender.startswith("[") else "ipv4"
+    options = ("timestamps",) if flow.counts["has_timestamps"] else ()
+    stack = ",".join((*outside, *tags, version, "tcp", *options))
+    return packet(stack, mtu_bytes=1 << 17, payload_bytes=max(1, int(flow.summary["mss_bytes"])))

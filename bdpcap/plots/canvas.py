@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from bdpcap import palette, units
@@ -14,6 +13,7 @@ from bdpcap.plots.decimate import COLUMNS, keep
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from bdpcap.analysis import Flow
@@ -64,11 +64,6 @@ def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
 def largest(*values: NDArray[np.float64] | float) -> float:
     """Return the largest known value, 0 where none is known."""
     return float(np.fmax.reduce(np.hstack((0.0, *values))))
-
-
-def at_least(summary: pd.Series[Any]) -> str:
-    """Return "at least " for a flow that hardly ever filled its path, and so shows a lower bound of its rate."""
-    return "" if summary["link_share"] >= 0.1 or pd.isna(summary["capacity_bps"]) else "at least "
 
 
 class Canvas:

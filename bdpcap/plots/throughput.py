@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import palette, units
-from bdpcap.plots.canvas import Canvas, Options, at_least, floats, largest
+from bdpcap.explain.capacity import label
+from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
         line={"color": palette.WINDOW, "width": 1.8},
     )
     if capacity:
-        name = f"path capacity {at_least(summary)}".strip()
+        name = label(summary, "path capacity")
         canvas.level(capacity, name=name, show=units.rate, colour=palette.PATH)
     return canvas.finish()
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Unpack
 import pandas as pd
 
 from bdpcap import palette, units
+from bdpcap.explain.capacity import label
 from bdpcap.plots import ribbon
-from bdpcap.plots.canvas import Canvas, Options, at_least, floats, largest, seconds
+from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
@@ -62,6 +63,6 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
     if bdp:
-        canvas.level(bdp, name=f"BDP {at_least(summary)}".strip(), show=units.data_size, colour=palette.PATH)
+        canvas.level(bdp, name=label(summary, "BDP"), show=units.data_size, colour=palette.PATH)
     ribbon.draw(canvas, rtts)
     return canvas.finish()

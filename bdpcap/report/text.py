@@ -181,7 +181,7 @@ def finding_parts(finding: Finding) -> list[Part]:
         ("  * ", finding.sentence),
         *(("    ", f"{name}: {said}") for name, said in told if said),
         *((None, line) for command in finding.commands for line in command_lines(command)),
-        ("    ", f"[{'; '.join([f'{finding.code}, {finding.exactness}', *sources(finding)])}]"),
+        ("    ", f"[{'; '.join([f'{finding.code}, {finding.certainty}', *sources(finding)])}]"),
     ]
 
 

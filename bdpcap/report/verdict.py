@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
+from bdpcap.explain.capacity import sent_a_window, word
 from bdpcap.limits import LIMITS
 from bdpcap.palette import LIMIT_NAMES
-from bdpcap.plots.canvas import at_least
 from bdpcap.plots.ribbon import Stripe, stripes
 from bdpcap.report import cause
-from bdpcap.report.weight import root_cause
+from bdpcap.report.weight import remedied
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
@@ -107,7 +107,7 @@ class Action:
 def action(flow: Flow) -> Action:
     """Return what to do first: what the root cause says, else what its kind of limit calls for."""
     why, _ = cause.of(flow)
-    finding = root_cause(flow)
+    finding = remedied(flow)
     if finding is None:
         return Action(why.where(flow), why.action, ())
     return Action(why.where(flow), _SENTENCE_END.split(finding.remedy, maxsplit=1)[0], finding.commands)
@@ -151,12 +151,12 @@ class Path:
 def path(summary: pd.Series[Any]) -> Path | None:
     """Return what is known of the path; None where that contradicts the flow, which cannot be faster than its path."""
     capacity, bdp = summary["capacity_bps"], summary["bdp_bytes"]
-    if pd.isna(capacity) or pd.isna(bdp) or bdp <= 0:
+    if pd.isna(capacity) or pd.isna(bdp) or not sent_a_window(summary):
         return None
     if pd.notna(summary["throughput_bps"]) and capacity < summary["throughput_bps"]:
         return None
-    least = at_least(summary)
-    return Path(f"{least}{units.rate(capacity)}", f"{least}{units.exact_bytes(bdp)}")
+    about = word(summary)
+    return Path(f"{about}{units.rate(capacity)}", f"{about}{units.exact_bytes(bdp)}")
 
 
 def arithmetic(summary: pd.Series[Any]) -> list[str]:

@@ -33,6 +33,9 @@ _NO_CAUSE: Final = {
 }
 """What explains a flow or adds to it, but is never the first reason."""
 
+_REMEDIED_BY: Final = {Code.WINDOW_BELOW_BDP: Code.WHAT_IT_TAKES}
+"""Root causes whose remedy another finding spells out, if there is one."""
+
 _OF_THE_CAPTURE: Final = {Code.OFFLOAD, Code.DELAY_BEFORE_TAP, Code.WINDOW_SCALE_UNKNOWN}
 """What a better capture would change, and the transfer would not notice."""
 
@@ -59,3 +62,10 @@ def weights(flow: Flow) -> list[tuple[Finding, Weight]]:
 def root_cause(flow: Flow) -> Finding | None:
     """Return the finding that is the root cause, None if none is."""
     return next((finding for finding, weight in weights(flow) if weight is Weight.ROOT_CAUSE), None)
+
+
+def remedied(flow: Flow) -> Finding | None:
+    """Return the finding that says how to remedy the root cause, None if none does."""
+    root = root_cause(flow)
+    how = _REMEDIED_BY.get(root.code) if root else None
+    return next((finding for finding in flow.findings if finding.code is how), root)

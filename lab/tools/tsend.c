@@ -5,7 +5,7 @@
  * pattern: bulk; paced (`chunk` bytes, then `gap_us` of sleep, or every `gap_us` with absolute=1);
  *          onoff (bulk for `chunk` ms, silent for `gap_us`); credits (`credits` chunks outstanding, one more a reply)
  * phases:  MS:PATTERN:CHUNK:GAP_US:SNDBUF,... one after another, over and over
- * Also: sndbuf, cc, bytes, seconds, write (bytes a call), blocking, nagle, lowat, max_pace (bytes/s).
+ * Also: sndbuf, cc (cubic; nothing: the host's own), bytes, seconds, write (bytes a call), blocking, nagle, lowat, max_pace (bytes/s).
  */
 #define _GNU_SOURCE
 #include "clock.h"
@@ -97,7 +97,7 @@ static void open_connection(int argc, char **argv)
         set(SOL_SOCKET, SO_MAX_PACING_RATE, number(argc, argv, "max_pace", 0), "SO_MAX_PACING_RATE");
     if (number(argc, argv, "sndbuf", 0))
         set(SOL_SOCKET, SO_SNDBUF, number(argc, argv, "sndbuf", 0), "SO_SNDBUF");
-    if (setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)) || connect(sock, to->ai_addr, to->ai_addrlen)) {
+    if ((*cc && setsockopt(sock, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc))) || connect(sock, to->ai_addr, to->ai_addrlen)) {
         perror(argv[1]);
         exit(1);
     }

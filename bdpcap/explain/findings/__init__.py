@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import handshake, path, receive, retransmissions, send, tap, turns
+from bdpcap.explain.findings import handshake, path, program, receive, retransmissions, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Certainty", "Code", "Finding", "findings", "gather"]
 
-_LIMITS: Final = {
+_LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
     "sndbuf": send.limits,
     "link": path.link,
-    "cwnd": path.congestion,
-    "app": path.application,
+    "cwnd": lambda flow: program.own_window(flow) or path.congestion(flow),
+    "app": program.idle,
+    "unknown": program.own_window,
 }
 """What tells of the limit that held a flow for longest."""
 
@@ -60,10 +61,10 @@ def gather(
 ) -> list[Finding]:
     """Return all findings, before they are held against each other; the parameters are those of `findings`."""
     # What held the flow comes first, then what would lift it, then why its other numbers are as they are.
-    limit = _LIMITS.get(str(flow.summary["limit"]))
     themes: list[Theme] = [
-        ("what held the sender", lambda: _sure(limit(flow), flow) if limit else []),
+        ("what held the sender", lambda: _sure(_held(flow, facts), flow)),
         ("requests and responses", lambda: turns.explains(flow)),
+        ("the program's pauses", lambda: program.pauses(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
         ("retransmissions", lambda: retransmissions.explains(flow)),
@@ -73,6 +74,15 @@ def gather(
         ("the place of the capture", lambda: tap.explains(flow)),
     ]
     return [finding for theme in themes for finding in _told(*theme)]
+
+
+def _held(flow: Flow, facts: Facts | None) -> list[Finding]:
+    limit = str(flow.summary["limit"])
+    # A flight that stands is the send buffer's, a clamp's or a program's: a known buffer that agrees decides.
+    if limit in ("app", "cwnd") and facts is not None and send.agrees(flow, facts):
+        return send.limits(flow, facts.sndbuf)
+    tell = _LIMITS.get(limit)
+    return tell(flow) if tell else []
 
 
 def _told(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:

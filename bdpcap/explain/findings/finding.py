@@ -35,6 +35,7 @@ class Code(StrEnum):
     CONGESTION_WINDOW = "congestion-window"
     SENDER_IDLE = "sender-idle"
     REQUEST_RESPONSE = "request-response"
+    APPLICATION_WINDOW = "application-window"
     WHAT_IT_TAKES = "what-it-takes"
     QUEUE_STANDING = "queue-standing"
     UDP_BESIDE = "udp-beside"

@@ -22,7 +22,7 @@ SCALE_FIRST: Final = (
     f"Turn window scaling on at both ends first: without it no buffer makes a window of more than {FIELD_MAX:,} "
     "bytes."
 )
-SCALING_ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1   # at both ends"
+SCALING_ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1   # both ends"
 
 _IPV4, _IPV6, _TIMESTAMPS = 40, 60, 12
 _LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1480: "a tunnel, IP in IP"}

@@ -1,26 +1,34 @@
-"""The path, congestion control and the application; and what it would take to fill the path."""
+"""The path and congestion control; and what it would take to fill the path."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.explain import ceilings
+from bdpcap.explain import ceilings, remedies
+from bdpcap.explain.bdp import MSS_BYTES
+from bdpcap.explain.capacity import Basis, basis, sent_a_window, word
+from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.setting import solved
+from bdpcap.explain.headers import full_packet, packet
+from bdpcap.explain.remedies import is_autotuned
 from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bdpcap.analysis import Flow
     from bdpcap.explain.buffers import Era
     from bdpcap.explain.solver import Facts
 
-__all__ = ["application", "asked", "congestion", "link", "shared", "takes"]
+__all__ = ["asked", "congestion", "link", "shared", "takes"]
 
 
 def link(flow: Flow) -> list[Finding]:
@@ -54,34 +62,68 @@ def link(flow: Flow) -> list[Finding]:
     ]
 
 
+_PATIENCE: Final = {
+    "slow start": (
+        "slow start",
+        "Send more over one connection: longer transfers leave slow start behind.",
+        (),
+    ),
+    "pacing": (
+        "pacing",
+        "Look for pacing on the sender: fq's maxrate, a program's rate limit (iperf3 -b, --fq-rate), or BBR.",
+        (
+            "tc qdisc show   # sender: fq maxrate",
+            "sysctl net.ipv4.tcp_congestion_control   # sender: bbr paces",
+        ),
+    ),
+    "fixed window": (
+        "a congestion window that stayed the same",
+        "Look for a clamp on the sender: the cwnd of its route.",
+        ("ip route show   # sender: cwnd lock",),
+    ),
+    "avoidance": (
+        "congestion avoidance, in which the window grows slowly",
+        "See which congestion control the sender has: over long paths CUBIC and BBR grow faster than Reno.",
+        ("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
+    ),
+    "recovery": (
+        "recovery",
+        "Find where packets are lost or delayed.",
+        (),
+    ),
+}
+"""What congestion control does, by detail: in words, what to do, and what to type for it."""
+
+
 def congestion(flow: Flow) -> list[Finding]:
-    """Say what congestion control waited for: repair after loss, or growth."""
+    """Say what congestion control waited for: repair after loss, growth, pacing, or a clamp."""
     again, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
     details = flow.rtts.loc[flow.rtts["limit"] == "cwnd", "detail"]
+    rounds = details.value_counts()
+    most = str(rounds.index[0]) if len(rounds) else "avoidance"
     commands: tuple[str, ...]
-    if (details == "fixed window").mean() > 1 / 2:
-        sentence = "The congestion window stayed the same for most of the flow: something clamps it."
-        remedy = "Look for a clamp on the sender: the cwnd of its route."
-        commands = ("ip route show   # on the sender: cwnd lock",)
+    if most == "fixed window" and rounds.iloc[0] > len(details) / 2:
+        sentence = (
+            f"The congestion window stayed the same in {rounds.iloc[0]} of {len(flow.rtts)} rounds: something "
+            "clamps it."
+        )
+        remedy, commands = _PATIENCE[most][1:]
     elif again:
         part = units.share(again / max(1, payload))
         sentence = f"The sender repeated {units.exact_bytes(again)} of {units.exact_bytes(payload)} ({part})."
         remedy = (
-            "Find where packets are lost. Then see which congestion control the sender has: over long paths CUBIC, "
-            "Linux's default, recovers faster than Reno; losses that are no congestion slow both down, BBR hardly."
+            "Find where packets are lost. Then see which congestion control the sender has. Over long paths CUBIC, "
+            "Linux's default, recovers faster than Reno. Random loss slows both; BBR much less."
         )
-        commands = (
-            "sysctl net.ipv4.tcp_congestion_control   # on the sender",
-            "sysctl -w net.ipv4.tcp_congestion_control=cubic   # if it was reno",
-            "modprobe tcp_bbr; sysctl -w net.ipv4.tcp_congestion_control=bbr   # if losses are stray",
-        )
+        commands = remedies.CONGESTION_CONTROL
     else:
-        growing = int((details == "slow start").sum())
-        sentence = f"Nothing was lost; the congestion window was in slow start for {growing} of {len(flow.rtts)} rounds."
-        remedy, commands = (
-            "Longer transfers leave slow start behind; check pacing and route metrics on the sender.",
-            (),
+        said = ", ".join(
+            f"{_PATIENCE.get(str(name), (name,))[0]} in {count}" for name, count in rounds.items()
         )
+        sentence = (
+            f"Nothing was lost. Of {len(flow.rtts)} rounds congestion control limited {len(details)}: {said}."
+        )
+        remedy, commands = _PATIENCE.get(most, _PATIENCE["avoidance"])[1:]
     return [
         Finding(
             code=Code.CONGESTION_WINDOW,
@@ -97,64 +139,62 @@ def congestion(flow: Flow) -> list[Finding]:
     ]
 
 
-def application(flow: Flow) -> list[Finding]:
-    """Say that TCP was not given more to send."""
-    return [
-        Finding(
-            code=Code.SENDER_IDLE,
-            sentence="The sending application had nothing to send for "
-            f"{units.share(flow.summary['app_share'])} of the time.",
-            cause="TCP was ready to send more than it was given.",
-            remedy="Look at the sending application: its reads, its requests, its pauses between writes.",
-            values={"app_share": float(flow.summary["app_share"])},
-            evidence=_rounds(flow, "app"),
-            frames=_frames(flow, "app"),
-            source="gaps that no acknowledgment ended: docs/how-limits-are-inferred.md",
-        )
-    ]
-
-
 def takes(
     flow: Flow, facts: Facts | None, *, rate_bps: float | None = None, rtt_ns: int | None = None
 ) -> list[Finding]:
     """Say what it would take to fill the link; where it is full, that a queue stands."""
     asked = rate_bps is not None or rtt_ns is not None
     limit = str(flow.summary["limit"])
-    eras = surviving_eras(solved(flow, facts), facts)
     # A slow reader's wait is neither a lack of window nor a queue.
     if limit == "rwnd" and slow_part(flow) > 0.2 and not asked:
         return []
-    ceiling = ceilings.of(flow.summary, rate_bps=rate_bps, rtt_ns=rtt_ns, eras=eras)
-    told = []
-    if ceiling is not None and (asked or limit in ("rwnd", "sndbuf", "cwnd", "link")):
-        if asked or limit in ("rwnd", "sndbuf"):
-            told.append(_takes(ceiling, {era.key: era for era in eras}, receiving=asked or limit == "rwnd"))
-        if ceiling.queue:
-            told.append(
-                Finding(
-                    code=Code.QUEUE_STANDING,
-                    sentence=ceiling.queue,
-                    cause="More is in flight than the path holds; the rest waits in a router's buffer.",
-                    remedy="Do not raise the window. Shorten the queue at the bottleneck: fq_codel or CAKE.",
-                    commands=("tc qdisc replace dev eth0 root fq_codel   # at the bottleneck",),
-                    evidence=f"median of {len(flow.rtts)} rounds against the least RTT",
-                    values={
-                        "rtt_min_ns": int(flow.summary["rtt_min_ns"]),
-                        "rtt_median_ns": int(flow.summary["rtt_median_ns"]),
-                    },
-                    source="RFC 7567 section 2; RFC 8290",
-                )
-            )
+    # A few segments at a time show neither the path's rate nor a queue.
+    if not (asked or (sent_a_window(flow.summary) and limit in ("rwnd", "sndbuf", "cwnd", "link"))):
+        return []
+    eras = surviving_eras(solved(flow, facts), facts)
+    full = full_packet(flow)
+    ceiling = ceilings.of(flow.summary, rate_bps=rate_bps, rtt_ns=rtt_ns, eras=eras, full=full)
+    if ceiling is None:
+        return []
+    more = not ceiling.suffices if limit == "rwnd" else limit == "sndbuf" and not send.fills(flow)
+    told = [_takes(ceiling, eras, flow)] if asked or more else []
+    # Where more in flight is advised, a slow round trip is no reason for less.
+    if ceiling.queue and not more and sent_a_window(flow.summary):
+        told.append(_queue(flow, ceiling.queue))
     return told
+
+
+def _queue(flow: Flow, sentence: str) -> Finding:
+    return Finding(
+        code=Code.QUEUE_STANDING,
+        sentence=sentence,
+        cause="More is in flight than the path holds; the rest waits in a router's buffer.",
+        remedy="Do not raise the window. Shorten the queue at the bottleneck: fq_codel or CAKE.",
+        commands=remedies.FAIR_QUEUE,
+        evidence=f"median of {len(flow.rtts)} rounds against the least RTT",
+        values={
+            "rtt_min_ns": int(flow.summary["rtt_min_ns"]),
+            "rtt_median_ns": int(flow.summary["rtt_median_ns"]),
+        },
+        source="RFC 7567 section 2; RFC 8290",
+    )
 
 
 def asked(
     rate_bps: float, rtt_ns: int, facts: Facts | None = None, *, mss: int, window: int | None = None
 ) -> list[Finding]:
-    """Say what it would take to fill a path that no capture shows."""
+    """Say what it would take to fill a path that no capture shows: Ethernet, IPv4, timestamps."""
     eras = surviving_eras(None if window is None else solve(Observed(window, mss), facts), facts)
-    ceiling = ceilings.asked(rate_bps, rtt_ns, mss=mss, window=window, eras=eras)
-    return [_takes(ceiling, {era.key: era for era in eras}, receiving=True)]
+    full = packet("ethernet,ipv4,tcp,timestamps", 1 << 17, mss)
+    return [_takes(ceilings.asked(rate_bps, rtt_ns, mss=mss, window=window, eras=eras, full=full), eras)]
+
+
+_LOST: Final = {
+    "receiver": "{} of its datagrams were lost.",
+    "sender": "A capture at the sender does not show what was lost behind it.",
+    "between": "{} of its datagrams were lost before this place; what was lost behind it does not show.",
+    "unknown": "{} of its datagrams were lost before the place of the capture, which is not known.",
+}
 
 
 def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
@@ -163,7 +203,7 @@ def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
     if beside is None or beside.udp_share < 0.1:
         return []
     of_link = "" if beside.link_share is None else f", {units.share(beside.link_share)} of the link"
-    lost = "" if beside.lost is None else f" {beside.lost:,} of its datagrams were lost."
+    lost = "" if beside.lost is None else f" {_LOST[str(flow.summary['vantage'])].format(f'{beside.lost:,}')}"
     return [
         Finding(
             code=Code.UDP_BESIDE,
@@ -171,7 +211,7 @@ def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
             f"{units.rate(beside.tcp_bps)}.{lost}",
             cause="UDP does not give way when packets are lost, TCP does.",
             remedy="Limit the sender of the datagrams, or give each a share of the bottleneck: fq_codel or CAKE.",
-            commands=("tc qdisc replace dev eth0 root fq_codel   # at the bottleneck",),
+            commands=remedies.FAIR_QUEUE,
             evidence=f"{beside.streams} UDP {'flow' if beside.streams == 1 else 'flows'} between the same hosts",
             values={"udp_bps": beside.udp_bps, "tcp_bps": beside.tcp_bps, "link_share": beside.link_share},
             source="RFC 8085 section 3.1",
@@ -179,37 +219,25 @@ def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
     ]
 
 
-def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) -> Finding:
-    least = "" if ceiling.rate_given else "at least "
-    reach = ""
-    if ceiling.ceiling_bps is not None and ceiling.window is not None:
-        full = ceiling.ceiling_bps / ceiling.rate_bps
-        reach = (
-            f" The window of {units.exact_bytes(ceiling.window)} allows {units.rate(ceiling.ceiling_bps)}, "
-        )
-        reach += "enough for it." if full >= 1 else f"{units.share(full)} of it."
-        if ceiling.measured_bps is not None:
-            reach += f" Measured: {units.rate(ceiling.measured_bps)}."
-    suffices = ceiling.window is not None and ceiling.window >= ceiling.bdp_bytes
-    buffers = "; ".join(f"{eras[key].name}: {value:,}" for key, value in ceiling.rcvbuf.items())
-    receiver = (
-        "The receive buffer is large enough." if suffices else f"Least SO_RCVBUF for that window: {buffers}."
-    )
-    # The largest that any of the kernels needs suits them all.
-    largest = max(ceiling.rcvbuf, key=lambda key: ceiling.rcvbuf[key])
+def _takes(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = None) -> Finding:
+    summary = None if flow is None else flow.summary
+    rested = None if ceiling.rate_given or summary is None else basis(summary)
+    about = word(summary) if rested is not None and summary is not None else ""
+    remedy, commands = (_LINK_RATE_FIRST, ()) if rested is Basis.BOUND else _raise(ceiling, eras, flow)
+    if ceiling.unscaled:
+        remedy, commands = f"{SCALE_FIRST} {remedy}", (SCALING_ON, *commands)
     return Finding(
         code=Code.WHAT_IT_TAKES,
-        sentence=f"To fill {least}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window of "
-        f"{units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{reach}",
-        cause=f"Then limits: {ceiling.then}.",
-        remedy=(f"{SCALE_FIRST} " if ceiling.unscaled else "")
-        + f"{receiver} Least SO_SNDBUF on a Linux sender: {ceiling.sndbuf:,}.",
-        commands=((SCALING_ON,) if ceiling.unscaled else ())
-        + (ceilings.commands(eras[largest], ceiling.rcvbuf[largest]) if receiving and not suffices else ()),
-        evidence=f"rate {'given' if ceiling.rate_given else 'as the capture shows it'}, "
-        f"{'RTT given' if ceiling.rtt_given else 'least RTT'}",
+        sentence=f"To fill {about}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window "
+        f"of {units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{_headers(ceiling)}{_reach(ceiling)}",
+        cause=ceiling.then,
+        remedy=remedy,
+        commands=commands,
+        evidence=f"{_RATE_FROM[rested]}, {'RTT given' if ceiling.rtt_given else 'least RTT'}",
         values={
             "rate_bps": ceiling.rate_bps,
+            "rate_basis": "given" if rested is None else str(rested),
+            "goodput_bps": ceiling.goodput_bps,
             "rtt_ns": ceiling.rtt_ns,
             "bdp_bytes": ceiling.bdp_bytes,
             "ceiling_bps": ceiling.ceiling_bps,
@@ -219,6 +247,83 @@ def _takes(ceiling: ceilings.Ceiling, eras: dict[str, Era], *, receiving: bool) 
         exactness=Exactness.EXACT if ceiling.rate_given else Exactness.CONSISTENT,
         source="RFC 7323 section 1.1; tcp_win_from_space() by era",
     )
+
+
+_LINK_RATE_FIRST: Final = (
+    "Give the link's rate (--link-rate) to learn what it takes. "
+    "This flow sent too little at a time to show it."
+)
+_RATE_FROM: Final = {
+    None: "rate given",
+    Basis.FILLED: "rate of the link while the flow filled it",
+    Basis.BURSTS: "rate estimated from bursts, for the flow never filled the link",
+    Basis.BOUND: "rate of what was sent, a lower bound: the flow never filled the link",
+}
+
+
+def _headers(ceiling: ceilings.Ceiling) -> str:
+    if ceiling.goodput_bps == ceiling.rate_bps:
+        return ""
+    part = units.share(ceiling.goodput_bps / ceiling.rate_bps)
+    return f" Headers leave {units.rate(ceiling.goodput_bps)} of it to payload, {part}."
+
+
+def _reach(ceiling: ceilings.Ceiling) -> str:
+    if ceiling.ceiling_bps is None or ceiling.window is None:
+        return ""
+    reach = f" The window of {units.exact_bytes(ceiling.window)} allows {units.rate(ceiling.ceiling_bps)}, "
+    reach += (
+        "enough for it."
+        if ceiling.suffices
+        else f"{units.share(ceiling.ceiling_bps / ceiling.goodput_bps)} of it."
+    )
+    return reach if ceiling.measured_bps is None else f"{reach} Measured: {units.rate(ceiling.measured_bps)}."
+
+
+def _raise(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> tuple[str, tuple[str, ...]]:
+    """Say what to raise, on which host, and what would do instead."""
+    advice = [] if ceiling.suffices else _receiver(ceiling, eras, flow)
+    words = [one.words for one in advice] or ["The receive buffer is large enough."]
+    held = flow is not None and str(flow.summary["limit"]) == "sndbuf"
+    if held:
+        words.append("The send buffer was the limit: see its finding.")
+    else:
+        advice.append(remedies.send_buffer(ceiling.bdp_bytes))
+        words.append(
+            "Both ends must hold it, the smaller buffer limits: SO_SNDBUF, if set, must be "
+            f"{ceiling.sndbuf:,} or more."
+        )
+    if not ceiling.suffices and not held:
+        words += [_instead(ceiling), remedies.memory(2 * max(ceiling.rcvbuf.values()))]
+    return " ".join(filter(None, words)), tuple(command for one in advice for command in one.commands)
+
+
+def _receiver(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> list[remedies.Remedy]:
+    """Say how the receiver's window grows; where none was fixed before the handshake, nothing of a fixed one."""
+    need = ceiling.bdp_bytes
+    if flow is None:
+        return [
+            remedies.receive_buffer(need, MSS_BYTES, eras),
+            remedies.fixed_buffer(max(ceiling.rcvbuf.values())),
+        ]
+    mss, scale = max(1, int(flow.summary["mss_bytes"])), flow.summary["window_scale"]
+    window = ceiling.window or 0
+    if pd.notna(scale) and window and is_autotuned(window, mss, int(scale)):
+        was_limit = str(flow.summary["limit"]) == "rwnd"
+        return [remedies.receive_buffer(need, mss, eras, autotuned=True, was_limit=was_limit)]
+    return [
+        remedies.receive_buffer(need, mss, eras),
+        remedies.fixed_buffer(max(ceiling.rcvbuf.values())),
+    ]
+
+
+def _instead(ceiling: ceilings.Ceiling) -> str:
+    """Say what does without larger buffers."""
+    nearer = "a proxy or cache near the receiver shortens the RTT"
+    if not ceiling.ceiling_bps:
+        return f"Without larger buffers: {nearer}, and parallel streams add their windows."
+    streams = math.ceil(ceiling.goodput_bps / ceiling.ceiling_bps)
+    return f"Without larger buffers: {nearer}, or {streams:,} parallel streams, each with this window, fill the link."
 
 
 def _rounds(flow: Flow, limit: str) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
+from bdpcap.explain.capacity import sent_a_window
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
@@ -41,6 +42,7 @@ def limits(flow: Flow) -> list[Finding]:
     )
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
+    shown = pd.notna(need) and sent_a_window(flow.summary)
     return [
         *told,
         Finding(
@@ -49,9 +51,9 @@ def limits(flow: Flow) -> list[Finding]:
             f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
-            remedy=(f"{SCALE_FIRST} Then raise" if unscaled else "Raise")
-            + " the receive buffer until the window exceeds rate times round-trip time, here at least "
-            f"{units.exact_bytes(need)}.",
+            remedy=(f"{SCALE_FIRST} Then let" if unscaled else "Let")
+            + " the receiver's window grow until it exceeds rate times round-trip time"
+            + (f", here about {units.exact_bytes(need)}. What that takes is said below." if shown else "."),
             commands=(SCALING_ON,) if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
@@ -93,7 +95,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
         f"application takes {units.rate(flow.summary['throughput_bps'])}.",
         cause="The receiving application reads more slowly than data arrives, so its window closes.",
         remedy="Look at the receiving application; a larger buffer only delays the moment the window closes.",
-        commands=("ss -tmi   # on the receiver: Recv-Q is what it has not read",),
+        commands=("ss -tmi   # receiver: Recv-Q is what it has not read",),
         evidence=f"slow reader or zero window in {slow.sum()} of {held.sum()} rounds that the window limited",
         frames=frames(flow, slow),
         values={"window_min_bytes": smallest, "window_max_bytes": largest},

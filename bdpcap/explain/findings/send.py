@@ -1,53 +1,56 @@
-"""The send buffer: that it held the sender, and why it gives about two thirds of buffer / RTT."""
+"""The send buffer: that it held the sender, what a known one bounds, and what it gives every round trip."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.explain import sendbuf
-from bdpcap.explain.buffers import RMEM_MAX
+from bdpcap.explain import remedies, sendbuf
+from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
     from bdpcap.explain.solver import Facts
+    from bdpcap.limits.rounds import Bools
 
-__all__ = ["explains", "limits", "predicted"]
+__all__ = ["agrees", "explains", "fills", "limits", "predicted"]
+
+_FULL: Final = 0.9
+"""Throughput over the path's rate from which a flow filled it, slow start included."""
 
 
-def limits(flow: Flow) -> list[Finding]:
-    """Say which SO_SNDBUF would explain the bytes in flight, and which one the path needs."""
+def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
+    """Say which SO_SNDBUF would explain the bytes in flight, or that a known one does, and what the path needs."""
     held, flight = _plateau(flow)
+    stands = standing(flow)
+    if flight is None and stands is not None:
+        held, flight = stands.rounds, stands.flight
     if flight is None:
         return []
     low, high = sendbuf.settings_for(flight)
-    need = flow.summary["bdp_bytes"]
-    remedy = "Raise SO_SNDBUF on the sender, or leave it unset so that net.ipv4.tcp_wmem[2] is the limit."
-    commands: tuple[str, ...] = ()
-    if pd.notna(need):
-        least = sendbuf.least_setting(int(need))
-        remedy += f" To keep {units.exact_bytes(need)} in flight, it takes {least:,}, however the application writes."
-        commands = (
-            *((f"sysctl -w net.core.wmem_max={least}",) if least > RMEM_MAX else ()),
-            f"iperf -c HOST -w {least}   # SO_SNDBUF",
-            f"sysctl -w net.ipv4.tcp_wmem='4096 16384 {2 * least}'   # or autotune",
-        )
+    which = (
+        f"SO_SNDBUF between {low:,} and {high:,}; less with sendfile()."
+        if setting is None
+        else f"SO_SNDBUF of {setting:,} is likely the limit."
+    )
+    remedy = _remedy(flow, flight)
     return [
         Finding(
             code=Code.SEND_BUFFER,
             sentence=f"About {units.exact_bytes(flight)} at most were in flight, round after round, though the "
-            f"window had room: SO_SNDBUF between {low:,} and {high:,}.",
-            cause="SO_SNDBUF bounds memory, not payload: the kernel doubles it and counts each packet's buffer against "
-            "it. It bounds what is written and not yet acknowledged. It does not bound a single large write, which "
-            "may end above it, nor the congestion window.",
-            remedy=remedy,
-            commands=commands,
-            evidence=f"sndbuf in {held.sum()} of {len(held)} rounds",
+            f"window had room: {which}",
+            cause="SO_SNDBUF bounds memory for what is written and not yet acknowledged: the kernel doubles it and "
+            "counts each packet's buffer. A single large write may end above it. sendfile() may exceed it tenfold, for "
+            "its pages count little.",
+            remedy=remedy.words,
+            commands=remedy.commands,
+            evidence=f"a standing flight in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
             values={"flight_bytes": flight, "so_sndbuf_low": low, "so_sndbuf_high": high},
             source="sock_setsockopt(); sk_stream_memory_free(); shares measured on Linux 6.18",
@@ -55,19 +58,40 @@ def limits(flow: Flow) -> list[Finding]:
     ]
 
 
-def predicted(setting: int, flight: int | None = None) -> Finding:
+def fills(flow: Flow) -> bool:
+    """Tell whether what the send buffer let into flight filled the path: it held the BDP, and the rate shows it."""
+    flight, need = _plateau(flow)[1], flow.summary["bdp_bytes"]
+    reached, capacity = flow.summary["throughput_bps"], flow.summary["capacity_bps"]
+    if flight is None or pd.isna(need) or pd.isna(reached) or pd.isna(capacity):
+        return False
+    # A buffer that drains before its writer wakes holds the BDP now and then, and does not fill the path.
+    return bool(flight >= need and reached >= _FULL * capacity)
+
+
+def agrees(flow: Flow, facts: Facts | None) -> bool:
+    """Tell whether the flight stands where a known SO_SNDBUF would hold it."""
+    stands = standing(flow)
+    if facts is None or facts.sndbuf is None or stands is None:
+        return False
+    made = sendbuf.SendBuffer.of(facts.sndbuf)
+    # The plateau may end a segment below the bound.
+    return made.flight_low - int(flow.summary["mss_bytes"]) <= stands.flight <= made.flight_high
+
+
+def predicted(setting: int, flow: Flow | None = None) -> Finding:
     """Say what a setting of SO_SNDBUF bounds, and whether what was in flight agrees."""
     made = sendbuf.SendBuffer.of(setting)
-    agrees = flight is not None and flight <= made.flight_high
-    seen = "" if flight is None else f" At most {flight:,} were: {'within it' if agrees else 'more'}."
+    flight = None if flow is None else int(flow.summary["in_flight_max_bytes"])
+    stands = None if flow is None else standing(flow)
+    seen, exactness = _compared(made, flight, None if stands is None else stands.flight)
     return Finding(
         code=Code.SEND_BUFFER_PREDICTED,
         sentence=f"SO_SNDBUF of {setting:,} makes {made.memory:,} bytes of memory: {made.flight_low:,} bytes in flight "
-        f"at most where each write is one segment, up to {made.flight_high:,} with large writes.{seen}",
-        cause="It bounds memory for what is written and not yet acknowledged, asked before each piece; it does not bound "
-        "payload to the byte, nor one large write that ends above it.",
+        f"where each write is one segment, up to {made.flight_high:,} with large writes.{seen}",
+        cause="It bounds memory for what is written and not yet acknowledged, asked before each piece. It does not bound "
+        "one large write that ends above it, and sendfile() may exceed it tenfold.",
         values={"so_sndbuf_bytes": setting, "sk_sndbuf_bytes": made.memory, "flight_bytes": flight},
-        exactness=Exactness.CONSISTENT if flight is None or agrees else Exactness.NONE,
+        exactness=exactness,
         source="sock_setsockopt(); sk_stream_memory_free(); shares measured on Linux 6.18",
     )
 
@@ -76,8 +100,40 @@ def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
     """Say why a send buffer gives less than its size every round trip, and what a known one bounds."""
     told = []
     if facts is not None and facts.sndbuf is not None:
-        told.append(predicted(facts.sndbuf, int(flow.summary["in_flight_max_bytes"])))
+        told.append(predicted(facts.sndbuf, flow))
     return [*told, *_share(flow)]
+
+
+def _remedy(flow: Flow, flight: int) -> remedies.Remedy:
+    need = flow.summary["bdp_bytes"]
+    if pd.isna(need) or basis(flow.summary) is Basis.BOUND:
+        return remedies.send_buffer(flight, was_limit=True)
+    if fills(flow):
+        return remedies.Remedy(
+            f"Leave the send buffer: {units.exact_bytes(flight)} in flight already fill about "
+            f"{units.rate(flow.summary['capacity_bps'])}. More would only wait in a queue."
+        )
+    raised = remedies.send_buffer(int(need), was_limit=True)
+    kept = remedies.fixed_buffer(sendbuf.least_setting(int(need)), sending=True)
+    return remedies.Remedy(f"{raised.words} {kept.words}", (*raised.commands, *kept.commands))
+
+
+def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) -> tuple[str, Exactness]:
+    """Return a sentence on whether a buffer can have been the limit, and how well it agrees."""
+    if most is None:
+        return "", Exactness.CONSISTENT
+    flight = most if stands is None else stands
+    if flight > made.flight_high:
+        said = f"{flight:,} were in flight, more than it allows: it cannot be the limit, unless sendfile() filled it."
+        return f" {said}", Exactness.NONE
+    if flight < 0.9 * made.flight_low:
+        return (
+            f" At most {most:,} were in flight: it was never full, so it was not the limit.",
+            Exactness.NONE,
+        )
+    if stands is None:
+        return f" At most {most:,} were in flight, which it allows.", Exactness.CONSISTENT
+    return f" The flight stood at {flight:,}: it is likely the limit.", Exactness.CONSISTENT
 
 
 def _share(flow: Flow) -> list[Finding]:
@@ -93,11 +149,10 @@ def _share(flow: Flow) -> list[Finding]:
         Finding(
             code=Code.SEND_BUFFER_SHARE,
             sentence=f"{units.exact_bytes(moved)} went per least round trip, {units.share(part)} of the most in flight: "
-            f"buffer / RTT would be {units.rate(flight * 8e9 / float(rtt))}, {units.rate(reached)} were reached.",
-            cause="A writer that found the buffer full is woken only when a third of it is free, so that it is never "
-            "full for long; and bookkeeping takes a part of it. About two thirds of SNDBUF / RTT are what a send buffer "
-            "gives: buffer / RTT is a bound, not a forecast.",
-            remedy="Make the send buffer half as large again as the window that the path needs, or larger.",
+            f"flight / RTT would be {units.rate(flight * 8e9 / float(rtt))}, {units.rate(reached)} were reached.",
+            cause="A writer that sleeps is woken when a third of the buffer is free, so two thirds to all of it go per "
+            f"round trip; here {units.share(part)}. One that polls writes a block at each third. Buffer / RTT is a "
+            "bound, not a forecast.",
             evidence="acknowledgments left unanswered, then a burst that refills the buffer",
             frames=frames(flow, held),
             values={"per_rtt_bytes": int(moved), "share": round(part, 3)},
@@ -106,7 +161,7 @@ def _share(flow: Flow) -> list[Finding]:
     ]
 
 
-def _plateau(flow: Flow) -> tuple[np.ndarray, int | None]:
+def _plateau(flow: Flow) -> tuple[Bools, int | None]:
     held = (flow.rtts["limit"] == "sndbuf").to_numpy()
     if held.sum() < 3:
         return held, None

@@ -1,0 +1,111 @@
+"""The sending program: that it had nothing to send, or kept to a window of its own protocol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap import units
+from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.standing import standing
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+
+__all__ = ["idle", "own_window", "pauses"]
+
+_HTTP2: Final = 65_535
+_WINDOWS: Final = {
+    _HTTP2: ("HTTP/2's initial flow-control window", "RFC 9113 section 6.9.2"),
+    **{
+        count * _HTTP2: (f"{count} of HTTP/2's initial flow-control windows", "RFC 9113 section 6.9.2")
+        for count in (2, 4, 8, 16)
+    },
+    1 << 20: ("1 MiB, a usual window of programs", "RFC 4254 section 5.2; RFC 9113 section 5.2"),
+    2 << 20: ("OpenSSH's channel window", "RFC 4254 section 5.2; OpenSSH CHAN_SES_WINDOW_DEFAULT"),
+}
+"""Windows of protocols above TCP, in bytes of their own payload."""
+_STEPS: Final = 0.02
+"""Share of such a window by which the flight differs from round to round: OpenSSH's, measured, differs by 2 %."""
+_FRAMING: Final = 1.03
+"""Bytes on TCP for each byte of such a window: frame and record headers, tags and padding are 0.2 % to 3 %."""
+
+
+def idle(flow: Flow) -> list[Finding]:
+    """Say that TCP was not given more to send: it was idle, or the program kept to a window of its own."""
+    return own_window(flow) or [_idle(flow)]
+
+
+def pauses(flow: Flow) -> list[Finding]:
+    """Say the same where it was not what held the flow most, but a tenth of its time or more."""
+    return [_idle(flow)] if flow.summary["limit"] != "app" and flow.summary["app_share"] >= 0.1 else []
+
+
+def own_window(flow: Flow) -> list[Finding]:
+    """
+    Tell of a flight that stands at a constant that is no buffer of the kernel's.
+
+    Either the verdict says that the program waits for its own answers, or congestion control is suspected, or nothing,
+    and the flight stands at a window that a protocol above TCP is known for.
+    """
+    limit = str(flow.summary["limit"])
+    # Answers that open such a window come in steps; a congestion window would move as much.
+    stands = standing(flow, within=_STEPS if limit == "app" else 0.0)
+    if stands is None:
+        return []
+    rounds = stands.rounds
+    flight = int(flow.rtts["in_flight_max_bytes"].to_numpy()[rounds].max())
+    name, source = next(
+        (said for window, said in _WINDOWS.items() if window <= flight <= window * _FRAMING), ("", "")
+    )
+    waits = (flow.rtts["detail"] == "own window").to_numpy(dtype=bool)
+    # A clamped congestion window stands at whole segments.
+    clamped = limit == "cwnd" and stands.flight % max(1, int(flow.summary["mss_bytes"])) == 0
+    if limit not in ("app", "cwnd", "unknown") or clamped or not (name or waits.mean() > 1 / 2):
+        return []
+    known = f" This is {name} and its framing." if name else ""
+    return [
+        Finding(
+            code=Code.APPLICATION_WINDOW,
+            sentence=f"The flight stood at about {units.exact_bytes(flight)} in {rounds.sum()} of {len(rounds)} rounds, "
+            f"though TCP's window had room.{known}",
+            cause="The program waits for answers of its own protocol before it sends more. TCP's buffers do not change "
+            "that.",
+            remedy=_what_to_raise(name),
+            evidence="the same number of bytes in flight, below the advertised window, without loss",
+            frames=frames(flow, rounds),
+            values={"flight_bytes": flight, "rounds": int(rounds.sum())},
+            source=source or "how the flight stands: docs/how-limits-are-inferred.md",
+        )
+    ]
+
+
+def _what_to_raise(name: str) -> str:
+    if "HTTP/2" in name:
+        return (
+            "Raise HTTP/2's initial window on the receiving end, for the stream and for the connection (nghttp -w 20 "
+            "-W 20). Several connections help, too; several streams of one share its window."
+        )
+    if "SSH" in name:
+        return (
+            "Copy over several connections, or by another transport than SSH (rsync's daemon, HTTP). HPN-SSH has "
+            "larger channel windows."
+        )
+    return (
+        "Let the program have more outstanding: a larger window, larger or more requests (sftp -R and -B), or several "
+        "streams."
+    )
+
+
+def _idle(flow: Flow) -> Finding:
+    held = (flow.rtts["limit"] == "app").to_numpy()
+    return Finding(
+        code=Code.SENDER_IDLE,
+        sentence="The sending application had nothing to send for "
+        f"{units.share(flow.summary['app_share'])} of the time.",
+        cause="TCP was ready to send more than it was given.",
+        remedy="Look at the sending application: its reads, its requests, its pauses between writes.",
+        values={"app_share": float(flow.summary["app_share"])},
+        evidence=f"app in {held.sum()} of {len(held)} rounds",
+        frames=frames(flow, held),
+        source="gaps that no acknowledgment ended: docs/how-limits-are-inferred.md",
+    )

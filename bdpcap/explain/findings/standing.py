@@ -1,0 +1,52 @@
+"""A flight that stands: as many bytes in flight round after round, while TCP's window had room for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Flow
+    from bdpcap.limits.rounds import Bools
+
+__all__ = ["Standing", "standing"]
+
+_ROUNDS: Final = 8
+_MOST_ROUNDS: Final = 0.6
+_ROOM: Final = 1.2
+"""TCP's window over the flight, from which it was not TCP's window that stopped the sender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A flight and the rounds that stand at it."""
+
+    flight: int
+    """Bytes."""
+    rounds: Bools
+
+
+def standing(flow: Flow, within: float = 0.0) -> Standing | None:
+    """
+    Return the flight at which most rounds of a flow stand; None where none does, or where TCP's window was full.
+
+    Parameters
+    ----------
+    within
+        Share of it by which the flight may differ, where that is more than a segment.
+    """
+    flights = flow.rtts["in_flight_max_bytes"].to_numpy(dtype=np.int64)
+    windows = flow.rtts["window_max_bytes"].to_numpy(dtype=np.float64, na_value=np.nan)
+    mss = max(1, int(flow.summary["mss_bytes"]))
+    if (flights > 0).sum() < _ROUNDS:
+        return None
+    flight = int(np.median(flights[flights > 0]))
+    # A congestion window that moves at all moves by a segment or more.
+    rounds = np.abs(flights - flight) < max(mss, within * flight)
+    known = windows[rounds & np.isfinite(windows)]
+    full = known.size > 0 and np.median(known) < _ROOM * flight
+    if full or flight < 2 * mss or rounds.mean() < _MOST_ROUNDS:
+        return None
+    return Standing(flight, rounds)

@@ -1,0 +1,409 @@
+"""Remedies: what is printed parses, names its host, and lowers nothing, whatever a host has."""
+
+import json
+import re
+import shlex
+import subprocess
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from labelled import find
+from oracles import ROOT, SAMPLES, SHARED, TESTS
+from small_transfer import write_pcap
+from test_explain import dialogue, shown
+
+import bdpcap
+from bdpcap.cli import main
+from bdpcap.explain import ceilings, remedies
+from bdpcap.explain.buffers import ERAS, RMEM_MAX, Knob, Setting
+from bdpcap.explain.capacity import Basis, basis, label, sent_a_window, word
+from bdpcap.explain.findings import Code, findings
+from bdpcap.explain.findings.standing import standing
+from bdpcap.explain.solver import Facts
+from bdpcap.report import verdict
+
+HOSTS = {"sender", "receiver", "bottleneck", "both ends"}
+DEFAULTS = {
+    "net.ipv4.tcp_rmem": 4_194_304,  # the least of any era
+    "net.ipv4.tcp_wmem": 4_194_304,
+    "net.core.rmem_max": RMEM_MAX,
+    "net.core.wmem_max": RMEM_MAX,
+    "kern.ipc.maxsockbuf": 2_097_152,
+}
+
+# A stand-in for sysctl(8): a file for each name; it writes only names that are there.
+SYSCTL = """#!/bin/sh
+cd "$(dirname "$0")/table" || exit 1
+[ "$1" = -w ] && shift
+for word; do
+  case "$word" in
+    -n) quiet=1 ;;
+    *=*) [ -f "${word%%=*}" ] || exit 2; printf '%s\\n' "${word#*=}" > "${word%%=*}" ;;
+    *) [ -f "$word" ] || exit 3; [ "$quiet" ] || printf '%s = ' "$word"; cat "$word" ;;
+  esac
+done
+"""
+
+
+class Host:
+    """A host with a table of sysctls, on which printed commands are run by the shell."""
+
+    def __init__(self, folder, **values):
+        self.table = folder / "table"
+        self.table.mkdir(parents=True)
+        self.path = folder
+        script = folder / "sysctl"
+        script.write_text(SYSCTL)
+        script.chmod(0o755)
+        for name, value in values.items():
+            (self.table / name.replace("__", ".")).write_text(f"{value}\n")
+
+    def run(self, *commands):
+        command = "\n".join(("set -e", *commands))
+        environment = {"PATH": f"{self.path}:/usr/bin:/bin"}
+        done = subprocess.run(
+            ["sh", "-c", command], env=environment, capture_output=True, text=True, check=False, timeout=10
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        assert not done.stderr, (command, done.stderr)
+
+    def values(self):
+        return {path.name: path.read_text().split() for path in self.table.iterdir()}
+
+
+def table(rmem, wmem, most):
+    return {
+        "net__ipv4__tcp_rmem": " ".join(map(str, rmem)),
+        "net__ipv4__tcp_wmem": "\t".join(map(str, wmem)),
+        "net__core__rmem_max": most,
+        "net__core__wmem_max": most,
+        "net__ipv4__tcp_moderate_rcvbuf": 1,
+        "net__ipv4__tcp_window_scaling": 1,
+        "net__ipv4__tcp_congestion_control": "cubic",
+        "net__ipv4__tcp_available_congestion_control": "reno cubic",
+        "net__ipv4__tcp_adv_win_scale": 1,
+        "kern__ipc__maxsockbuf": most,
+    }
+
+
+def written(command):
+    """Names and last values that a printed command sets."""
+    said = command.partition("   # ")[0]
+    return [
+        (name, int(values.split()[-1]))
+        for name, values in re.findall(r"([a-z0-9_]+(?:\.[a-z0-9_]+)+)=\"?([$0-9 ]*\d)", said)
+    ]
+
+
+@cache
+def parses(command):
+    """The shell reads it; most flows have the same commands, which are looked at once."""
+    done = subprocess.run(["sh", "-n", "-c", command], check=False, timeout=10)
+    return done.returncode == 0
+
+
+def assert_sound(commands):
+    for command in commands:
+        said, _, comment = command.partition("   # ")
+        assert shlex.split(said), command
+        assert parses(command)
+        if said.startswith(("sysctl", "set", "[", "modprobe", "tc qdisc replace")):
+            assert re.split(r"[:,]", comment)[0] in HOSTS, command
+        for name, value in written(command):
+            if name in DEFAULTS:
+                assert value >= DEFAULTS[name], command
+
+
+# what is printed
+
+
+values_ = st.integers(4096, 2**31 - 1)
+three = st.tuples(values_, values_, values_)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    need=st.integers(3000, 2**28),
+    eras=st.lists(st.sampled_from(ERAS), min_size=1, max_size=6, unique=True),
+    rmem=three,
+    wmem=three,
+    most=values_,
+    autotuned=st.booleans(),
+)
+def test_no_command_lowers_what_a_host_has(tmp_path_factory, need, eras, rmem, wmem, most, autotuned):
+    host = Host(tmp_path_factory.mktemp("host"), **table(rmem, wmem, most))
+    before = host.values()
+    receiver = remedies.receive_buffer(need, 1448, eras, autotuned=autotuned)
+    fixed = remedies.fixed_buffer(need)
+    sender = remedies.send_buffer(need, was_limit=autotuned)
+    kept = remedies.fixed_buffer(need, sending=True)
+    commands = [*receiver.commands, *fixed.commands, *sender.commands, *kept.commands]
+    assert_sound(commands)
+    host.run(*(command for command in commands if "iperf" not in command))
+    after = host.values()
+    for name, values in before.items():
+        if all(value.isdigit() for value in values):
+            assert [int(one) for one in after[name]] >= [int(one) for one in values]
+    # The first two values are those that were there.
+    assert after["net.ipv4.tcp_rmem"][:2] == before["net.ipv4.tcp_rmem"][:2]
+    assert after["net.ipv4.tcp_wmem"][:2] == before["net.ipv4.tcp_wmem"][:2]
+    # And each of them reaches what it is for.
+    sets = {name for command in commands for name, _ in written(command)}
+    if "net.ipv4.tcp_rmem" in sets:
+        for era in (era for era in eras if era.linux):
+            grown = Setting(era, Knob.GROWN, int(after["net.ipv4.tcp_rmem"][2]))
+            assert grown.advertises(1448).raw >= need
+    if "net.core.rmem_max" in sets:
+        assert int(after["net.core.rmem_max"][0]) >= need
+
+
+@given(st.integers(3000, 2**28), st.sampled_from([era for era in ERAS if era.linux]))
+def test_what_the_default_reaches_takes_no_setting(need, era):
+    told = remedies.receive_buffer(need, 1448, [era])
+    least, most = remedies.autotuned_default(era)
+    assert least <= most
+    sets = [value for command in told.commands for name, value in written(command) if name.endswith("rmem")]
+    if Setting(era, Knob.GROWN, least // 2 * 2).advertises(1448).raw >= need + 3 * 1448:
+        assert not sets
+    for value in sets:
+        assert value >= most
+    assert "without -w" in told.words
+
+
+@pytest.mark.parametrize(
+    ("key", "least", "most"),
+    [
+        ("linux-2.6-3.3", 4_194_304, 6_291_456),
+        ("linux-3.4-6.5", 6_291_456, 6_291_456),
+        ("linux-6.12-on", 6_291_456, 33_554_432),
+    ],
+)
+def test_defaults_are_those_of_the_eras(key, least, most):
+    (era,) = [era for era in ERAS if era.key == key]
+    assert remedies.autotuned_default(era) == (least, most)
+
+
+def test_a_window_scale_tells_a_buffer_that_was_set_from_one_that_grows():
+    # Linux 6.18, SO_RCVBUF set (knowledge of the wire: the scale is of that buffer), and unset: 7 or 10.
+    for scale, window in ((0, 60_816), (1, 81_120), (3, 326_880), (7, 5_242_112)):
+        assert not remedies.is_autotuned(window, 1448, scale)
+    assert remedies.is_autotuned(125_000, 1448, 7)
+    assert remedies.is_autotuned(5_000_000, 1448, 10)
+    assert not remedies.is_autotuned(125_000, 1448, None)
+
+
+def test_commands_for_all_samples_are_sound_and_run(tmp_path):
+    host = Host(tmp_path, **table((4096, 131_072, 33_554_432), (4096, 16_384, 4_194_304), 4_194_304))
+    before = host.values()
+    seen = set()
+    for path in SAMPLES:
+        capture = bdpcap.analyze(path)
+        for flow in verdict.listed(capture, capture.flows.head(3)):
+            for asked in ({}, {"rate_bps": 1e9}, {"rate_bps": 1e10, "rtt_ns": 10**8}):
+                for kernel in (None, (3, 2), (6, 1), (6, 18)):
+                    facts = None if kernel is None else Facts(kernel=kernel)
+                    for told in findings(flow, facts, **asked):
+                        assert_sound(told.commands)
+                        seen.update(told.commands)
+    assert len(seen) > 10
+    host.run(*(command for command in sorted(seen) if command.startswith(("set", "[", "sysctl net"))))
+    after = host.values()
+    assert all(int(after[name][-1]) >= int(before[name][-1]) for name in DEFAULTS if name in after)
+
+
+def test_no_sentence_on_what_to_do_is_longer_than_25_words():
+    eras = [[era] for era in ERAS] + [ERAS]
+    said = [remedies.receive_buffer(2**size, 1448, one).words for size in (16, 28) for one in eras]
+    said += [
+        remedies.send_buffer(2**size, was_limit=limit).words for size in (16, 28) for limit in (True, False)
+    ]
+    said += [remedies.fixed_buffer(2**20).words, remedies.memory(2**28)]
+    for path in SAMPLES:
+        capture = bdpcap.analyze(path)
+        for flow in verdict.listed(capture, capture.flows.head(2)):
+            mine = {Code.WHAT_IT_TAKES, Code.SEND_BUFFER, Code.CONGESTION_WINDOW, Code.APPLICATION_WINDOW}
+            said += [one.remedy for one in findings(flow, rate_bps=1e9) if one.code in mine]
+    for text in said:
+        for sentence in re.split(r"(?<=[.:;])\s", text):
+            assert len(sentence.split()) <= 25, sentence
+
+
+def test_what_more_memory_costs_is_told_where_it_is_much():
+    assert remedies.memory(2**20) == ""
+    assert "3.36 GB" in remedies.memory(33_554_432)
+
+
+# what a rate rests on
+
+
+def known_rates(views=("sender", "middle", "receiver")):
+    """Flows of labelled transfers over one steady link of their own: what is told, over what is true."""
+    for transfer in find([TESTS / "data/labelled"]).values():
+        for one in transfer:
+            meta = json.loads((one.folder / "meta.json").read_text())
+            link, steady = meta["params"]["link"], meta["params"]["flows"] == 1
+            odd = {"police_bps", "rate_low_bps", "back_rate_bps"} & set(link)
+            if not steady or odd or meta["params"]["udp_bps"]:
+                continue
+            for view in views:
+                flows = bdpcap.analyze(one.folder / f"{view}.pcap.zst").flows
+                row = flows.loc[flows["payload_bytes"].idxmax()]
+                headers = 110 if row["sender"].startswith("[") else 90  # Ethernet 38, IP, TCP, timestamps
+                payload = int(row["mss_bytes"])
+                true = link["rate_bps"] * payload / (payload + headers)
+                yield row, float(row["capacity_bps"]) / true
+
+
+def test_the_rate_told_is_about_the_links_and_a_bound_is_one():
+    told = [(basis(row), ratio) for row, ratio in known_rates()]
+    near = {kind: [abs(ratio - 1) <= 0.1 for one, ratio in told if one is kind] for kind in Basis}
+    # On 370 captures 90 % and 84 % were within a tenth; a few of these few may not be.
+    assert np.mean(near[Basis.FILLED]) >= 0.85
+    assert np.mean(near[Basis.BURSTS]) >= 0.8
+    # A lower bound, but for headers that other packets of the flow lack.
+    assert all(ratio <= 1.05 for one, ratio in told if one is Basis.BOUND)
+
+
+def row(**values):
+    return {
+        "capacity_bps": 1e6,
+        "link_share": 0.0,
+        "in_flight_max_bytes": 20_000,
+        "mss_bytes": 1448,
+        "limit": "rwnd",
+    } | values
+
+
+def test_one_word_for_one_basis():
+    filled, bursts, bound = row(link_share=0.5), row(), row(limit="app")
+    assert [word(one) for one in (filled, bursts, bound, row(capacity_bps=None))] == [
+        "about ",
+        "about ",
+        "at least ",
+        "",
+    ]
+    assert [label(one, "the BDP") for one in (filled, bursts, bound)] == [
+        "the BDP",
+        "the BDP (estimate)",
+        "the BDP (at least)",
+    ]
+    assert basis(row(in_flight_max_bytes=14_479)) is Basis.BOUND
+
+
+def test_a_few_segments_at_a_time_show_no_path(tmp_path):
+    flow = shown(dialogue(segments=5))
+    assert not sent_a_window(flow.summary)
+    told = {finding.code for finding in flow.findings}
+    assert not told & {Code.WHAT_IT_TAKES, Code.QUEUE_STANDING}
+    assert not any("BDP" in text for text in verdict.arithmetic(flow.summary))
+    assert sent_a_window(bdpcap.analyze(write_pcap(tmp_path / "a.pcap")).flow(0).summary) in (True, False)
+
+
+# headers
+
+
+def test_a_link_rate_is_the_wires(capsys):
+    path = ROOT / "sample_captures/linux61_advwinscale2_w50000.pcap.zst"
+    assert main(["explain", str(path), "--link-rate", "25Mbit/s", "--stream", "0", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    takes = next(row for row in rows if row["code"] == Code.WHAT_IT_TAKES)
+    # 1,448 of 1,538 bytes on the wire are payload.
+    assert takes["values"]["goodput_bps"] == pytest.approx(25e6 * 1448 / 1538)
+    assert "23.5 Mbit/s" in takes["sentence"]
+
+
+# no nonsense
+
+
+def test_a_ceiling_below_what_was_reached_is_not_told():
+    summary = bdpcap.analyze(ROOT / "sample_captures/cwnd_loss_2pct.sender.pcap.zst").flow(0).summary
+    slow, fast = summary.copy(), summary.copy()
+    slow["throughput_bps"], fast["throughput_bps"] = 1e3, 1e9
+    assert "Reno" in ceilings.of(slow, rate_bps=1e9).then
+    assert "Reno" not in ceilings.of(fast, rate_bps=1e9).then
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_pacing_is_told_where_pacing_held_the_sender():
+    capture = bdpcap.analyze(SHARED / "captures/apps/iperf3_fqrate/sender.pcap.zst")
+    flow = verdict.listed(capture, verdict.ranked(capture).head(1))[0]
+    (told,) = [finding for finding in flow.findings if finding.code is Code.CONGESTION_WINDOW]
+    assert "pacing in" in told.sentence
+    assert "fq-rate" in told.remedy
+    # Every round that congestion control limited has its reason.
+    counts = [int(count) for count in re.findall(r" in (\d+)", told.sentence)]
+    assert sum(counts) == (flow.rtts["limit"] == "cwnd").sum()
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_what_udp_lost_behind_a_tap_is_not_told_as_known():
+    told = {}
+    for view in ("sender", "receiver"):
+        flow = bdpcap.analyze(SHARED / f"captures/lab_b/cross_udp_30of40/{view}.pcap.zst").flow(0)
+        (beside,) = [finding for finding in flow.findings if finding.code is Code.UDP_BESIDE]
+        told[view] = beside.sentence
+    assert "does not show what was lost" in told["sender"]
+    assert " 0 of its datagrams" not in told["sender"]
+
+
+# windows of programs, and a known send buffer
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("view", ["sender", "middle", "receiver"])
+def test_http2s_initial_window_is_told_by_name(view):
+    flow = bdpcap.analyze(SHARED / f"captures/apps/h2_window64k/{view}.pcap.zst").flow(0)
+    first = flow.findings[0]
+    assert first.code is Code.APPLICATION_WINDOW
+    # 65,535 bytes, and the headers of four or five frames and records.
+    flight = first.values["flight_bytes"]  # noqa: PD011  a mapping
+    assert 65_535 < flight < 65_535 * 1.01
+    assert "HTTP/2's initial" in first.sentence
+    assert not first.commands
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("name", ["linux61/cwndlock20", "lab_b/sndbuf_32k_20ms", "apps/iperf3_w64k"])
+def test_a_clamp_a_buffer_and_tcps_window_are_no_programs_windows(name):
+    flow = bdpcap.analyze(SHARED / f"captures/{name}/sender.pcap.zst").flow(0)
+    assert Code.APPLICATION_WINDOW not in {finding.code for finding in flow.findings}
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize(
+    ("name", "setting", "said"),
+    [
+        ("lab_b/sndbuf_16k_13ms", 16_384, "likely the limit"),
+        ("lab_b/sndbuf_16k_13ms", 4_000, "cannot be the limit"),
+        ("lab_b/sndbuf_16k_13ms", 400_000, "was not the limit"),
+        ("linux61/cwndlock20", 16_384, "likely the limit"),
+    ],
+)
+def test_a_known_send_buffer_changes_what_is_said(name, setting, said):
+    flow = bdpcap.analyze(SHARED / f"captures/{name}/sender.pcap.zst").flow(0)
+    told = findings(flow, Facts(sndbuf=setting))
+    (predicted,) = [finding for finding in told if finding.code is Code.SEND_BUFFER_PREDICTED]
+    assert said in predicted.sentence
+    if said == "likely the limit":
+        assert told[0].code is Code.SEND_BUFFER
+
+
+def rounds(flights, window):
+    rtts = pd.DataFrame({"in_flight_max_bytes": flights, "window_max_bytes": window})
+    return SimpleNamespace(rtts=rtts, summary={"mss_bytes": 1448})
+
+
+def test_a_flight_stands_only_where_most_rounds_share_it_below_tcps_window():
+    # OpenSSH's 2 MiB, as captured: from round to round 2 % apart, and 0.4 % of framing.
+    ssh = rounds([28_960] * 4 + [2_066_012, 2_105_900, 2_067_460, 2_100_428] * 10, 8_604_672)
+    assert standing(ssh) is None
+    assert standing(ssh, within=0.02).rounds.sum() == 40
+    assert standing(rounds([65_781] * 20, 285_696)).flight == 65_781
+    assert standing(rounds([65_781] * 20, 66_000)) is None  # TCP's own window is full
+    assert standing(rounds([14_480 * one for one in range(1, 40)], 8_604_672)) is None
+    assert standing(rounds([1_448] * 20, 65_535)) is None  # one segment at a time
