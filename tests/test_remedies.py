@@ -25,7 +25,7 @@ from bdpcap.explain.capacity import Basis, basis, label, sent_a_window, word
 from bdpcap.explain.findings import Code, findings
 from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Facts
-from bdpcap.report import verdict
+from bdpcap.report import ranking, verdict
 
 HOSTS = {"sender", "receiver", "bottleneck", "both ends"}
 DEFAULTS = {
@@ -50,6 +50,17 @@ done
 """
 
 
+# One for Solaris' ndd(1M): settings that nobody has made are 1 MiB.
+NDD = """#!/bin/sh
+cd "$(dirname "$0")/table" || exit 1
+case "$1" in
+  -get) [ -f "$3" ] || echo 1048576 > "$3"; cat "$3" ;;
+  -set) echo "$4" > "$3" ;;
+  *) exit 2 ;;
+esac
+"""
+
+
 class Host:
     """A host with a table of sysctls, on which printed commands are run by the shell."""
 
@@ -57,9 +68,10 @@ class Host:
         self.table = folder / "table"
         self.table.mkdir(parents=True)
         self.path = folder
-        script = folder / "sysctl"
-        script.write_text(SYSCTL)
-        script.chmod(0o755)
+        for name, text in (("sysctl", SYSCTL), ("ndd", NDD)):
+            script = folder / name
+            script.write_text(text)
+            script.chmod(0o755)
         for name, value in values.items():
             (self.table / name.replace("__", ".")).write_text(f"{value}\n")
 
@@ -203,7 +215,7 @@ def test_commands_for_all_samples_are_sound_and_run(tmp_path):
     seen = set()
     for path in SAMPLES:
         capture = bdpcap.analyze(path)
-        for flow in verdict.listed(capture, capture.flows.head(3)):
+        for flow in ranking.listed(capture, capture.flows.head(3)):
             for asked in ({}, {"rate_bps": 1e9}, {"rate_bps": 1e10, "rtt_ns": 10**8}):
                 for kernel in (None, (3, 2), (6, 1), (6, 18)):
                     facts = None if kernel is None else Facts(kernel=kernel)
@@ -225,7 +237,7 @@ def test_no_sentence_on_what_to_do_is_longer_than_25_words():
     said += [remedies.fixed_buffer(2**20).words, remedies.memory(2**28)]
     for path in SAMPLES:
         capture = bdpcap.analyze(path)
-        for flow in verdict.listed(capture, capture.flows.head(2)):
+        for flow in ranking.listed(capture, capture.flows.head(2)):
             mine = {Code.WHAT_IT_TAKES, Code.SEND_BUFFER, Code.CONGESTION_WINDOW, Code.APPLICATION_WINDOW}
             said += [one.remedy for one in findings(flow, rate_bps=1e9) if one.code in mine]
     for text in said:
@@ -331,7 +343,7 @@ def test_a_ceiling_below_what_was_reached_is_not_told():
 @pytest.mark.usefixtures("need_shared")
 def test_pacing_is_told_where_pacing_held_the_sender():
     capture = bdpcap.analyze(SHARED / "captures/apps/iperf3_fqrate/sender.pcap.zst")
-    flow = verdict.listed(capture, verdict.ranked(capture).head(1))[0]
+    flow = ranking.listed(capture, ranking.ranked(capture).head(1))[0]
     (told,) = [finding for finding in flow.findings if finding.code is Code.CONGESTION_WINDOW]
     assert "pacing in" in told.sentence
     assert "fq-rate" in told.remedy

@@ -123,8 +123,10 @@ def changed(flow, **values):
 
 
 def test_no_path_is_slower_than_the_flow(flow):
-    slow = changed(flow, capacity_bps=flow.summary["throughput_bps"] / 2, bdp_bytes=1000)
-    assert verdict.path(flow.summary) is not None
+    fast = changed(flow, in_flight_max_bytes=20 * MSS)
+    slow = changed(flow, in_flight_max_bytes=20 * MSS, capacity_bps=flow.summary["throughput_bps"] / 2)
+    assert verdict.path(fast) is not None
+    assert verdict.path(flow.summary) is None  # eight segments at a time show no path
     assert verdict.path(slow) is None
     assert not any("path carries" in line for line in verdict.arithmetic(slow))
 

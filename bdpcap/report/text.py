@@ -196,10 +196,17 @@ def finding_lines(finding: Finding) -> list[str]:
 
 
 def command_lines(command: str) -> list[str]:
-    """Return a command on a line of its own, and its comment behind it or, where it has no room, above it."""
+    """Return a command on a line of its own, and its comment behind it or, where it has no room, above it.
+
+    A command that has no room breaks where the shell lets it: after a semicolon, and after ``||``.
+    """
     typed, _, comment = units.printable(command).partition("   # ")
     line = f"      {typed}   # {comment}" if comment else f"      {typed}"
-    return [line] if not comment or len(line) <= COLUMNS else [f"      # {comment}", f"      {typed}"]
+    if len(line) <= COLUMNS:
+        return [line]
+    if len(f"      {typed}") > COLUMNS:
+        typed = typed.replace("; ", "\n      ").replace(" || ", " ||\n        ")
+    return [*([f"      # {comment}"] if comment else []), *f"      {typed}".split("\n")]
 
 
 def _facts(capture: Capture) -> list[Part]:
