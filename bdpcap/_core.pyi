@@ -21,6 +21,7 @@ __all__ = [
     "Excerpt",
     "FilterError",
     "__version__",
+    "csv_lines",
     "filter_matches",
 ]
 
@@ -60,7 +61,7 @@ class Analysis:
     events
         Make events (at a cost in memory until they are taken).
     streams
-        Make events of these streams only.
+        Make events of these streams only; of others nothing is told but their ends.
     scales
         Window scales that an earlier pass inferred, by stream and direction of the data that they limit.
 
@@ -91,12 +92,24 @@ class Analysis:
         """Frames read."""
     def take_events(self) -> dict[str, np.ndarray]:
         """Columns of the events made since they were last taken; `kind` indexes `KINDS`, `cause` `CAUSES`."""
-    def take_rounds(self) -> dict[str, np.ndarray]:
-        """Columns of the rounds finished since they were last taken, by stream, direction and round."""
+    def rounds(
+        self, first: int = 0, most: int | None = None, names: Sequence[str] | None = None
+    ) -> tuple[dict[str, np.ndarray], int]:
+        """Columns of the finished rounds of whole streams, by stream, direction and round, and the next stream.
+
+        From stream `first` on, until there are `most` rounds or a stream's more; of all columns, or those named.
+        """
+    def ways(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ways from host to host as numbers: of the rows of `directions`, and of those of `datagrams`."""
     def take_turns(self) -> dict[str, np.ndarray]:
         """Turns finished since the last call, by stream and time, as columns."""
-    def directions(self, first: int = 0) -> dict[str, Any]:
-        """Columns about both directions of every stream from `first` on, two rows each, client's first."""
+    def directions(
+        self, first: int = 0, count: int | None = None, names: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Columns about both directions of `count` streams from `first` on, two rows each, client's first.
+
+        All columns, or those named.
+        """
     def connections(self) -> dict[str, np.ndarray]:
         """Columns about every stream, by number.
 
@@ -150,6 +163,13 @@ class Excerpt:
         CaptureError
             A source cannot be read, or a pcap file cannot hold a frame: a second link type, a time after 2106.
         """
+
+def csv_lines(columns: Sequence[tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, list[str]]]) -> str:
+    """Write columns as lines of comma-separated values, numbers as Python writes them.
+
+    A column is 64-bit integers or floats with booleans that say which are absent, or 64-bit places of the texts
+    beside them, negative where absent; texts are written as they are.
+    """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """Run a compiled filter over one frame.

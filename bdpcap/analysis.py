@@ -35,6 +35,8 @@ Source = OneSource | Sequence[OneSource]
 
 STEP: Final = 200_000
 """Frames between two looks at progress and at the keyboard."""
+STREAMS: Final = 1 << 14
+"""Streams that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def analyze(
     # What cannot be read twice keeps its events at once.
     core = _open(sources, filter, events=not again)
     events = [core.take_events() for _ in _steps(core, sources, progress)]
-    scales = infer(_named(core.directions(), pseudonyms)) if again else []
+    scales = infer(lambda: _directions(core, pseudonyms)) if again else []
     if scales:
         # Windows are weighed as packets come: with another scale, all of them anew.
         core = _open(sources, filter, events=False, scales=scales)
@@ -185,7 +187,6 @@ def stream_events(
     core = _open(sources, filter, events=True, streams=streams)
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in _steps(core, sources, progress):
-        core.take_rounds()
         core.take_turns()
         columns = core.take_events()
         if len(columns["stream"]):
@@ -279,47 +280,61 @@ class Capture:
         self._filter = expression
         self.pseudonyms: Final = pseudonyms
         """The names that stand for the capture's own; None where these are used."""
-        self._directions = _named(core.directions(), pseudonyms)
+        if pseudonyms:
+            # Names are given in the order in which they are asked for: streams first.
+            for _ in _directions(core, pseudonyms):
+                pass
+        self._core = core
         self._kept = events
         self._by_stream: dict[int, pd.DataFrame] = {}
         damages = [_damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
         """Where the capture broke; the first place, if several files did."""
-        info = _info(core, self._directions)
+        info = _info(core)
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
         """Frames of each of `CaptureInfo.files`."""
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
-        self._datagrams = _named(core.datagrams(), pseudonyms)
-        self._rounds = core.take_rounds()
-        self._turns = core.take_turns()
-        self._connections = core.connections()
+        self._udp = _named(core.datagrams(), pseudonyms)
 
     @cached_property
     def _classification(self) -> Classification:
         from bdpcap.limits import Classification  # noqa: PLC0415 - likewise
 
-        return Classification(self._rounds, self._directions, self._datagrams)
+        return Classification(self._core, self._named, self._core.datagrams())
+
+    def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
+        return _named(columns, self.pseudonyms)
 
     @cached_property
     def flows(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.FLOWS`."""
+        import pandas as pd  # noqa: PLC0415 - likewise
+
+        return pd.concat(self._classification.flows(), ignore_index=True)
+
+    def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
+        """Yield the table of flows in pieces, at least one, none of which is kept."""
         return self._classification.flows()
+
+    def rtts_in_pieces(self) -> Iterator[pd.DataFrame]:
+        """Yield the table of rounds in pieces, at least one, none of which is kept."""
+        return self._classification.rtts()
 
     @cached_property
     def datagrams(self) -> pd.DataFrame:
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
         from bdpcap import datagrams  # noqa: PLC0415 - likewise
 
-        return datagrams.flows(self._datagrams)
+        return datagrams.flows(self._udp)
 
     @cached_property
     def lifecycles(self) -> dict[str, np.ndarray]:
         """Columns of `connections`."""
         from bdpcap import connections  # noqa: PLC0415 - likewise
 
-        return connections.named(self._connections, self._directions, self.info.last_ns)
+        return connections.named(self._core.connections(), self.directions, self.info.last_ns)
 
     @cached_property
     def connections(self) -> pd.DataFrame:
@@ -331,18 +346,20 @@ class Capture:
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.RTTS`."""
-        return self._classification.rtts()
+        import pandas as pd  # noqa: PLC0415 - likewise
+
+        return pd.concat(self._classification.rtts(), ignore_index=True)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
         from bdpcap import exchanges  # noqa: PLC0415 - likewise
 
-        return exchanges.exchanges(self._turns, self._directions)
+        return exchanges.exchanges(self._core.take_turns(), self.directions)
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
-        """What the rules looked at, and the flows of its rounds, as `bdpcap.limits.classify.gather` returned them."""
+        """What the rules looked at, and the flows of its rounds, as the core counted them."""
         return self._classification.gathered
 
     @property
@@ -352,9 +369,9 @@ class Capture:
 
     def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
         """Return what the core counted of a direction; absent numbers are None."""
-        names = self._directions["sender"]
-        row = next(row for row in (2 * stream, 2 * stream + 1) if names[row] == sender)
-        values = {name: column[row] for name, column in self._directions.items()}
+        both = self._named(self._core.directions(stream, 1))
+        row = both["sender"].index(sender)
+        values = {name: column[row] for name, column in both.items()}
         return {
             name: None if isinstance(value, np.integer) and value == _core.NULL else value
             for name, value in values.items()
@@ -388,20 +405,20 @@ class Capture:
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:
         """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
-        carried = np.flatnonzero(self._directions["carried"])
-        columns = {name: np.asarray(values)[carried] for name, values in self._directions.items()}
+        carried = np.flatnonzero(self.directions["carried"])
+        columns = {name: np.asarray(values)[carried] for name, values in self.directions.items()}
         return columns | {"vantage": vantage.places(columns)}
 
-    @property
+    @cached_property
     def directions(self) -> dict[str, Any]:
         """The core's columns about both directions of every stream, two rows each, the client's first."""
-        return self._directions
+        return self._named(self._core.directions())
 
     @property
     def events(self) -> pd.DataFrame:
         """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
         if self._kept is not None:
-            return _events(self._kept, self._directions)
+            return _events(self._kept, self.directions)
         return self._read_events(None)
 
     def load_events(self, streams: Sequence[int]) -> None:
@@ -411,7 +428,7 @@ class Capture:
             return
         if self._kept is not None:
             chosen = np.isin(self._kept["stream"], missing)
-            table = _events({name: values[chosen] for name, values in self._kept.items()}, self._directions)
+            table = _events({name: values[chosen] for name, values in self._kept.items()}, self.directions)
         else:
             table = self._read_events(missing)
         for stream in missing:
@@ -420,7 +437,7 @@ class Capture:
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
         core = _open(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
         pieces = [core.take_events() for _ in _steps(core, self._sources, None)]
-        return _events(_joined(pieces), self._directions)
+        return _events(_joined(pieces), self.directions)
 
     def events_of(self, stream: int) -> pd.DataFrame:
         """Events of both directions of a stream."""
@@ -429,8 +446,8 @@ class Capture:
 
     def vantage_of(self, flow: Flow) -> str:
         """Say what shows where a flow was captured."""
-        row = 2 * flow.stream
-        return vantage.sentence(self._directions, row + (self._directions["sender"][row] != flow.sender))
+        both = self._named(self._core.directions(flow.stream, 1))
+        return vantage.sentence(both, both["sender"].index(flow.sender))
 
     def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
         """Write the packets of a stream as a pcap file in nanoseconds, whose analysis is that of the stream here.
@@ -592,10 +609,14 @@ def _damage(damage: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) ->
     return pseudonyms.damage(Damage(*damage)) if pseudonyms else Damage(*damage)
 
 
-def _info(core: _core.Analysis, directions: dict[str, Any]) -> CaptureInfo:
+def _directions(core: _core.Analysis, pseudonyms: Pseudonyms | None) -> Iterator[dict[str, Any]]:
+    """Yield the core's columns about both directions of every stream, some streams at a time."""
+    for first in range(0, core.counts()["streams"], STREAMS):
+        yield _named(core.directions(first, STREAMS), pseudonyms)
+
+
+def _info(core: _core.Analysis) -> CaptureInfo:
     captures = core.captures()
-    counts = core.counts()
-    carried = directions["carried"] > 0
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
         files=[capture["file"] for capture in captures],
@@ -604,10 +625,5 @@ def _info(core: _core.Analysis, directions: dict[str, Any]) -> CaptureInfo:
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
         comments=[comment for capture in captures for comment in capture["comments"]],
         capture_drops=sum(drops) if drops else None,
-        missed_bytes=int(directions["missed_bytes"][carried].sum()),
-        data_only=int((carried & (directions["acks"] == 0)).sum()),
-        # A SYN and a FIN are acknowledged as a byte each.
-        acknowledgments_only=int((~carried & (directions["acked_bytes"] > 2)).sum()),
-        multipath=int((directions["multipath"] > 0).sum()) // 2,
-        **counts,
+        **core.counts(),
     )

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
 
 __all__ = ["InferredScale", "infer"]
 
@@ -52,14 +54,26 @@ class InferredScale:
         )
 
 
-def infer(directions: Mapping[str, Any]) -> list[InferredScale]:
+def infer(directions: Callable[[], Iterable[Mapping[str, Any]]]) -> list[InferredScale]:
     """Choose the scales that have to be inferred and can be.
 
     Parameters
     ----------
     directions
-        Columns of `bdpcap._core.Analysis.directions`.
+        Gives the columns of `bdpcap._core.Analysis.directions`, in pieces, as often as it is called.
     """
+    wanting = [
+        {name: values[row] for name, values in piece.items()}
+        for piece in directions()
+        for row in np.flatnonzero(_is_wanting(piece))
+    ]
+    elsewhere = _negotiated(directions()) if wanting else {}
+    chosen = (_choose(one, elsewhere) for one in wanting)
+    return [scale for scale in chosen if scale is not None]
+
+
+def _is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Say of which directions the scale is unknown, or contradicted by the traffic."""
     source = np.asarray(directions["window_scale_source"], dtype=object)
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
@@ -69,17 +83,13 @@ def infer(directions: Mapping[str, Any]) -> list[InferredScale]:
     below = (source == "negotiated") & (directions["scale_least"] < directions["window_scale"])
     # What a tap beside the sender saw of the handshake, the sender saw, too.
     lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost
-    wanting = (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted | lowered)
-    rows = np.flatnonzero(wanting)
-    elsewhere = _negotiated(directions) if len(rows) else {}
-    chosen = (_choose(directions, int(row), elsewhere) for row in rows)
-    return [scale for scale in chosen if scale is not None]
+    wanting: NDArray[np.bool_] = (
+        (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted | lowered)
+    )
+    return wanting
 
 
-def _choose(
-    directions: Mapping[str, Any], row: int, elsewhere: Mapping[str, Counter[int]]
-) -> InferredScale | None:
-    one = {name: values[row] for name, values in directions.items()}
+def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> InferredScale | None:
     least, most = int(one["scale_least"]), int(one["scale_most"])
     peers = [
         shift
@@ -111,14 +121,15 @@ def _choose(
     )
 
 
-def _negotiated(directions: Mapping[str, Any]) -> dict[str, Counter[int]]:
+def _negotiated(directions: Iterable[Mapping[str, Any]]) -> dict[str, Counter[int]]:
     """Return the scales that each host's handshakes showed."""
     scales: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for receiver, source, shift in zip(
-        directions["receiver"], directions["window_scale_source"], directions["window_scale"], strict=True
-    ):
-        if source in ("negotiated", "one-sided"):
-            scales[_host(receiver)][int(shift)] += 1
+    for piece in directions:
+        for receiver, source, shift in zip(
+            piece["receiver"], piece["window_scale_source"], piece["window_scale"], strict=True
+        ):
+            if source in ("negotiated", "one-sided"):
+                scales[_host(receiver)][int(shift)] += 1
     return scales
 
 

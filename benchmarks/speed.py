@@ -1,6 +1,6 @@
-"""Time `bdpcap flows` beside tcptrace and an empty `pcap_loop`, on one large capture, in one run.
+"""Time bdpcap beside tcptrace and an empty `pcap_loop`, on large captures of three kinds.
 
-Compare the ratios, not the seconds: the tools take turns, so that whatever else the machine does meets
+Compare the ratios, not the seconds: the programs take turns, so that whatever else the machine does meets
 all of them alike, and the least of each one's runs counts, since the rest only adds to it. Only the
 standard library is used here, to keep this process small: a child's peak memory is never reported below
 that of the process that started it.
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-SAMPLE = HERE.parent / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
+USUAL = {"elephants": 704, "mice": 400_000, "full": 1_500_000}
+"""Flows, connections and segments of the captures, as large_captures.py has them."""
 
 
 class Run(NamedTuple):
@@ -44,13 +45,29 @@ def run(command: list[str], stdout: Path) -> Run:
 
 
 def programs(folder: Path, capture: Path, bdpcap: list[str]) -> dict[str, list[str]]:
-    """Return the commands to compare, of those that are installed; the empty loop is compiled first."""
-    loop = folder / "empty_loop"
-    subprocess.run(["cc", "-O2", "-o", loop, HERE / "empty_loop.c", "-lpcap"], check=True)
+    """Return the commands to compare, of those that are installed."""
+    packed = {"gzip": Path(f"{capture}.gz"), "zstd": Path(f"{capture}.zst")}
+    flows = [*bdpcap, "flows", "--format", "csv"]
     commands = {
-        "empty pcap_loop": [str(loop), str(capture)],
+        "pcap_loop": [str(folder / "empty_loop"), str(capture)],
         "tcptrace": ["tcptrace", "-n", "-l", "-r", "-W", str(capture)],
-        "bdpcap flows": [*bdpcap, "flows", str(capture), "--format", "csv"],
+        "flows": [*flows, str(capture)],
+        **{f"{name} -dc": [name, "-dc", str(path)] for name, path in packed.items()},
+        **{f"flows {name}": [*flows, str(path)] for name, path in packed.items()},
+        "report": [*bdpcap, "report", str(capture), "-o", str(folder / "report.html")],
+        **{
+            f"events {form}": [
+                *bdpcap,
+                "events",
+                str(capture),
+                "--format",
+                form,
+                "-o",
+                str(folder / "events"),
+            ]
+            for form in ("csv", "parquet")
+        },
+        "start": [*bdpcap, "--version"],
     }
     missing = [name for name, command in commands.items() if not shutil.which(command[0])]
     for name in missing:
@@ -58,42 +75,55 @@ def programs(folder: Path, capture: Path, bdpcap: list[str]) -> dict[str, list[s
     return {name: command for name, command in commands.items() if name not in missing}
 
 
-def print_table(runs: dict[str, list[Run]], packets: int) -> None:
-    """Print the least of each program's runs, and its processor time as a multiple of the others'."""
+def prepare(folder: Path, kind: str, count: int) -> Path:
+    """Write a capture of a kind, and the same compressed."""
+    capture = folder / f"{kind}.pcap"
+    make = [sys.executable, HERE / "large_captures.py", kind, capture, "--count", str(count)]
+    subprocess.run(make, check=True)
+    for compress in (["gzip", "-6", "-kf"], ["zstd", "-3", "-qf"]):
+        subprocess.run([*compress, capture], check=True)
+    return capture
+
+
+def print_table(runs: dict[str, list[Run]]) -> None:
+    """Print the least of each program's runs, and its wall time as a multiple of the first two's."""
     cost = {name: Run(*map(min, zip(*of, strict=True))) for name, of in runs.items()}
-    print(f"{'':16}{'wall s':>8}{'user+sys s':>12}{'Mpackets/s':>12}{'peak MiB':>10}", end="")
-    print("".join(f"{'/ ' + name:>18}" for name in cost))
+    beside = [name for name in ("pcap_loop", "tcptrace") if name in cost]
+    print(f"{'':16}{'wall s':>8}{'user+sys s':>12}{'peak MiB':>10}", end="")
+    print("".join(f"{'/ ' + name:>14}" for name in beside))
     for name, of in cost.items():
-        print(f"{name:16}{of.wall_s:8.2f}{of.cpu_s:12.2f}{packets / of.cpu_s / 1e6:12.2f}", end="")
-        print(f"{of.peak_bytes / 2**20:10.1f}", end="")
-        print("".join(f"{of.cpu_s / other.cpu_s:18.2f}" for other in cost.values()))
+        print(f"{name:16}{of.wall_s:8.2f}{of.cpu_s:12.2f}{of.peak_bytes / 2**20:10.0f}", end="")
+        print("".join(f"{of.wall_s / cost[other].wall_s:14.2f}" for other in beside))
 
 
 def main() -> None:
-    """Command line: make the capture, let the programs take turns on it, print the table."""
+    """Command line: make the captures, let the programs take turns on each, print a table."""
     parser = argparse.ArgumentParser(description="time bdpcap beside tcptrace and an empty pcap_loop")
-    parser.add_argument("sample", type=Path, nargs="?", default=SAMPLE, help="capture to replicate")
-    parser.add_argument("--packets", type=int, default=4_000_000, help="at least so many (%(default)s)")
+    parser.add_argument("kinds", nargs="*", choices=[*USUAL, []], help="captures; all if none is named")
+    parser.add_argument("--part", type=int, default=1, help="make the captures so many times smaller")
+    parser.add_argument("--only", nargs="+", metavar="PROGRAM", help="as the table names them")
     parser.add_argument("--repeat", type=int, default=5, help="runs of each program (%(default)s)")
     parser.add_argument("--bdpcap", type=shlex.split, default=["bdpcap"], help="command to time as bdpcap")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        capture, output = folder / "capture.pcap", folder / "output"
-        make = [sys.executable, HERE / "replicate.py", options.sample, capture]
-        made = subprocess.run([*make, "--packets", str(options.packets)], check=True, capture_output=True)
-        packets, copies = map(int, made.stdout.split())
-        commands = programs(folder, capture, options.bdpcap)
-        runs: dict[str, list[Run]] = {name: [] for name in commands}
-        for turn in range(1 + options.repeat):  # the first fills the file cache and is not counted
-            for name, command in commands.items():
-                cost = run(command, output)
-                if turn:
-                    runs[name].append(cost)
-        size = capture.stat().st_size / 2**20
-    print(f"{packets} packets, {size:.0f} MiB, {copies} copies of {options.sample.name};", end=" ")
-    print(f"the least of {options.repeat} runs; the last columns divide user+sys times")
-    print_table(runs, packets)
+        loop = ["cc", "-O2", "-o", folder / "empty_loop", HERE / "empty_loop.c", "-lpcap"]
+        subprocess.run(loop, check=True)
+        for kind in options.kinds or USUAL:
+            capture = prepare(folder, kind, USUAL[kind] // options.part)
+            commands = programs(folder, capture, options.bdpcap)
+            chosen = {name: commands[name] for name in options.only or commands if name in commands}
+            runs: dict[str, list[Run]] = {name: [] for name in chosen}
+            for turn in range(1 + options.repeat):  # the first fills the file cache and is not counted
+                for name, command in chosen.items():
+                    cost = run(command, folder / "output")
+                    if turn:
+                        runs[name].append(cost)
+            size = capture.stat().st_size / 2**20
+            print(f"\n{kind}: {size:.0f} MiB, 1/{options.part}; the least of {options.repeat} runs")
+            print_table(runs)
+            for path in (capture, Path(f"{capture}.gz"), Path(f"{capture}.zst")):
+                path.unlink()
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ DECLARED = {
 def _names() -> tuple[str, ...]:
     core = _core.Analysis([io.BytesIO(pcap([]))])
     core.advance(1)
-    return tuple(core.take_rounds())
+    return tuple(core.rounds()[0])
 
 
 def rounds(flow, **columns) -> Rounds:
@@ -65,6 +65,7 @@ def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1) ->
         mss_bytes=np.full(count, float(mss)),
         initial_rtt_ns=np.full(count, np.nan),
         path=np.asarray(flow),
+        path_rtt_ns=np.full(count, np.nan),
         cross_traffic_bytes=np.zeros(count),
         flow_acks=np.full(count, float(flow_acks)),
         capture_end_ns=np.full(count, np.inf),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdpcap.limits.evidence.cross_traffic import meanwhile, paths
+from bdpcap.limits.evidence.cross_traffic import meanwhile
 
 HERE, THERE, ELSEWHERE = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 
@@ -16,9 +16,9 @@ def others(rounds, flows, datagrams=()):
     columns = zip(*datagrams, strict=True) if datagrams else [()] * 5
     names = ("sender", "receiver", "start_ns", "end_ns", "payload_bytes")
     of_datagrams = {name: np.array(column) for name, column in zip(names, columns, strict=True)}
-    path, path_of_datagrams = paths(
-        {"sender": [one for one, _ in flows], "receiver": [other for _, other in flows]}, of_datagrams
-    )
+    hosts = [[end.rpartition(":")[0] for end in ends] for ends in [*flows, *(one[:2] for one in datagrams)]]
+    path = np.array([hosts.index(way) for way in hosts])
+    path, path_of_datagrams = path[: len(flows)], path[len(flows) :]
     return meanwhile(
         {"start_ns": start, "end_ns": end, "delivered_bytes": delivered},
         path[flow],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Annotated, Final
 
+import pandas as pd
 import typer
 
 from bdpcap import tables, units
@@ -11,9 +12,7 @@ from bdpcap.cli import options, output, privacy, rules, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
+    from collections.abc import Iterable, Iterator
 
 
 def command(
@@ -50,10 +49,18 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
-    flows = source.of_streams(capture.flows, stream, capture.info.streams)
-    rows = _sorted(flows, column).head(top or len(flows))
-    output.write("flows", [rows], chosen, output_, _human)
-    return source.exit_code(capture.damage) or rules.exit_code(broken, flows)
+    said: list[int] = []
+
+    def pieces() -> Iterator[pd.DataFrame]:
+        for piece in capture.flows_in_pieces():
+            flows = source.of_streams(piece, stream, capture.info.streams)
+            yield flows
+            said.append(rules.exit_code(broken, flows))
+
+    in_order = pieces()
+    rows = in_order if column is None and not top else [_chosen(pd.concat(in_order), column, top)]
+    output.write("flows", rows, chosen, output_, _human)
+    return source.exit_code(capture.damage) or max(said)
 
 
 _NUMBERS: Final = [
@@ -83,40 +90,40 @@ def _column(typed: str | None) -> str | None:
     return _SHOWN[typed.lower()]
 
 
-def _sorted(flows: pd.DataFrame, column: str | None) -> pd.DataFrame:
-    """Sort from the largest number, or from A; what is missing comes last, and equals keep their order."""
-    if column is None:
-        return flows
-    rising = tables.FLOWS[column].dtype == "str"
-    return flows.sort_values(column, ascending=rising, kind="stable", ignore_index=True)
+def _chosen(flows: pd.DataFrame, column: str | None, top: int | None) -> pd.DataFrame:
+    """Sort from the largest number, or from A, and take the top; what is missing comes last, equals keep their order."""
+    if column is not None:
+        rising = tables.FLOWS[column].dtype == "str"
+        flows = flows.sort_values(column, ascending=rising, kind="stable", ignore_index=True)
+    return flows.head(top or len(flows))
 
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     """Write the ends of a flow after its numbers; below them, where the lines are too short for all."""
+    frame = pd.concat(frames, ignore_index=True)
     lines = Lines(_NUMBERS, file)
     before = sum(abs(column.width) + 1 for column in lines.columns)
-    for frame in frames:
-        if frame.empty:
-            lines.note(f"No flow: {terminal.NO_PAYLOAD}")
-            continue
-        ends = [
-            (units.printable(sender), units.printable(receiver))
-            for sender, receiver in zip(frame["sender"], frame["receiver"], strict=True)
-        ]
-        share = [getattr(flow, f"{flow.limit}_share") for flow in frame.itertuples()]
-        shown = frame.assign(share=share, ends=[f"{sender} → {receiver}" for sender, receiver in ends])
-        longest = max(map(len, shown["ends"]))
-        if before + longest <= lines.console.width:
-            lines.columns.append(Column("sender → receiver", -max(longest, 17), "ends"))
-            lines.head()
-            lines.rows(shown)
-            continue
+    if frame.empty:
+        lines.note(f"No flow: {terminal.NO_PAYLOAD}")
+        return
+    ends = [
+        (units.printable(sender), units.printable(receiver))
+        for sender, receiver in zip(frame["sender"], frame["receiver"], strict=True)
+    ]
+    share = [getattr(flow, f"{flow.limit}_share") for flow in frame.itertuples()]
+    shown = frame.assign(share=share, ends=[f"{sender} → {receiver}" for sender, receiver in ends])
+    longest = max(map(len, shown["ends"]))
+    if before + longest <= lines.console.width:
+        lines.columns.append(Column("sender → receiver", -max(longest, 17), "ends"))
         lines.head()
-        for index, (sender, receiver) in enumerate(ends):
-            lines.rows(shown.iloc[index : index + 1])
-            together = f"{' ' * 7}{sender} → {receiver}"
-            if len(together) <= lines.console.width:
-                lines.note(together)
-            else:
-                lines.note(f"{' ' * 7}{sender}")
-                lines.note(f"{' ' * 5}→ {receiver}")
+        lines.rows(shown)
+        return
+    lines.head()
+    for index, (sender, receiver) in enumerate(ends):
+        lines.rows(shown.iloc[index : index + 1])
+        together = f"{' ' * 7}{sender} → {receiver}"
+        if len(together) <= lines.console.width:
+            lines.note(together)
+        else:
+            lines.note(f"{' ' * 7}{sender}")
+            lines.note(f"{' ' * 5}→ {receiver}")

@@ -32,14 +32,14 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
-    rtts = source.of_streams(capture.rtts, stream, capture.info.streams)
+    pieces = (source.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
     origin = capture.info.first_ns or 0
 
     def human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
         lines = Lines(_columns(origin), file)
+        empty = True
         for frame in frames:
-            if frame.empty:
-                lines.note(f"No round: {terminal.NO_PAYLOAD}")
+            empty &= frame.empty
             for (number, sender, receiver), rows in frame.groupby(
                 ["stream", "sender", "receiver"], sort=False
             ):
@@ -47,8 +47,10 @@ def command(
                 lines.head()
                 lines.rows(rows)
                 lines.note("")
+        if empty:
+            lines.note(f"No round: {terminal.NO_PAYLOAD}")
 
-    output.write("rtts", [rtts], chosen, output_, human)
+    output.write("rtts", pieces, chosen, output_, human)
     return source.exit_code(capture.damage)
 
 

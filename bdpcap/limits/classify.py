@@ -1,8 +1,10 @@
-"""From the core's columns to the tables of flows and rounds."""
+"""From the core's columns to the tables of flows and rounds, a block of streams at a time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -11,75 +13,156 @@ from bdpcap import _core, tables, vantage
 from bdpcap.limits import doubt
 from bdpcap.limits.decide import LIMITS, Verdict, decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
-from bdpcap.limits.evidence.cross_traffic import meanwhile, paths
+from bdpcap.limits.evidence.cross_traffic import meanwhile
+from bdpcap.limits.evidence.queue import least_rtt_ns
 from bdpcap.limits.rounds import Rounds
 
 if TYPE_CHECKING:
-    from bdpcap.limits.rounds import Floats
+    from collections.abc import Callable, Iterator
 
-__all__ = ["Classification", "gather"]
+    from bdpcap.limits.doubt import Doubt
+    from bdpcap.limits.rounds import Floats, Ints
+
+    Columns = dict[str, Any]
+
+__all__ = ["Classification"]
+
+BLOCK: Final = 1 << 15
+"""Rounds that are judged together, in whole streams: enough for numpy, few enough for a cache and little memory."""
+SPAN: Final = ("start_ns", "end_ns", "delivered_bytes")
+SHARED: Final = ("stream", "direction", *SPAN, "rtt_floor_ns")
+"""Columns of rounds that tell something of the rounds of other flows."""
+DIRECTIONS: Final = 2
 
 
-def gather(
-    rounds: dict[str, np.ndarray], directions: dict[str, Any], datagrams: dict[str, Any]
-) -> tuple[Evidence, dict[str, np.ndarray]]:
-    """Bring together what the core counted: evidence about every round, and the flows that they belong to.
+@dataclass(frozen=True)
+class _Judged:
+    """Some streams: what was counted of the flows and rounds, and what came of it."""
 
-    Parameters
-    ----------
-    rounds
-        Columns of `bdpcap._core.Analysis.take_rounds`, in its order.
-    directions
-        Columns of `bdpcap._core.Analysis.directions`.
-    datagrams
-        Columns of `bdpcap._core.Analysis.datagrams`.
-    """
-    carried = np.flatnonzero(directions["carried"])
-    flows = {name: np.asarray(values)[carried] for name, values in directions.items()}
-    flow = np.searchsorted(carried, 2 * rounds["stream"].astype(np.int64) + rounds["direction"])
-    path, path_of_datagrams = paths(flows, datagrams)
-    seen = Vantage(
-        at_sender=flows["direct"][flow].astype(bool),
-        at_receiver=(vantage.places(flows) == "receiver")[flow],
-        mss_bytes=flows["mss_bytes"][flow].astype(np.float64),
-        initial_rtt_ns=_floats(flows["initial_rtt_ns"])[flow],
-        path=path[flow],
-        cross_traffic_bytes=meanwhile(rounds, path[flow], datagrams, path_of_datagrams),
-        flow_acks=flows["acks"][flow].astype(np.float64),
-        capture_end_ns=np.full(len(flow), rounds["end_ns"].max(initial=0), dtype=np.float64),
-    )
-    return Evidence(Rounds(rounds, flow), seen), flows
+    flows: dict[str, np.ndarray]
+    evidence: Evidence
+    verdict: Verdict
+    doubts: list[Doubt]
 
 
 class Classification:
-    """Every round with what limited it. The tables are made when asked for; parameters as `gather`'s."""
+    """Every round with what limited it. Streams are judged when a table asks for them.
 
-    def __init__(
-        self, rounds: dict[str, np.ndarray], directions: dict[str, Any], datagrams: dict[str, Any]
-    ) -> None:
-        self._evidence, self._flows = gather(rounds, directions, datagrams)
-        verdict = decide(self._evidence)
-        self._doubts = doubt.doubts(self._evidence, verdict, self._flows)
-        self._verdict = doubt.lowered(verdict, self._doubts)
+    Parameters
+    ----------
+    core
+        A pass that has come to its end.
+    named
+        Gives the core's columns about directions the names they are to have.
+    datagrams
+        Columns of `bdpcap._core.Analysis.datagrams`.
+    """
+
+    def __init__(self, core: _core.Analysis, named: Callable[[Columns], Columns], datagrams: Columns) -> None:
+        self._core, self._named = core, named
+        self._path, of_datagrams = (ways.astype(np.int64) for ways in core.ways())
+        shared = np.bincount(np.concatenate([self._path, of_datagrams])) > 1
+        self._first: list[int] = []
+        self._end_ns = 0
+        self._rtt_ns = np.full(len(shared), np.nan)
+        spans: list[Columns] = []
+        for first, columns, directions in self._blocks(SHARED, ("initial_rtt_ns",)):
+            self._first.append(first)
+            self._end_ns = max(self._end_ns, int(columns["end_ns"].max(initial=0)))
+            row = _rows(columns)
+            starts = np.flatnonzero(np.diff(row, prepend=-1))
+            initial = _floats(directions["initial_rtt_ns"])[row - DIRECTIONS * first]
+            rounds = Rounds(columns, np.cumsum(np.diff(row, prepend=-1) > 0) - 1)
+            np.fmin.at(self._rtt_ns, self._path[row[starts]], least_rtt_ns(rounds, initial))
+            crowded = shared[self._path[row]]
+            spans.append({name: columns[name][crowded] for name in SPAN} | {"row": row[crowded]})
+        together = {name: np.concatenate([span[name] for span in spans]) for name in (*SPAN, "row")}
+        self._crowded = together["row"]
+        self._meanwhile = meanwhile(together, self._path[self._crowded], datagrams, of_datagrams)
+
+    def _blocks(
+        self, of_rounds: tuple[str, ...] | None = None, of_directions: tuple[str, ...] | None = None
+    ) -> Iterator[tuple[int, Columns, Columns]]:
+        """Yield the first stream of each block, columns of its rounds and of its directions; at least one block."""
+        first, more = 0, True
+        while more:
+            columns, following = self._core.rounds(first, BLOCK, of_rounds)
+            directions = self._core.directions(first, following - first, of_directions)
+            yield first, columns, directions
+            first, more = following, DIRECTIONS * following < len(self._path)
+
+    def _judge(self, first: int, rounds: Columns, directions: Columns) -> _Judged:
+        carried = np.flatnonzero(directions["carried"])
+        flows = {name: np.asarray(values)[carried] for name, values in self._named(directions).items()}
+        row = _rows(rounds)
+        flow = np.searchsorted(carried + DIRECTIONS * first, row)
+        path = self._path[row]
+        seen = Vantage(
+            at_sender=flows["direct"][flow].astype(bool),
+            at_receiver=(vantage.places(flows) == "receiver")[flow],
+            mss_bytes=flows["mss_bytes"][flow].astype(np.float64),
+            initial_rtt_ns=_floats(flows["initial_rtt_ns"])[flow],
+            # Few of the many ways of a capture are in a block.
+            path=np.unique(path, return_inverse=True)[1],
+            path_rtt_ns=self._rtt_ns[path],
+            cross_traffic_bytes=self._cross_traffic(row),
+            flow_acks=flows["acks"][flow].astype(np.float64),
+            capture_end_ns=np.full(len(flow), self._end_ns, dtype=np.float64),
+        )
+        evidence = Evidence(Rounds(rounds, flow), seen)
+        verdict = decide(evidence)
+        doubts = doubt.doubts(evidence, verdict, flows)
+        return _Judged(flows, evidence, doubt.lowered(verdict, doubts), doubts)
+
+    def _cross_traffic(self, row: Ints) -> Floats:
+        """Return what others delivered during each round, of directions in ascending order."""
+        others = np.zeros(len(row))
+        begin, end = np.searchsorted(self._crowded, [row[0], row[-1] + 1]) if len(row) else (0, 0)
+        others[np.isin(row, self._crowded[begin:end])] = self._meanwhile[begin:end]
+        return others
+
+    @cached_property
+    def _only(self) -> _Judged:
+        """All streams at once."""
+        columns, _ = self._core.rounds()
+        return self._judge(0, columns, self._core.directions())
+
+    def _pieces(self) -> Iterator[_Judged]:
+        """Yield the blocks, judged; most captures have one, and it is kept."""
+        if len(self._first) == 1:
+            yield self._only
+        else:
+            for block in self._blocks():
+                piece = self._judge(*block)
+                yield piece
+                piece.evidence.forget()
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
-        """What was judged, as `gather` returned it."""
-        return self._evidence, self._flows
+        """What the rules looked at, and the core's columns about the flows of its rounds."""
+        return self._only.evidence, self._only.flows
 
-    def flows(self) -> pd.DataFrame:
-        """Table of `bdpcap.tables.FLOWS`."""
-        return _flows(self._flows, self._evidence, self._verdict)
+    def flows(self) -> Iterator[pd.DataFrame]:
+        """Yield the table of `bdpcap.tables.FLOWS` in pieces, at least one."""
+        for piece in self._pieces():
+            yield _flows(piece.flows, piece.evidence, piece.verdict)
 
-    def rtts(self) -> pd.DataFrame:
-        """Table of `bdpcap.tables.RTTS`."""
-        words = doubt.marked(explain(self._evidence, self._verdict), self._doubts)
-        return _rtts(self._flows, self._evidence, self._verdict, words)
+    def rtts(self) -> Iterator[pd.DataFrame]:
+        """Yield the table of `bdpcap.tables.RTTS` in pieces, at least one."""
+        for piece in self._pieces():
+            words = doubt.marked(explain(piece.evidence, piece.verdict), piece.doubts)
+            yield _rtts(piece.flows, piece.evidence, piece.verdict, words)
 
     def frames(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
-        columns = self._evidence.rounds.columns
+        columns, _ = self._core.rounds(names=("first_frame", "last_frame"))
         return columns["first_frame"], columns["last_frame"]
+
+
+def _rows(rounds: Columns) -> Ints:
+    """Return for each round which row it is of, of the directions of all streams."""
+    rows: Ints = DIRECTIONS * rounds["stream"].astype(np.int64) + rounds["direction"]
+    return rows
 
 
 def _floats(values: np.ndarray) -> Floats:

@@ -61,9 +61,11 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     rule = np.full(size, "none", dtype=object)
     open_ = np.ones(size, dtype=bool)
     for each in sorted(rules, key=lambda each: PRECEDENCE.index(each.limit)):
-        takes = open_ & each.met(evidence)
+        takes = each.met(evidence, open_)
         limit[takes], rule[takes] = each.limit, each.id
         open_ &= ~takes
+        if not open_.any():
+            break
     hidden = np.zeros(size, dtype=bool)
     for reason, holds in _hidden(evidence).items():
         hidden |= holds
@@ -71,7 +73,8 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     bridged, model = _between_alike(evidence, limit, hidden)
     limit[bridged], rule[bridged] = limit[model], "bridged"
     left = ~hidden & (limit == "unknown")
-    limit[left] = _prevailing(evidence, limit)[left]
+    if left.any():
+        limit[left] = _prevailing(evidence, limit)[left]
     rule[left & (limit != "unknown")] = "prevailing"
     sure = confidence.measured(evidence.rounds, limit, rule)
     return Verdict(limit, _details(evidence, limit, rule), rule, sure, _alternatives(evidence, rule))
@@ -95,8 +98,10 @@ def _details(
     detail = np.full(len(limit), None, dtype=object)
     for name, kinds in DETAILS.items():
         rows = limit == name
+        if not rows.any():
+            continue
         for kind, condition in reversed([*kinds.items()]):
-            detail[rows if condition is None else rows & condition.met(evidence)] = kind
+            detail[rows if condition is None else rows & condition.met(evidence, rows)] = kind
     for each in RULES:
         if each.detail is not None:
             detail[rule == each.id] = each.detail
@@ -107,9 +112,9 @@ def _alternatives(evidence: Evidence, rule: NDArray[np.object_]) -> NDArray[np.o
     other = np.full(len(rule), None, dtype=object)
     for each in RULES:
         for limit, condition in each.alternatives.items():
-            rows = np.flatnonzero(rule == each.id)
-            if rows.size:
-                other[rows[condition.met(evidence)[rows]]] = limit
+            rows = rule == each.id
+            if rows.any():
+                other[rows & condition.met(evidence, rows)] = limit
     return other
 
 

@@ -171,7 +171,8 @@ class Rounds:
         """Median of what is known over a span around each round, within its flow; NaN where nothing is."""
         at, first, past = self._place
         result = np.full(self.size, np.nan)
-        steps = np.arange(-before, after + 1)
+        beyond = int((past - first).max(initial=1)) - 1  # of which even the longest flow has no round
+        steps = np.arange(-min(before, beyond), min(after, beyond) + 1)
         for block in np.array_split(at, self.size // BLOCK + 1):
             span = block[:, None] + steps
             inside = (span >= first[block, None]) & (span < past[block, None])

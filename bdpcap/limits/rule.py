@@ -27,8 +27,8 @@ class Condition(ABC):
     """Something that holds in a round or does not. As a string it is written for the documents."""
 
     @abstractmethod
-    def met(self, evidence: Evidence) -> Bools:
-        """Return for every round whether it holds."""
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
+        """Return for every round whether it holds; only those rounds count that are `among`, where given."""
 
     def parts(self) -> tuple[Condition, ...]:
         """Conditions that it is made of."""
@@ -56,9 +56,9 @@ class Named(Condition):
     name: str
     means: str
 
-    def met(self, evidence: Evidence) -> Bools:
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
         """Return where the condition itself holds."""
-        return self.inner.met(evidence)
+        return self.inner.met(evidence, among)
 
     def parts(self) -> tuple[Condition, ...]:
         """Return the condition itself."""
@@ -74,7 +74,7 @@ class _Threshold(Condition):
     value: float
     sign: int
 
-    def met(self, evidence: Evidence) -> Bools:
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:  # noqa: ARG002
         result: Bools = self.sign * evidence.value(self.name) >= self.sign * self.value
         return result
 
@@ -102,7 +102,7 @@ class _Threshold(Condition):
 class _Is(Condition):
     name: str
 
-    def met(self, evidence: Evidence) -> Bools:
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:  # noqa: ARG002
         result: Bools = evidence.value(self.name) > 0
         return result
 
@@ -117,8 +117,8 @@ class _Is(Condition):
 class _Not(Condition):
     inner: Condition
 
-    def met(self, evidence: Evidence) -> Bools:
-        return ~self.inner.met(evidence)
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
+        return ~self.inner.met(evidence, among)
 
     def parts(self) -> tuple[Condition, ...]:
         return (self.inner,)
@@ -141,11 +141,20 @@ class _Several(Condition):
     def parts(self) -> tuple[Condition, ...]:
         return self.inner
 
-    def met(self, evidence: Evidence) -> Bools:
-        result: Bools = (np.logical_and if self.every else np.logical_or).reduce(
-            [condition.met(evidence) for condition in self.inner]
-        )
-        return result
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
+        # What is decided by some conditions need not be asked of the others: most quantities are never worked out.
+        left = np.ones(evidence.rounds.size, dtype=bool) if among is None else among
+        held = np.zeros(evidence.rounds.size, dtype=bool)
+        for condition in self.inner:
+            met = condition.met(evidence, left)
+            if self.every:
+                left = left & met
+            else:
+                held |= left & met
+                left = left & ~met
+            if not left.any():
+                break
+        return left if self.every else held
 
     def __str__(self) -> str:
         return f"({(' and ' if self.every else ' or ').join(map(str, self.inner))})"
@@ -212,7 +221,9 @@ class Rule:
     alternatives: Mapping[str, Condition] = field(default_factory=dict)
     """Limits that the capture cannot rule out while their conditions hold."""
 
-    def met(self, evidence: Evidence) -> Bools:
-        """Return for every round whether it holds and nothing excludes it."""
-        held = self.holds.met(evidence)
-        return held if self.unless is None else held & ~self.unless.met(evidence)
+    def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
+        """Return for every round whether it holds and nothing excludes it; of rounds as `Condition.met`."""
+        held = self.holds.met(evidence, among)
+        if among is not None:
+            held = held & among
+        return held & ~self.unless.met(evidence, held) if self.unless and held.any() else held

@@ -1,10 +1,13 @@
 //! # Columns
 //! Rows to named columns, the form in which results leave the core.
 
-use crate::decode::{Endpoint, Layer};
+use crate::decode::{Endpoint, Layer, Path};
 use crate::track::{
-    Cause, Connection, DatagramFlow, Ending, Event, Kind, NULL, Opening, Round, ScaleSource, Turn,
+    Cause, DatagramFlow, Ending, Event, Kind, NULL, Opening, ScaleSource, Summary, Table, Turn,
 };
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Range;
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,31 +20,63 @@ pub enum Column {
     U32(Vec<u32>),
     /// Small enumerations.
     U8(Vec<u8>),
-    /// Names.
-    Text(Vec<String>),
+    /// Names, by their place among all names in it.
+    Text(Vec<u32>, Vec<String>),
 }
 
 /// Columns of equal length, in order.
 pub type Columns = Vec<(&'static str, Column)>;
 
+/// Rows that are transposed together, so that they fit a cache.
+const CHUNK: usize = 256;
+
 macro_rules! transpose {
     ($rows:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
+        transpose!($rows, |_: &str| true, $($variant { $($field),* })*)
+    };
+    ($rows:expr, $wanted:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
         {
-            $($(let mut $field = Vec::with_capacity($rows.len());)*)*
-            for row in $rows.iter() {
-                $($($field.push(row.$field.clone());)*)*
+            let wanted = $wanted;
+            $($(let mut $field = wanted(stringify!($field)).then(Vec::new);)*)*
+            let mut rows = $rows.into_iter();
+            loop {
+                let chunk: Vec<_> = rows.by_ref().take(CHUNK).collect();
+                if chunk.is_empty() {
+                    break;
+                }
+                $($(if let Some(column) = &mut $field {
+                    column.extend(chunk.iter().map(|row| row.$field));
+                })*)*
             }
-            vec![$($((stringify!($field), Column::$variant($field)),)*)*]
+            let mut columns: Columns = Vec::new();
+            $($(if let Some(column) = $field {
+                columns.push((stringify!($field), Column::$variant(column)));
+            })*)*
+            columns
         }
     };
 }
 
-/// Rounds by stream, direction and number, a column per field of [`Round`].
+/// The finished rounds of streams from `first` on, until there are `most` or a stream's more, by stream, direction and
+/// number: a column for each field of [`crate::track::Round`] that is `wanted`, and the stream that follows.
 #[must_use]
-pub fn rounds(rows: &[Round]) -> Columns {
-    let mut rows: Vec<&Round> = rows.iter().collect();
-    rows.sort_unstable_by_key(|row| (row.stream, row.direction, row.round));
-    transpose!(rows,
+pub fn rounds(
+    table: &Table,
+    first: usize,
+    most: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> (Columns, usize) {
+    let (mut next, mut count) = (first, 0);
+    let streams = std::iter::from_fn(|| {
+        let stream = next;
+        (stream < table.len() && count < most).then(|| {
+            next += 1;
+            let rows = [0, 1].map(|from| table.rounds(stream, from).collect::<Vec<_>>());
+            count += rows.iter().map(Vec::len).sum::<usize>();
+            rows
+        })
+    });
+    let columns = transpose!(streams.flatten().flatten(), wanted,
         U32 { stream, round }
         U8 { direction, after_fin }
         U64 { first_frame, last_frame }
@@ -54,7 +89,8 @@ pub fn rounds(rows: &[Round]) -> Columns {
             bursts, short_ends, burst_freed_bytes, burst_wait_ns, replied_bursts, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, sleep_max_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
             missed_bytes, backwards,
         }
-    )
+    );
+    (columns, next)
 }
 
 /// Turns by stream, in order of time, a column per field of [`Turn`].
@@ -75,7 +111,7 @@ pub fn turns(rows: &[Turn]) -> Columns {
 pub fn events(rows: &[Event]) -> Columns {
     let kinds = rows.iter().map(|row| row.kind as u8).collect();
     let causes = rows.iter().map(|row| row.cause as u8).collect();
-    let mut columns = transpose!(rows,
+    let mut columns = transpose!(rows.iter(),
         U32 { stream }
         U8 { direction, tcp_flags }
         U64 { frame }
@@ -97,73 +133,72 @@ pub const NAMES: [(&str, &[&str]); 4] = [
     ("ENDINGS", &Ending::NAMES),
 ];
 
-/// One direction of a connection.
-#[derive(Debug, Clone)]
-struct Direction {
-    stream: u32,
-    direction: u8,
-    carried: u8,
-    handshake: u8,
-    direct: u8,
-    has_timestamps: u8,
-    multipath: u8,
-    unfinished: u8,
-    scale_least: u8,
-    scale_most: u8,
-    scale_reached: u8,
-    sender: String,
-    receiver: String,
-    window_scale_source: String,
-    path: String,
-    start_ns: i64,
-    end_ns: i64,
-    first_frame: u64,
-    last_frame: u64,
-    packets: i64,
-    payload_bytes: i64,
-    retransmitted_bytes: i64,
-    retransmits: i64,
-    fast_retransmits: i64,
-    timeout_retransmits: i64,
-    tail_loss_probes: i64,
-    unexplained_retransmits: i64,
-    timeouts: i64,
-    timeout_wait_ns: i64,
-    spurious_retransmits: i64,
-    reordered: i64,
-    copies: i64,
-    acked_bytes: i64,
-    acks: i64,
-    missed_bytes: i64,
-    largest_bytes: i64,
-    mss_bytes: i64,
-    window_scale: i64,
-    scale_checked: i64,
-    scale_exceeded: i64,
-    ttl: i64,
-    syn_window_bytes: i64,
-    window_max_bytes: i64,
-    in_flight_max_bytes: i64,
-    rtt_min_ns: i64,
-    initial_rtt_ns: i64,
-    sender_side_ns: i64,
-    receiver_side_ns: i64,
+/// Names of things, each written once.
+struct Names<T> {
+    places: HashMap<T, u32, foldhash::fast::RandomState>,
+    names: Vec<String>,
+    column: Vec<u32>,
 }
 
-/// Both directions of every connection.
+impl<T: Hash + Eq + ToString> Names<T> {
+    fn of(things: impl Iterator<Item = T>) -> Column {
+        let mut names = Self {
+            places: HashMap::default(),
+            names: Vec::new(),
+            column: Vec::new(),
+        };
+        for thing in things {
+            let next = names.names.len() as u32;
+            let place = *names.places.entry(thing).or_insert_with_key(|thing| {
+                names.names.push(thing.to_string());
+                next
+            });
+            names.column.push(place);
+        }
+        Column::Text(names.column, names.names)
+    }
+}
+
+/// Both directions of some streams, two rows each: the columns that are `wanted`.
 #[must_use]
-pub fn directions(connections: &[Connection]) -> Columns {
-    let rows: Vec<Direction> = connections
-        .iter()
-        .flat_map(|c| [direction(c, 0), direction(c, 1)])
+pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) -> bool) -> Columns {
+    let ends = |from: usize| {
+        let both = move |stream| {
+            let ends = table.ends(stream);
+            [ends[from], ends[1 - from]]
+        };
+        Names::of(streams.clone().flat_map(both))
+    };
+    let rows = || streams.clone().flat_map(|stream| table.summaries(stream).2);
+    let twice = || streams.clone().flat_map(|stream| [stream as u32; 2]);
+    let source = |row: Summary| ScaleSource::ALL[usize::from(row.window_scale_source)].name();
+    let made: [(&str, &dyn Fn() -> Column); 6] = [
+        ("stream", &|| Column::U32(twice().collect())),
+        ("direction", &|| {
+            Column::U8(
+                twice()
+                    .zip([0, 1].into_iter().cycle())
+                    .map(|(_, at)| at)
+                    .collect(),
+            )
+        }),
+        ("sender", &|| ends(0)),
+        ("receiver", &|| ends(1)),
+        ("window_scale_source", &|| Names::of(rows().map(source))),
+        ("path", &|| {
+            Names::of(twice().map(|stream| table.summaries(stream as usize).1))
+        }),
+    ];
+    let mut columns: Columns = made
+        .into_iter()
+        .filter(|(name, _)| wanted(name))
+        .map(|(name, make)| (name, make()))
         .collect();
-    transpose!(rows,
-        U32 { stream }
+    columns.extend(transpose!(rows(), wanted,
         U8 {
-            direction, carried, handshake, direct, has_timestamps, multipath, unfinished, scale_least, scale_most, scale_reached,
+            carried, handshake, direct, has_timestamps, multipath, unfinished, scale_least, scale_most, scale_reached,
         }
         U64 { first_frame, last_frame }
-        Text { sender, receiver, window_scale_source, path }
         I64 {
             start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, retransmits, fast_retransmits,
             timeout_retransmits, tail_loss_probes, unexplained_retransmits, timeouts, timeout_wait_ns,
@@ -171,129 +206,79 @@ pub fn directions(connections: &[Connection]) -> Columns {
             largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, syn_window_bytes, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
-    )
+    ));
+    columns
 }
 
-fn direction(connection: &Connection, from: usize) -> Direction {
-    let flow = &connection.halves[from].flow;
-    let to = 1 - from;
-    let (scale, source) = connection.scale(to);
-    let totals = &flow.totals;
-    let again = flow.retransmissions.counts();
-    let or_null = |value: Option<i64>| value.unwrap_or(NULL);
-    let name = |end: usize| connection.ends[end].to_string();
-    Direction {
-        stream: connection.number,
-        direction: from as u8,
-        carried: u8::from(connection.is_flow(from)),
-        handshake: u8::from(connection.handshake.has_syn(0))
-            | u8::from(connection.handshake.has_syn(1)) << 1,
-        direct: u8::from(flow.way.direct()),
-        has_timestamps: u8::from(flow.has_timestamps()),
-        multipath: u8::from(connection.handshake.is_multipath()),
-        unfinished: u8::from(connection.halves[from].witness.is_unfinished()),
-        scale_least: flow.scale.least(),
-        scale_most: flow.scale.most(),
-        scale_reached: u8::from(flow.scale.is_reached()),
-        sender: name(from),
-        receiver: name(to),
-        window_scale_source: source.name().to_owned(),
-        path: connection.path.to_string(),
-        start_ns: connection.start.time_ns,
-        end_ns: connection.last.time_ns,
-        first_frame: connection.start.frame,
-        last_frame: connection.last.frame,
-        packets: totals.packets,
-        payload_bytes: totals.payload_bytes,
-        retransmitted_bytes: totals.retransmitted_bytes,
-        retransmits: again.packets,
-        fast_retransmits: again.fast,
-        timeout_retransmits: again.timeout,
-        tail_loss_probes: again.probes,
-        unexplained_retransmits: again.unexplained,
-        timeouts: again.timeouts,
-        timeout_wait_ns: again.wait_ns,
-        spurious_retransmits: again.spurious,
-        reordered: totals.reordered,
-        copies: totals.copies,
-        acked_bytes: totals.acked_bytes,
-        acks: totals.acks,
-        missed_bytes: totals.missed_bytes,
-        largest_bytes: totals.largest_bytes,
-        mss_bytes: flow.mss(),
-        window_scale: match source {
-            // Nothing was scaled: no scale is in force, which is not the same as a scale of 0.
-            ScaleSource::Declined | ScaleSource::Unknown => NULL,
-            ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
-                or_null(scale.map(i64::from))
+/// The way from host to host, as a number, of either direction of every stream, and of every UDP flow.
+#[must_use]
+pub fn ways(table: &Table, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
+    let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
+    let mut number = |from: &Endpoint, to: &Endpoint| {
+        let next = numbers.len() as u32;
+        *numbers.entry((from.address, to.address)).or_insert(next)
+    };
+    let of_streams = (0..table.len())
+        .flat_map(|stream| {
+            let [client, server] = table.ends(stream);
+            [number(client, server), number(server, client)]
+        })
+        .collect();
+    let of_datagrams = datagrams
+        .iter()
+        .map(|flow| number(&flow.sender, &flow.receiver))
+        .collect();
+    (of_streams, of_datagrams)
+}
+
+/// What the summaries of all streams add up to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sums {
+    /// Bytes acknowledged, of flows that carried payload, that the capture does not hold.
+    pub missed_bytes: i64,
+    /// Flows without a single acknowledgment.
+    pub data_only: usize,
+    /// Directions of which there are only acknowledgments.
+    pub acknowledgments_only: usize,
+    /// Streams that are part of a multipath connection.
+    pub multipath: usize,
+}
+
+impl Sums {
+    /// Of all streams.
+    #[must_use]
+    pub fn of(table: &Table) -> Self {
+        let mut sums = Self::default();
+        for summary in (0..table.len()).flat_map(|stream| table.summaries(stream).2) {
+            if summary.carried > 0 {
+                sums.missed_bytes = sums.missed_bytes.saturating_add(summary.missed_bytes);
+                sums.data_only += usize::from(summary.acks == 0);
+            } else {
+                // A SYN and a FIN are acknowledged as a byte each.
+                sums.acknowledgments_only += usize::from(summary.acked_bytes > 2);
             }
-        },
-        scale_checked: i64::from(flow.scale.checked()),
-        scale_exceeded: i64::from(flow.scale.exceeded()),
-        ttl: or_null(connection.halves[from].witness.ttl().map(i64::from)),
-        syn_window_bytes: or_null(connection.handshake.window(to).map(i64::from)),
-        window_max_bytes: or_null(totals.window_max_bytes),
-        in_flight_max_bytes: totals.in_flight_max_bytes,
-        rtt_min_ns: or_null(flow.rtt_min_ns()),
-        initial_rtt_ns: or_null(connection.initial_rtt_ns),
-        sender_side_ns: or_null(flow.way.least_ns()),
-        receiver_side_ns: or_null(flow.way.receiver_ns()),
+            sums.multipath += usize::from(summary.multipath);
+        }
+        sums.multipath /= 2;
+        sums
     }
-}
-
-/// One connection.
-#[derive(Debug, Clone)]
-struct Lived {
-    stream: u32,
-    handshake: u8,
-    ended: u8,
-    completeness: u8,
-    ended_by: i64,
-    syns: i64,
-    syn_acks: i64,
-    client_bytes: i64,
-    server_bytes: i64,
-    unacknowledged_bytes: i64,
-    retry_wait_ns: i64,
 }
 
 /// Every connection, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1
 /// for the server.
 #[must_use]
-pub fn connections(connections: &[Connection]) -> Columns {
-    let row = |connection: &Connection| {
-        let lifecycle = &connection.lifecycle;
-        let (ended, by) = lifecycle.ending();
-        let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
-        let carried = connection.is_flow(0) || connection.is_flow(1);
-        Lived {
-            stream: connection.number,
-            handshake: lifecycle.opening() as u8,
-            ended: ended as u8,
-            completeness: lifecycle.completeness(carried),
-            ended_by: by.map_or(NULL, i64::from),
-            syns: lifecycle.syns()[0].into(),
-            syn_acks: lifecycle.syns()[1].into(),
-            client_bytes: client,
-            server_bytes: server,
-            unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
-            retry_wait_ns: lifecycle.retry_wait_ns.unwrap_or(NULL),
-        }
-    };
-    let rows: Vec<Lived> = connections.iter().map(row).collect();
-    transpose!(rows,
-        U32 { stream }
+pub fn connections(table: &Table) -> Columns {
+    let mut columns = vec![("stream", Column::U32((0..table.len() as u32).collect()))];
+    columns.extend(transpose!((0..table.len()).map(|stream| table.life(stream)),
         U8 { handshake, ended, completeness }
         I64 { ended_by, syns, syn_acks, client_bytes, server_bytes, unacknowledged_bytes, retry_wait_ns }
-    )
+    ));
+    columns
 }
 
 /// One UDP flow.
 #[derive(Debug, Clone)]
 struct Counted {
-    sender: String,
-    receiver: String,
-    tool: String,
     packets: i64,
     payload_bytes: i64,
     start_ns: i64,
@@ -309,9 +294,6 @@ pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
     let row = |flow: &DatagramFlow| {
         let report = flow.report(capture_ns);
         Counted {
-            sender: flow.sender.to_string(),
-            receiver: flow.receiver.to_string(),
-            tool: report.map_or("", |report| report.tool.name()).to_owned(),
             packets: flow.packets,
             payload_bytes: flow.payload_bytes,
             start_ns: flow.start_ns,
@@ -322,10 +304,31 @@ pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
         }
     };
     let rows: Vec<Counted> = flows.iter().map(row).collect();
-    transpose!(rows,
-        Text { sender, receiver, tool }
-        I64 { packets, payload_bytes, start_ns, end_ns, lost, reordered, jitter_ns }
-    )
+    let tool = |flow: &DatagramFlow| {
+        flow.report(capture_ns)
+            .map_or("", |report| report.tool.name())
+    };
+    let mut columns = vec![
+        ("sender", Names::of(flows.iter().map(|flow| flow.sender))),
+        (
+            "receiver",
+            Names::of(flows.iter().map(|flow| flow.receiver)),
+        ),
+        ("tool", Names::of(flows.iter().map(tool))),
+    ];
+    columns.extend(transpose!(
+        rows,
+        I64 {
+            packets,
+            payload_bytes,
+            start_ns,
+            end_ns,
+            lost,
+            reordered,
+            jitter_ns
+        }
+    ));
+    columns
 }
 
 impl std::fmt::Display for Endpoint {
@@ -353,7 +356,7 @@ impl std::fmt::Display for Layer {
     }
 }
 
-impl std::fmt::Display for crate::decode::Path {
+impl std::fmt::Display for Path {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, layer) in self.layers().enumerate() {
             if i > 0 {

@@ -30,11 +30,12 @@ impl Source {
     pub(crate) fn open(self) -> Result<Reader, Stop> {
         let name = self.name();
         let unopened = |error| Stop::Unreadable(format!("{name}: cannot be opened: {error}"));
-        let input: Box<dyn Read + Send> = match self {
-            Self::Path(path) => Box::new(File::open(path).map_err(unopened)?),
-            Self::Stream(stream, _) => stream,
+        let opened = match self {
+            Self::Path(path) => Reader::open_file(File::open(path).map_err(unopened)?, &name),
+            // What Python reads must be interrupted where it is waited for: here.
+            Self::Stream(stream, _) => Reader::open(stream, &name),
         };
-        Reader::open(input, &name).map_err(|error| Stop::Unreadable(error.to_string()))
+        opened.map_err(|error| Stop::Unreadable(error.to_string()))
     }
 }
 

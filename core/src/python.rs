@@ -3,18 +3,20 @@
 
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
-use crate::columns::{self, Column, Columns};
+use crate::columns::{self, Column, Columns, Sums};
+use crate::csv;
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::pipeline::{Filters, Pipeline, Source, Stop};
-use crate::track::{NULL, Scales, Wanted};
-use numpy::IntoPyArray;
+use crate::track::{NULL, Scales, Table, Wanted};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use std::collections::HashMap;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -137,10 +139,27 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
             Column::U64(values) => dict.set_item(name, values.into_pyarray(py))?,
             Column::U32(values) => dict.set_item(name, values.into_pyarray(py))?,
             Column::U8(values) => dict.set_item(name, values.into_pyarray(py))?,
-            Column::Text(values) => dict.set_item(name, values)?,
+            Column::Text(places, names) => {
+                let names: Vec<_> = names.iter().map(|name| PyString::new(py, name)).collect();
+                let texts = places.iter().map(|&place| &names[place as usize]);
+                dict.set_item(name, PyList::new(py, texts)?)?;
+            }
         }
     }
     Ok(dict)
+}
+
+/// Is a column among those named? All are where none is.
+fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {
+    move |name| names.is_none_or(|names| names.iter().any(|one| one == name))
+}
+
+/// Up to `count` streams from `first` on, of those there are.
+fn streams(table: &Table, first: usize, count: Option<usize>) -> Range<usize> {
+    let end = count.map_or(table.len(), |count| {
+        first.saturating_add(count).min(table.len())
+    });
+    first.min(end)..end
 }
 
 #[pyclass(module = "bdpcap._core")]
@@ -195,9 +214,20 @@ impl Analysis {
         arrays(py, py.detach(|| columns::events(&rows)))
     }
 
-    fn take_rounds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.pipeline().table.rows.rounds);
-        arrays(py, py.detach(|| columns::rounds(&rows)))
+    #[pyo3(signature = (first=0, most=None, names=None))]
+    fn rounds<'py>(
+        &self,
+        py: Python<'py>,
+        first: usize,
+        most: Option<usize>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<(Bound<'py, PyDict>, usize)> {
+        let most = most.unwrap_or(usize::MAX);
+        let (columns, next) = py.detach(|| {
+            let table = &self.pipeline().table;
+            columns::rounds(table, first, most, wanted(names.as_deref()))
+        });
+        Ok((arrays(py, columns)?, next))
     }
 
     fn take_turns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -205,16 +235,34 @@ impl Analysis {
         arrays(py, py.detach(|| columns::turns(&rows)))
     }
 
-    #[pyo3(signature = (first=0))]
-    fn directions<'py>(&self, py: Python<'py>, first: usize) -> PyResult<Bound<'py, PyDict>> {
+    fn ways<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<u32>>; 2] {
         let pipeline = self.pipeline();
-        let connections = pipeline.table.connections().get(first..);
-        arrays(py, columns::directions(connections.unwrap_or_default()))
+        let (streams, datagrams) = columns::ways(&pipeline.table, pipeline.datagrams().flows());
+        [streams.into_pyarray(py), datagrams.into_pyarray(py)]
+    }
+
+    #[pyo3(signature = (first=0, count=None, names=None))]
+    fn directions<'py>(
+        &self,
+        py: Python<'py>,
+        first: usize,
+        count: Option<usize>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let columns = py.detach(|| {
+            let table = &self.pipeline().table;
+            columns::directions(
+                table,
+                streams(table, first, count),
+                wanted(names.as_deref()),
+            )
+        });
+        arrays(py, columns)
     }
 
     fn connections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pipeline = self.pipeline();
-        arrays(py, columns::connections(pipeline.table.connections()))
+        arrays(py, columns::connections(&pipeline.table))
     }
 
     fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -243,7 +291,12 @@ impl Analysis {
         dict.set_item("filtered_out", counts.filtered_out)?;
         dict.set_item("segments", counts.segments)?;
         dict.set_item("datagrams", counts.datagrams)?;
-        dict.set_item("streams", pipeline.table.connections().len())?;
+        dict.set_item("streams", pipeline.table.len())?;
+        let sums = Sums::of(&pipeline.table);
+        dict.set_item("missed_bytes", sums.missed_bytes)?;
+        dict.set_item("data_only", sums.data_only)?;
+        dict.set_item("acknowledgments_only", sums.acknowledgments_only)?;
+        dict.set_item("multipath", sums.multipath)?;
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;
@@ -346,6 +399,37 @@ fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult
     Ok(load(&program)?.matches(data, wire_len))
 }
 
+type Whole<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, bool>);
+type Float<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, bool>);
+type Text<'py> = (PyReadonlyArray1<'py, i64>, Vec<String>);
+
+#[derive(FromPyObject)]
+enum Cells<'py> {
+    Text(Text<'py>),
+    Whole(Whole<'py>),
+    Float(Float<'py>),
+}
+
+#[pyfunction]
+fn csv_lines<'py>(py: Python<'py>, columns: Vec<Cells<'py>>) -> PyResult<Bound<'py, PyString>> {
+    let columns = columns
+        .iter()
+        .map(|cells| {
+            Ok(match cells {
+                Cells::Text((places, names)) => csv::Cells::Text(places.as_slice()?, names),
+                Cells::Whole((values, absent)) => {
+                    csv::Cells::Whole(values.as_slice()?, absent.as_slice()?)
+                }
+                Cells::Float((values, absent)) => {
+                    csv::Cells::Float(values.as_slice()?, absent.as_slice()?)
+                }
+            })
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let lines = py.detach(|| csv::lines(&columns))?;
+    PyString::from_bytes(py, &lines)
+}
+
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // A panic arrives in Python as an exception that says the same; no backtrace is written beside it.
@@ -354,6 +438,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_class::<Analysis>()?;
     module.add_class::<Excerpt>()?;
+    module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add("FilterError", module.py().get_type::<FilterError>())?;

@@ -35,6 +35,8 @@ class Vantage:
     """Of the handshake."""
     path: Ints
     """From which host to which, as a number: flows of one path share its minimum RTT."""
+    path_rtt_ns: Floats
+    """Least RTT that any flow of the path measured, as far as it is known beforehand."""
     cross_traffic_bytes: Floats
     """Delivered meanwhile by others, from host to host."""
     flow_acks: Floats
@@ -57,6 +59,10 @@ class Evidence:
         self.ack_clock: Final = AckClock(self)
         self.writes: Final = Writes(self)
         self.cross_traffic: Final = CrossTraffic(self)
+
+    def forget(self) -> None:
+        """Let go of everything at once: concepts and evidence refer to each other, and would wait to be collected."""
+        vars(self).clear()
 
     def value(self, name: str) -> Floats:
         """Return a declared quantity by its full name, as ``window.full_share``; booleans as 0 and 1."""

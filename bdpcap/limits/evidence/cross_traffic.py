@@ -6,9 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from bdpcap.datagrams import host
 from bdpcap.limits.evidence.field import Concept, field
 
 if TYPE_CHECKING:
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
     from bdpcap.limits.rounds import Floats, Ints
 
-__all__ = ["CrossTraffic", "meanwhile", "paths"]
+__all__ = ["CrossTraffic", "meanwhile"]
 
 
 class CrossTraffic(Concept):
@@ -49,24 +47,6 @@ class CrossTraffic(Concept):
         return np.nan_to_num(self.rounds.ratio(self._rate, self.all.rate.initial_burst), nan=1.0)
 
 
-def paths(flows: Mapping[str, Any], datagrams: Mapping[str, Any]) -> tuple[Ints, Ints]:
-    """Number the ways from host to host: return that of every flow, and of every flow of datagrams.
-
-    Parameters
-    ----------
-    flows, datagrams
-        Columns of `bdpcap._core.Analysis.directions` and `datagrams`, with names.
-    """
-    names = [
-        f"{host(sender)} {host(receiver)}"
-        for columns in (flows, datagrams)
-        for sender, receiver in zip(columns["sender"], columns["receiver"], strict=True)
-    ]
-    numbers, _ = pd.factorize(np.asarray(names, dtype=object))
-    count = len(flows["sender"])
-    return numbers[:count], numbers[count:]
-
-
 def meanwhile(
     rounds: Mapping[str, Any], path: Ints, datagrams: Mapping[str, Any], path_of_datagrams: Ints
 ) -> Floats:
@@ -78,11 +58,11 @@ def meanwhile(
     Parameters
     ----------
     rounds
-        Columns of `bdpcap._core.Analysis.take_rounds`.
+        Columns of `bdpcap._core.Analysis.rounds`.
     datagrams
         Columns of `bdpcap._core.Analysis.datagrams`.
     path, path_of_datagrams
-        From which host to which each round, and each flow of datagrams, goes: see `paths`.
+        From which host to which each round, and each flow of datagrams, goes.
     """
     spans = np.concatenate([path, path_of_datagrams])
     start_ns = np.concatenate([rounds["start_ns"], datagrams["start_ns"]])

@@ -11,9 +11,9 @@ from bdpcap.limits.evidence.field import Concept, field
 from bdpcap.limits.rounds import SECOND_NS
 
 if TYPE_CHECKING:
-    from bdpcap.limits.rounds import Bools, Floats
+    from bdpcap.limits.rounds import Bools, Floats, Rounds
 
-__all__ = ["Queue"]
+__all__ = ["Queue", "least_rtt_ns"]
 
 SLOW_START: Final = 4
 """Rounds that show how RTTs move as a flow grows."""
@@ -32,13 +32,11 @@ class Queue(Concept):
 
         As the last round of each knows it, since the core may drop what it took for RTTs at first.
         """
-        rounds, path = self.rounds, self.all.vantage.path
-        known = np.where(np.isnan(rounds.rtt_floor_ns), self.all.vantage.initial_rtt_ns, rounds.rtt_floor_ns)
-        last = rounds.per_flow(known[np.append(rounds.starts, rounds.size)[1:] - 1])
-        of_flow = np.where(np.isnan(last), rounds.least(known), last)
+        path = self.all.vantage.path
+        of_flow = self.rounds.per_flow(least_rtt_ns(self.rounds, self.all.vantage.initial_rtt_ns))
         least = np.full(path.max(initial=-1) + 1, np.nan)
         np.fmin.at(least, path, of_flow)
-        return least[path]
+        return np.fmin(least[path], self.all.vantage.path_rtt_ns)
 
     @cached_property
     def rtt_ns(self) -> Floats:
@@ -182,3 +180,10 @@ class Queue(Concept):
         rounds = self.rounds
         near = rounds.around(rounds.pauses_ns, 1) / rounds.around(rounds.duration, 1)
         return np.fmax(near, rounds.share("pauses_ns"))
+
+
+def least_rtt_ns(rounds: Rounds, initial_rtt_ns: Floats) -> Floats:
+    """Return the least RTT of each flow, as its last round knows it; of the handshake where its rounds have none."""
+    known = np.where(np.isnan(rounds.rtt_floor_ns), initial_rtt_ns, rounds.rtt_floor_ns)
+    last = known[np.append(rounds.starts, rounds.size)[1:] - 1]
+    return np.where(np.isnan(last), rounds.least(known)[rounds.starts], last)

@@ -5,6 +5,7 @@
 //! binary `if_tsresol`, decodes `if_tsoffset` in the wrong order for big-endian sections and cuts times to 32 bits;
 //! and records must be handed on where they lie, at tens of millions a second.
 
+mod ahead;
 mod buffer;
 mod bytes;
 mod clock;
@@ -19,7 +20,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use buffer::Window;
@@ -88,13 +90,25 @@ impl Reader {
     /// If the input is empty, no capture, of an unsupported version, or breaks off before the first packet could
     /// come.
     pub fn open(input: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
+        Self::new(Source::open(input), name)
+    }
+
+    /// The same of a file; if it is compressed, another thread decompresses it.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn open_file(file: File, name: &str) -> Result<Self, CaptureError> {
+        Self::new(Source::open(Box::new(file)).and_then(Source::ahead), name)
+    }
+
+    fn new(source: io::Result<Source>, name: &str) -> Result<Self, CaptureError> {
         let fault = |offset, reason| CaptureError {
             file: name.to_owned(),
             frame: 1,
             offset,
             reason,
         };
-        let source = Source::open(input).map_err(|error| fault(0, error.into()))?;
+        let source = source.map_err(|error| fault(0, error.into()))?;
         let mut info = CaptureInfo {
             compression: source.compression,
             ..CaptureInfo::default()

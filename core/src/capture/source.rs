@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
+use super::ahead::Ahead;
+
 /// Buffer before a decompressor; larger reads of an uncompressed capture pass it by.
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -58,6 +60,15 @@ impl Source {
             raw,
             compression,
         })
+    }
+
+    /// Decompresses in a thread of its own; what is not compressed is read as before.
+    pub fn ahead(self) -> io::Result<Self> {
+        let bytes = match self.compression {
+            Some(_) => Box::new(Ahead::new(self.bytes)?),
+            None => self.bytes,
+        };
+        Ok(Self { bytes, ..self })
     }
 
     /// Bytes taken from the input so far, compressed as they are; some of them may still wait in a buffer.

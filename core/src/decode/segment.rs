@@ -167,3 +167,11 @@ pub struct Segment {
     /// TCP checksum field as captured; used to tell copies of one packet from retransmissions.
     pub checksum: u16,
 }
+
+impl Segment {
+    /// Does it ask for a connection, a SYN without an ACK?
+    #[must_use]
+    pub const fn opens(&self) -> bool {
+        self.flags.has(Flags::SYN) && !self.flags.has(Flags::ACK)
+    }
+}

@@ -6,8 +6,8 @@ use super::flow::{At, Effect, Flow};
 use super::handshake::{Handshake, Measured, ScaleSource};
 use super::lifecycle::{Lifecycle, Place};
 use super::one_way::OneWay;
+use super::passed::client_and_server;
 use super::retransmissions::Cause;
-use super::round::Round;
 use super::turns::{Turn, Turns};
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};
@@ -16,8 +16,6 @@ use std::sync::Arc;
 /// Where rows go. Events are only made where they are wanted.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// Finished rounds.
-    pub rounds: Vec<Round>,
     /// Finished turns.
     pub turns: Vec<Turn>,
     /// Events, of the connections that want them.
@@ -68,7 +66,9 @@ pub struct Connection {
     /// Who talks.
     turns: Turns,
     wants_events: bool,
-    finished: bool,
+    /// A FIN or RST was seen.
+    closing: bool,
+    reset: bool,
 }
 
 impl Connection {
@@ -87,12 +87,6 @@ impl Connection {
         [for_client, for_server]: [Option<u8>; 2],
     ) -> Self {
         let inferred = [for_server, for_client];
-        let answer = segment.flags.has(Flags::SYN | Flags::ACK);
-        let ends = if answer {
-            [segment.destination, segment.source]
-        } else {
-            [segment.source, segment.destination]
-        };
         let half = |direction| Half {
             flow: Flow::new(number, direction, at),
             witness: Witness::default(),
@@ -103,7 +97,7 @@ impl Connection {
         };
         Self {
             number,
-            ends,
+            ends: client_and_server(segment),
             halves: [half(0), half(1)],
             handshake: Handshake::default(),
             lifecycle: Lifecycle::default(),
@@ -115,7 +109,8 @@ impl Connection {
             inferred,
             turns: Turns::default(),
             wants_events,
-            finished: false,
+            closing: false,
+            reset: false,
         }
     }
 
@@ -128,8 +123,7 @@ impl Connection {
     /// does (as Wireshark's reused ports).
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
-        segment.flags.has(Flags::SYN)
-            && !segment.flags.has(Flags::ACK)
+        segment.opens()
             && self.halves[self.direction(segment)]
                 .flow
                 .tap
@@ -173,6 +167,8 @@ impl Connection {
         };
         let flags = segment.flags;
         let syn = flags.has(Flags::SYN);
+        self.reset |= flags.has(Flags::RST);
+        self.closing |= self.reset || flags.has(Flags::FIN);
         self.halves[from].stamped |= segment.options.timestamps.is_some();
         if syn {
             self.begin_anew(from, segment);
@@ -248,12 +244,7 @@ impl Connection {
             }
             self.halves[to].flow.late_back(excess_ns);
         }
-        let Rows {
-            rounds,
-            turns,
-            events,
-        } = rows;
-        let mut out = |round| rounds.push(round);
+        let Rows { turns, events } = rows;
         let mut emit = |effect: Effect, direction: usize, connection: &Self| {
             if connection.wants_events {
                 events.push(connection.event(effect, direction, from, segment, advertised, at));
@@ -264,7 +255,7 @@ impl Connection {
             let una = self.halves[to].flow.tap.una();
             let effect = self.halves[to]
                 .flow
-                .acknowledge(segment, advertised, at, !sends, copy, &mut out);
+                .acknowledge(segment, advertised, at, !sends, copy);
             if !sends || self.halves[to].carried {
                 emit(effect, to, self);
             }
@@ -281,7 +272,7 @@ impl Connection {
             }
             let quiet = payload && self.is_quiet(from, segment);
             let before = self.halves[from].flow.totals.payload_bytes;
-            let effect = self.halves[from].flow.segment(segment, at, copy, &mut out);
+            let effect = self.halves[from].flow.segment(segment, at, copy);
             emit(effect, from, self);
             let new_bytes = self.halves[from].flow.totals.payload_bytes - before;
             if new_bytes > 0 {
@@ -427,20 +418,23 @@ impl Connection {
         }
     }
 
-    /// Hands over the last rounds, and keeps sums only. Only directions that carried payload are flows.
+    /// Did it end, as far as its packets tell: with both FINs acknowledged (RFC 9293 section 3.6), or by a reset?
+    #[must_use]
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.closing && (self.reset || self.halves.iter().all(|half| half.flow.is_over()))
+    }
+
+    /// No packets follow: finishes the last rounds. Only directions that carried payload are flows.
     pub fn finish(&mut self, rows: &mut Rows) {
-        if std::mem::replace(&mut self.finished, true) {
-            return;
-        }
         let last = self.last;
         rows.turns.extend(self.turns.finish());
         let outstanding = |half: &Half| half.flow.tap.in_flight().unwrap_or_default();
         let outstanding = [0, 1].map(|end| outstanding(&self.halves[end]));
         for half in &mut self.halves {
             if half.carried {
-                half.flow.finish(last, |round| rows.rounds.push(round));
+                half.flow.finish(last);
             }
-            half.flow.release();
         }
         let retry_wait_ns = (0..2)
             .filter(|&end| outstanding[end] > 0)

@@ -5,7 +5,6 @@ use super::bursts::Sent;
 use super::event::{Kind, NULL};
 use super::late_rounds::LateRounds;
 use super::retransmissions::{Cause, Resent, Retransmissions};
-use super::round::Round;
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
@@ -265,13 +264,7 @@ impl Flow {
     }
 
     /// A segment from the sender that occupies sequence space, or probes, or resets.
-    pub fn segment(
-        &mut self,
-        segment: &Segment,
-        at: At,
-        copy: bool,
-        out: impl FnMut(Round),
-    ) -> Effect {
+    pub fn segment(&mut self, segment: &Segment, at: At, copy: bool) -> Effect {
         let echo = segment
             .options
             .timestamps
@@ -371,7 +364,7 @@ impl Flow {
             self.ended = true;
             self.rounds.get().ended(at.time_ns, at.frame, &self.sender);
         }
-        self.finished(out);
+        self.finished();
         Effect {
             cause,
             ..self.effect(arrival.kind, arrival.start, length)
@@ -414,7 +407,6 @@ impl Flow {
         at: At,
         pure: bool,
         copy: bool,
-        out: impl FnMut(Round),
     ) -> Effect {
         self.catch_up(at, None);
         let ack = self.tap.space.relative(segment.acknowledgment);
@@ -444,7 +436,7 @@ impl Flow {
         if !pure && self.knows(segment, ack, window_told) {
             self.probed = false;
             self.totals.acks += 1;
-            self.finished(out);
+            self.finished();
             return effect;
         }
         let told = Ack {
@@ -540,7 +532,7 @@ impl Flow {
         if self.way.direct() {
             self.deliver(&told, at.time_ns, at.frame);
         }
-        self.finished(out);
+        self.finished();
         effect
     }
 
@@ -592,26 +584,28 @@ impl Flow {
         kept
     }
 
-    fn finished(&mut self, out: impl FnMut(Round)) {
+    fn finished(&mut self) {
         let una = self.tap.una().unwrap_or(i64::MIN);
-        self.rounds.finished(una, out);
+        self.rounds.finished(una);
     }
 
     /// The stream ended with the packet `at`.
-    pub fn finish(&mut self, at: At, out: impl FnMut(Round)) {
+    pub fn finish(&mut self, at: At) {
         while let Some((time_ns, ack)) = self.way.rest() {
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }
-        self.rounds
-            .get()
-            .finish(at.time_ns, at.frame, &self.sender, out);
+        self.rounds.get().finish(at.time_ns, at.frame, &self.sender);
     }
 
-    /// No packets follow: frees what only they would need.
-    pub fn release(&mut self) {
-        (self.tap, self.sender) = (Tap::default(), Sender::default());
-        self.way.release();
-        self.retransmissions.release();
-        self.rounds.release();
+    /// Has its FIN been acknowledged, and all before it?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.ended && self.tap.una() >= self.tap.next()
+    }
+
+    /// The rounds that are finished, packed; see [`super::kept`].
+    #[must_use]
+    pub fn kept(&self) -> &[u8] {
+        self.rounds.kept()
     }
 }

@@ -19,6 +19,15 @@ pub enum ScaleSource {
 }
 
 impl ScaleSource {
+    /// By discriminant.
+    pub const ALL: [Self; 5] = [
+        Self::Negotiated,
+        Self::Declined,
+        Self::OneSided,
+        Self::Inferred,
+        Self::Unknown,
+    ];
+
     /// The value of `flows.window_scale_source`.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,7 +1,6 @@
 //! # Late rounds
 //! The rounds of a flow, made when there is something to count.
 
-use super::round::Round;
 use super::rounds::Rounds;
 
 /// What the rounds of a flow begin with.
@@ -27,7 +26,6 @@ impl First {
 #[derive(Debug)]
 pub struct LateRounds {
     first: First,
-    floor_ns: Option<i64>,
     made: Option<Box<Rounds>>,
 }
 
@@ -43,7 +41,6 @@ impl LateRounds {
                 frame,
                 mss: 1,
             },
-            floor_ns: None,
             made: None,
         }
     }
@@ -69,23 +66,21 @@ impl LateRounds {
     }
 
     /// As [`Rounds::finished`].
-    pub fn finished(&mut self, una: i64, out: impl FnMut(Round)) {
+    pub fn finished(&mut self, una: i64) {
         if let Some(rounds) = &mut self.made {
-            rounds.finished(una, out);
+            rounds.finished(una);
         }
     }
 
     /// As [`Rounds::floor_ns`].
     #[must_use]
     pub fn floor_ns(&self) -> Option<i64> {
-        self.made
-            .as_ref()
-            .map_or(self.floor_ns, |rounds| rounds.floor_ns())
+        self.made.as_ref().and_then(|rounds| rounds.floor_ns())
     }
 
-    /// Keeps the least RTT only.
-    pub fn release(&mut self) {
-        self.floor_ns = self.floor_ns();
-        self.made = None;
+    /// As [`Rounds::kept`].
+    #[must_use]
+    pub fn kept(&self) -> &[u8] {
+        self.made.as_ref().map_or(&[], |rounds| rounds.kept())
     }
 }

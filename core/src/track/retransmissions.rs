@@ -333,13 +333,6 @@ impl Retransmissions {
         let repair = self.repair.as_ref()?;
         (repair.last_ns > self.heard_ns).then_some(repair.last_wait_ns)
     }
-
-    /// No packets follow: keeps the counts.
-    pub fn release(&mut self) {
-        if let Some(repair) = &mut self.repair {
-            repair.recent = VecDeque::new();
-        }
-    }
 }
 
 impl Repair {

@@ -6,6 +6,7 @@
 //! counted here and judged elsewhere.
 
 use super::bursts::{Bursts, Sent};
+use super::kept::Kept;
 use super::measured::{Measured, Queue};
 use super::round::{Round, least};
 use super::sender::{Progress, Sender};
@@ -67,6 +68,7 @@ pub struct Rounds {
     shift_ns: i64,
     late_ns: i64,
     end_ns: i64,
+    kept: Kept,
 }
 
 impl Rounds {
@@ -97,6 +99,7 @@ impl Rounds {
             shift_ns: 0,
             late_ns: 0,
             end_ns: start_ns,
+            kept: Kept::default(),
         };
         rounds.current.row = Round::blank(stream, direction, 0, start_ns, frame);
         rounds
@@ -433,39 +436,44 @@ impl Rounds {
     }
 
     /// Hands over every round that can gain no more measurements, now that the tap saw `una` acknowledged.
-    pub fn finished(&mut self, una: i64, mut out: impl FnMut(Round)) {
+    pub fn finished(&mut self, una: i64) {
         while self
             .pending
             .front()
             .is_some_and(|open| open.end_sequence <= una || self.pending.len() > Self::MOST_PENDING)
         {
-            self.hand_over(&mut out);
+            self.hand_over();
         }
     }
 
     /// Closes the last round at `end_ns` and hands over all.
-    pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender, mut out: impl FnMut(Round)) {
+    pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender) {
         self.advance(end_ns, sender);
         self.woke(end_ns);
         let next = sender.next().unwrap_or_default();
         self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
         while self.pending.len() > 1 {
-            self.hand_over(&mut out);
+            self.hand_over();
         }
         self.shift_ns = 0; // the last row ends with the last packet
-        self.hand_over(&mut |row: Round| {
+        if let Some(open) = self.pending.pop_front() {
+            let row = self.summed_up(open);
             let content = row.sent_bytes + row.resent_bytes + row.acked_bytes > 0;
             if row.round == 0 || content || row.end_ns > row.start_ns {
-                out(row);
+                self.kept.push(&row);
             }
-        });
+        }
     }
 
     #[inline(never)] // once a round, in a loop that runs twice a packet
-    fn hand_over(&mut self, out: &mut impl FnMut(Round)) {
-        let Some(mut open) = self.pending.pop_front() else {
-            return;
-        };
+    fn hand_over(&mut self) {
+        if let Some(open) = self.pending.pop_front() {
+            let row = self.summed_up(open);
+            self.kept.push(&row);
+        }
+    }
+
+    fn summed_up(&mut self, mut open: Box<Open>) -> Round {
         let mut row = open.row;
         open.measured
             .sum_up(&mut row, self.floor_ns, self.mss, &mut self.queue);
@@ -484,12 +492,12 @@ impl Rounds {
         };
         row.end_ns = (row.end_ns - way_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
-        out(row);
         if !self.over {
             open.measured.clear();
             (open.flight_integral, open.acknowledged) = (0, false);
             self.spare.push(open);
         }
+        row
     }
 
     fn boundary(&self, round: u32, start_ns: i64) -> i64 {
@@ -500,5 +508,11 @@ impl Rounds {
     #[must_use]
     pub fn floor_ns(&self) -> Option<i64> {
         self.floor_ns
+    }
+
+    /// The rounds handed over, packed.
+    #[must_use]
+    pub fn kept(&self) -> &[u8] {
+        self.kept.bytes()
     }
 }

@@ -3,9 +3,14 @@
 
 use super::connection::{Connection, Rows};
 use super::flow::At;
+use super::kept;
+use super::over::Over;
+use super::passed::Passed;
+use super::round::Round;
+use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -17,7 +22,7 @@ pub enum Wanted {
     None,
     /// Every stream's.
     All,
-    /// These streams'.
+    /// These streams', and nothing else is told of the others than their ends.
     Streams(HashSet<u32>),
 }
 
@@ -62,11 +67,45 @@ impl Ends {
     }
 }
 
+/// A connection, as much of it as may still be needed.
+#[derive(Debug)]
+enum Entry {
+    Open(Box<Connection>),
+    Over(Box<Over>),
+    Passed(Box<Passed>),
+}
+
+impl Entry {
+    fn is_reopened_by(&self, segment: &Segment) -> bool {
+        match self {
+            Self::Open(connection) => connection.is_reopened_by(segment),
+            Self::Over(over) => over.is_reopened_by(segment),
+            Self::Passed(passed) => passed.is_reopened_by(segment),
+        }
+    }
+
+    fn finish(&mut self, rows: &mut Rows) {
+        if let Self::Open(connection) = self {
+            connection.finish(rows);
+            *self = Self::Over(Box::new(Over::new(connection)));
+        }
+    }
+}
+
+/// A connection that ended, and its last frame up to then.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    index: usize,
+    frame: u64,
+}
+
 /// All connections of a capture.
 #[derive(Debug, Default)]
 pub struct Table {
     by_ends: HashMap<Ends, usize, RandomState>,
-    connections: Vec<Connection>,
+    connections: Vec<Entry>,
+    /// Connections that ended but may get packets yet, the longest ago first.
+    ended: VecDeque<Ended>,
     wanted: Wanted,
     scales: Scales,
     /// Of the newest connection; most share it.
@@ -76,6 +115,10 @@ pub struct Table {
 }
 
 impl Table {
+    /// So many connections that ended are kept whole for packets that come late. Hosts bound what they keep for the
+    /// same purpose in TIME-WAIT (Linux: `tcp_max_tw_buckets`).
+    const MOST_ENDED: usize = 4096;
+
     /// A table that makes the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
     pub fn new(wanted: Wanted, scales: Scales) -> Self {
@@ -96,21 +139,74 @@ impl Table {
                 if let Some(before) = known {
                     self.connections[before].finish(&mut self.rows);
                 }
-                let index = self.connections.len();
-                let number = u32::try_from(index).unwrap_or(u32::MAX);
-                let wanted = self.wanted.wants(number);
-                let inferred = [0, 1].map(|flow| self.scales.get(&(number, flow)).copied());
-                if *self.path != *path {
-                    self.path = Arc::new(*path);
-                }
-                let path = Arc::clone(&self.path);
-                self.connections
-                    .push(Connection::new(number, segment, path, at, wanted, inferred));
-                self.by_ends.insert(ends, index);
-                index
+                self.open(ends, segment, path, at)
             }
         };
-        self.connections[index].segment(segment, at, &mut self.rows);
+        let connection = match &mut self.connections[index] {
+            Entry::Open(connection) => connection,
+            Entry::Over(over) => {
+                let stream = number(index);
+                let event = over.straggler(stream, segment, at);
+                if self.wanted.wants(stream) {
+                    self.rows.events.push(event);
+                }
+                return;
+            }
+            Entry::Passed(passed) => {
+                passed.segment(segment);
+                return;
+            }
+        };
+        let was_over = connection.is_over();
+        connection.segment(segment, at, &mut self.rows);
+        if !was_over && connection.is_over() {
+            self.ended.push_back(Ended {
+                index,
+                frame: at.frame,
+            });
+            self.let_go();
+        }
+    }
+
+    #[inline(never)]
+    fn open(&mut self, ends: Ends, segment: &Segment, path: &Path, at: At) -> usize {
+        let index = self.connections.len();
+        let number = number(index);
+        let wanted = self.wanted.wants(number);
+        let inferred = [0, 1].map(|flow| self.scales.get(&(number, flow)).copied());
+        if *self.path != *path {
+            self.path = Arc::new(*path);
+        }
+        let path = Arc::clone(&self.path);
+        self.connections
+            .push(if !wanted && matches!(self.wanted, Wanted::Streams(_)) {
+                Entry::Passed(Box::new(Passed::new(segment, path)))
+            } else {
+                let connection = Connection::new(number, segment, path, at, wanted, inferred);
+                Entry::Open(Box::new(connection))
+            });
+        self.by_ends.insert(ends, index);
+        index
+    }
+
+    /// Finishes the connections that ended longest ago, unless packets came since.
+    fn let_go(&mut self) {
+        // Two at a time: one goes for each that comes, even while some turn out to go on.
+        for _ in 0..2 {
+            if self.ended.len() <= Self::MOST_ENDED {
+                return;
+            }
+            let Some(Ended { index, frame }) = self.ended.pop_front() else {
+                return;
+            };
+            match &self.connections[index] {
+                Entry::Open(connection) if connection.last.frame != frame => {
+                    let frame = connection.last.frame;
+                    self.ended.push_back(Ended { index, frame });
+                }
+                _ => self.connections[index].finish(&mut self.rows),
+            }
+        }
     }
 
     /// The capture ended.
@@ -120,9 +216,62 @@ impl Table {
         }
     }
 
-    /// The connections, by stream number.
+    /// How many connections there are.
     #[must_use]
-    pub fn connections(&self) -> &[Connection] {
-        &self.connections
+    pub fn len(&self) -> usize {
+        self.connections.len()
     }
+
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Client and server of a stream.
+    #[must_use]
+    pub fn ends(&self, stream: usize) -> &[Endpoint; 2] {
+        match &self.connections[stream] {
+            Entry::Open(open) => &open.ends,
+            Entry::Over(over) => over.ends(),
+            Entry::Passed(passed) => &passed.ends,
+        }
+    }
+
+    /// Client and server of a stream, the headers around its first packet, and what is told of either direction.
+    #[must_use]
+    pub fn summaries(&self, stream: usize) -> (&[Endpoint; 2], &Path, [Summary; 2]) {
+        match &self.connections[stream] {
+            Entry::Open(open) => {
+                let summaries = [0, 1].map(|from| Summary::of(open, from));
+                (&open.ends, &open.path, summaries)
+            }
+            Entry::Over(over) => (over.ends(), over.path(), over.summaries()),
+            Entry::Passed(passed) => (&passed.ends, &passed.path, Default::default()),
+        }
+    }
+
+    /// How a stream began and ended.
+    #[must_use]
+    pub fn life(&self, stream: usize) -> Life {
+        match &self.connections[stream] {
+            Entry::Open(open) => Life::of(open),
+            Entry::Over(over) => over.life(),
+            Entry::Passed(_) => Life::default(),
+        }
+    }
+
+    /// The finished rounds of what one end of a stream sent, in their order.
+    pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
+        let bytes = match &self.connections[stream] {
+            Entry::Open(open) => open.halves[from].flow.kept(),
+            Entry::Over(over) => over.kept(from),
+            Entry::Passed(_) => &[],
+        };
+        kept::unpacked(number(stream), from as u8, bytes)
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -259,11 +259,6 @@ impl Return {
         Some((now_ns, first.ack))
     }
 
-    /// The stream ended: keeps what was learnt of the way, and nothing that is on it.
-    pub fn release(&mut self) {
-        (self.probes, self.travelling) = (VecDeque::new(), VecDeque::new());
-    }
-
     /// Whatever is still on its way, at the end of the stream.
     pub fn rest(&mut self) -> Option<(i64, Ack)> {
         let first = self.travelling.pop_front()?;

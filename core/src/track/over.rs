@@ -1,0 +1,140 @@
+//! # Over
+//! A connection of which no more is to come: what is told of it, and nothing that only packets would need.
+
+use super::connection::Connection;
+use super::event::{Event, Kind, NULL};
+use super::flow::At;
+use super::retransmissions::Cause;
+use super::summary::{Life, Summary};
+use crate::decode::{Endpoint, Flags, Path, Segment};
+use std::sync::Arc;
+
+/// A connection that ended; packed, as there may be millions.
+#[derive(Debug)]
+pub struct Over {
+    ends: [Endpoint; 2],
+    path: Arc<Path>,
+    /// Initial sequence numbers.
+    origins: [Option<u32>; 2],
+    summaries: Box<[u8]>,
+    life: Box<[u8]>,
+    rounds: [Box<[u8]>; 2],
+}
+
+impl Over {
+    /// What is left of a connection that was finished.
+    #[must_use]
+    pub fn new(connection: &Connection) -> Self {
+        let summaries = packed(&[0, 1].map(|from| Summary::of(connection, from)));
+        let mut life = Vec::new();
+        Life::of(connection).pack(&Life::default(), &mut life);
+        Self {
+            ends: connection.ends,
+            path: Arc::clone(&connection.path),
+            origins: connection
+                .halves
+                .each_ref()
+                .map(|half| half.flow.tap.space.origin()),
+            summaries,
+            life: life.into(),
+            rounds: connection
+                .halves
+                .each_ref()
+                .map(|half| half.flow.kept().into()),
+        }
+    }
+
+    /// Client, server.
+    #[must_use]
+    pub fn ends(&self) -> &[Endpoint; 2] {
+        &self.ends
+    }
+
+    /// Outer headers of the first packet.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the client sent, what the server sent.
+    #[must_use]
+    pub fn summaries(&self) -> [Summary; 2] {
+        let mut bytes = &self.summaries[..];
+        let client = Summary::unpack(&Summary::default(), &mut bytes);
+        [client, Summary::unpack(&client, &mut bytes)]
+    }
+
+    /// How it began and ended.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        Life::unpack(&Life::default(), &mut &self.life[..])
+    }
+
+    /// The rounds of what one end sent, packed.
+    #[must_use]
+    pub fn kept(&self, from: usize) -> &[u8] {
+        &self.rounds[from]
+    }
+
+    fn direction(&self, segment: &Segment) -> usize {
+        usize::from(segment.source != self.ends[0])
+    }
+
+    /// As [`Connection::is_reopened_by`].
+    #[must_use]
+    pub fn is_reopened_by(&self, segment: &Segment) -> bool {
+        let origin = self.origins[self.direction(segment)];
+        segment.opens() && origin.is_some_and(|origin| origin != segment.sequence)
+    }
+
+    /// A segment that comes late: it is counted, and says nothing of what held the sender.
+    pub fn straggler(&mut self, stream: u32, segment: &Segment, at: At) -> Event {
+        let from = self.direction(segment);
+        let mut summaries = self.summaries();
+        summaries[from].packets += 1;
+        for summary in &mut summaries {
+            summary.end_ns = summary.end_ns.max(at.time_ns);
+            summary.last_frame = at.frame;
+        }
+        self.summaries = packed(&summaries);
+        let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);
+        let (kind, direction) = match (segment.flags.has(Flags::RST), acknowledges) {
+            (true, _) => (Kind::Rst, from),
+            (false, true) => (Kind::Ack, 1 - from),
+            (false, false) => (Kind::Data, from),
+        };
+        Event {
+            stream,
+            direction: direction as u8,
+            time_ns: at.time_ns,
+            frame: at.frame,
+            kind,
+            cause: Cause::None,
+            tcp_flags: segment.flags.0,
+            sequence: NULL,
+            length: if acknowledges {
+                NULL
+            } else {
+                segment.payload_bytes.into()
+            },
+            acknowledged: NULL,
+            window_bytes: NULL,
+            in_flight_bytes: NULL,
+            pipe_bytes: NULL,
+            rtt_ns: NULL,
+            sack_start: NULL,
+            sack_end: NULL,
+            advertised_bytes: NULL,
+            own_acknowledgment: NULL,
+            tap_in_flight_bytes: NULL,
+        }
+    }
+}
+
+/// Both directions have much in common.
+fn packed([client, server]: &[Summary; 2]) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    client.pack(&Summary::default(), &mut bytes);
+    server.pack(client, &mut bytes);
+    bytes.into()
+}

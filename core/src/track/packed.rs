@@ -1,0 +1,163 @@
+//! # Packed
+//! Rows of integers in few bytes: only what differs from what was expected is written.
+
+use super::event::NULL;
+
+/// Declares a struct of integers that can be packed.
+macro_rules! row {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident { $($(#[$means:meta])* pub $field:ident: $kind:ty,)* }
+    ) => {
+        $(#[$about])*
+        pub struct $name { $($(#[$means])* pub $field: $kind,)* }
+
+        impl $name {
+            /// Appends the row to `bytes`, of which `expected` is known to whoever reads it.
+            pub fn pack(&self, expected: &Self, bytes: &mut Vec<u8>) {
+                let numbers = |row: &Self| [$(row.$field as i64),*];
+                $crate::track::packed::pack(&numbers(self), &numbers(expected), bytes);
+            }
+
+            /// Takes the next row off `bytes`.
+            #[must_use]
+            pub fn unpack(expected: &Self, bytes: &mut &[u8]) -> Self {
+                let mut numbers = [$(expected.$field as i64),*];
+                $crate::track::packed::unpack(&mut numbers, bytes);
+                let [$($field),*] = numbers;
+                Self { $($field: $field as $kind),* }
+            }
+        }
+    };
+}
+
+pub(super) use row;
+
+/// Fields that share a byte, which says for each of them whether it is as expected.
+const GROUP: usize = 8;
+
+/// What differs from the field expected, as a number that is small where the difference is; 0 stands for [`NULL`].
+fn difference(field: i64, expected: i64) -> u64 {
+    if field == NULL {
+        return 0;
+    }
+    let by = field.wrapping_sub(known(expected));
+    // Small negative numbers become small, too: the sign is the lowest bit.
+    ((by << 1 ^ by >> 63) as u64).wrapping_add(1)
+}
+
+fn restored(difference: u64, expected: i64) -> i64 {
+    if difference == 0 {
+        return NULL;
+    }
+    let code = difference.wrapping_sub(1);
+    known(expected).wrapping_add((code >> 1) as i64 ^ -((code & 1) as i64))
+}
+
+/// An absent field is as far from others as 0 is.
+fn known(expected: i64) -> i64 {
+    if expected == NULL { 0 } else { expected }
+}
+
+/// See the `pack` of a row; seven bits a byte, the lowest first.
+pub(super) fn pack(row: &[i64], expected: &[i64], bytes: &mut Vec<u8>) {
+    /// A byte that says what differs, and eight numbers of at most ten bytes.
+    const MOST: usize = 1 + 10 * GROUP;
+    for (fields, expected) in row.chunks(GROUP).zip(expected.chunks(GROUP)) {
+        if fields == expected {
+            bytes.push(0);
+            continue;
+        }
+        // Put together here: memory is asked for once.
+        let (mut group, mut length) = ([0; MOST], 1);
+        for (at, (&field, &expected)) in fields.iter().zip(expected).enumerate() {
+            group[0] |= u8::from(field != expected) << at;
+        }
+        let mut differ = group[0];
+        while differ != 0 {
+            let at = differ.trailing_zeros() as usize;
+            differ &= differ - 1;
+            let mut left = difference(fields[at], expected[at]);
+            while left >= 0x80 {
+                group[length] = left as u8 | 0x80;
+                length += 1;
+                left >>= 7;
+            }
+            group[length] = left as u8;
+            length += 1;
+        }
+        bytes.extend_from_slice(&group[..length]);
+    }
+}
+
+/// See the `unpack` of a row: what is expected becomes what was packed.
+pub(super) fn unpack(row: &mut [i64], bytes: &mut &[u8]) {
+    for fields in row.chunks_mut(GROUP) {
+        let differ = next(bytes);
+        if differ == 0 {
+            continue;
+        }
+        for (at, field) in fields.iter_mut().enumerate() {
+            if differ & 1 << at == 0 {
+                continue;
+            }
+            let (mut code, mut shift) = (0, 0);
+            loop {
+                let byte = next(bytes);
+                code |= u64::from(byte & 0x7f) << shift;
+                shift += 7;
+                if byte < 0x80 || shift > 63 {
+                    break;
+                }
+            }
+            *field = restored(code, *field);
+        }
+    }
+}
+
+fn next(bytes: &mut &[u8]) -> u8 {
+    match bytes.split_first() {
+        Some((&first, rest)) => {
+            *bytes = rest;
+            first
+        }
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What fields hold: absent, small, or any that is not so far below 0 that no clock or counter gets there.
+    fn field() -> impl Strategy<Value = i64> {
+        prop_oneof![Just(NULL), -3..4i64, -i64::MAX / 4..i64::MAX / 2]
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back_as_they_were(rows in prop::collection::vec(prop::collection::vec(field(), 19), 1..5)) {
+            let mut bytes = Vec::new();
+            let first = vec![0; 19];
+            let before = std::iter::once(&first).chain(&rows);
+            for (row, before) in rows.iter().zip(before.clone()) {
+                pack(row, before, &mut bytes);
+            }
+            let mut left = &bytes[..];
+            for (row, before) in rows.iter().zip(before) {
+                let mut back = before.clone();
+                unpack(&mut back, &mut left);
+                prop_assert_eq!(&back, row);
+            }
+            prop_assert!(left.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_row_as_expected_takes_a_byte_for_eight_fields() {
+        let mut bytes = Vec::new();
+        pack(&[5; 16], &[5; 16], &mut bytes);
+        assert_eq!(bytes, [0, 0]);
+    }
+}

@@ -1,0 +1,76 @@
+//! # Passed
+//! A connection that nothing is asked of: only as much as tells where the next between the same ports begins.
+
+use crate::decode::{Endpoint, Flags, Path, Segment};
+use std::sync::Arc;
+
+/// Client and server of a connection that begins with this segment.
+#[must_use]
+pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
+    if segment.flags.has(Flags::SYN | Flags::ACK) {
+        [segment.destination, segment.source]
+    } else {
+        [segment.source, segment.destination]
+    }
+}
+
+/// A connection whose packets pass unseen.
+#[derive(Debug)]
+pub struct Passed {
+    /// Client, server.
+    pub ends: [Endpoint; 2],
+    /// Outer headers of the first packet.
+    pub path: Arc<Path>,
+    /// What either end's relative numbers count from.
+    origins: [Option<u32>; 2],
+    carried: bool,
+    answered: bool,
+}
+
+impl Passed {
+    /// A connection that begins with this segment.
+    #[must_use]
+    pub fn new(segment: &Segment, path: Arc<Path>) -> Self {
+        Self {
+            ends: client_and_server(segment),
+            path,
+            origins: [None; 2],
+            carried: false,
+            answered: false,
+        }
+    }
+
+    fn direction(&self, segment: &Segment) -> usize {
+        usize::from(segment.source != self.ends[0])
+    }
+
+    /// As [`super::connection::Connection::is_reopened_by`].
+    #[must_use]
+    pub fn is_reopened_by(&self, segment: &Segment) -> bool {
+        segment.opens()
+            && self.origins[self.direction(segment)]
+                .is_some_and(|origin| origin != segment.sequence)
+    }
+
+    /// Takes the next segment; see [`super::connection::Connection::segment`].
+    pub fn segment(&mut self, segment: &Segment) {
+        let from = self.direction(segment);
+        let [syn, ack, reset] =
+            [Flags::SYN, Flags::ACK, Flags::RST].map(|flag| segment.flags.has(flag));
+        let another = self.origins[from].is_some_and(|origin| origin != segment.sequence);
+        if syn && another && !self.answered && !self.carried {
+            self.origins = [None; 2];
+        }
+        let before = |number: u32| number.wrapping_sub(1);
+        self.origins[from].get_or_insert(if syn {
+            segment.sequence
+        } else {
+            before(segment.sequence)
+        });
+        if ack {
+            self.origins[1 - from].get_or_insert(before(segment.acknowledgment));
+        }
+        self.answered |= from == 0 && ack && !syn && !reset;
+        self.carried |= segment.payload_bytes > 0;
+    }
+}

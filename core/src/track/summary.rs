@@ -1,0 +1,215 @@
+//! # Summary
+//! What is told of one direction of a connection: the numbers behind its row of flows.
+
+use super::connection::Connection;
+use super::event::NULL;
+use super::handshake::ScaleSource;
+use super::packed::row;
+
+row! {
+    /// One direction of a connection, in numbers; absent ones are [`NULL`].
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct Summary {
+        /// Has it carried payload?
+        pub carried: u8,
+        /// Which SYNs were captured: 1 the client's, 2 the server's.
+        pub handshake: u8,
+        /// Is what passes the tap what the sender has?
+        pub direct: u8,
+        /// Did its data echo timestamps?
+        pub has_timestamps: u8,
+        /// Is the connection part of a multipath one?
+        pub multipath: u8,
+        /// Were its checksums unfinished?
+        pub unfinished: u8,
+        /// See [`super::scale::Scale::least`].
+        pub scale_least: u8,
+        /// See [`super::scale::Scale::most`].
+        pub scale_most: u8,
+        /// See [`super::scale::Scale::is_reached`].
+        pub scale_reached: u8,
+        /// Index into [`ScaleSource::ALL`].
+        pub window_scale_source: u8,
+        /// First packet of the connection.
+        pub start_ns: i64,
+        /// Last packet of the connection.
+        pub end_ns: i64,
+        /// First packet of the connection.
+        pub first_frame: u64,
+        /// Last packet of the connection.
+        pub last_frame: u64,
+        /// See [`super::flow::Totals`], as the next six.
+        pub packets: i64,
+        /// Payload, each byte once.
+        pub payload_bytes: i64,
+        /// Payload sent again.
+        pub retransmitted_bytes: i64,
+        /// See [`super::retransmissions::Counts`], as the next seven.
+        pub retransmits: i64,
+        /// Fast ones.
+        pub fast_retransmits: i64,
+        /// After a timeout.
+        pub timeout_retransmits: i64,
+        /// Tail loss probes.
+        pub tail_loss_probes: i64,
+        /// Without a cause that shows.
+        pub unexplained_retransmits: i64,
+        /// Timeouts.
+        pub timeouts: i64,
+        /// Waited for them.
+        pub timeout_wait_ns: i64,
+        /// Needless ones.
+        pub spurious_retransmits: i64,
+        /// Overtaken on the way.
+        pub reordered: i64,
+        /// Captured twice.
+        pub copies: i64,
+        /// Cumulative acknowledgment progress.
+        pub acked_bytes: i64,
+        /// Acknowledgments that ever came.
+        pub acks: i64,
+        /// Acknowledged but not captured.
+        pub missed_bytes: i64,
+        /// Largest payload of one captured segment.
+        pub largest_bytes: i64,
+        /// Largest payload of a packet.
+        pub mss_bytes: i64,
+        /// Shift of the windows that limit it.
+        pub window_scale: i64,
+        /// See [`super::scale::Scale::checked`].
+        pub scale_checked: i64,
+        /// See [`super::scale::Scale::exceeded`].
+        pub scale_exceeded: i64,
+        /// Largest time to live.
+        pub ttl: i64,
+        /// Window of the SYN of the other end.
+        pub syn_window_bytes: i64,
+        /// Largest window advertised.
+        pub window_max_bytes: i64,
+        /// Most in flight.
+        pub in_flight_max_bytes: i64,
+        /// Least RTT.
+        pub rtt_min_ns: i64,
+        /// RTT of the handshake.
+        pub initial_rtt_ns: i64,
+        /// Least round trip from the tap to the sender.
+        pub sender_side_ns: i64,
+        /// Least round trip from the tap to the receiver.
+        pub receiver_side_ns: i64,
+    }
+}
+
+impl Summary {
+    /// Of what one end of a connection sends, as it stands.
+    #[must_use]
+    pub fn of(connection: &Connection, from: usize) -> Self {
+        let half = &connection.halves[from];
+        let flow = &half.flow;
+        let (scale, source) = connection.scale(1 - from);
+        let totals = &flow.totals;
+        let again = flow.retransmissions.counts();
+        let or_null = |value: Option<i64>| value.unwrap_or(NULL);
+        Self {
+            carried: u8::from(connection.is_flow(from)),
+            handshake: u8::from(connection.handshake.has_syn(0))
+                | u8::from(connection.handshake.has_syn(1)) << 1,
+            direct: u8::from(flow.way.direct()),
+            has_timestamps: u8::from(flow.has_timestamps()),
+            multipath: u8::from(connection.handshake.is_multipath()),
+            unfinished: u8::from(half.witness.is_unfinished()),
+            scale_least: flow.scale.least(),
+            scale_most: flow.scale.most(),
+            scale_reached: u8::from(flow.scale.is_reached()),
+            window_scale_source: source as u8,
+            start_ns: connection.start.time_ns,
+            end_ns: connection.last.time_ns,
+            first_frame: connection.start.frame,
+            last_frame: connection.last.frame,
+            packets: totals.packets,
+            payload_bytes: totals.payload_bytes,
+            retransmitted_bytes: totals.retransmitted_bytes,
+            retransmits: again.packets,
+            fast_retransmits: again.fast,
+            timeout_retransmits: again.timeout,
+            tail_loss_probes: again.probes,
+            unexplained_retransmits: again.unexplained,
+            timeouts: again.timeouts,
+            timeout_wait_ns: again.wait_ns,
+            spurious_retransmits: again.spurious,
+            reordered: totals.reordered,
+            copies: totals.copies,
+            acked_bytes: totals.acked_bytes,
+            acks: totals.acks,
+            missed_bytes: totals.missed_bytes,
+            largest_bytes: totals.largest_bytes,
+            mss_bytes: flow.mss(),
+            window_scale: match source {
+                // Nothing was scaled: no scale is in force, which is not the same as a scale of 0.
+                ScaleSource::Declined | ScaleSource::Unknown => NULL,
+                ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
+                    or_null(scale.map(i64::from))
+                }
+            },
+            scale_checked: i64::from(flow.scale.checked()),
+            scale_exceeded: i64::from(flow.scale.exceeded()),
+            ttl: or_null(half.witness.ttl().map(i64::from)),
+            syn_window_bytes: or_null(connection.handshake.window(1 - from).map(i64::from)),
+            window_max_bytes: or_null(totals.window_max_bytes),
+            in_flight_max_bytes: totals.in_flight_max_bytes,
+            rtt_min_ns: or_null(flow.rtt_min_ns()),
+            initial_rtt_ns: or_null(connection.initial_rtt_ns),
+            sender_side_ns: or_null(flow.way.least_ns()),
+            receiver_side_ns: or_null(flow.way.receiver_ns()),
+        }
+    }
+}
+
+row! {
+    /// How a connection began and ended, in numbers; absent ones are [`NULL`].
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct Life {
+        /// See [`super::lifecycle::Opening`].
+        pub handshake: u8,
+        /// See [`super::lifecycle::Ending`].
+        pub ended: u8,
+        /// See [`super::lifecycle::Lifecycle::completeness`].
+        pub completeness: u8,
+        /// Who ended it: 0 the client, 1 the server.
+        pub ended_by: i64,
+        /// SYNs of the client.
+        pub syns: i64,
+        /// Those of the server.
+        pub syn_acks: i64,
+        /// Payload of the client.
+        pub client_bytes: i64,
+        /// Payload of the server.
+        pub server_bytes: i64,
+        /// Sent and never acknowledged.
+        pub unacknowledged_bytes: i64,
+        /// What the last retry waited for.
+        pub retry_wait_ns: i64,
+    }
+}
+
+impl Life {
+    /// Of a connection as it stands.
+    #[must_use]
+    pub fn of(connection: &Connection) -> Self {
+        let lifecycle = &connection.lifecycle;
+        let (ended, by) = lifecycle.ending();
+        let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
+        let carried = connection.is_flow(0) || connection.is_flow(1);
+        Self {
+            handshake: lifecycle.opening() as u8,
+            ended: ended as u8,
+            completeness: lifecycle.completeness(carried),
+            ended_by: by.map_or(NULL, i64::from),
+            syns: lifecycle.syns()[0].into(),
+            syn_acks: lifecycle.syns()[1].into(),
+            client_bytes: client,
+            server_bytes: server,
+            unacknowledged_bytes: lifecycle.unacknowledged_bytes.iter().sum(),
+            retry_wait_ns: lifecycle.retry_wait_ns.unwrap_or(NULL),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+"""Tables as CSV: what Python's own reader makes of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pandas as pd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bdpcap.spreadsheet import write_csv
+
+rows = st.tuples(
+    st.integers(-(2**62), 2**62),
+    st.none() | st.integers(-(2**62), 2**62),
+    st.none() | st.floats(allow_nan=False),
+    st.none() | st.text(alphabet='ab1 ,"é', min_size=1),
+)
+
+
+@given(st.lists(rows, min_size=1, max_size=20))
+def test_every_cell_is_read_as_it_was(drawn):
+    dtypes = {"whole": "int64", "maybe": "Int64", "share": "Float64", "name": "str"}
+    columns = dict(zip(dtypes, zip(*drawn, strict=True), strict=True))
+    file = io.StringIO()
+    write_csv(pd.DataFrame({name: pd.Series(columns[name], dtype=dtypes[name]) for name in dtypes}), file)
+    file.seek(0)
+    head, *lines = csv.reader(file)
+    assert head == list(dtypes)
+    # `str` of a number is its shortest decimal form, in Python's notation.
+    assert lines == [["" if cell is None else str(cell) for cell in row] for row in drawn]
