@@ -176,7 +176,7 @@ def test_a_browser_draws_the_figure_of_a_page(transfer, tmp_path):
 
 def test_a_suffix_that_is_no_format_is_usage(transfer, tmp_path, capsys):
     assert main(["plot", str(transfer), "--stream", "0", "-o", str(tmp_path / "x.pdf")]) == 2
-    assert "end it in .html or .svg or .png" in capsys.readouterr().err
+    assert "end it in .html, .svg or .png" in capsys.readouterr().err
 
 
 def test_a_stream_without_payload_has_nothing_to_draw(tmp_path, capsys):

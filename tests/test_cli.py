@@ -536,18 +536,18 @@ SUFFIXES = {
 @pytest.mark.parametrize(
     ("command", "right"),
     [
+        *((f"{name} -o", ".csv, .json, .jsonl or .parquet, or give --format") for name in (*TABLES, "info")),
         *(
-            (f"{name} -o", ".csv or .json or .jsonl or .parquet, or give --format")
-            for name in (*TABLES, "info")
+            (f"{name} --stream 0 -o", right)
+            for name, right in (("plot", ".html, .svg or .png"), ("excerpt", ".pcap"))
         ),
-        *((f"{name} --stream 0 -o", right) for name, right in (("plot", ".html or"), ("excerpt", ".pcap"))),
-        ("compare -o", ".txt or .csv or .json or .md, or give --format"),
+        ("compare -o", ".txt, .csv, .json or .md, or give --format"),
         ("compare --plot", ".html"),
         ("report -o", ".html or .htm"),
         ("report --text", ".txt"),
         ("report --json", ".json"),
         ("report --bundle", ".zip"),
-        ("bdp --rate 1M --rtt 1ms -o", ".csv or"),
+        ("bdp --rate 1M --rtt 1ms -o", ".csv, .json"),
     ],
 )
 def test_a_wrong_suffix_is_refused_before_anything_is_read(command, right, tmp_path, capsys):
@@ -683,7 +683,7 @@ def test_flows_are_sorted_from_the_largest_number_and_cut(options, streams, thre
 
 def test_what_is_missing_is_sorted_last():
     flows = pd.DataFrame({"stream": [0, 1, 2], "rtt_min_ns": pd.array([None, 5, 7], dtype="Int64")})
-    assert flows_command._sorted(flows, "rtt_min_ns")["stream"].tolist() == [2, 1, 0]
+    assert flows_command._chosen(flows, "rtt_min_ns", None)["stream"].tolist() == [2, 1, 0]
 
 
 def test_every_flow_is_held_to_a_rule_whatever_is_shown(three, capsys):

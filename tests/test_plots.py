@@ -599,7 +599,7 @@ def test_a_capture_without_flows_has_nothing_to_draw(tmp_path, capsys):
 def test_a_wrong_suffix_is_refused_with_the_right_ones(name, tmp_path, capsys):
     assert main(["plot", str(LOSS), "-o", str(tmp_path / name)]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "end it in .html or .svg or .png" in said
+    assert "end it in .html, .svg or .png" in said
     assert not (tmp_path / name).exists()
 
 

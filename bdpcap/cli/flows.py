@@ -50,12 +50,13 @@ def command(
     chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
     said: list[int] = []
+    all_bytes = int(capture.carriers["payload_bytes"].sum())
 
     def pieces() -> Iterator[pd.DataFrame]:
         for piece in capture.flows_in_pieces():
             flows = source.of_streams(piece, stream, capture.info.streams)
             yield flows
-            said.append(rules.exit_code(broken, flows))
+            said.append(rules.exit_code(broken, flows, all_bytes))
 
     in_order = pieces()
     rows = in_order if column is None and not top else [_chosen(pd.concat(in_order), column, top)]

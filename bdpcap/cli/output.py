@@ -41,8 +41,10 @@ def named(
 ) -> None:
     """Refuse a file whose suffix names something else; without a suffix a name says nothing."""
     if output is not None and output.suffix and output.suffix.lower() not in suffixes:
+        *others, last = suffixes
+        right = f"{', '.join(others)} or {last}" if others else last
         raise typer.BadParameter(
-            f"{output} ends in {output.suffix}: end it in {' or '.join(suffixes)}{otherwise and f', or {otherwise}'}",
+            f"{output} ends in {output.suffix}: end it in {right}{otherwise and f', or {otherwise}'}",
             param_hint=option,
         )
 

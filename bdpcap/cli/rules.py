@@ -43,14 +43,17 @@ def parse(texts: Sequence[str] | None) -> list[Rule]:
     return rules
 
 
-def exit_code(rules: Sequence[Rule], flows: pd.DataFrame) -> int:
-    """Name on stderr every flow that breaks a rule, and return the exit code; small flows break none."""
+def exit_code(rules: Sequence[Rule], flows: pd.DataFrame, all_bytes: int | None = None) -> int:
+    """Name on stderr every flow that breaks a rule, and return the exit code; small flows break none.
+
+    `all_bytes` is the payload of the whole capture, where these are not all of its flows.
+    """
     if not rules:
         return exits.DONE
     from bdpcap.report.ranking import bulk  # noqa: PLC0415 - the report is slow to import
 
     code = exits.DONE
-    flows = flows[bulk(flows)]
+    flows = flows[bulk(flows, all_bytes)]
     for rule in rules:
         column = f"{rule.limit}_share"
         for flow in flows[flows[column] > rule.share].itertuples():

@@ -37,8 +37,7 @@ __all__ = [
 WMEM_DEFAULT: Final = 4_194_304
 """net.ipv4.tcp_wmem[2], of every era (tcp_init(): at most 4 MiB)."""
 _RMEM_DEFAULTS: Final = (((6, 16), 33_554_432), ((3, 2), 6_291_456), ((0, 0), 4_194_304))
-"""net.ipv4.tcp_rmem[2] since a version, newest first: commits 572be9bf9d0d (32 MiB) and b49960a05e32 (6 MiB; in 3.4 and the
-stable 3.2.18)."""
+"""net.ipv4.tcp_rmem[2] since a version, newest first: commits 572be9bf9d0d and b49960a05e32, also in 3.2.18."""
 _MAXSOCKBUF_DEFAULT: Final = 2_097_152
 """kern.ipc.maxsockbuf of FreeBSD on 64 bits (SB_MAX); macOS has more."""
 

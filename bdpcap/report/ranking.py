@@ -151,9 +151,19 @@ def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
     return [capture.flow(stream, sender) for stream, sender in _keys(flows)]
 
 
-def bulk(flows: pd.DataFrame) -> pd.Series[bool]:
-    """Tell which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes."""
-    return _ten_segments(flows) | (flows["payload_bytes"] >= LEAST_SHARE * flows["payload_bytes"].sum())
+def bulk(flows: pd.DataFrame, all_bytes: int | None = None) -> pd.Series[bool]:
+    """
+    Tell which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes.
+
+    Parameters
+    ----------
+    flows
+        Rows of the ``flows`` table.
+    all_bytes
+        Payload of the whole capture, where these are not all of its flows.
+    """
+    total = flows["payload_bytes"].sum() if all_bytes is None else all_bytes
+    return _ten_segments(flows) | (flows["payload_bytes"] >= LEAST_SHARE * total)
 
 
 def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:

@@ -44,7 +44,7 @@ def _timeouts(flow: Flow) -> Finding | None:
         "or the acknowledgments were.",
         remedy="Find the outages or the queue that drops whole flights. Turn SACK and tail loss probes on at both ends.",
         commands=(
-            "sysctl net.ipv4.tcp_sack   # at both ends: 1",
+            "sysctl net.ipv4.tcp_sack   # both ends: 1 is on",
             "sysctl net.ipv4.tcp_early_retrans   # on the sender: 3",
         ),
         evidence=f"{units.number(int(counted['timeouts']), 'timeout')}, "

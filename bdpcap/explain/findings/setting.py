@@ -217,7 +217,10 @@ def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         + (f" Possible: {possible}." if possible else "")
         + " How Windows makes its window is not published.",
         remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
-        commands=("ss -tmi", "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale"),
+        commands=(
+            "ss -tmi   # receiver: rb",
+            "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale   # receiver",
+        ),
         evidence=clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "answers": [_summary(answer) for answer in solution.answers]},
