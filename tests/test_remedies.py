@@ -99,6 +99,8 @@ def table(rmem, wmem, most):
         "net__ipv4__tcp_congestion_control": "cubic",
         "net__ipv4__tcp_available_congestion_control": "reno cubic",
         "net__ipv4__tcp_adv_win_scale": 1,
+        "net__ipv4__tcp_sack": 1,
+        "net__ipv4__tcp_early_retrans": 3,
         "kern__ipc__maxsockbuf": most,
     }
 

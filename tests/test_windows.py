@@ -485,4 +485,4 @@ def test_solaris_rounds_its_default_up_to_whole_segments():
     assert first.arithmetic == "24,576, up to 17 segments: 17 x 1,460 = 24,820"
     (told, *_) = setting(solution)
     assert told.certainty is Certainty.LIKELY
-    assert told.commands == ("ndd -set /dev/tcp tcp_recv_hiwat N   # on the receiver",)
+    assert told.commands == ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)

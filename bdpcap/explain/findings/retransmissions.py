@@ -45,7 +45,7 @@ def _timeouts(flow: Flow) -> Finding | None:
         remedy="Find the outages or the queue that drops whole flights. Turn SACK and tail loss probes on at both ends.",
         commands=(
             "sysctl net.ipv4.tcp_sack   # both ends: 1 is on",
-            "sysctl net.ipv4.tcp_early_retrans   # on the sender: 3",
+            "sysctl net.ipv4.tcp_early_retrans   # sender: 3 is usual",
         ),
         evidence=f"{units.number(int(counted['timeouts']), 'timeout')}, "
         f"{units.number(int(counted['tail_loss_probes']), 'tail loss probe')}, "
@@ -74,7 +74,7 @@ def _spurious(flow: Flow) -> Finding | None:
         if reordered
         else "Packets or acknowledgments came later than the sender's timers allow, or acknowledgments were lost.",
         remedy="Look for reordering on the path (links in parallel), and for delay that jumps.",
-        commands=("nstat -az TcpExtTCPDSACKRecv TcpExtTCPSpuriousRTOs   # on the sender",),
+        commands=("nstat -az TcpExtTCPDSACKRecv TcpExtTCPSpuriousRTOs   # sender",),
         evidence="duplicates that the receiver reported (D-SACK), or old timestamps that it echoed",
         values={"retransmits": total, "spurious_retransmits": needless, "reordered": reordered},
         exactness=Exactness.EXACT,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["observed", "setting", "solved"]
 
-_READ: Final = "sysctl net.ipv4.tcp_adv_win_scale   # on the receiver"
+_READ: Final = "sysctl net.ipv4.tcp_adv_win_scale   # receiver"
 
 
 def observed(flow: Flow) -> Observed | None:
@@ -150,7 +150,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     commands = (_READ,) if first.needs else ()
     if first.setting.era.whole_segments:
         raising = "Raise tcp_recv_hiwat; where it exceeds tcp_max_buf, raise tcp_max_buf first."
-        commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # on the receiver",)
+        commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
         sentence=f"The window stops at {units.exact_bytes(seen.window)}: {span}{first.arithmetic}"

@@ -43,9 +43,9 @@ def _offload(flow: Flow) -> Finding | None:
         remedy="Before a capture that is to show packets as the wire has them, turn offload off on the captured host; "
         "for measuring throughput leave it on.",
         commands=(
-            "ethtool -k eth0   # what is on",
+            "ethtool -k eth0   # captured host: what is on",
             "ethtool -K eth0 tso off gso off" if not receiving else "ethtool -K eth0 gro off lro off",
-            *(() if receiving else ("ethtool -K eth0 gro off   # for the other direction",)),
+            *(() if receiving else ("ethtool -K eth0 gro off   # captured host, for the other direction",)),
         ),
         evidence="largest payload of a captured segment",
         values={"largest_bytes": int(largest), "mss_bytes": mss},
@@ -66,7 +66,7 @@ def _delay(flow: Flow) -> Finding | None:
         "leaves after netem has held it, and what arrives before any queue. Bytes in flight are those of the sender, "
         "reconstructed.",
         remedy="If it ran on an end host, look for netem there; delay on a machine of its own keeps TCP's times.",
-        commands=("tc -s qdisc show dev eth0   # is netem there?",),
+        commands=("tc -s qdisc show dev eth0   # captured host: is netem there?",),
         evidence="half round trips, from timestamp echoes and the handshake",
         values={"sender_side_ns": int(near), "receiver_side_ns": int(far)},
         source="RFC 7323 section 4; Linux dev_hard_start_xmit() (after the qdisc)",
