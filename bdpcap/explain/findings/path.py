@@ -110,7 +110,9 @@ def congestion(flow: Flow) -> list[Finding]:
         remedy, commands = _PATIENCE[most][1:]
     elif again:
         part = units.share(again / max(1, payload))
-        sentence = f"The sender repeated {units.exact_bytes(again)} of {units.exact_bytes(payload)} ({part})."
+        sentence = (
+            f"The sender retransmitted {units.exact_bytes(again)} of {units.exact_bytes(payload)} ({part})."
+        )
         remedy = (
             "Find where packets are lost. Then see which congestion control the sender has. Over long paths CUBIC, "
             "Linux's default, recovers faster than Reno. Random loss slows both; BBR much less."
@@ -146,7 +148,7 @@ def takes(
     asked = rate_bps is not None or rtt_ns is not None
     limit = str(flow.summary["limit"])
     # A slow reader's wait is neither a lack of window nor a queue.
-    if limit == "rwnd" and slow_part(flow) > 0.2 and not asked:
+    if limit == "rwnd" and slow_part(flow) > 1 / 2 and not asked:
         return []
     # A few segments at a time show neither the path's rate nor a queue.
     if not (asked or (sent_a_window(flow.summary) and limit in ("rwnd", "sndbuf", "cwnd", "link"))):
@@ -171,7 +173,7 @@ def _queue(flow: Flow, sentence: str) -> Finding:
         cause="More is in flight than the path holds; the rest waits in a router's buffer.",
         remedy="Do not raise the window. Shorten the queue at the bottleneck: fq_codel or CAKE.",
         commands=remedies.FAIR_QUEUE,
-        evidence=f"median of {len(flow.rtts)} rounds against the least RTT",
+        evidence=f"median of {len(flow.rtts)} rounds against the minimum RTT",
         values={
             "rtt_min_ns": int(flow.summary["rtt_min_ns"]),
             "rtt_median_ns": int(flow.summary["rtt_median_ns"]),
@@ -233,7 +235,7 @@ def _takes(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = N
         cause=ceiling.then,
         remedy=remedy,
         commands=commands,
-        evidence=f"{_RATE_FROM[rested]}, {'RTT given' if ceiling.rtt_given else 'least RTT'}",
+        evidence=f"{_RATE_FROM[rested]}, {'RTT given' if ceiling.rtt_given else 'minimum RTT'}",
         values={
             "rate_bps": ceiling.rate_bps,
             "rate_basis": "given" if rested is None else str(rested),

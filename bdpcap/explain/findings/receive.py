@@ -42,9 +42,10 @@ def limits(flow: Flow) -> list[Finding]:
     )
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
-    shown = pd.notna(need) and sent_a_window(flow.summary)
-    return [
-        *told,
+    known = pd.notna(need) and sent_a_window(flow.summary)
+    # A slow reader's wait is no lack of window, so of such a flow nothing is reckoned.
+    below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
+    below = [
         Finding(
             code=Code.WINDOW_BELOW_BDP,
             sentence=f"The window, at most {units.exact_bytes(window)}, allows no more than "
@@ -53,7 +54,7 @@ def limits(flow: Flow) -> list[Finding]:
             "round trip.",
             remedy=(f"{SCALE_FIRST} Then let" if unscaled else "Let")
             + " the receiver's window grow until it exceeds rate times round-trip time"
-            + (f", here about {units.exact_bytes(need)}. What that takes is said below." if shown else "."),
+            + (f", here about {units.exact_bytes(need)}.{below_says}" if known else "."),
             commands=(SCALING_ON,) if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
@@ -62,6 +63,7 @@ def limits(flow: Flow) -> list[Finding]:
             source="RFC 9293 section 3.8.6; RFC 7323 section 1.1",
         ),
     ]
+    return told + below if part > 1 / 2 else below + told
 
 
 def slow_part(flow: Flow) -> float:

@@ -33,7 +33,8 @@ def _timeouts(flow: Flow) -> Finding | None:
     timed = int(counted["timeout_retransmits"] + counted["tail_loss_probes"])
     wait_ns = int(counted["timeout_wait_ns"])
     life_ns = max(1, int(counted["end_ns"] - counted["start_ns"]))
-    if not timed or wait_ns < _NOTABLE_WAIT * life_ns:
+    # What had arrived already was no loss that a timer had to find.
+    if timed <= int(counted["spurious_retransmits"]) or wait_ns < _NOTABLE_WAIT * life_ns:
         return None
     total = int(counted["retransmits"])
     return Finding(

@@ -148,7 +148,7 @@ def _share(flow: Flow) -> list[Finding]:
     return [
         Finding(
             code=Code.SEND_BUFFER_SHARE,
-            sentence=f"{units.exact_bytes(moved)} went per least round trip, {units.share(part)} of the most in flight: "
+            sentence=f"{units.exact_bytes(moved)} went per minimum RTT, {units.share(part)} of the most in flight: "
             f"flight / RTT would be {units.rate(flight * 8e9 / float(rtt))}, {units.rate(reached)} were reached.",
             cause="A writer that sleeps is woken when a third of the buffer is free, so two thirds to all of it go per "
             f"round trip; here {units.share(part)}. One that polls writes a block at each third. Buffer / RTT is a "

@@ -241,7 +241,7 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
             else "Without a window scale 16 bits are all there is."
         ),
         remedy=(
-            "Set the larger buffer before the handshake, so that a larger scale is offered."
+            "Start the server without -w, or set the larger buffer before the handshake: then a larger scale is offered."
             if scale
             else "Turn window scaling on at both ends, and look for a middlebox that strips it."
         ),

@@ -60,8 +60,8 @@ def _delay(flow: Flow) -> Finding | None:
         return None
     return Finding(
         code=Code.DELAY_BEFORE_TAP,
-        sentence=f"The tap is {units.duration(near)} of round trip from the sender and {units.duration(far)} from the "
-        "receiver.",
+        sentence=f"Captured {units.duration(near)} from the sender and {units.duration(far)} from the receiver, "
+        "there and back.",
         cause="Either it stood on the way, or it ran on an end host behind an emulated delay: tcpdump sees what "
         "leaves after netem has held it, and what arrives before any queue. Bytes in flight are those of the sender, "
         "reconstructed.",
