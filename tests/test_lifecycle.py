@@ -13,8 +13,9 @@ from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
-from bdpcap import report, trust
+from bdpcap import report, trust, units
 from bdpcap.report import connections
+from bdpcap.report.page import html
 
 SYN, SYN_ACK, ACK, DATA, FIN, RST = (1 << bit for bit in range(6))
 HANDSHAKE_BITS = SYN | SYN_ACK
@@ -195,6 +196,7 @@ def test_a_scan_is_one_line():
         "2,000 connections from 10.0.0.5 to 1,000 ports of 10.0.0.9 were never answered (2,000 SYNs"
     )
     assert "never answered" in " ".join(report.text(capture).split())
+    assert html(capture).count(units.joined(told)) == 1
     assert dict(trust.facts(capture))["handshakes"] == "never answered (2,000)"
 
 

@@ -17,7 +17,7 @@ import bdpcap
 from bdpcap import palette, plots, trust, units
 from bdpcap.plots import ribbon
 from bdpcap.plots.svg import svg
-from bdpcap.report import exchanges, ranking, sections, verdict
+from bdpcap.report import connections, exchanges, ranking, sections, verdict
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.text import sources
@@ -134,6 +134,7 @@ def html(capture: Capture) -> str:
         at_once=TABLE_ROWS[0],
         total=len(table),
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
+        failures=lambda: connections.sentences(capture),
         extras=sections.tables(capture),
         limits=palette.LIMIT_NAMES,
         held={limit for flow in flows for limit, _ in verdict.shares(flow.summary)},
