@@ -240,5 +240,5 @@ def _drops(info: CaptureInfo) -> str:
 
 def _counts(counts: Mapping[str, int]) -> str:
     """Return names with their numbers, largest first."""
-    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} ({units.count(number)})" for name, number in ordered) or units.MISSING
