@@ -194,7 +194,7 @@ impl Retransmissions {
             Cause::Unexplained => counts.unexplained += count,
         }
         if matches!(cause, Cause::Timeout | Cause::TailLossProbe) {
-            counts.wait_ns += quiet_ns;
+            counts.wait_ns = counts.wait_ns.saturating_add(quiet_ns);
         }
         if cause == Cause::Timeout {
             counts.timeouts += 1;
