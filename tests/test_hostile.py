@@ -112,9 +112,9 @@ def test_comments_without_end_do_not_fill_memory():
     comments = section(option(1, b"x" * 65_000) * 100)
     capture = read(comments * 10 + interface() + packet(PACKETS[0].data))
     assert capture.info.segments == 1
-    assert sum(map(len, capture.info.comments)) <= 16 * MIB + 100
-    # 1000 comments, of which 16 MiB hold 258.
-    assert capture.info.comments[-1] == "742 more comments and names are left out"
+    assert sum(map(len, capture.info.comments)) <= MIB + 100
+    # Of 1000 comments a mebibyte holds 16.
+    assert capture.info.comments[-1] == "984 more comments and names are left out"
 
 
 @pytest.mark.parametrize("stated", [0, 8, 11, 0x8000_0000, 0xFFFF_FFFC, 0xFFFF_FFFF])

@@ -32,8 +32,8 @@ pub struct CaptureInfo {
 }
 
 impl CaptureInfo {
-    /// Most bytes of text that are kept: hostile input must not fill memory with comments.
-    const MOST_TEXT_BYTES: usize = 1 << 24;
+    /// Most bytes of text that are kept: hostile input must not fill memory, or a page, with comments.
+    const MOST_TEXT_BYTES: usize = 1 << 20;
 
     /// A text, while there is room for it. Strings are UTF-8 by the book; what is not is marked.
     pub(super) fn text(&mut self, value: &[u8]) -> Option<String> {
