@@ -18,7 +18,7 @@ import zstandard
 from oracles import SAMPLES, SHARED
 
 import bdpcap
-from bdpcap.report import text, verdict
+from bdpcap.report import ranking, text
 from bdpcap.report.page import html
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def wrong(content: bytes, *, paged: bool = False) -> list[str]:
     except bdpcap.CaptureError:
         return []
     found = list(ill_formed(capture))
-    for flow in verdict.listed(capture, verdict.ranked(capture).head(FLOWS)):
+    for flow in ranking.listed(capture, ranking.ranked(capture).head(FLOWS)):
         found += disagreements(flow)
     if paged:
         text(capture)
