@@ -38,8 +38,10 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
         }
     }
     table.finish();
-    for round in &table.rows.rounds {
-        assert!(round.start_ns <= round.end_ns, "{round:?}");
+    for stream in 0..table.len() {
+        for round in (0..2).flat_map(|from| table.rounds(stream, from)) {
+            assert!(round.start_ns <= round.end_ns, "{round:?}");
+        }
     }
 });
 
