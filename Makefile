@@ -6,7 +6,14 @@ SOURCES := $(shell find core/src -name '*.rs') core/Cargo.toml core/Cargo.lock p
 LABELLED ?= lab/out
 DEMO := sample_captures/linux61_advwinscale2_w50000.pcap.zst
 
-.PHONY: demo test lint format bench lab accuracy help
+FUZZ_SECONDS ?= 30
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# What cargo-fuzz asks of the compiler, as far as a stable one knows it.
+COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-trace-compares \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 \
+	-Cdebug-assertions --cfg fuzzing
+
+.PHONY: demo test lint format bench lab fuzz accuracy help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -34,6 +41,14 @@ bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap
 
 lab: $(VENV)/ready ## make labelled transfers in lab/out (as root; about half an hour)
 	$(BIN)/python lab/make.py
+
+fuzz: ## replay the corpus of every fuzz target, then mutate it for FUZZ_SECONDS each (needs a C++ compiler)
+	CARGO_TARGET_DIR=core/fuzz/target RUSTFLAGS="$(COVERAGE)" cargo build --quiet --release --locked \
+		--target $(HOST) --manifest-path core/fuzz/Cargo.toml
+	@scratch=$$(mktemp -d) && trap 'rm -r "$$scratch"' EXIT && for target in frames segment rounds filter; do \
+		core/fuzz/target/$(HOST)/release/$$target "$$scratch" core/fuzz/corpus/$$target \
+			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -artifact_prefix=core/fuzz/ -verbosity=0 || exit 1; \
+	done
 
 accuracy: $(VENV)/ready ## grade verdicts against lab/out and write docs/accuracy.md
 	$(BIN)/python benchmarks/accuracy.py $(LABELLED) -o docs/accuracy.md

@@ -80,14 +80,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         code = int(application()(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        # Typer and rich leave with an exit code of their own when a pipe is closed.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
         # What reads our output has seen enough. Nothing more may be flushed into the pipe on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.DONE
     except KeyboardInterrupt:
         code = exits.INTERRUPTED
-    except SystemExit:
-        raise
     except BaseException as error:  # a panic of the core is no Exception
         if os.environ.get("BDPCAP_DEBUG"):
             raise

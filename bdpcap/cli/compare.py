@@ -12,7 +12,7 @@ import typer
 
 import bdpcap
 from bdpcap import compare as comparing
-from bdpcap import plots, settings, units
+from bdpcap import files, plots, settings, units
 from bdpcap.analysis import source_name
 from bdpcap.cli import comparison_tables, exits, options, output, source
 
@@ -101,8 +101,8 @@ def command(
     source.keep([where for where in wheres if where], outputs, "a file of settings")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
     given = _settings(paths, wheres, _typed(typed, len(paths)))
-    files = [source_name(path) for path in paths]
-    names = [Path(file).name for file in files]
+    sources = [source_name(path) for path in paths]
+    names = [Path(name).name for name in sources]
     damages: list[Damage | None] = []
     unread: list[bdpcap.CaptureError] = []
 
@@ -117,7 +117,7 @@ def command(
             damages.append(capture.damage)
             yield capture
 
-    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else files, given)
+    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else sources, given)
     if not damages:
         raise unread[0]
     for error in unread:
@@ -127,7 +127,8 @@ def command(
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
     _write(table, format_, output_)
     if plot is not None:
-        plots.comparison_figure(table).write_html(plot, config=plots.CONFIG)
+        with files.replacing(plot) as part:
+            plots.comparison_figure(table).write_html(part, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
     return max(exits.DAMAGED if unread else exits.DONE, *map(source.exit_code, damages))
 
@@ -161,11 +162,11 @@ def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str,
 
 
 def _settings(
-    paths: list[str], files: list[Path | None], typed: list[dict[str, Fraction | None]]
+    paths: list[str], wheres: list[Path | None], typed: list[dict[str, Fraction | None]]
 ) -> list[Settings]:
     """Return the settings of each capture: typed ones before those of its file."""
     rows = []
-    for path, where, mine in zip(paths, files, typed, strict=True):
+    for path, where, mine in zip(paths, wheres, typed, strict=True):
         found = _read(where).get(Path(path).name) if where else None
         rows.append((found or settings.Settings()).updated(mine))
     return rows

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bdpcap import units
+from bdpcap import files, units
 from bdpcap.cli import options, output, privacy, source
 
 _Output = Annotated[
@@ -44,7 +44,7 @@ def command(
     if to_stdout:
         packets = capture.excerpt(stream, sys.stdout.buffer, headers_only=headers_only)
     else:
-        with output_.open("wb") as file:
+        with files.replacing(output_) as part, part.open("wb") as file:
             packets = capture.excerpt(stream, file, headers_only=headers_only)
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"excerpt: {where}, {packets:,} packets; stream {stream} is stream 0 there\n")

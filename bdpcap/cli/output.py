@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import typer
 
+from bdpcap import files
 from bdpcap.cli.options import Format
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def opened(output: Path | None) -> Iterator[IO[str]]:
     if output is None:
         yield sys.stdout
     else:
-        with output.open("w", encoding="utf-8", newline="") as file:
+        with files.replacing(output) as part, part.open("w", encoding="utf-8", newline="") as file:
             yield file
 
 
@@ -147,7 +148,8 @@ def _parquet(frames: Frames, output: Path | None) -> None:
             with file.open("rb") as rows:
                 shutil.copyfileobj(rows, sys.stdout.buffer)
         else:
-            shutil.copyfile(file, output)
+            with files.replacing(output) as part:
+                shutil.copyfile(file, part)
 
 
 def _sql_type(column: pd.Series[Any]) -> str:

@@ -61,10 +61,11 @@ def sharing(
 
     Returns
     -------
-    None where no datagram went the same way while the flow ran, or the flow is of one instant.
+    None where no datagram went the same way while the flow ran, where the flow is of one instant, or where all
+    that it carried was sent before: it has no rate to compare.
     """
     start_ns, end_ns = int(summary["start_ns"]), int(summary["end_ns"])
-    if end_ns <= start_ns:
+    if end_ns <= start_ns or summary["payload_bytes"] == 0:
         return None
     same_way = (datagrams["sender"].map(host) == host(str(summary["sender"]))) & (
         datagrams["receiver"].map(host) == host(str(summary["receiver"]))

@@ -179,7 +179,7 @@ def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
 
 def _positive(values: Floats) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from floats; 0 is absent, too: a time or a size that the capture is too coarse to show."""
-    return _whole(np.where(values >= 0.5, values, np.nan))
+    return _whole(np.where(values > 0.5, values, np.nan))  # a half is rounded to even, which is 0
 
 
 def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
@@ -236,7 +236,10 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     capacity = np.where(shared, rate.capacity, np.fmax(rate.capacity, rate.initial_burst))[first] * 8
     rtt_min_ns = evidence.queue.rtt_min_ns[first]
     trip_ns = np.where(rounds.rtt_ns > 0, rounds.rtt_ns, np.nan)
+    least_ns = _floats(flows["rtt_min_ns"])
+    # The least round trip has the sender's delay as known at the end; early rounds may have had less of it.
     median = np.asarray(pd.Series(trip_ns).groupby(flow).median(), dtype=np.float64)
+    median = np.maximum(median, np.nan_to_num(least_ns))
     life = (flows["end_ns"] - flows["start_ns"]).astype(np.float64)
     acked = flows["acked_bytes"].astype(np.float64)
     capacity_bps = pd.Series(capacity).astype("Float64").mask(~np.isfinite(capacity) | (capacity <= 0))
@@ -244,7 +247,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
         tables.FLOWS,
         {
             **{name: flows[name] for name in tables.FLOWS if name in flows},
-            "rtt_min_ns": _positive(_floats(flows["rtt_min_ns"])),
+            "rtt_min_ns": _positive(least_ns),
             "rtt_median_ns": _whole(median),
             "throughput_bps": _per_second(np.where(acked > 0, acked, np.nan), life),
             "capacity_bps": capacity_bps,

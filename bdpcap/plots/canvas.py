@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
+from bdpcap.plots.scale import above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -359,7 +360,7 @@ def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, fl
     born, gone = life(flow)
     low, high = born if start is None else float(start), gone if end is None else float(end)
     if start is None and end is None:
-        return low, max(high, low + 1e-6)
+        return low, max(high, above(low, 1e-6))
     if not (low <= gone and high >= born):
         asked = (
             f"between {low:g} s and {high:g} s"

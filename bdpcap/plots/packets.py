@@ -9,6 +9,7 @@ import numpy as np
 from bdpcap import units
 from bdpcap.plots.canvas import Canvas, Options, life, origin_ns, seconds
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.plots.scale import above
 from bdpcap.plots.sequence import Y_TITLE, draw
 
 if TYPE_CHECKING:
@@ -42,14 +43,14 @@ def busiest(flow: Flow, most: int = MOST) -> tuple[float, float]:
     # A clock that was set back puts packets before the first one.
     time = time[(time >= born) & (time <= gone)]
     if not len(time):
-        return born, max(gone, born + _SPANS[-1])
+        return born, max(gone, above(born, _SPANS[-1]))
     for span in _SPANS:
         held = time.searchsorted(time + span, side="right") - np.arange(len(time))
         first = int(held.argmax())
         if held[first] <= most:
             break
     start = float(time[first])
-    return start, max(min(start + span, float(time[-1])), start + _SPANS[-1])
+    return start, max(min(start + span, float(time[-1])), above(start, _SPANS[-1]))
 
 
 def packets(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:

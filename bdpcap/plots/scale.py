@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def above(low: float, least: float) -> float:
+    """Return a value above ``low``: by ``least``, or by the little more that keeps floats apart and can be divided."""
+    return low + max(least, 64 * math.ulp(low))
+
+
 class Scale:
     """
     A linear scale.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
-from bdpcap import plots, spreadsheet
+from bdpcap import files, plots, spreadsheet
 from bdpcap.report import figure, page, ranking
 from bdpcap.report.document import document
 from bdpcap.report.text import text
@@ -52,7 +52,7 @@ def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | 
     -------
     Why there are no images, or None if there are.
     """
-    files = {
+    contents = {
         "report.html": page.html(capture).encode(),
         "summary.txt": text(capture).encode(),
         "flows.csv": _csv(capture.flows),
@@ -63,19 +63,19 @@ def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | 
     }
     missing = None
     try:
-        files |= _images(capture)
+        contents |= _images(capture)
     except figure.NoImageWriterError as error:
         missing = str(error)
-    manifest = _manifest(capture, files, command, missing)
-    files["manifest.json"] = json.dumps(manifest, allow_nan=False, indent=1).encode()
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
+    manifest = _manifest(capture, contents, command, missing)
+    contents["manifest.json"] = json.dumps(manifest, allow_nan=False, indent=1).encode()
+    with files.replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
             archive.writestr(zipfile.ZipInfo(name, _EARLIEST), content, zipfile.ZIP_DEFLATED)
     return missing
 
 
 def _manifest(
-    capture: Capture, files: dict[str, bytes], command: Sequence[str], missing: str | None
+    capture: Capture, contents: dict[str, bytes], command: Sequence[str], missing: str | None
 ) -> dict[str, Any]:
     if capture.pseudonyms is not None:
         command = [word.partition("=")[0] for word in command if word.startswith("--")]
@@ -88,7 +88,7 @@ def _manifest(
         "inputs": [dataclasses.asdict(one) for one in capture.fingerprints()],
         "files": [
             {"name": name, "size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in files.items()
+            for name, content in contents.items()
         ],
         "images": missing or "drawn",
     }

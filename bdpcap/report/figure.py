@@ -9,7 +9,7 @@ import json
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import plots, units
+from bdpcap import files, plots, units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,9 +74,12 @@ def write(flow: Flow, kind: str, path: Path, *, start: float | None = None, end:
     figure = plots.figure(flow, kind, start=start, end=end)
     if path.suffix.lower() == ".html":
         ends = f"{flow.sender} → {flow.receiver}"
-        path.write_text(_page(figure, f"{kind}, stream {flow.stream}: {ends}"), encoding="utf-8")
+        page = _page(figure, f"{kind}, stream {flow.stream}: {ends}")
+        with files.replacing(path) as part:
+            part.write_text(page, encoding="utf-8")
     else:
-        write_images({path: figure})
+        with files.replacing(path) as part:
+            write_images({part: figure})
 
 
 def write_images(figures: Mapping[Path, go.Figure]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bdpcap.limits import LIMITS
 from bdpcap.plots import ribbon
-from bdpcap.plots.scale import Scale
+from bdpcap.plots.scale import Scale, above
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,8 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
     """
     start, end = int(flows["start_ns"].min()), int(flows["end_ns"].max())
     origin = start if capture.info.first_ns is None else capture.info.first_ns
-    time = Scale((start - origin) / 1e9, max(end - origin, start - origin + 1) / 1e9, 0, WIDTH)
+    born = (start - origin) / 1e9
+    time = Scale(born, max((end - origin) / 1e9, above(born, 1e-9)), 0, WIDTH)
     rows = []
     for _, summary in flows.head(ROWS).iterrows():
         own = capture.flow(int(summary["stream"]), str(summary["sender"])).rtts

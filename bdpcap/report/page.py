@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap import palette, plots, trust, units
+from bdpcap import files, palette, plots, trust, units
 from bdpcap.plots import ribbon
 from bdpcap.plots.svg import svg
 from bdpcap.report import connections, exchanges, ranking, sections, verdict
@@ -79,7 +79,9 @@ def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
     The path.
     """
     target = Path(path)
-    target.write_text(html(capture), encoding="utf-8")
+    page = html(capture)
+    with files.replacing(target) as part:
+        part.write_text(page, encoding="utf-8")
     return target
 
 

@@ -333,7 +333,12 @@ impl Analysis {
             dict.set_item("format", &info.format)?;
             dict.set_item("compression", info.compression)?;
             dict.set_item("sections", info.sections)?;
-            dict.set_item("comments", &info.comments)?;
+            let mut comments = info.comments.clone();
+            if info.texts_left_out > 0 {
+                let count = info.texts_left_out;
+                comments.push(format!("{count} more comments and names are left out"));
+            }
+            dict.set_item("comments", comments)?;
             dict.set_item("hardware", &info.hardware)?;
             dict.set_item("os", &info.os)?;
             dict.set_item("application", &info.application)?;

@@ -78,6 +78,8 @@ pub enum Reason {
     },
     /// pcapng: a packet of an interface that the section has not described.
     UnknownInterface(u32),
+    /// pcapng: more interfaces are described than these.
+    Interfaces(usize),
     /// pcapng: an option runs over the end of its block.
     Options,
 }
@@ -145,6 +147,9 @@ impl fmt::Display for Reason {
                     f,
                     "damaged: a packet of interface {index}, which the section has not described"
                 )
+            }
+            Reason::Interfaces(most) => {
+                write!(f, "damaged: more than {most} interfaces are described")
             }
             Reason::Options => write!(f, "damaged: an option runs over the end of its block"),
         }

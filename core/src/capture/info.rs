@@ -17,6 +17,10 @@ pub struct CaptureInfo {
     pub interfaces: Vec<Interface>,
     /// Comments on sections and interfaces, not on single packets.
     pub comments: Vec<String>,
+    /// Comments, names and other texts that are not kept, since there are too many.
+    pub texts_left_out: u64,
+    /// Bytes of all texts, kept or not.
+    pub text_bytes: usize,
     /// The capturing machine, of the last section that says so.
     pub hardware: Option<String>,
     /// Its operating system, likewise.
@@ -28,6 +32,20 @@ pub struct CaptureInfo {
 }
 
 impl CaptureInfo {
+    /// Most bytes of text that are kept: hostile input must not fill memory, or a page, with comments.
+    const MOST_TEXT_BYTES: usize = 1 << 20;
+
+    /// A text, while there is room for it. Strings are UTF-8 by the book; what is not is marked.
+    pub(super) fn text(&mut self, value: &[u8]) -> Option<String> {
+        self.text_bytes = self.text_bytes.saturating_add(value.len());
+        if self.text_bytes > Self::MOST_TEXT_BYTES {
+            self.texts_left_out = self.texts_left_out.saturating_add(1);
+            return None;
+        }
+        let text = String::from_utf8_lossy(value);
+        Some(text.trim_end_matches('\0').to_owned())
+    }
+
     /// Packets that all interfaces together report as lost; `None` if none reports.
     #[must_use]
     pub fn drops(&self) -> Option<u64> {

@@ -32,6 +32,8 @@ const HEAD_BYTES: usize = 8;
 const TAIL_BYTES: usize = 4;
 /// The largest block: the largest packet, with room for its options. The same as Wireshark's.
 const MAX_BLOCK_BYTES: u32 = (128 << 20) + (128 << 10) + 32;
+/// Interfaces of all sections: the obsolete packet block could number as many. Each takes ten times its bytes in memory.
+const MOST_INTERFACES: usize = 1 << 16;
 /// The obsolete packet block's word for an unknown number of drops (appendix A).
 const DROPS_UNKNOWN: u16 = 0xffff;
 
@@ -194,10 +196,13 @@ impl Pcapng {
         }
         for option in Options::new(self.order, &body[FIXED..]) {
             match option? {
-                Field { code: 1, value } => info.comments.push(text(value)),
-                Field { code: 2, value } => info.hardware = Some(text(value)),
-                Field { code: 3, value } => info.os = Some(text(value)),
-                Field { code: 4, value } => info.application = Some(text(value)),
+                Field { code: 1, value } => {
+                    let comment = info.text(value);
+                    info.comments.extend(comment);
+                }
+                Field { code: 2, value } => info.hardware = info.text(value),
+                Field { code: 3, value } => info.os = info.text(value),
+                Field { code: 4, value } => info.application = info.text(value),
                 _ => {}
             }
         }
@@ -208,7 +213,7 @@ impl Pcapng {
         } else if info.format != format {
             "pcapng (mixed byte order)".clone_into(&mut info.format);
         }
-        info.sections += 1;
+        info.sections = info.sections.saturating_add(1);
         self.first_interface = info.interfaces.len();
         self.interfaces.clear();
         Ok(())
@@ -225,6 +230,9 @@ impl Pcapng {
         if body.len() < FIXED {
             return Err(block.too_short());
         }
+        if info.interfaces.len() == MOST_INTERFACES {
+            return Err(Reason::Interfaces(MOST_INTERFACES));
+        }
         let link_type = u32::from(self.order.u16(body, 0));
         let snaplen = self.order.u32(body, 4);
         let mut interface = Interface {
@@ -236,9 +244,12 @@ impl Pcapng {
         for option in Options::new(self.order, &body[FIXED..]) {
             let Field { code, value } = option?;
             match code {
-                1 => info.comments.push(text(value)),
-                2 => interface.name = Some(text(value)),
-                3 => interface.description = Some(text(value)),
+                1 => {
+                    let comment = info.text(value);
+                    info.comments.extend(comment);
+                }
+                2 => interface.name = info.text(value),
+                3 => interface.description = info.text(value),
                 9 => {
                     if let [value] = value {
                         resolution = *value;
@@ -247,12 +258,12 @@ impl Pcapng {
                 // The first byte tells a filter's text (0) from its code.
                 11 => {
                     if let [0, filter @ ..] = value {
-                        interface.filter = Some(text(filter));
+                        interface.filter = info.text(filter);
                     }
                 }
-                12 => interface.os = Some(text(value)),
+                12 => interface.os = info.text(value),
                 14 => offset_s = self.number(value).map_or(0, u64::cast_signed),
-                15 => interface.hardware = Some(text(value)),
+                15 => interface.hardware = info.text(value),
                 _ => {}
             }
         }
@@ -431,13 +442,6 @@ impl Described {
 
 fn body<'a, R: Read>(window: &'a Window<R>, block: &Block) -> &'a [u8] {
     &window.bytes()[HEAD_BYTES..block.length - TAIL_BYTES]
-}
-
-/// Strings are UTF-8 by the book; what is not is marked.
-fn text(value: &[u8]) -> String {
-    String::from_utf8_lossy(value)
-        .trim_end_matches('\0')
-        .to_owned()
 }
 
 #[cfg(test)]

@@ -13,10 +13,17 @@ use super::ahead::Ahead;
 /// Buffer before a decompressor; larger reads of an uncompressed capture pass it by.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// How often the bytes may be multiplied. gzip cannot reach it (1,032 is its most), but a few kilobytes of zstd may mean
+/// terabytes of zeros, which would take days to read. Frames of 64 KiB whose payload is all zeros reach 3,400.
+const MOST_RATIO: u64 = 10_000;
+/// So many unpacked bytes are read in any case, in a second or so.
+const FREE_BYTES: u64 = 256 << 20;
+
 /// Uncompressed bytes. Files made of several compressed members or frames are read through.
 pub(super) struct Source {
     bytes: Box<dyn Read + Send>,
     raw: Arc<AtomicU64>,
+    unpacked: u64,
     /// "gzip", "zstd" or "lz4".
     pub compression: Option<&'static str>,
 }
@@ -58,6 +65,7 @@ impl Source {
         Ok(Source {
             bytes,
             raw,
+            unpacked: 0,
             compression,
         })
     }
@@ -79,7 +87,18 @@ impl Source {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.bytes.read(buffer)
+        if self.compression.is_some()
+            && self.unpacked >= FREE_BYTES
+            && self.unpacked / MOST_RATIO >= self.raw_bytes()
+        {
+            return Err(io::Error::other(format!(
+                "{} bytes were unpacked to more than {MOST_RATIO} times as many, as no capture is",
+                self.raw_bytes()
+            )));
+        }
+        let read = self.bytes.read(buffer)?;
+        self.unpacked += read as u64;
+        Ok(read)
     }
 }
 
@@ -185,7 +204,7 @@ impl<R: Read> Read for Positioned<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{self, Cursor, Read, Write};
 
     use super::super::testing::{file, little, read};
 
@@ -295,6 +314,16 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn a_bomb_is_left_before_it_takes_long() {
+        let input = std::io::repeat(0).take(super::FREE_BYTES + (64 << 20));
+        let bomb = zstd::stream::encode_all(input, 1).expect("no error");
+        assert!(bomb.len() < 1 << 16);
+        let mut source = super::Source::open(Box::new(Cursor::new(bomb))).expect("no error");
+        let error = io::copy(&mut source, &mut io::sink()).expect_err("too much");
+        assert!(error.to_string().contains("as no capture is"), "{error}");
     }
 
     #[test]

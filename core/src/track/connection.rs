@@ -365,7 +365,7 @@ impl Connection {
             client_ns,
         }) = self.handshake.complete(segment, at.time_ns)
         {
-            self.initial_rtt_ns = Some(server_ns + client_ns);
+            self.initial_rtt_ns = Some(server_ns.saturating_add(client_ns));
             self.halves[0].flow.handshake(client_ns, server_ns, at);
             self.halves[1].flow.handshake(server_ns, client_ns, at);
         }

@@ -194,7 +194,7 @@ impl Retransmissions {
             Cause::Unexplained => counts.unexplained += count,
         }
         if matches!(cause, Cause::Timeout | Cause::TailLossProbe) {
-            counts.wait_ns += quiet_ns;
+            counts.wait_ns = counts.wait_ns.saturating_add(quiet_ns);
         }
         if cause == Cause::Timeout {
             counts.timeouts += 1;
@@ -257,8 +257,10 @@ impl Retransmissions {
         };
         if tail && !repairing && !reported && before.is_none() && !self.without_sack {
             // PTO is two RTTs, of a lone segment the delay of its acknowledgment more (RFC 8985 section 7.2).
-            let alone_ns = rtt_ns * 5 / 2 + Self::ACK_DELAY_NS + Self::TICKS_NS;
-            if quiet_ns >= rtt_ns * 3 / 2 + Self::TICK_NS && (!head || quiet_ns <= alone_ns) {
+            let alone_ns = rtt_ns.saturating_mul(5) / 2 + Self::ACK_DELAY_NS + Self::TICKS_NS;
+            if quiet_ns >= rtt_ns.saturating_mul(3) / 2 + Self::TICK_NS
+                && (!head || quiet_ns <= alone_ns)
+            {
                 return Cause::TailLossProbe;
             }
         }

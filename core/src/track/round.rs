@@ -146,6 +146,11 @@ row! {
 }
 
 impl Round {
+    /// The writer slept from `since_ns` to `until_ns`. Of a clock that jumps to and fro the sum has no bound.
+    pub(super) fn slept(&mut self, since_ns: i64, until_ns: i64) {
+        self.asleep_ns = (self.asleep_ns).saturating_add((until_ns - since_ns).max(0));
+    }
+
     /// Nothing counted yet.
     #[must_use]
     pub fn blank(stream: u32, direction: u8, round: u32, start_ns: i64, frame: u64) -> Self {

@@ -260,14 +260,14 @@ impl Rounds {
         for before in self.pending.iter_mut().rev() {
             let late_ns = if self.shift_ns > 0 { before.late_ns } else { 0 };
             let start_ns = before.row.end_ns - late_ns;
-            row.asleep_ns += (woke_ns - since_ns.max(start_ns)).max(0);
+            row.slept(since_ns.max(start_ns), woke_ns);
             woke_ns = woke_ns.min(start_ns);
             row = &mut before.row;
             if woke_ns <= since_ns {
                 return;
             }
         }
-        row.asleep_ns += (woke_ns - since_ns.max(row.start_ns)).max(0);
+        row.slept(since_ns.max(row.start_ns), woke_ns);
     }
 
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.

@@ -99,7 +99,8 @@ impl Turns {
         {
             turn.overlapping |= u8::from(turn.direction != direction);
             if answered_ns.is_some_and(|ns| at.time_ns - ns > way_ns + Self::PROMPT_NS) {
-                turn.pause_ns += (at.time_ns - turn.end_ns.max(turn.resent_ns)).max(0);
+                let pause_ns = (at.time_ns - turn.end_ns.max(turn.resent_ns)).max(0);
+                turn.pause_ns = turn.pause_ns.saturating_add(pause_ns);
                 turn.rtt_ns = NULL; // a queue that stood before is gone
             }
             turn.end_ns = turn.end_ns.max(at.time_ns);

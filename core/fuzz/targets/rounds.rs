@@ -1,0 +1,76 @@
+//! Any dialogue of one connection to rounds, turns and events. The input is a list of segments, each some time after,
+//! or before, the one before it.
+
+#![no_main]
+
+use bdpcap_core::decode::{self, Packet, Path};
+use bdpcap_core::track::{At, Scales, Table, Wanted};
+use libfuzzer_sys::fuzz_target;
+
+/// LINKTYPE_RAW: a frame is an IP packet.
+const RAW: u32 = 101;
+/// As the pipeline clamps times.
+const FURTHEST_NS: i64 = 1 << 62;
+/// Shift of the time that passes: from nanoseconds to decades.
+const SHIFTS: u32 = 30;
+
+/// Direction and shift of time; TCP flags; time that passes; sequence and acknowledgment number in units of 100 bytes;
+/// window; payload bytes; options.
+type Step<'a> = (u8, u8, i32, i16, i16, u16, u16, &'a [u8]);
+
+fuzz_target!(|steps: Vec<Step<'_>>| {
+    let mut table = Table::new(Wanted::All, Scales::default());
+    let mut time_ns = 1i64 << 60;
+    for (number, &(bits, flags, wait, seq, ack, window, bytes, options)) in steps.iter().enumerate()
+    {
+        let shift = u32::from(bits >> 1) % SHIFTS;
+        time_ns = (time_ns + (i64::from(wait) << shift)).clamp(0, FURTHEST_NS);
+        let options = &options[..options.len().min(40) / 4 * 4];
+        let frame = packet(bits & 1, flags, seq, ack, window, bytes, options);
+        let wire_len = frame.len() as u32 + u32::from(bytes);
+        let mut path = Path::default();
+        if let Ok(Packet::Tcp(tcp)) = decode::decode(RAW, &frame, wire_len, &mut path) {
+            let at = At {
+                time_ns,
+                frame: number as u64 + 1,
+            };
+            table.segment(&tcp.segment(), &path, at);
+        }
+    }
+    table.finish();
+    for stream in 0..table.len() {
+        for round in (0..2).flat_map(|from| table.rounds(stream, from)) {
+            assert!(round.start_ns <= round.end_ns, "{round:?}");
+        }
+    }
+});
+
+/// An IPv4 packet whose payload was not captured.
+fn packet(
+    way: u8,
+    flags: u8,
+    seq: i16,
+    ack: i16,
+    window: u16,
+    bytes: u16,
+    options: &[u8],
+) -> Vec<u8> {
+    let total = (40 + options.len() as u16).saturating_add(bytes);
+    let mut out = vec![0x45, 0];
+    out.extend(total.to_be_bytes());
+    out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+    let ends = [[192, 0, 2, 1], [192, 0, 2, 2]];
+    let ports = [40_000u16, 443];
+    let (from, to) = (usize::from(way), usize::from(1 - way));
+    out.extend(ends[from]);
+    out.extend(ends[to]);
+    out.extend(ports[from].to_be_bytes());
+    out.extend(ports[to].to_be_bytes());
+    out.extend((i32::from(seq) * 100).to_be_bytes());
+    out.extend((i32::from(ack) * 100).to_be_bytes());
+    out.extend([(5 + options.len() as u8 / 4) << 4, flags]);
+    out.extend(window.to_be_bytes());
+    out.extend([0; 4]);
+    out.extend(options);
+    out
+}
