@@ -197,7 +197,7 @@ CAUSES: Final[dict[tuple[str, str | None], Cause]] = {
         "The receive window held the sender back",
         _window,
         _receiver,
-        "Raise the receive buffer: SO_RCVBUF, or the third number of net.ipv4.tcp_rmem.",
+        "See whether the receiving program sets SO_RCVBUF: without it, autotuning grows the window.",
     ),
     ("rwnd", "slow reader"): Cause(
         "The receiving program read too slowly",
