@@ -38,6 +38,13 @@ STEP: Final = 200_000
 STREAMS: Final = 1 << 14
 """Streams that are looked at together."""
 
+_ENDS: Final = ("sender", "receiver")
+_OF_CARRIERS: Final = (
+    "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "handshake", "window_scale_source",
+    "sender_side_ns", "receiver_side_ns",
+)  # fmt: skip
+"""Columns about directions that tell how far a capture can be trusted."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -191,7 +198,7 @@ def stream_events(
         columns = core.take_events()
         if len(columns["stream"]):
             # Names stay as they are, and there may be many: only new streams are named.
-            new = _named(core.directions(len(names["sender"]) // 2), pseudonyms)
+            new = _named(core.directions(len(names["sender"]) // 2, names=list(_ENDS)), pseudonyms)
             for side, known in names.items():
                 known.extend(new[side])
             piece = _events(columns, names)
@@ -334,7 +341,8 @@ class Capture:
         """Columns of `connections`."""
         from bdpcap import connections  # noqa: PLC0415 - likewise
 
-        return connections.named(self._core.connections(), self.directions, self.info.last_ns)
+        directions = self.directions(*_ENDS, "start_ns", "end_ns")
+        return connections.named(self._core.connections(), directions, self.info.last_ns)
 
     @cached_property
     def connections(self) -> pd.DataFrame:
@@ -355,7 +363,7 @@ class Capture:
         """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
         from bdpcap import exchanges  # noqa: PLC0415 - likewise
 
-        return exchanges.exchanges(self._core.take_turns(), self.directions)
+        return exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
@@ -369,7 +377,7 @@ class Capture:
 
     def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
         """Return what the core counted of a direction; absent numbers are None."""
-        both = self._named(self._core.directions(stream, 1))
+        both = self.sides(stream)
         row = both["sender"].index(sender)
         values = {name: column[row] for name, column in both.items()}
         return {
@@ -405,20 +413,27 @@ class Capture:
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:
         """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
-        carried = np.flatnonzero(self.directions["carried"])
-        columns = {name: np.asarray(values)[carried] for name, values in self.directions.items()}
+        directions = self.directions("carried", *_OF_CARRIERS)
+        carried = np.flatnonzero(directions["carried"])
+        columns = {name: np.asarray(directions[name])[carried] for name in _OF_CARRIERS}
         return columns | {"vantage": vantage.places(columns)}
 
-    @cached_property
-    def directions(self) -> dict[str, Any]:
-        """The core's columns about both directions of every stream, two rows each, the client's first."""
-        return self._named(self._core.directions())
+    def directions(self, *names: str) -> dict[str, Any]:
+        """Return the core's columns of these names, two rows a stream, the client's first.
+
+        They are made anew each time: of many streams all columns would take much memory.
+        """
+        return self._named(self._core.directions(names=list(names)))
+
+    def sides(self, stream: int) -> dict[str, Any]:
+        """Return all of the core's columns about both directions of a stream, the client's first."""
+        return self._named(self._core.directions(stream, 1))
 
     @property
     def events(self) -> pd.DataFrame:
         """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
         if self._kept is not None:
-            return _events(self._kept, self.directions)
+            return _events(self._kept, self.directions(*_ENDS))
         return self._read_events(None)
 
     def load_events(self, streams: Sequence[int]) -> None:
@@ -428,7 +443,9 @@ class Capture:
             return
         if self._kept is not None:
             chosen = np.isin(self._kept["stream"], missing)
-            table = _events({name: values[chosen] for name, values in self._kept.items()}, self.directions)
+            table = _events(
+                {name: values[chosen] for name, values in self._kept.items()}, self.directions(*_ENDS)
+            )
         else:
             table = self._read_events(missing)
         for stream in missing:
@@ -437,7 +454,7 @@ class Capture:
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
         core = _open(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
         pieces = [core.take_events() for _ in _steps(core, self._sources, None)]
-        return _events(_joined(pieces), self.directions)
+        return _events(_joined(pieces), self.directions(*_ENDS))
 
     def events_of(self, stream: int) -> pd.DataFrame:
         """Events of both directions of a stream."""
@@ -446,7 +463,7 @@ class Capture:
 
     def vantage_of(self, flow: Flow) -> str:
         """Say what shows where a flow was captured."""
-        both = self._named(self._core.directions(flow.stream, 1))
+        both = self.sides(flow.stream)
         return vantage.sentence(both, both["sender"].index(flow.sender))
 
     def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:

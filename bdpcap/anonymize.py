@@ -103,7 +103,8 @@ class Pseudonyms:
 
     def directions(self, directions: dict[str, Any]) -> dict[str, Any]:
         """Return the core's columns about directions with other senders and receivers."""
-        renamed = {side: [self.endpoint(end) for end in directions[side]] for side in ("sender", "receiver")}
+        sides = [side for side in ("sender", "receiver") if side in directions]
+        renamed: dict[str, Any] = {side: [self.endpoint(end) for end in directions[side]] for side in sides}
         return {**directions, **renamed}
 
     def damage(self, damage: Damage) -> Damage:

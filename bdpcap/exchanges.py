@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
     from bdpcap.analysis import Flow
 
-__all__ = ["Shares", "exchanges", "shares", "slowest"]
+__all__ = ["DIRECTIONS", "Shares", "exchanges", "shares", "slowest"]
+
+DIRECTIONS: Final = ("sender", "receiver", "handshake", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
+"""Columns about directions that `exchanges` looks at."""
 
 _SHORTEST: Final = 3 / 4
 """Of the least round trip: no reply comes sooner; the rest allows for jitter of a minimum of few samples."""
@@ -46,7 +49,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     turns
         Columns of `bdpcap._core.Analysis.take_turns`, of all streams.
     directions
-        Columns of `bdpcap._core.Analysis.directions`.
+        The columns `DIRECTIONS` of `bdpcap._core.Analysis.directions`.
 
     Returns
     -------
@@ -191,8 +194,7 @@ def shares(flow: Flow) -> Shares | None:
         return None
     taken = {side: int(table[f"{side}_ns"].sum()) for side in ("server", "network")}
     taken["client"] = lasting - sum(taken.values())
-    first = 2 * flow.stream
-    payload = int(np.sum(flow.capture.directions["payload_bytes"][first : first + 2]))
+    payload = int(np.sum(flow.capture.sides(flow.stream)["payload_bytes"]))
     exchanged = int(table["request_bytes"].sum() + table["response_bytes"].sum())
     return Shares(
         count=len(table),

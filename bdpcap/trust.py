@@ -23,8 +23,6 @@ GRAVE: Final = 0.01
 Of less, only the rounds that it touches are: their evidence says so, and their confidence is lower.
 """
 
-_DOUBTFUL: Final = ("carried", "largest_bytes", "mss_bytes", "handshake")
-
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
     """Return what was captured as names and values, in the order in which one asks for them."""
@@ -133,10 +131,8 @@ def _notes(capture: Capture) -> list[str]:
     """Return what a reader should know, although the verdicts allow for it."""
     info, flows = capture.info, capture.carriers
     scales = [str(scale) for scale in capture.scales]
-    sides = {name: np.asarray(capture.directions[name]) for name in _DOUBTFUL}
-    carried = sides["carried"] > 0
-    offloaded = int((carried & (sides["largest_bytes"] > sides["mss_bytes"])).sum())
-    headless = int((carried & (sides["handshake"] == 0)).sum())
+    offloaded = int((flows["largest_bytes"] > flows["mss_bytes"]).sum())
+    headless = int((flows["handshake"] == 0).sum())
     placeless = int((flows["vantage"] == "unknown").sum())
     found = [
         (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
@@ -215,12 +211,13 @@ def _captured(capture: Capture) -> str:
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     """Return what shows where the largest flow was captured."""
-    payload = np.where(capture.directions["carried"], capture.directions["payload_bytes"], 0)
-    if not payload.any():
+    flows = capture.carriers
+    if not flows["payload_bytes"].any():
         return []
-    row = int(payload.argmax())
-    which = f"stream {row // 2}: " if capture.info.streams > 1 else ""
-    return [("vantage shown by", f"{which}{vantage.sentence(capture.directions, row)}")]
+    largest = int(flows["payload_bytes"].argmax())
+    stream, direction = int(flows["stream"][largest]), int(flows["direction"][largest])
+    which = f"stream {stream}: " if capture.info.streams > 1 else ""
+    return [("vantage shown by", f"{which}{vantage.sentence(capture.sides(stream), direction)}")]
 
 
 def _drops(info: CaptureInfo) -> str:

@@ -27,15 +27,18 @@ def same_packets(capture: Capture) -> tuple[str, str] | None:
 
     Looks at the flow with most bytes retransmitted, and reads the capture again if these are many.
     """
-    again = np.asarray(capture.directions["retransmitted_bytes"])
     files = capture.info.files
-    if len(files) < 2 or not again.any():
+    if len(files) < 2:
+        return None
+    directions = capture.directions("sender", "retransmitted_bytes", "payload_bytes")
+    again = np.asarray(directions["retransmitted_bytes"])
+    if not again.any():
         return None
     row = int(again.argmax())
-    if again[row] < _AGAIN * capture.directions["payload_bytes"][row]:
+    if again[row] < _AGAIN * directions["payload_bytes"][row]:
         return None
     events = capture.events_of(row // 2)
-    events = events[(events["sender"] == capture.directions["sender"][row]) & (events["length"] > 0)]
+    events = events[(events["sender"] == directions["sender"][row]) & (events["length"] > 0)]
     file = np.searchsorted(np.cumsum(capture.frames_of_files), events["frame"])
     parts = {int(number): part for number, part in events.groupby(file)}
     pairs: Counter[tuple[int, int]] = Counter()

@@ -49,7 +49,7 @@ def sentence(directions: Mapping[str, Any], row: int) -> str:
     Parameters
     ----------
     directions
-        Columns of `bdpcap._core.Analysis.directions`, of all streams: both directions of a stream lie side by side.
+        Columns of `bdpcap._core.Analysis.directions`: both directions of a stream lie side by side.
     row
         The direction.
     """

@@ -50,7 +50,7 @@ def command(
     chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_])
     said: list[int] = []
-    all_bytes = int(capture.carriers["payload_bytes"].sum())
+    all_bytes = int(capture.carriers["payload_bytes"].sum()) if broken else 0
 
     def pieces() -> Iterator[pd.DataFrame]:
         for piece in capture.flows_in_pieces():

@@ -90,7 +90,7 @@ def _label(capture: Capture, flow: pd.Series[Any]) -> str:
     stream = int(flow["stream"])
     if (capture.flows["stream"] == stream).sum() == 1:
         return f"stream {stream}"
-    client = capture.directions["sender"][2 * stream]
+    client = capture.sides(stream)["sender"][0]
     return f"stream {stream} {_WAYS[bool(flow['sender'] == client)]}"
 
 

@@ -173,7 +173,7 @@ def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
 
 def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     """Whether each flow is sent by the client: the end that sent the SYN, or the first packet."""
-    clients = np.asarray(capture.directions["sender"], dtype=object)[2 * flows["stream"].to_numpy()]
+    clients = np.asarray(capture.directions("sender")["sender"], dtype=object)[2 * flows["stream"].to_numpy()]
     same: pd.Series[bool] = flows["sender"] == clients
     return same
 
