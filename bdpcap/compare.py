@@ -14,6 +14,7 @@ import pandas as pd
 
 from bdpcap import tables
 from bdpcap.explain.capacity import Basis, basis
+from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column
@@ -267,7 +268,7 @@ def _least(*values: float | None) -> float | None:
 
 
 def _over(window_bytes: float | None, rtt_ns: float | None) -> float | None:
-    return window_bytes * 8e9 / rtt_ns if window_bytes is not None and rtt_ns else None
+    return window_bps(window_bytes, rtt_ns) if window_bytes is not None and rtt_ns else None
 
 
 def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, str | None]:

@@ -25,7 +25,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Basis", "basis", "label", "sent_a_window", "word"]
+__all__ = ["INITIAL_WINDOW", "Basis", "basis", "delivered_bps", "label", "sent_a_window", "word"]
 
 INITIAL_WINDOW: Final = 10
 """Segments that a sender may send at once (RFC 6928): fewer never show how fast the path is."""
@@ -68,6 +68,12 @@ def word(summary: pd.Series[Any] | Mapping[str, Any]) -> str:
     """Return what is said before the path's rate or its BDP: "about " or "at least "; nothing without a rate."""
     rests = basis(summary)
     return "" if rests is None else "at least " if rests is Basis.BOUND else "about "
+
+
+def delivered_bps(rounds: pd.DataFrame) -> float:
+    """Return the rate at which rounds, rows of the ``rtts`` table, were acknowledged."""
+    lasting = int((rounds["end_ns"] - rounds["start_ns"]).sum())
+    return float(rounds["acked_bytes"].sum()) * 8e9 / max(1, lasting)
 
 
 def label(summary: pd.Series[Any] | Mapping[str, Any], name: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bdpcap.explain.headers import Packet
 
-__all__ = ["Ceiling", "asked", "of"]
+__all__ = ["Ceiling", "asked", "of", "window_bps"]
 
 _INFLATED: Final = 1.5
 """Median round trip over the least from which a queue is spoken of."""
@@ -78,6 +78,11 @@ class Ceiling:
     def suffices(self) -> bool:
         """Whether the window seen fills the link."""
         return self.ceiling_bps is not None and self.ceiling_bps >= self.goodput_bps
+
+
+def window_bps(window_bytes: float, rtt_ns: float) -> float:
+    """Return the most that a window allows, in bits per second (RFC 7323 section 1.1)."""
+    return float(window_bytes) * 8e9 / float(rtt_ns)
 
 
 def asked(
@@ -182,7 +187,7 @@ def _filled(
         rtt_ns=rtt_ns,
         rate_bps=rate_bps,
         goodput_bps=goodput,
-        ceiling_bps=None if window is None else window * 8e9 / rtt_ns,
+        ceiling_bps=None if window is None else window_bps(window, rtt_ns),
         bdp_bytes=need,
         rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
         sndbuf=sendbuf.least_setting(need),
@@ -193,7 +198,7 @@ def _filled(
 def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
     """Say what limits before the link does; empty where nothing is known to."""
     if unscaled:
-        return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(FIELD_MAX * 8e9 / rtt_ns)}."
+        return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(window_bps(FIELD_MAX, rtt_ns))}."
     again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
     # What the flow moved in a round trip it moves over another path, too.
     reached = (_known(summary["throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns

@@ -18,8 +18,6 @@ SOCK_MIN_SNDBUF: Final = 4608
 """2 x 2304, on x86-64."""
 SMALL_WRITES: Final = 0.64
 """Payload in flight as a share of sk_sndbuf when each write is one segment; measured on Linux 6.18."""
-WHOLE_WRITES: Final = 0.99
-"""The same for writes of 64 KiB in whole segments; small buffers and larger writes exceed 1."""
 OVERSHOOT: Final = 1.25
 """The most seen with writes of ten segments into a buffer of four of them."""
 WAKE_SHARE: Final = 2 / 3

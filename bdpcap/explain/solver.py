@@ -87,10 +87,6 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     return Solution(observed, answers, best or Exactness.NONE, full, facts)
 
 
-def _field_full(observed: Observed) -> bool:
-    return observed.window == FIELD_MAX << (observed.scale or 0)
-
-
 def _knobs(era: Era, observed: Observed, facts: Facts) -> list[Knob]:
     if facts.rcvbuf is not None:
         return [Knob.OPTION]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap import units
+from bdpcap.explain.capacity import delivered_bps
+from bdpcap.explain.ceilings import window_bps
 from bdpcap.limits.decide import NO_RULE
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def _allowed(flow: Flow) -> str:
         return ""
     if pd.isna(rtt):
         return f"{units.exact_bytes(window)} were the most"
-    allowed = float(window) * 8e9 / float(rtt)
+    allowed = window_bps(window, rtt)
     if pd.notna(flow.summary["throughput_bps"]) and allowed < flow.summary["throughput_bps"]:
         return f"{units.exact_bytes(window)} were the most"
     return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
@@ -152,8 +154,7 @@ def _queue(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _rate(own: pd.DataFrame) -> str:
-    lasting = int((own["end_ns"] - own["start_ns"]).sum())
-    return units.rate(float(own["acked_bytes"].sum()) * 8e9 / max(1, lasting))
+    return units.rate(delivered_bps(own))
 
 
 def _pauses(_: Flow, own: pd.DataFrame) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
+from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 DETAILED_FLOWS: Final = 8
 """Most verdicts that a report treats one by one; the other flows stand in its table."""
-
-BULK_SEGMENTS: Final = 10
-"""Full segments below which a flow is no bulk transfer: the initial window (RFC 6928) carries it in one round trip."""
 
 LEAST_SHARE: Final = 0.01
 """Part of all bytes, or of the largest weight, below which a flow has no place on the first page."""
@@ -167,7 +165,8 @@ def bulk(flows: pd.DataFrame, all_bytes: int | None = None) -> pd.Series[bool]:
 
 
 def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
-    large: pd.Series[bool] = flows["payload_bytes"] >= BULK_SEGMENTS * flows["mss_bytes"]
+    """Tell which flows are bulk transfers: the initial window carries less in one round trip."""
+    large: pd.Series[bool] = flows["payload_bytes"] >= INITIAL_WINDOW * flows["mss_bytes"]
     return large
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain.capacity import sent_a_window, word
+from bdpcap.explain.ceilings import window_bps
 from bdpcap.limits import LIMITS
 from bdpcap.palette import LIMIT_NAMES
 from bdpcap.plots.ribbon import Stripe, stripes
@@ -170,7 +171,7 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     window, rtt, reached = (summary[name] for name in ("window_max_bytes", "rtt_min_ns", "throughput_bps"))
     # Where the window was the limit, the verdict has this sum.
     if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
-        allowed = float(window) * 8e9 / float(rtt)
+        allowed = window_bps(window, rtt)
         if pd.isna(reached) or reached <= allowed:
             sums.append(
                 f"A window of {units.exact_bytes(window)} per {units.duration(rtt)} (minimum RTT) allows "

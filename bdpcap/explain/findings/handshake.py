@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
+from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 
@@ -38,7 +39,7 @@ def _scaling(flow: Flow) -> Finding | None:
     if source == UNSCALED:
         rtt = flow.summary["rtt_min_ns"]
         most = (
-            f", {units.rate(FIELD_MAX * 8e9 / float(rtt))} over {units.duration(rtt)}"
+            f", {units.rate(window_bps(FIELD_MAX, rtt))} over {units.duration(rtt)}"
             if pd.notna(rtt) and rtt
             else ""
         )

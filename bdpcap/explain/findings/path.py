@@ -10,7 +10,7 @@ import pandas as pd
 from bdpcap import units
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.bdp import MSS_BYTES
-from bdpcap.explain.capacity import Basis, basis, sent_a_window, word
+from bdpcap.explain.capacity import Basis, basis, delivered_bps, sent_a_window, word
 from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
@@ -39,7 +39,7 @@ def link(flow: Flow) -> list[Finding]:
     if busy.empty:
         return []
     lasting, carried = busy["end_ns"] - busy["start_ns"], busy["acked_bytes"]
-    rate = float(carried.sum()) * 8e9 / max(1, int(lasting.sum()))
+    rate = delivered_bps(busy)
     others = (busy["detail"] == "others' queue").mean() > 1 / 2
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values().index[len(busy) // 2]]
     return [
@@ -302,17 +302,12 @@ def _raise(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) ->
 
 def _receiver(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> list[remedies.Remedy]:
     """Say how the receiver's window grows; where none was fixed before the handshake, nothing of a fixed one."""
-    need = ceiling.bdp_bytes
-    if flow is None:
-        return [
-            remedies.receive_buffer(need, MSS_BYTES, eras),
-            remedies.fixed_buffer(max(ceiling.rcvbuf.values())),
-        ]
-    mss, scale = max(1, int(flow.summary["mss_bytes"])), flow.summary["window_scale"]
-    window = ceiling.window or 0
-    if pd.notna(scale) and window and is_autotuned(window, mss, int(scale)):
-        was_limit = str(flow.summary["limit"]) == "rwnd"
-        return [remedies.receive_buffer(need, mss, eras, autotuned=True, was_limit=was_limit)]
+    need, mss = ceiling.bdp_bytes, MSS_BYTES
+    if flow is not None:
+        mss, scale = max(1, int(flow.summary["mss_bytes"])), flow.summary["window_scale"]
+        if pd.notna(scale) and ceiling.window and is_autotuned(ceiling.window, mss, int(scale)):
+            was_limit = str(flow.summary["limit"]) == "rwnd"
+            return [remedies.receive_buffer(need, mss, eras, autotuned=True, was_limit=was_limit)]
     return [
         remedies.receive_buffer(need, mss, eras),
         remedies.fixed_buffer(max(ceiling.rcvbuf.values())),

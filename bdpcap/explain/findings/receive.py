@@ -10,6 +10,7 @@ import pandas as pd
 from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import sent_a_window
+from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
@@ -35,7 +36,7 @@ def limits(flow: Flow) -> list[Finding]:
     told = [_slow(flow, held)] if part > 0.2 else []
     if part > 0.8:
         return told
-    ceiling = float(window) * 8e9 / float(rtt)
+    ceiling = window_bps(window, rtt)
     reached = flow.summary["throughput_bps"]
     share = (
         "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."

@@ -10,6 +10,7 @@ import pandas as pd
 from bdpcap import units
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis
+from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Exactness
@@ -149,7 +150,7 @@ def _share(flow: Flow) -> list[Finding]:
         Finding(
             code=Code.SEND_BUFFER_SHARE,
             sentence=f"{units.exact_bytes(moved)} went per minimum RTT, {units.share(part)} of the most in flight: "
-            f"flight / RTT would be {units.rate(flight * 8e9 / float(rtt))}, {units.rate(reached)} were reached.",
+            f"flight / RTT would be {units.rate(window_bps(flight, rtt))}, {units.rate(reached)} were reached.",
             cause="A writer that sleeps is woken when a third of the buffer is free, so two thirds to all of it go per "
             f"round trip; here {units.share(part)}. One that polls writes a block at each third. Buffer / RTT is a "
             "bound, not a forecast.",
