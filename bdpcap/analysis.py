@@ -15,6 +15,7 @@ import numpy as np
 
 from bdpcap import _core, vantage
 from bdpcap.filter import compile_filter
+from bdpcap.quality import NEEDED, Flaw, acknowledgments_missing, flaws
 from bdpcap.scale import InferredScale, infer
 
 if TYPE_CHECKING:
@@ -102,9 +103,15 @@ class CaptureInfo:
     cut_by_snaplen: int
     capture_drops: int | None
     """Packets that the capture says it lost; None where it says nothing."""
+    tick_ns: int = 0
+    """Step of a clock so coarse that many frames share a time; 0 where the times do not show it."""
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by what they were wrapped in: tags and tunnels."""
+    copies: int = 0
+    """Packets that the capture holds another time."""
+    unacknowledged: int = 0
+    """Flows whose receiver must have sent acknowledgments that the capture does not hold."""
     missed_bytes: int = 0
     """Bytes that were acknowledged and that the capture does not hold."""
     data_only: int = 0
@@ -308,6 +315,11 @@ class Capture:
         return _named(columns, self.pseudonyms)
 
     @cached_property
+    def quality(self) -> list[Flaw]:
+        """What is wrong with the capture itself, gravest first."""
+        return flaws(self)
+
+    @cached_property
     def flows(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.FLOWS`."""
         import pandas as pd  # noqa: PLC0415 - likewise
@@ -372,6 +384,8 @@ class Capture:
         both = self._named(self._core.directions(stream, 1))
         row = both["sender"].index(sender)
         values = {name: column[row] for name, column in both.items()}
+        one = {name: np.asarray(column[row : row + 1]) for name, column in both.items()}
+        values["acknowledgments_missing"] = bool(acknowledgments_missing(one)[0])
         return {
             name: None if isinstance(value, np.integer) and value == _core.NULL else value
             for name, value in values.items()
@@ -616,6 +630,7 @@ def _directions(core: _core.Analysis, pseudonyms: Pseudonyms | None) -> Iterator
 
 
 def _info(core: _core.Analysis) -> CaptureInfo:
+    directions = core.directions(names=["copies", *NEEDED])
     captures = core.captures()
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
@@ -625,5 +640,7 @@ def _info(core: _core.Analysis) -> CaptureInfo:
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
         comments=[comment for capture in captures for comment in capture["comments"]],
         capture_drops=sum(drops) if drops else None,
+        copies=int(directions["copies"].sum()),
+        unacknowledged=int(acknowledgments_missing(directions).sum()),
         **core.counts(),
     )

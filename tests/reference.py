@@ -339,6 +339,8 @@ def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
 
 def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None:
     """SEG.WND in bytes, if the scale is known; a SYN's is never scaled (RFC 7323 section 2.2)."""
+    if segment.has(RST):
+        return None  # its sender has no connection, or none any more (RFC 9293 section 3.5.2)
     if segment.has(SYN) or segment.window == 0:  # nothing is nothing at any scale
         return segment.window
     scale = stream.scale(own)
@@ -350,7 +352,7 @@ def is_copy(flow: Flow, segment: Segment) -> bool:
 
     Equal headers within a millisecond; without an IP identification, two acknowledgments may well be equal.
     """
-    return bool(segment.identification or segment.length) and any(
+    return bool(segment.identification or segment.length or segment.has(SYN)) and any(
         segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
         for earlier in flow.captured[-64:]
     )

@@ -161,7 +161,12 @@ impl<T: Hash + Eq + ToString> Names<T> {
 
 /// Both directions of some streams, two rows each: the columns that are `wanted`.
 #[must_use]
-pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) -> bool) -> Columns {
+pub fn directions(
+    table: &Table,
+    tick_ns: i64,
+    streams: Range<usize>,
+    wanted: impl Fn(&str) -> bool,
+) -> Columns {
     let ends = |from: usize| {
         let both = move |stream| {
             let ends = table.ends(stream);
@@ -169,6 +174,7 @@ pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) ->
         };
         Names::of(streams.clone().flat_map(both))
     };
+    let ticks = wanted("tick_ns");
     let rows = || streams.clone().flat_map(|stream| table.summaries(stream).2);
     let twice = || streams.clone().flat_map(|stream| [stream as u32; 2]);
     let source = |row: Summary| ScaleSource::ALL[usize::from(row.window_scale_source)].name();
@@ -207,6 +213,9 @@ pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) ->
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     ));
+    if ticks {
+        columns.push(("tick_ns", Column::I64(vec![tick_ns; 2 * streams.len()])));
+    }
     columns
 }
 

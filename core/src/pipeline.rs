@@ -1,7 +1,7 @@
 //! # Pipeline
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
-use crate::capture::{CaptureError, CaptureInfo, Reader};
+use crate::capture::{CaptureError, CaptureInfo, Reader, Ticks};
 use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
 use crate::track::{At, Datagrams, Scales, Table, Wanted};
@@ -74,6 +74,8 @@ pub struct Counts {
     pub without_time: u64,
     /// Frames with a time before that of the frame before.
     pub backwards: u64,
+    /// How finely the clock counts.
+    pub ticks: Ticks,
     /// Earliest frame.
     pub first_ns: Option<i64>,
     /// Latest frame.
@@ -167,6 +169,9 @@ impl Intake {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
                     counts.backwards += u64::from(time_ns < self.previous_ns);
+                    if counts.first_ns.is_some() {
+                        counts.ticks.see(self.previous_ns, time_ns);
+                    }
                     counts.first_ns = Some(counts.first_ns.map_or(time_ns, |t| t.min(time_ns)));
                     counts.last_ns = Some(counts.last_ns.map_or(time_ns, |t| t.max(time_ns)));
                     self.previous_ns = time_ns;

@@ -250,9 +250,11 @@ impl Analysis {
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = py.detach(|| {
-            let table = &self.pipeline().table;
+            let pipeline = self.pipeline();
+            let table = &pipeline.table;
             columns::directions(
                 table,
+                pipeline.counts().ticks.tick_ns(),
                 streams(table, first, count),
                 wanted(names.as_deref()),
             )
@@ -300,6 +302,7 @@ impl Analysis {
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;
+        dict.set_item("tick_ns", counts.ticks.tick_ns())?;
         dict.set_item("first_ns", counts.first_ns)?;
         dict.set_item("last_ns", counts.last_ns)?;
         let undecoded = PyDict::new(py);

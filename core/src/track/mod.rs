@@ -4,6 +4,7 @@
 
 mod bursts;
 mod connection;
+mod copies;
 mod datagrams;
 mod event;
 mod flow;
