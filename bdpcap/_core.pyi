@@ -63,7 +63,11 @@ class Analysis:
     streams
         Make events of these streams only; of others nothing is told but their ends.
     scales
-        Window scales that an earlier pass inferred, by stream and direction of the data that they limit.
+        Window scales that an earlier pass inferred, by first frame of the stream and direction of the data that they
+        limit.
+    jobs
+        Threads that follow connections; what they find does not depend on their number. Events of some streams alone
+        take one.
 
     Raises
     ------
@@ -81,9 +85,10 @@ class Analysis:
         events: bool = False,
         streams: Sequence[int] | None = None,
         scales: Mapping[tuple[int, int], int] | None = None,
+        jobs: int = 1,
     ) -> Analysis: ...
     def advance(self, frames: int) -> bool:
-        """Read up to `frames` frames, without the interpreter lock; say whether there may be more."""
+        """Read `frames` frames or a few more, without the interpreter lock; say whether there may be more."""
     @property
     def bytes_read(self) -> int:
         """Bytes taken from the sources, compressed as they are."""

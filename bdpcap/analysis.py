@@ -15,6 +15,8 @@ import numpy as np
 
 from bdpcap import _core, vantage
 from bdpcap.filter import compile_filter
+from bdpcap.jobs import threads
+from bdpcap.quality import NEEDED, Flaw, acknowledgments_missing, flaws
 from bdpcap.scale import InferredScale, infer
 
 if TYPE_CHECKING:
@@ -109,9 +111,15 @@ class CaptureInfo:
     cut_by_snaplen: int
     capture_drops: int | None
     """Packets that the capture says it lost; None where it says nothing."""
+    tick_ns: int = 0
+    """Step of a clock so coarse that many frames share a time; 0 where the times do not show it."""
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by what they were wrapped in: tags and tunnels."""
+    copies: int = 0
+    """Packets that the capture holds another time."""
+    unacknowledged: int = 0
+    """Flows whose receiver must have sent acknowledgments that the capture does not hold."""
     missed_bytes: int = 0
     """Bytes that were acknowledged and that the capture does not hold."""
     data_only: int = 0
@@ -128,6 +136,7 @@ def analyze(
     filter: str | None = None,  # noqa: A002 - the word users look for
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
+    jobs: int | None = None,
 ) -> Capture:
     """Read a capture and classify every round trip in it.
 
@@ -142,6 +151,9 @@ def analyze(
         Called now and then while reading.
     pseudonyms
         Other names for the addresses, files and comments of the capture; its own appear nowhere.
+    jobs
+        Threads that follow the connections; what they find does not depend on their number. None for one per
+        processor, or a single one where files are small.
 
     Raises
     ------
@@ -155,12 +167,12 @@ def analyze(
     sources = _sources(source)
     again = all(isinstance(one, str) and Path(one).is_file() for one in sources)
     # What cannot be read twice keeps its events at once.
-    core = _open(sources, filter, events=not again)
+    core = _open(sources, filter, events=not again, jobs=jobs)
     events = [core.take_events() for _ in _steps(core, sources, progress)]
     scales = infer(lambda: _directions(core, pseudonyms)) if again else []
     if scales:
         # Windows are weighed as packets come: with another scale, all of them anew.
-        core = _open(sources, filter, events=False, scales=scales)
+        core = _open(sources, filter, events=False, scales=scales, jobs=jobs)
         for _ in _steps(core, sources, progress):
             pass
     kept = None if again else _joined(events)
@@ -174,6 +186,7 @@ def stream_events(
     streams: Sequence[int] | None = None,
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
+    jobs: int | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read a capture and hand out its events in pieces, in memory that does not grow with it.
 
@@ -191,7 +204,7 @@ def stream_events(
         As `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
     """
     sources = _sources(source)
-    core = _open(sources, filter, events=True, streams=streams)
+    core = _open(sources, filter, events=True, streams=streams, jobs=jobs)
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in _steps(core, sources, progress):
         core.take_turns()
@@ -233,10 +246,13 @@ def _open(
     events: bool,
     streams: Sequence[int] | None = None,
     scales: Sequence[InferredScale] = (),
+    jobs: int | None = None,
 ) -> _core.Analysis:
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
-    shifts = {(scale.stream, scale.direction): scale.shift for scale in scales}
-    return _core.Analysis(sources, filters, events=events, streams=streams, scales=shifts)
+    shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
+    return _core.Analysis(
+        sources, filters, events=events, streams=streams, scales=shifts, jobs=threads(jobs, sources)
+    )
 
 
 def _steps(
@@ -315,6 +331,11 @@ class Capture:
         return _named(columns, self.pseudonyms)
 
     @cached_property
+    def quality(self) -> list[Flaw]:
+        """What is wrong with the capture itself, gravest first."""
+        return flaws(self)
+
+    @cached_property
     def flows(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.FLOWS`."""
         import pandas as pd  # noqa: PLC0415 - likewise
@@ -380,6 +401,8 @@ class Capture:
         both = self.sides(stream)
         row = both["sender"].index(sender)
         values = {name: column[row] for name, column in both.items()}
+        one = {name: np.asarray(column[row : row + 1]) for name, column in both.items()}
+        values["acknowledgments_missing"] = bool(acknowledgments_missing(one)[0])
         return {
             name: None if isinstance(value, np.integer) and value == _core.NULL else value
             for name, value in values.items()
@@ -633,6 +656,7 @@ def _directions(core: _core.Analysis, pseudonyms: Pseudonyms | None) -> Iterator
 
 
 def _info(core: _core.Analysis) -> CaptureInfo:
+    directions = core.directions(names=["copies", *NEEDED])
     captures = core.captures()
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
@@ -642,5 +666,7 @@ def _info(core: _core.Analysis) -> CaptureInfo:
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
         comments=[comment for capture in captures for comment in capture["comments"]],
         capture_drops=sum(drops) if drops else None,
+        copies=int(directions["copies"].sum()),
+        unacknowledged=int(acknowledgments_missing(directions).sum()),
         **core.counts(),
     )

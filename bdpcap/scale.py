@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bdpcap.quality import acknowledgments_missing
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -30,6 +32,8 @@ class InferredScale:
     """The scale of one flow's windows, as its traffic shows it."""
 
     stream: int
+    first_frame: int
+    """Of the stream."""
     direction: int
     sender: str
     receiver: str
@@ -78,14 +82,14 @@ def _is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
     # From afar, only timestamps tell which window the sender knew when it sent.
-    seen = (directions["direct"] > 0) | (directions["has_timestamps"] > 0)
-    contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & seen
+    close = (directions["direct"] > 0) | (directions["has_timestamps"] > 0)
+    contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & close
     below = (source == "negotiated") & (directions["scale_least"] < directions["window_scale"])
     # What a tap beside the sender saw of the handshake, the sender saw, too.
     lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost
-    wanting: NDArray[np.bool_] = (
-        (directions["carried"] > 0) & (checked > 0) & ((source == "unknown") | contradicted | lowered)
-    )
+    # What was in flight is only known where the capture holds the acknowledgments.
+    seen = (directions["carried"] > 0) & (checked > 0) & ~acknowledgments_missing(directions)
+    wanting: NDArray[np.bool_] = seen & ((source == "unknown") | contradicted | lowered)
     return wanting
 
 
@@ -110,6 +114,7 @@ def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> In
     said = (0 if one["window_scale_source"] == "declined" else int(one["window_scale"])) if known else None
     return InferredScale(
         stream=int(one["stream"]),
+        first_frame=int(one["first_frame"]),
         direction=int(one["direction"]),
         sender=str(one["sender"]),
         receiver=str(one["receiver"]),

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 SCALES: Final = 5
 """Most inferred window scales to name one by one."""
 
-GRAVE: Final = 0.01
-"""Part of a capture that is missing or disordered from which on its verdicts are doubtful.
-
-Of less, only the rounds that it touches are: their evidence says so, and their confidence is lower.
-"""
-
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
     """Return what was captured as names and values, in the order in which one asks for them."""
@@ -98,23 +92,7 @@ def doubts(capture: Capture) -> list[str]:
     found = [
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
         (not info.segments, "No TCP segment was found."),
-        (
-            info.data_only,
-            (
-                f"Without a single acknowledgment: {units.number(info.data_only, 'flow')}. "
-                "Only what was sent, and when, is known."
-            ),
-        ),
-        (
-            info.acknowledgments_only,
-            (
-                f"Acknowledged, but without data in the capture: {units.number(info.acknowledgments_only, 'flow')}. "
-                "Their data went another way, or were filtered out."
-            ),
-        ),
-        (_lacks(capture), _missing(capture)),
-        (_lost(capture), _dropped(capture)),
-        (_disordered(capture), _backwards(capture)),
+        *((flaw, flaw.sentence) for flaw in capture.quality if flaw.grave),
         (
             info.multipath,
             (
@@ -131,64 +109,17 @@ def _notes(capture: Capture) -> list[str]:
     """Return what a reader should know, although the verdicts allow for it."""
     info, flows = capture.info, capture.carriers
     scales = [str(scale) for scale in capture.scales]
-    offloaded = int((flows["largest_bytes"] > flows["mss_bytes"]).sum())
-    headless = int((flows["handshake"] == 0).sum())
     placeless = int((flows["vantage"] == "unknown").sum())
     found = [
         (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
-        (info.missed_bytes and not _lacks(capture), _missing(capture)),
-        (info.capture_drops and not _lost(capture), _dropped(capture)),
-        (info.time_backwards and not _disordered(capture), _backwards(capture)),
         (info.without_time, f"{units.number(info.without_time, 'frame')} without a time, left out."),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
         *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
         (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
-        (headless, f"Handshake not captured: {units.number(headless, 'flow')}."),
-        (
-            offloaded,
-            (
-                f"Segments larger than the MSS (offload at the tap): {units.number(offloaded, 'flow')}. "
-                "Their times are those of bursts."
-            ),
-        ),
         (placeless, f"Place of capture unknown: {units.number(placeless, 'flow')}."),
-        (
-            info.cut_by_snaplen,
-            f"{units.number(info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers.",
-        ),
+        *((flaw, flaw.sentence) for flaw in capture.quality if not flaw.grave),
     ]
     return [sentence for holds, sentence in found if holds]
-
-
-def _lacks(capture: Capture) -> bool:
-    """Whether so much is missing that it is more than a few marked rounds."""
-    carried = int(capture.carriers["payload_bytes"].sum()) + capture.info.missed_bytes
-    return capture.info.missed_bytes >= GRAVE * max(1, carried)
-
-
-def _missing(capture: Capture) -> str:
-    return (
-        f"The capture is missing {units.data_size(capture.info.missed_bytes)} that were acknowledged "
-        "(filtered, or dropped while capturing); they do not count as lost on the path."
-    )
-
-
-def _lost(capture: Capture) -> bool:
-    drops = capture.info.capture_drops or 0
-    return drops >= GRAVE * max(1, capture.info.frames + drops)
-
-
-def _dropped(capture: Capture) -> str:
-    dropped = units.number(capture.info.capture_drops or 0, "packet")
-    return f"{dropped} dropped while capturing: what seems lost may be missing from the capture only."
-
-
-def _disordered(capture: Capture) -> bool:
-    return capture.info.time_backwards > GRAVE * capture.info.frames
-
-
-def _backwards(capture: Capture) -> str:
-    return f"Time runs backwards at {units.number(capture.info.time_backwards, 'frame')}."
 
 
 def _vantage(capture: Capture) -> str:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 LARGEST_SCALE = 14  # RFC 7323 section 2.3
+LARGEST_UNSCALED = 65535
 COPY_NS = 1_000_000  # two captures of one packet lie this close together
+MIXED_NS = 2_000_000  # queues of one host are emptied this soon (Linux netdev_budget_usecs)
 REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
 
 
@@ -153,6 +155,9 @@ class Flow:
     frontier: Segment | None = None  # the segment that last moved SND.NXT
     captured: list[Segment] = field(default_factory=list)
     carried_payload: bool = False
+    early: list[tuple[int, int]] = field(default_factory=list)  # acknowledged before they were captured
+    early_ns: int = 0
+    probe_end: int = 0  # the end of what only a probe of the window carried
     reported: set[int] = field(default_factory=set)  # the SACK scoreboard, RFC 6675 section 3
     probed: bool = False  # the last thing sent was a keep-alive or a probe of the window
 
@@ -266,6 +271,10 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
     if is_first_word(stream, own, segment):
         for flow in stream.flows:
             vars(flow).update(vars(Flow(flow.sender, flow.receiver, syns=flow.syns)))
+    if is_stray(stream, own, segment):
+        own.captured.append(segment)
+        yield ignored(stream, own, peer, segment)
+        return
     anchor(own, peer, segment)
     stream.handshake(segment)
     sequence = own.relative(segment.sequence)
@@ -280,7 +289,7 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
         kind = "duplicate"
     if acknowledgment is not None:
         ack_kind = acknowledgment_kind(peer, segment, acknowledgment, advertised, kind is None)
-        if copied and ack_kind != "rst":
+        if copied:
             ack_kind = "duplicate"
         rtt_ns = None
         if ack_kind not in ("rst", "duplicate"):  # RFC 9293 section 3.5.2: a reset's number promises nothing
@@ -326,6 +335,39 @@ def is_first_word(stream: Stream, own: Flow, segment: Segment) -> bool:
     return segment.has(SYN) and own.origin not in (None, segment.sequence) and not spoken
 
 
+def is_stray(stream: Stream, own: Flow, segment: Segment) -> bool:
+    """RFC 9293 section 3.10.7.4: a SYN of another number, after the handshake, is answered and ignored.
+
+    So is the FIN of an older connection, which the SYN of a new one overtook.
+    """
+    if own.origin is None:
+        return False
+    if segment.has(SYN):
+        return segment.sequence != own.origin
+    opening = own is stream.flows[0] and bool(own.syns) and not stream.established
+    return segment.has(FIN) and opening and (segment.sequence - own.origin) % 2**32 > LARGEST_UNSCALED
+
+
+def ignored(stream: Stream, own: Flow, peer: Flow, segment: Segment) -> Row:
+    """The row of a segment that changes nothing."""
+    return Row(
+        stream.number,
+        own.sender,
+        own.receiver,
+        segment.time_ns,
+        segment.frame,
+        {SYN: "syn", SYN | ACK: "syn-ack"}.get(segment.flags & (SYN | ACK), "fin"),
+        sequence=own.relative(segment.sequence),
+        length=0,
+        acknowledged=None,
+        window_bytes=None,
+        in_flight_bytes=own.in_flight,
+        rtt_ns=None,
+        advertised_bytes=None,
+        own_acknowledgment=peer.relative(segment.acknowledgment) if segment.has(ACK) else None,
+    )
+
+
 def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
     """Where numbers count from, as Wireshark: a SYN is 0; without one, the first byte seen is 1."""
     if own.origin is None:
@@ -339,6 +381,8 @@ def anchor(own: Flow, peer: Flow, segment: Segment) -> None:
 
 def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None:
     """SEG.WND in bytes, if the scale is known; a SYN's is never scaled (RFC 7323 section 2.2)."""
+    if segment.has(RST):
+        return None  # its sender has no connection, or none any more (RFC 9293 section 3.5.2)
     if segment.has(SYN) or segment.window == 0:  # nothing is nothing at any scale
         return segment.window
     scale = stream.scale(own)
@@ -350,7 +394,7 @@ def is_copy(flow: Flow, segment: Segment) -> bool:
 
     Equal headers within a millisecond; without an IP identification, two acknowledgments may well be equal.
     """
-    return bool(segment.identification or segment.length) and any(
+    return bool(segment.identification or segment.length or segment.has(SYN)) and any(
         segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
         for earlier in flow.captured[-64:]
     )
@@ -374,13 +418,36 @@ def sent_kind(stream: Stream, flow: Flow, segment: Segment, sequence: int) -> st
         return None
     if segment.has(SYN):
         return "syn-ack" if segment.has(ACK) else "syn"
-    if sequence >= flow.nxt:
+    if sequence >= flow.nxt or belated(flow, segment, sequence, min(end, flow.nxt)):
         return "data" if segment.length else "fin"
     floor = flow.start if flow.una is None else max(flow.start, flow.una)
     inside = floor <= sequence and end <= flow.nxt
     if inside and flow.unseen(sequence, end) and overtaken(stream, flow, segment, end):
         return "reordered"
     return "retransmission"
+
+
+def belated(flow: Flow, segment: Segment, first: int, end: int) -> bool:
+    """Was the acknowledgment of a segment captured a moment before it, as two queues of one host may show?"""
+    near = abs(segment.time_ns - flow.early_ns) < MIXED_NS
+    return near and first < end and not gaps(first, end, flow.early)
+
+
+def unseen(flow: Flow, una: int, acknowledgment: int) -> list[tuple[int, int]]:
+    """What is acknowledged now and has not passed the tap."""
+    if flow.nxt is None:
+        return []
+    known = [(part.first, part.end) for part in flow.sent]
+    below = gaps(max(una, flow.start), min(acknowledgment, flow.nxt), known)
+    return below + gaps(max(flow.nxt, flow.probe_end), acknowledgment, [])
+
+
+def gaps(first: int, end: int, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What of these numbers lies in none of the ranges."""
+    left = [(first, end)] if first < end else []
+    for low, high in ranges:
+        left = [part for a, b in left for part in ((a, min(b, low)), (max(a, high), b)) if part[0] < part[1]]
+    return left
 
 
 def overtaken(stream: Stream, flow: Flow, segment: Segment, end: int) -> bool:
@@ -406,9 +473,12 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
     if kind == "duplicate":
         return
     flow.probed = kind in ("keep-alive", "zero-window probe")
+    end = sequence + segment.occupies
+    if flow.probed and sequence == flow.nxt:
+        flow.probe_end = end
     if flow.probed or kind == "rst":
         return
-    end = sequence + segment.occupies
+    flow.early = [part for a, b in flow.early for part in gaps(a, b, [(sequence, end)])]
     for part in flow.sent:
         part.sacked &= not (
             part.first < end and sequence < part.end
@@ -443,6 +513,10 @@ def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: i
     blocks = reported(peer, segment, acknowledgment)
     peer.start = acknowledgment if peer.start is None else peer.start
     una = acknowledgment if peer.una is None else peer.una
+    missed = unseen(peer, una, acknowledgment)
+    if missed:
+        near = abs(segment.time_ns - peer.early_ns) < MIXED_NS
+        peer.early, peer.early_ns = [*(peer.early if near else []), *missed], segment.time_ns
     peer.una = max(una, acknowledgment)
     peer.nxt = acknowledgment if peer.nxt is None else max(peer.nxt, acknowledgment)
     peer.probed = False

@@ -133,6 +133,9 @@ SHOWN_BY = {
     Code.QUEUE_STANDING: lambda: sample("link_5_100ms_bloat.sender.pcap.zst"),
     Code.WINDOW_UNSCALED: lambda: shown(dialogue(wscale=False)),
     Code.WINDOW_SCALE_UNKNOWN: lambda: shown(dialogue(handshake=False)),
+    Code.CAPTURE_INCOMPLETE: lambda: shown(
+        [packet for at, packet in enumerate(dialogue(60)) if at < 3 or packet.wire_length > 1000]
+    ),
     Code.WINDOW_SCALE_REWRITTEN: lambda: shown(dialogue(segments=20, window=7300)),
     Code.SEGMENT_SIZE: lambda: shown(dialogue()),
     Code.OFFLOAD: lambda: shown(dialogue(segments=2, segment=5840, window=11680)),

@@ -9,20 +9,21 @@ import pytest
 from oracles import SHARED
 
 import bdpcap
+from bdpcap.explain.findings import Code
 from bdpcap.limits.decide import LIMITS
 
 FOLDER = SHARED / "captures/wild"
-# What the core does not see yet: copies of packets, acknowledgments before their data, one direction only.
-LATER = {"hardware_dups", "smb3_multichannel", "pps", "telnet-long-line", "KakaoTalk_chat"}
+# Whose checks are tests of their own.
+APART = {"hardware_dups", "smb3_multichannel", "pps", "telnet-long-line", "KakaoTalk_chat"}
 
 
 def verdicts():
-    """Rows of captures that are read as they should be by now."""
+    """Rows whose check needs no words."""
     if not FOLDER.is_dir():
         return []
     with (FOLDER / "verdicts.tsv").open(encoding="utf-8") as file:
         rows = csv.DictReader(file, delimiter="\t")
-        return [row for row in rows if row["file"].partition(".")[0] not in LATER]
+        return [row for row in rows if row["file"].partition(".")[0] not in APART]
 
 
 @pytest.mark.usefixtures("need_shared")
@@ -58,3 +59,37 @@ def test_the_wait_for_the_answer_to_a_zero_window_probe_is_the_receivers():
     shut = rounds[(begin > 10) & (begin < 31.6)]
     assert (shut["end_ns"] - shut["start_ns"]).sum() > 21e9
     assert set(shut["limit"]) == {"rwnd"}
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_packets_captured_before_and_after_a_router_are_not_sent_again():
+    flow = bdpcap.analyze(FOLDER / "hardware_dups.pcap.zst").flow(0, "144.16.64.141:1644").summary
+    assert flow["copies"] >= 480  # tshark calls 481 of them retransmissions
+    assert flow["retransmitted_bytes"] <= 100
+    assert flow["limit"] != "cwnd"
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_acknowledgments_captured_before_their_data_make_no_hole():
+    capture = bdpcap.analyze(FOLDER / "smb3_multichannel.pcap.zst")
+    assert capture.info.missed_bytes == 0
+    assert capture.flows["retransmits"].sum() == 0
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize(
+    ("name", "streams"), [("pps.pcap.zst", (58, 60)), ("telnet-long-line.pcapng.zst", (0,))]
+)
+def test_where_the_acknowledgments_are_missing_nothing_is_judged(name, streams):
+    capture = bdpcap.analyze(FOLDER / name)
+    for stream in streams:
+        flow = capture.flow(stream)
+        assert flow.summary["limit"] == "unknown"
+        assert [finding.code for finding in flow.findings] == [Code.CAPTURE_INCOMPLETE]
+        assert stream not in {scale.stream for scale in capture.scales}
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_syn_ack_that_comes_again_with_another_number_is_not_sent_data():
+    flow = bdpcap.analyze(FOLDER / "KakaoTalk_chat.pcap.zst").flow(2).summary
+    assert flow["in_flight_max_bytes"] <= flow["payload_bytes"] == 3722

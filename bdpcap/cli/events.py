@@ -22,6 +22,7 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
+    jobs: options.Jobs = None,
     stream: options.Streams = None,
     per_flow: Annotated[
         bool,
@@ -45,7 +46,7 @@ def command(
     apart = output_ is not None or not sys.stdout.isatty()
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    pieces = source.Pieces(captures, read, filter_, stream, names, output=output_, progress=apart)
+    pieces = source.Pieces(captures, read, filter_, stream, names, output=output_, progress=apart, jobs=jobs)
     rows = pieces if per_flow else map(_per_segment, pieces)
     output.write("events", rows, chosen, output_, _human)
     return pieces.exit_code()

@@ -20,6 +20,7 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
+    jobs: options.Jobs = None,
     stream: options.Streams = None,
     sort: Annotated[
         str | None,
@@ -48,7 +49,7 @@ def command(
     column = _column(sort) if sort or not top else "payload_bytes"
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_])
+    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
     said: list[int] = []
     all_bytes = int(capture.carriers["payload_bytes"].sum()) if broken else 0
 

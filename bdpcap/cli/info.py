@@ -22,6 +22,7 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
+    jobs: options.Jobs = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
     anonymize: options.Anonymize = False,
@@ -33,7 +34,7 @@ def command(
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_])
+    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
     if chosen is options.Format.TABLE:
         with output.opened(output_) as file:
             _human(capture, file)

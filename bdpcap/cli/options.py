@@ -73,6 +73,18 @@ OutputFormat = Annotated[
         show_default=False,
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        min=1,
+        metavar="N",
+        help="Threads that follow connections; the output does not depend on it. Default: one per processor, "
+        "a single one for a small file.",
+        show_default=False,
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output."),

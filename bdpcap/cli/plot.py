@@ -50,6 +50,7 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
+    jobs: options.Jobs = None,
     stream: _Stream = None,
     kind: _KindOption = _WINDOW,
     start: _From = None,
@@ -70,7 +71,7 @@ def command(
             f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",
         )
-    capture = source.capture(captures, read, filter_, names, outputs=[output_])
+    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
     flow = _flow(capture, stream)
     try:
         figure.write(flow, str(kind), output_, start=start, end=end)

@@ -22,6 +22,7 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
+    jobs: options.Jobs = None,
     output_: Annotated[
         Path | None,
         typer.Option(
@@ -79,7 +80,7 @@ def command(
     page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
     outputs = [path for path in (page, text, json_, bundle) if path is not None]
     source.distinct(outputs)
-    capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs))
+    capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs)
     if text is not None:
         with output.opened(_file(text)) as file:
             file.write(report.text(capture, full=full, ascii_only=ascii_))

@@ -19,6 +19,7 @@ def command(
     *,
     read: options.Read = None,
     filter_: options.Filter = None,
+    jobs: options.Jobs = None,
     stream: options.Streams = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
@@ -31,7 +32,7 @@ def command(
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_])
+    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
     pieces = (source.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
     origin = capture.info.first_ns or 0
 

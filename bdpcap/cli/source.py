@@ -71,11 +71,12 @@ def capture(
     pseudonyms: Pseudonyms | None = None,
     *,
     outputs: Iterable[Path | None],
+    jobs: int | None = None,
 ) -> Capture:
     """Analyse what was named, with progress on a terminal; `outputs` as `sources` takes them."""
     source = sources(captures, read, outputs)
     with shown() as progress:
-        capture = bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms)
+        capture = bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms, jobs=jobs)
     if (twice := same_packets(capture)) is not None:
         one, other = map(units.printable, twice)
         sys.stderr.write(
@@ -109,12 +110,14 @@ class Pieces:
         *,
         output: Path | None,
         progress: bool,
+        jobs: int | None = None,
     ) -> None:
         self._progress = progress
         self._pseudonyms = pseudonyms
         self._source = sources(captures, read, [output])
         self._filter = filter_
         self._streams = streams
+        self._jobs = jobs
         self._damage: bdpcap.CaptureError | None = None
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -127,6 +130,7 @@ class Pieces:
                 streams=self._streams or None,
                 progress=progress,
                 pseudonyms=self._pseudonyms,
+                jobs=self._jobs,
             )
             try:
                 for piece in pieces:

@@ -16,6 +16,7 @@ from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
 from bdpcap.limits.evidence.queue import least_rtt_ns
 from bdpcap.limits.rounds import Rounds
+from bdpcap.quality import acknowledgments_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -106,7 +107,7 @@ class Classification:
             path=np.unique(path, return_inverse=True)[1],
             path_rtt_ns=self._rtt_ns[path],
             cross_traffic_bytes=self._cross_traffic(row),
-            flow_acks=flows["acks"][flow].astype(np.float64),
+            flow_acks=np.where(acknowledgments_missing(flows), 0.0, flows["acks"])[flow],
             capture_end_ns=np.full(len(flow), self._end_ns, dtype=np.float64),
         )
         evidence = Evidence(Rounds(rounds, flow), seen)

@@ -33,7 +33,7 @@ In labelled transfers 97 % of what lay between two moments so far apart, and ali
 
 NO_RULE: Final = {
     "missed": "The capture lost most of the round's data, or holds one direction only.",
-    "silent": "The capture holds no acknowledgment of this flow.",
+    "silent": "The capture holds no acknowledgment of this flow, or not those that its receiver must have sent.",
     "bridged": "The capture lost too much here; the rounds before and after have this limit.",
     "prevailing": "No rule holds here; this limit holds for most of the flow.",
     "none": "No rule holds.",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bdpcap.quality import COARSE_NS, FINE_TICKS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -44,7 +46,13 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     lost = np.clip(rounds.missed_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     flat = np.ones(rounds.size)
+    tick_ns = flows["tick_ns"][flow]
     return [
+        Doubt(
+            (tick_ns >= COARSE_NS) & ~(rounds.rtt_ns >= FINE_TICKS * tick_ns) & (rounds.zero_window_ns == 0),
+            "The clock of the capture is too coarse for this round-trip time.",
+            np.where(rounds.rtt_ns >= tick_ns, 0.8, 0.5),
+        ),
         Doubt(
             (rounds.missed_bytes > 0) & (verdict.rule != "missed"),
             "The capture lost part of the round's data.",

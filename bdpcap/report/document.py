@@ -24,9 +24,14 @@ _FLOW: Final = ["stream", "sender", "receiver"]
 
 
 def capture_document(capture: Capture) -> dict[str, Any]:
-    """Return what was captured: every count, the damage if any, and the caveats in words."""
+    """Return what was captured: every count, the damage if any, what is wrong, and the caveats in words."""
     damage = dataclasses.asdict(capture.damage) if capture.damage is not None else None
-    return {**dataclasses.asdict(capture.info), "damage": damage, "caveats": trust.caveats(capture)}
+    return {
+        **dataclasses.asdict(capture.info),
+        "damage": damage,
+        "quality": [dataclasses.asdict(flaw) for flaw in capture.quality],
+        "caveats": trust.caveats(capture),
+    }
 
 
 def document(capture: Capture) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 
 use crate::decode::{Endpoint, Layer, Path};
 use crate::track::{
-    Cause, DatagramFlow, Ending, Event, Kind, NULL, Opening, ScaleSource, Summary, Table, Turn,
+    Cause, DatagramFlow, Ending, Event, Kind, NULL, Opening, ScaleSource, Shards, Summary, Turn,
 };
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -61,7 +61,7 @@ macro_rules! transpose {
 /// number: a column for each field of [`crate::track::Round`] that is `wanted`, and the stream that follows.
 #[must_use]
 pub fn rounds(
-    table: &Table,
+    table: &Shards,
     first: usize,
     most: usize,
     wanted: impl Fn(&str) -> bool,
@@ -161,7 +161,12 @@ impl<T: Hash + Eq + ToString> Names<T> {
 
 /// Both directions of some streams, two rows each: the columns that are `wanted`.
 #[must_use]
-pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) -> bool) -> Columns {
+pub fn directions(
+    table: &Shards,
+    tick_ns: i64,
+    streams: Range<usize>,
+    wanted: impl Fn(&str) -> bool,
+) -> Columns {
     let ends = |from: usize| {
         let both = move |stream| {
             let ends = table.ends(stream);
@@ -169,6 +174,7 @@ pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) ->
         };
         Names::of(streams.clone().flat_map(both))
     };
+    let ticks = wanted("tick_ns");
     let rows = || streams.clone().flat_map(|stream| table.summaries(stream).2);
     let twice = || streams.clone().flat_map(|stream| [stream as u32; 2]);
     let source = |row: Summary| ScaleSource::ALL[usize::from(row.window_scale_source)].name();
@@ -207,12 +213,15 @@ pub fn directions(table: &Table, streams: Range<usize>, wanted: impl Fn(&str) ->
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     ));
+    if ticks {
+        columns.push(("tick_ns", Column::I64(vec![tick_ns; 2 * streams.len()])));
+    }
     columns
 }
 
 /// The way from host to host, as a number, of either direction of every stream, and of every UDP flow.
 #[must_use]
-pub fn ways(table: &Table, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
+pub fn ways(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
     let mut number = |from: &Endpoint, to: &Endpoint| {
         let next = numbers.len() as u32;
@@ -247,7 +256,7 @@ pub struct Sums {
 impl Sums {
     /// Of all streams.
     #[must_use]
-    pub fn of(table: &Table) -> Self {
+    pub fn of(table: &Shards) -> Self {
         let mut sums = Self::default();
         for summary in (0..table.len()).flat_map(|stream| table.summaries(stream).2) {
             if summary.carried > 0 {
@@ -267,7 +276,7 @@ impl Sums {
 /// Every connection, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1
 /// for the server.
 #[must_use]
-pub fn connections(table: &Table) -> Columns {
+pub fn connections(table: &Shards) -> Columns {
     let mut columns = vec![("stream", Column::U32((0..table.len() as u32).collect()))];
     columns.extend(transpose!((0..table.len()).map(|stream| table.life(stream)),
         U8 { handshake, ended, completeness }

@@ -1,14 +1,18 @@
 //! # Pipeline
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
-use crate::capture::{CaptureError, CaptureInfo, Reader};
+use crate::capture::{CaptureError, CaptureInfo, Reader, Ticks};
 use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
-use crate::track::{At, Datagrams, Scales, Table, Wanted};
+use crate::track::{
+    At, Batch, Datagrams, Ended, News, Register, Scales, Shards, Table, Wanted, shard,
+};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, Scope};
 
 /// Where frames come from.
 pub enum Source {
@@ -74,6 +78,8 @@ pub struct Counts {
     pub without_time: u64,
     /// Frames with a time before that of the frame before.
     pub backwards: u64,
+    /// How finely the clock counts.
+    pub ticks: Ticks,
     /// Earliest frame.
     pub first_ns: Option<i64>,
     /// Latest frame.
@@ -167,6 +173,9 @@ impl Intake {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
                     counts.backwards += u64::from(time_ns < self.previous_ns);
+                    if counts.first_ns.is_some() {
+                        counts.ticks.see(self.previous_ns, time_ns);
+                    }
                     counts.first_ns = Some(counts.first_ns.map_or(time_ns, |t| t.min(time_ns)));
                     counts.last_ns = Some(counts.last_ns.map_or(time_ns, |t| t.max(time_ns)));
                     self.previous_ns = time_ns;
@@ -220,24 +229,95 @@ impl Intake {
 pub struct Pipeline {
     intake: Intake,
     /// Connections and their rows.
-    pub table: Table,
+    pub table: Shards,
+    schedule: Schedule,
+}
+
+/// When connections that ended are let go. It follows from the capture alone, not from how fast threads are.
+#[derive(Debug, Default)]
+struct Schedule {
+    /// Batches begun.
+    begun: usize,
+    /// By batch, what the tables should let go because of it.
+    due: VecDeque<(usize, Vec<Vec<Ended>>)>,
+    /// Batches told of.
+    told: usize,
+}
+
+impl Schedule {
+    /// What a batch tells takes effect so many batches later, as tables may be that far behind.
+    const DELAY: usize = 2;
+
+    /// The next batch begins: what each of so many tables should let go.
+    fn begin(&mut self, tables: usize) -> Vec<Vec<Ended>> {
+        self.begun += 1;
+        let is_due = |(told, _): &(usize, _)| told + Self::DELAY <= self.begun;
+        let due = self.due.front().is_some_and(is_due);
+        due.then(|| self.due.pop_front())
+            .flatten()
+            .map_or_else(|| vec![Vec::new(); tables], |(_, ended)| ended)
+    }
+
+    /// All tables told of the next batch.
+    fn told(&mut self, register: &mut Register, news: Vec<News>) {
+        self.told += 1;
+        self.due.push_back((self.told, register.take(news)));
+    }
+
+    /// Are the tables as far behind as they may be?
+    fn is_behind(&self) -> bool {
+        self.begun - self.told >= Self::DELAY
+    }
+}
+
+/// A thread that fills a table.
+struct Worker {
+    batches: SyncSender<Batch>,
+    told: Receiver<(Batch, News)>,
+}
+
+impl Worker {
+    fn new<'scope>(scope: &'scope Scope<'scope, '_>, table: &'scope mut Table) -> Self {
+        let (batches, given) = sync_channel::<Batch>(Schedule::DELAY);
+        let (tell, told) = sync_channel(Schedule::DELAY);
+        scope.spawn(move || {
+            for mut batch in given {
+                let news = batch.give(table);
+                if tell.send((batch, news)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { batches, told }
+    }
 }
 
 impl Pipeline {
+    /// Frames that are shared out together.
+    const BATCH: usize = 4096;
+
     /// Opens the first source. Several files are read in the order of their first frames' times; pipes and streams
-    /// as given.
+    /// as given. So many threads follow the connections, and what they find does not depend on their number; events
+    /// of some streams alone take one thread, that numbers them.
     ///
     /// # Errors
     /// Any of the sources cannot be read at all.
     pub fn new(
         sources: Vec<Source>,
         filters: Option<Filters>,
-        wanted: Wanted,
-        scales: Scales,
+        wanted: &Wanted,
+        scales: &Scales,
+        jobs: usize,
     ) -> Result<Self, Stop> {
+        let tables = if matches!(wanted, Wanted::Streams(_)) {
+            1
+        } else {
+            jobs
+        };
         Ok(Self {
             intake: Intake::new(sources, filters)?,
-            table: Table::new(wanted, scales),
+            table: Shards::new(tables, wanted, scales),
+            schedule: Schedule::default(),
         })
     }
 
@@ -271,19 +351,105 @@ impl Pipeline {
         &self.intake.damages
     }
 
-    /// Reads up to `frames` frames; says whether there may be more. At the end all rows are complete.
+    /// Reads `frames` frames or a few more; says whether there may be more. At the end all rows are complete.
     ///
     /// # Errors
     /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
-        let table = &mut self.table;
-        let more = self
-            .intake
-            .read(frames, |segment, path, at| table.segment(segment, path, at))?;
+        let batches = frames.div_ceil(Self::BATCH);
+        let more = match self.table.parts() {
+            ([table], register) => Self::alone(
+                &mut self.intake,
+                &mut self.schedule,
+                table,
+                register,
+                batches,
+            ),
+            (tables, register) => Self::together(
+                &mut self.intake,
+                &mut self.schedule,
+                tables,
+                register,
+                batches,
+            ),
+        }?;
         if !more {
             self.table.finish();
         }
         Ok(more)
+    }
+
+    fn alone(
+        intake: &mut Intake,
+        schedule: &mut Schedule,
+        table: &mut Table,
+        register: &mut Register,
+        batches: usize,
+    ) -> Result<bool, Stop> {
+        for _ in 0..batches {
+            table.let_go(schedule.begin(1).into_iter().flatten());
+            let more = intake.read(Self::BATCH, |segment, path, at| {
+                table.segment(segment, path, at);
+            })?;
+            schedule.told(register, vec![table.news()]);
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads while threads fill the tables, one each.
+    fn together(
+        intake: &mut Intake,
+        schedule: &mut Schedule,
+        tables: &mut [Table],
+        register: &mut Register,
+        batches: usize,
+    ) -> Result<bool, Stop> {
+        let count = tables.len();
+        thread::scope(|scope| {
+            let workers: Vec<_> = tables
+                .iter_mut()
+                .map(|table| Worker::new(scope, table))
+                .collect();
+            let mut spare: Vec<Batch> = Vec::new();
+            let mut more = Ok(true);
+            for _ in 0..batches {
+                if schedule.is_behind() {
+                    spare.extend(Self::hear(&workers, schedule, register));
+                }
+                let ended = schedule.begin(count);
+                let mut parts: Vec<_> = (0..count)
+                    .map(|_| spare.pop().unwrap_or_default())
+                    .collect();
+                for (part, ended) in parts.iter_mut().zip(ended) {
+                    part.let_go(ended);
+                }
+                more = intake.read(Self::BATCH, |segment, path, at| {
+                    parts[shard(segment, count)].push(segment, path, at);
+                });
+                for (worker, part) in workers.iter().zip(parts) {
+                    // A thread that panicked takes no more; the scope tells.
+                    let _ = worker.batches.send(part);
+                }
+                if !matches!(more, Ok(true)) {
+                    break;
+                }
+            }
+            while schedule.begun > schedule.told {
+                Self::hear(&workers, schedule, register);
+            }
+            more
+        })
+    }
+
+    /// Waits until all tables have taken their next batch; gives the batches back, emptied.
+    fn hear(workers: &[Worker], schedule: &mut Schedule, register: &mut Register) -> Vec<Batch> {
+        let told = workers.iter().map(|worker| worker.told.recv());
+        let (batches, news) = told.map(Result::unwrap_or_default).unzip();
+        schedule.told(register, news);
+        batches
     }
 }
 

@@ -9,7 +9,7 @@ use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::pipeline::{Filters, Pipeline, Source, Stop};
-use crate::track::{NULL, Scales, Table, Wanted};
+use crate::track::{NULL, Scales, Shards, Wanted};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -155,7 +155,7 @@ fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {
 }
 
 /// Up to `count` streams from `first` on, of those there are.
-fn streams(table: &Table, first: usize, count: Option<usize>) -> Range<usize> {
+fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
     let end = count.map_or(table.len(), |count| {
         first.saturating_add(count).min(table.len())
     });
@@ -174,13 +174,14 @@ impl Analysis {
 #[pymethods]
 impl Analysis {
     #[new]
-    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None, scales=None))]
+    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None, scales=None, jobs=1))]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         filters: Option<HashMap<u32, Bound<'_, PyAny>>>,
         events: bool,
         streams: Option<Vec<u32>>,
         scales: Option<Scales>,
+        jobs: usize,
     ) -> PyResult<Self> {
         let raised = Raised::default();
         let sources = all_sources(&sources, &raised)?;
@@ -191,7 +192,7 @@ impl Analysis {
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
-        let pipeline = raised.or(Pipeline::new(sources, filters, wanted, scales))?;
+        let pipeline = raised.or(Pipeline::new(sources, filters, &wanted, &scales, jobs))?;
         Ok(Self(Mutex::new(pipeline), raised))
     }
 
@@ -210,7 +211,7 @@ impl Analysis {
     }
 
     fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.pipeline().table.rows.events);
+        let rows = std::mem::take(&mut self.pipeline().table.rows().events);
         arrays(py, py.detach(|| columns::events(&rows)))
     }
 
@@ -231,7 +232,7 @@ impl Analysis {
     }
 
     fn take_turns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.pipeline().table.rows.turns);
+        let rows = std::mem::take(&mut self.pipeline().table.rows().turns);
         arrays(py, py.detach(|| columns::turns(&rows)))
     }
 
@@ -250,9 +251,11 @@ impl Analysis {
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = py.detach(|| {
-            let table = &self.pipeline().table;
+            let pipeline = self.pipeline();
+            let table = &pipeline.table;
             columns::directions(
                 table,
+                pipeline.counts().ticks.tick_ns(),
                 streams(table, first, count),
                 wanted(names.as_deref()),
             )
@@ -300,6 +303,7 @@ impl Analysis {
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;
+        dict.set_item("tick_ns", counts.ticks.tick_ns())?;
         dict.set_item("first_ns", counts.first_ns)?;
         dict.set_item("last_ns", counts.last_ns)?;
         let undecoded = PyDict::new(py);

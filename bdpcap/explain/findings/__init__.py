@@ -60,6 +60,8 @@ def gather(
     rtt_ns: int | None = None,
 ) -> list[Finding]:
     """Return all findings, before they are held against each other; the parameters are those of `findings`."""
+    if lacking := tap.incomplete(flow):
+        return lacking
     # What held the flow comes first, then what would lift it, then why its other numbers are as they are.
     themes: list[Theme] = [
         ("what held the sender", lambda: _sure(_held(flow, facts), flow)),

@@ -47,6 +47,7 @@ class Code(StrEnum):
     SEGMENT_SIZE = "segment-size"
     OFFLOAD = "offload"
     DELAY_BEFORE_TAP = "delay-before-tap"
+    CAPTURE_INCOMPLETE = "capture-incomplete"
     LEFT_OUT = "left-out"
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap import units
-from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Flow
 
-__all__ = ["explains"]
+__all__ = ["explains", "incomplete"]
+
+MISSED: Final = 1 / 3
+"""Share of missing data from which on no setting is named: more is missing than half of what is there."""
 
 _USUAL_MSS: Final = 1460
 """Of Ethernet with IPv4."""
@@ -20,6 +23,35 @@ _USUAL_MSS: Final = 1460
 def explains(flow: Flow) -> list[Finding]:
     """Tell of segments larger than the MSS, and of half round trips to either side."""
     return [told for told in (_offload(flow), _delay(flow)) if told is not None]
+
+
+def incomplete(flow: Flow) -> list[Finding]:
+    """Tell of a flow of which the capture lacks so much that no setting follows from it; empty if it does not."""
+    missed = int(flow.counts["missed_bytes"])
+    share = missed / max(1, missed + int(flow.summary["payload_bytes"]))
+    if flow.counts["acknowledgments_missing"]:
+        acks = units.number(int(flow.counts["acks"]), "acknowledgment")
+        what = (
+            f"{acks} for {units.data_size(int(flow.summary['payload_bytes']))}: those that the receiver must have sent "
+            "are not in the capture"
+        )
+    elif share >= MISSED:
+        what = f"{share:.0%} of the data that were acknowledged are not in the capture"
+    else:
+        return []
+    return [
+        Finding(
+            code=Code.CAPTURE_INCOMPLETE,
+            sentence=f"{what}, and no setting follows from it.",
+            cause="A filter or one-sided routing kept them out, or the capture lost them.",
+            remedy="Capture on an end host, both directions, headers only, with a large buffer.",
+            commands=("tcpdump -s 128 -B 65536 -w capture.pcap 'host PEER and tcp'",),
+            evidence="acknowledgments of what was not captured, or too few acknowledgments for what was",
+            values={"missed_bytes": missed},
+            certainty=Certainty.CERTAIN,
+            source="RFC 9293 sections 3.8.6.3 and 3.4",
+        )
+    ]
 
 
 def _offload(flow: Flow) -> Finding | None:

@@ -19,6 +19,7 @@ mod source;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -31,6 +32,7 @@ use source::Source;
 
 pub use error::{CaptureError, Reason};
 pub use info::{CaptureInfo, Interface};
+pub use ticks::Ticks;
 
 /// One captured frame. `data` is what the capture kept of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -173,8 +173,20 @@ impl Connection {
         if syn {
             self.begin_anew(from, segment);
         }
-        let copy = self.halves[from].flow.tap.remember(segment, at.time_ns);
+        let copy = self.halves[from]
+            .flow
+            .tap
+            .copies
+            .remember(segment, at.time_ns);
         self.halves[from].flow.totals.copies += i64::from(copy);
+        if self.is_stray(from, segment) {
+            self.halves[from].flow.totals.packets += 1;
+            if self.wants_events {
+                let event = self.without_effect(from, segment, at);
+                rows.events.push(event);
+            }
+            return;
+        }
         if syn {
             if !copy {
                 self.handshake.syn(from, segment, at.time_ns);
@@ -226,16 +238,20 @@ impl Connection {
         } else {
             self.shifts[from]
         };
-        let advertised = shift.map(|shift| i64::from(segment.window) << shift);
+        // A reset's field means nothing: its sender has no connection, or none any more.
+        let advertised = shift
+            .filter(|_| !flags.has(Flags::RST))
+            .map(|shift| i64::from(segment.window) << shift);
         let payload = segment.payload_bytes > 0;
         self.halves[from].flow.totals.packets += 1;
-        self.halves[from].witness.see(segment);
-        self.halves[from].carried |= payload;
 
         let occupies = payload || syn || flags.has(Flags::FIN) || flags.has(Flags::RST);
         let probes = !occupies && self.probes(from, segment);
         let sends = occupies || probes;
-        if let Some((value, _)) = segment.options.timestamps
+        if !copy {
+            self.halves[from].witness.see(segment);
+        }
+        if let Some((value, _)) = segment.options.timestamps.filter(|_| !copy)
             && let Some(excess_ns) = self.halves[from].way.excess_ns(value, at.time_ns)
         {
             if sends {
@@ -260,7 +276,9 @@ impl Connection {
                 emit(effect, to, self);
             }
             let rtt_ns = if payload { NULL } else { effect.rtt_ns };
-            self.listen(to, una, rtt_ns, at);
+            if !copy {
+                self.listen(to, una, rtt_ns, at);
+            }
         }
         if sends {
             let largest = self.halves[from].flow.totals.largest_bytes;
@@ -273,6 +291,8 @@ impl Connection {
             let quiet = payload && self.is_quiet(from, segment);
             let before = self.halves[from].flow.totals.payload_bytes;
             let effect = self.halves[from].flow.segment(segment, at, copy);
+            // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
+            self.halves[from].carried |= payload && effect.kind != Kind::KeepAlive;
             emit(effect, from, self);
             let new_bytes = self.halves[from].flow.totals.payload_bytes - before;
             if new_bytes > 0 {
@@ -280,21 +300,49 @@ impl Connection {
             } else if effect.kind == Kind::Retransmission {
                 self.turns.resent(from as u8, at);
             }
-        } else if !flags.has(Flags::ACK) {
+        } else if !flags.has(Flags::ACK) && self.wants_events {
             // Neither data nor acknowledgment: malformed, but a segment all the same.
-            let sequence = self.halves[from].flow.tap.space.relative(segment.sequence);
-            let effect = Effect {
-                kind: Kind::Data,
-                cause: Cause::None,
-                sequence,
-                length: 0,
-                acknowledged: NULL,
-                window_bytes: NULL,
-                rtt_ns: NULL,
-                sack: (NULL, NULL),
-            };
-            emit(effect, from, self);
+            let event = self.without_effect(from, segment, at);
+            rows.events.push(event);
         }
+    }
+
+    /// Does the segment not belong to this connection: a SYN with another initial sequence number after the handshake,
+    /// which its receiver answers and ignores (RFC 9293 section 3.10.7.4), or the FIN of an older connection that a new
+    /// SYN overtook?
+    fn is_stray(&self, from: usize, segment: &Segment) -> bool {
+        let Some(origin) = self.halves[from].flow.tap.space.origin() else {
+            return false;
+        };
+        if segment.flags.has(Flags::SYN) {
+            return origin != segment.sequence;
+        }
+        // What may follow a SYN at once lies in a window that is not scaled yet.
+        segment.flags.has(Flags::FIN)
+            && from == 0
+            && self.handshake.has_syn(0)
+            && !self.handshake.is_complete()
+            && segment.sequence.wrapping_sub(origin) > u32::from(u16::MAX)
+    }
+
+    /// The event of a segment that does nothing to its flow.
+    fn without_effect(&self, from: usize, segment: &Segment, at: At) -> Event {
+        let effect = Effect {
+            kind: match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
+                (true, true) => Kind::SynAck,
+                (true, false) => Kind::Syn,
+                _ if segment.flags.has(Flags::FIN) => Kind::Fin,
+                _ => Kind::Data,
+            },
+            cause: Cause::None,
+            sequence: self.halves[from].flow.tap.space.relative(segment.sequence),
+            length: 0,
+            acknowledged: NULL,
+            window_bytes: NULL,
+            rtt_ns: NULL,
+            sack: (NULL, NULL),
+        };
+        self.event(effect, from, from, segment, None, at)
     }
 
     /// Had the segment's sender all that the other side sent, by its own acknowledgment, and is all acknowledged that it

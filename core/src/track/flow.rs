@@ -5,6 +5,7 @@ use super::bursts::Sent;
 use super::event::{Kind, NULL};
 use super::late_rounds::LateRounds;
 use super::retransmissions::{Cause, Resent, Retransmissions};
+use super::round::Round;
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
@@ -270,14 +271,14 @@ impl Flow {
             .timestamps
             .filter(|_| segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST))
             .map(|(_, echo)| echo);
-        self.catch_up(at, echo);
-        if let Some(echo) = echo {
-            self.measure_way(|way| way.echoed(echo, at.time_ns));
-        }
         let length = i64::from(segment.payload_bytes);
         if copy {
             let sequence = self.tap.space.relative(segment.sequence);
             return self.effect(Kind::Duplicate, sequence, length);
+        }
+        self.catch_up(at, echo);
+        if let Some(echo) = echo {
+            self.measure_way(|way| way.echoed(echo, at.time_ns));
         }
         let end = self.tap.space.relative(segment.sequence) + length;
         while !self.sender.allows(end) || self.scale.forbids(end) {
@@ -286,7 +287,8 @@ impl Flow {
             };
             self.deliver(&ack, time_ns, at.frame);
         }
-        let carries = length > 0;
+        let open = self.window_at_tap != Some(0);
+        let carries = length > 0 && self.tap.probe(segment, open) != Some(Kind::KeepAlive);
         let ends = segment.flags.has(Flags::FIN) && !self.ended;
         let round = if carries || ends && self.totals.largest_bytes > 0 {
             let rounds = self.rounds.get();
@@ -296,7 +298,6 @@ impl Flow {
         } else {
             self.rounds.number()
         };
-        let open = self.window_at_tap != Some(0);
         let arrival = self.tap.segment(segment, at.time_ns, open, round);
         if matches!(
             arrival.kind,
@@ -306,6 +307,12 @@ impl Flow {
             return self.effect(arrival.kind, arrival.start, length);
         }
         self.probed = false;
+        if arrival.belated > 0 {
+            self.totals.missed_bytes -= arrival.belated;
+            let found =
+                |row: &mut Round| row.missed_bytes = (row.missed_bytes - arrival.belated).max(0);
+            self.rounds.get().note(found);
+        }
         let fresh = arrival.new_bytes;
         let resent = arrival.kind == Kind::Retransmission;
         if let (true, Some(una), Some(next)) = (carries, self.sender.una(), self.sender.next()) {
@@ -348,7 +355,7 @@ impl Flow {
                 time_ns: at.time_ns,
                 fresh: length - again,
                 again,
-                flight: self.sender.in_flight() - (length - again),
+                flight: (self.sender.in_flight() - (length - again)).max(0),
                 small: length != self.mss && length % self.mss != 0,
                 silent_ns,
             };
@@ -408,7 +415,6 @@ impl Flow {
         pure: bool,
         copy: bool,
     ) -> Effect {
-        self.catch_up(at, None);
         let ack = self.tap.space.relative(segment.acknowledgment);
         let mut effect = Effect {
             kind: Kind::Ack,
@@ -420,12 +426,13 @@ impl Flow {
             rtt_ns: NULL,
             sack: (NULL, NULL),
         };
-        if segment.flags.has(Flags::RST) {
-            effect.kind = Kind::Rst; // its acknowledgment number is no promise
-            return effect;
-        }
         if copy {
             effect.kind = Kind::Duplicate;
+            return effect;
+        }
+        self.catch_up(at, None);
+        if segment.flags.has(Flags::RST) {
+            effect.kind = Kind::Rst; // its acknowledgment number is no promise
             return effect;
         }
         if segment.payload_bytes > 0 {

@@ -4,6 +4,7 @@
 
 mod bursts;
 mod connection;
+mod copies;
 mod datagrams;
 mod event;
 mod flow;
@@ -25,6 +26,7 @@ mod rounds;
 mod scale;
 mod sender;
 mod sequence;
+mod shards;
 mod summary;
 mod table;
 mod tap;
@@ -41,6 +43,7 @@ pub use iperf::{Report, Tool};
 pub use lifecycle::{Ending, Opening};
 pub use retransmissions::Cause;
 pub use round::Round;
+pub use shards::{Batch, Register, Shards, shard};
 pub use summary::{Life, Summary};
-pub use table::{Scales, Table, Wanted};
+pub use table::{Ended, News, Scales, Table, Wanted};
 pub use turns::Turn;

@@ -94,12 +94,16 @@ impl Ranges {
     /// How many bytes of `start..end` are in the set.
     #[must_use]
     pub fn covered(&self, start: i64, end: i64) -> i64 {
+        self.within(start, end).map(|(s, e)| e - s).sum()
+    }
+
+    /// What lies within `start..end`, lowest first.
+    pub fn within(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
         let first = self.ranges.partition_point(|&(_, e)| e <= start);
         self.ranges[first..]
             .iter()
-            .take_while(|(s, _)| *s < end)
-            .map(|(s, e)| e.min(&end) - s.max(&start))
-            .sum()
+            .take_while(move |(s, _)| *s < end)
+            .map(move |&(s, e)| (s.max(start), e.min(end)))
     }
 
     /// The ranges, lowest first.

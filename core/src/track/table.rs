@@ -10,7 +10,7 @@ use super::round::Round;
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ pub enum Wanted {
     None,
     /// Every stream's.
     All,
-    /// These streams', and nothing else is told of the others than their ends.
+    /// These streams', and nothing else is told of the others than their ends. Their numbers are those of the table:
+    /// this needs a table that has all.
     Streams(HashSet<u32>),
 }
 
@@ -36,8 +37,9 @@ impl Wanted {
     }
 }
 
-/// Window scales that an earlier pass inferred, by stream and by the direction of the data that they limit.
-pub type Scales = HashMap<(u32, u8), u8>;
+/// Window scales that an earlier pass inferred, by the first frame of the stream and the direction of the data that
+/// they limit.
+pub type Scales = HashMap<(u64, u8), u8>;
 
 /// Both ends of a connection, whichever sent; as numbers, which are quickly hashed and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,31 +96,36 @@ impl Entry {
 
 /// A connection that ended, and its last frame up to then.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+pub struct Ended {
     index: usize,
-    frame: u64,
+    /// Its last frame.
+    pub frame: u64,
 }
 
-/// All connections of a capture.
+/// What happened in a table since it was last told.
+#[derive(Debug, Default)]
+pub struct News {
+    /// First frames of the connections that began.
+    pub opened: Vec<u64>,
+    /// Connections that ended.
+    pub ended: Vec<Ended>,
+    /// Rows, their streams numbered as in the table.
+    pub rows: Rows,
+}
+
+/// Connections of a capture, numbered by their first frames.
 #[derive(Debug, Default)]
 pub struct Table {
     by_ends: HashMap<Ends, usize, RandomState>,
     connections: Vec<Entry>,
-    /// Connections that ended but may get packets yet, the longest ago first.
-    ended: VecDeque<Ended>,
     wanted: Wanted,
     scales: Scales,
     /// Of the newest connection; most share it.
     path: Arc<Path>,
-    /// Rows made so far and not yet taken.
-    pub rows: Rows,
+    news: News,
 }
 
 impl Table {
-    /// So many connections that ended are kept whole for packets that come late. Hosts bound what they keep for the
-    /// same purpose in TIME-WAIT (Linux: `tcp_max_tw_buckets`).
-    const MOST_ENDED: usize = 4096;
-
     /// A table that makes the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
     pub fn new(wanted: Wanted, scales: Scales) -> Self {
@@ -137,7 +144,7 @@ impl Table {
             Some(index) => index,
             None => {
                 if let Some(before) = known {
-                    self.connections[before].finish(&mut self.rows);
+                    self.connections[before].finish(&mut self.news.rows);
                 }
                 self.open(ends, segment, path, at)
             }
@@ -148,7 +155,7 @@ impl Table {
                 let stream = number(index);
                 let event = over.straggler(stream, segment, at);
                 if self.wanted.wants(stream) {
-                    self.rows.events.push(event);
+                    self.news.rows.events.push(event);
                 }
                 return;
             }
@@ -158,13 +165,12 @@ impl Table {
             }
         };
         let was_over = connection.is_over();
-        connection.segment(segment, at, &mut self.rows);
+        connection.segment(segment, at, &mut self.news.rows);
         if !was_over && connection.is_over() {
-            self.ended.push_back(Ended {
+            self.news.ended.push(Ended {
                 index,
                 frame: at.frame,
             });
-            self.let_go();
         }
     }
 
@@ -173,7 +179,8 @@ impl Table {
         let index = self.connections.len();
         let number = number(index);
         let wanted = self.wanted.wants(number);
-        let inferred = [0, 1].map(|flow| self.scales.get(&(number, flow)).copied());
+        let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
+        self.news.opened.push(at.frame);
         if *self.path != *path {
             self.path = Arc::new(*path);
         }
@@ -189,30 +196,28 @@ impl Table {
         index
     }
 
-    /// Finishes the connections that ended longest ago, unless packets came since.
-    fn let_go(&mut self) {
-        // Two at a time: one goes for each that comes, even while some turn out to go on.
-        for _ in 0..2 {
-            if self.ended.len() <= Self::MOST_ENDED {
-                return;
-            }
-            let Some(Ended { index, frame }) = self.ended.pop_front() else {
-                return;
-            };
+    /// Finishes connections that ended, unless packets came since.
+    pub fn let_go(&mut self, ended: impl Iterator<Item = Ended>) {
+        for Ended { index, frame } in ended {
             match &self.connections[index] {
                 Entry::Open(connection) if connection.last.frame != frame => {
                     let frame = connection.last.frame;
-                    self.ended.push_back(Ended { index, frame });
+                    self.news.ended.push(Ended { index, frame });
                 }
-                _ => self.connections[index].finish(&mut self.rows),
+                _ => self.connections[index].finish(&mut self.news.rows),
             }
         }
+    }
+
+    /// What happened since it was last told.
+    pub fn news(&mut self) -> News {
+        std::mem::take(&mut self.news)
     }
 
     /// The capture ended.
     pub fn finish(&mut self) {
         for connection in &mut self.connections {
-            connection.finish(&mut self.rows);
+            connection.finish(&mut self.news.rows);
         }
     }
 

@@ -2,6 +2,7 @@
 //! One direction of data as the tap saw it: what is new, sent again, overtaken or copied, and what each
 //! acknowledgment measured.
 
+use super::copies::Copies;
 use super::event::Kind;
 use super::ranges::Ranges;
 use super::sequence::Space;
@@ -64,6 +65,8 @@ pub struct Arrival {
     pub new_bytes: i64,
     /// When it passed the tap before, if it did.
     pub before_ns: Option<i64>,
+    /// Bytes counted as missed, as their acknowledgment was captured a moment before them.
+    pub belated: i64,
 }
 
 /// What an acknowledgment was to the data stream.
@@ -79,17 +82,6 @@ pub struct Acknowledged {
     pub missed: i64,
     /// The measurement, if this acknowledgment allows one.
     pub sample: Option<Sample>,
-}
-
-/// Enough of a packet to know it again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Print {
-    identification: Option<u16>,
-    sequence: u32,
-    acknowledgment: u32,
-    payload_bytes: u32,
-    checksum: u16,
-    flags: u8,
 }
 
 /// A SYN is often all there is of a connection: room for one alone, at first.
@@ -114,10 +106,11 @@ pub struct Tap {
     probe_end: i64,
     /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
     frontier: Option<(Option<u16>, Option<u32>)>,
-    /// Packets of the last moment, newest at the back.
-    recent: VecDeque<(i64, Print)>,
-    /// Sequence and acknowledgment number that no packet went beyond.
-    furthest: Option<(u32, u32)>,
+    /// Acknowledged before they were captured, and when.
+    early: Ranges,
+    early_ns: i64,
+    /// Which packets are copies of others.
+    pub copies: Copies,
     /// Least RTT seen here, delayed acknowledgments left out.
     pub rtt_min_ns: Option<i64>,
     /// Round trip of the whole path, from the handshake: no retransmission comes sooner.
@@ -125,10 +118,9 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Copies of one packet in a capture lie this close together.
-    const COPY_NS: i64 = 1_000_000;
-    /// Nor do more packets lie between: a host hands them over in batches of 64 at most (Linux `NAPI_POLL_WEIGHT`).
-    const COPY_PACKETS: usize = 64;
+    /// Queues of one host are emptied this soon (Linux `net.core.netdev_budget_usecs`: 2 ms); a sender hardly sends
+    /// again what was acknowledged so long ago.
+    const MIXED_NS: i64 = 2_000_000;
     /// A lone segment answered this much later than the least RTT may have met the delayed-ACK timer, which is 40 ms
     /// on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
     const DELAYED_ACK_NS: i64 = 25_000_000;
@@ -175,55 +167,6 @@ impl Tap {
         self.una.unwrap_or_default() + self.sacked.bytes()
     }
 
-    /// Remembers the packet; says whether the same one passed a moment ago. Port mirroring in both directions and
-    /// captures on any interface show this.
-    pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
-        make_room(&mut self.recent);
-        let print = Print {
-            identification: segment.identification,
-            sequence: segment.sequence,
-            acknowledgment: segment.acknowledgment,
-            payload_bytes: segment.payload_bytes,
-            checksum: segment.checksum,
-            flags: segment.flags.0,
-        };
-        let first = self.move_furthest(segment);
-        let near = !first
-            && self
-                .recent
-                .iter()
-                .rev()
-                .take_while(|(seen_ns, _)| (time_ns - seen_ns).abs() < Self::COPY_NS)
-                .any(|(_, seen)| *seen == print);
-        // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
-        // acknowledgments may well be two packets, two equal data segments within a millisecond hardly.
-        let tells = segment.identification.is_some_and(|id| id != 0);
-        let copy = near && (tells || segment.payload_bytes > 0);
-        if self.recent.len() == Self::COPY_PACKETS {
-            self.recent.pop_front();
-        }
-        self.recent.push_back((time_ns, print));
-        copy
-    }
-
-    /// Moves the furthest to the packet; says whether it goes beyond all before it, in what it sends or acknowledges.
-    /// Most do, and can be no copies.
-    fn move_furthest(&mut self, segment: &Segment) -> bool {
-        if !segment.flags.has(Flags::ACK) {
-            return false;
-        }
-        let (sequence, acknowledgment) = (segment.sequence, segment.acknowledgment);
-        let furthest = self.furthest.get_or_insert((sequence, acknowledgment));
-        let beyond = |number: u32, so_far: &mut u32| {
-            let beyond = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
-            if beyond {
-                *so_far = number;
-            }
-            beyond
-        };
-        beyond(sequence, &mut furthest.0) | beyond(acknowledgment, &mut furthest.1)
-    }
-
     /// A segment that occupies sequence space, or probes. `window_open` is false where the receiver's window is
     /// known to be closed. Records it for the round given.
     pub fn segment(
@@ -241,13 +184,13 @@ impl Tap {
         let end = start + length + syn + fin;
         let value = segment.options.timestamps.map(|(value, _)| value);
         let next = *self.next.get_or_insert(start);
-        let acked = self.una.is_some_and(|una| una >= next);
         let whole = |kind| Arrival {
             kind,
             start,
             end,
             new_bytes: length,
             before_ns: None,
+            belated: 0,
         };
         if flags.has(Flags::RST) {
             return Arrival {
@@ -255,27 +198,15 @@ impl Tap {
                 ..whole(Kind::Rst)
             };
         }
-        let control = syn + fin > 0;
-        if !control && length <= 1 && acked {
-            if start == next - 1 {
-                let kind = if window_open {
-                    Kind::KeepAlive
-                } else {
-                    Kind::ZeroWindowProbe
-                };
-                return Arrival {
-                    new_bytes: 0,
-                    ..whole(kind)
-                };
-            }
-            if start == next && length == 1 && !window_open {
+        if let Some(kind) = self.probe(segment, window_open) {
+            if start == next {
                 // Not counted as sent unless it is acknowledged: the receiver may well drop it.
                 self.probe_end = end;
-                return Arrival {
-                    new_bytes: 0,
-                    ..whole(Kind::ZeroWindowProbe)
-                };
             }
+            return Arrival {
+                new_bytes: 0,
+                ..whole(kind)
+            };
         }
         if start >= next {
             if start > next {
@@ -292,6 +223,17 @@ impl Tap {
                 _ => Kind::Data,
             };
             return whole(kind);
+        }
+        if syn == 0 && self.is_belated(start, end.min(next), time_ns) {
+            if end > next {
+                self.record(next, end, time_ns, value, round);
+                self.next = Some(end);
+                self.space.advance(end);
+            }
+            return Arrival {
+                belated: end.min(next) - start,
+                ..whole(if length == 0 { Kind::Fin } else { Kind::Data })
+            };
         }
         let unseen = self.holes.covered(start, end.min(next)) + (end - next).max(0);
         let overtaken = unseen == end - start && end <= next && self.overtaken(segment, time_ns);
@@ -329,7 +271,51 @@ impl Tap {
             end,
             new_bytes: unseen.min(length),
             before_ns,
+            belated: 0,
         }
+    }
+
+    /// Is it a keep-alive, or a probe of a closed window: nothing outstanding, at most one byte, the one below SND.NXT or
+    /// the next that there is no window for?
+    #[must_use]
+    pub fn probe(&self, segment: &Segment, window_open: bool) -> Option<Kind> {
+        let next = self.next?;
+        let control = Flags::SYN | Flags::FIN | Flags::RST;
+        if segment.flags.0 & control != 0 || segment.payload_bytes > 1 || self.una? < next {
+            return None;
+        }
+        let start = self.space.relative(segment.sequence);
+        match (start == next - 1, window_open) {
+            (true, true) => Some(Kind::KeepAlive),
+            (true, false) => Some(Kind::ZeroWindowProbe),
+            (false, false) if start == next && segment.payload_bytes == 1 => {
+                Some(Kind::ZeroWindowProbe)
+            }
+            _ => None,
+        }
+    }
+
+    /// Was the acknowledgment of `start..end` captured a moment before, and no such segment? Captures on two interfaces,
+    /// or with a queue for each processor, mix packets of the same moment.
+    fn is_belated(&mut self, start: i64, end: i64, time_ns: i64) -> bool {
+        let near = (time_ns - self.early_ns).abs() < Self::MIXED_NS;
+        let belated = near && start < end && self.early.covered(start, end) == end - start;
+        if belated {
+            self.early.remove(start, end);
+        }
+        belated
+    }
+
+    /// `start..end` is acknowledged, and was not captured.
+    fn missed(&mut self, start: i64, end: i64, time_ns: i64) {
+        if start >= end {
+            return;
+        }
+        if (time_ns - self.early_ns).abs() >= Self::MIXED_NS {
+            self.early = Ranges::default();
+        }
+        self.early_ns = time_ns;
+        self.early.add(start, end);
     }
 
     /// Was a segment that fills a hole sent before those that passed it? By IP identification where the sender counts
@@ -414,6 +400,7 @@ impl Tap {
         let mut missed = 0;
         if ack > next {
             missed = (ack - next.max(self.probe_end)).max(0);
+            self.missed(ack - missed, ack, time_ns);
             self.next = Some(ack);
             self.space.advance(ack);
         }
@@ -421,7 +408,11 @@ impl Tap {
         let mut sample = None;
         if advanced > 0 {
             self.una = Some(ack);
-            missed += self.holes.covered(una, ack);
+            let unseen: Vec<_> = self.holes.within(una, ack).collect();
+            for (start, end) in unseen {
+                missed += end - start;
+                self.missed(start, end, time_ns);
+            }
             self.holes.trim(ack);
             self.sacked.trim(ack);
             sample = self.cumulative(ack, echo, time_ns);

@@ -1,0 +1,218 @@
+"""What is wrong with a capture itself: what it lacks, holds twice or times wrongly, and what that does to verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap import units
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from bdpcap.analysis import Capture
+
+    Bools = NDArray[np.bool_]
+
+__all__ = ["NEEDED", "Flaw", "acknowledgments_missing", "flaws"]
+
+GRAVE: Final = 0.01
+"""Part of a capture that is missing or disordered from which on its verdicts are doubtful.
+
+Of less, only the rounds that it touches are: their evidence says so, and their confidence is lower.
+"""
+COARSE_NS: Final = 100_000
+"""Ticks of a clock from which on it matters: round trips within a building take this long."""
+FINE_TICKS: Final = 10
+"""A round trip of so many ticks is timed to a tenth, as finely as the rules look."""
+
+BATCH_BYTES: Final = 2 * 65536
+"""Most that one acknowledgment stands for: every second segment (RFC 9293 section 3.8.6.3), of 64 KiB after offload."""
+UNSCALED_BYTES: Final = 65535
+"""The largest window without a scale; beyond any usual initial congestion window (RFC 6928: ten segments)."""
+
+NEEDED: Final = (
+    "carried",
+    "payload_bytes",
+    "in_flight_max_bytes",
+    "acks",
+    "scale_exceeded",
+    "scale_checked",
+    "window_scale_source",
+)
+"""Columns that `acknowledgments_missing` looks at."""
+_TOLD: Final = (
+    *NEEDED,
+    "acked_bytes",
+    "copies",
+    "first_frame",
+    "handshake",
+    "largest_bytes",
+    "missed_bytes",
+    "mss_bytes",
+)
+
+
+def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
+    """Return for which directions the receiver must have sent acknowledgments that the capture does not hold.
+
+    It holds fewer acknowledgments than a receiver must send; and either nearly all of the payload was in flight at once,
+    which no slow start allows, or far more than the window of the handshake was.
+
+    Parameters
+    ----------
+    directions
+        Columns of `bdpcap._core.Analysis.directions`.
+    """
+    payload = np.asarray(directions["payload_bytes"], dtype=np.float64)
+    flight = np.asarray(directions["in_flight_max_bytes"], dtype=np.float64)
+    acks = np.asarray(directions["acks"], dtype=np.float64)
+    exceeded = np.asarray(directions["scale_exceeded"])
+    source = np.asarray(directions["window_scale_source"], dtype=object)
+    sparse = acks * BATCH_BYTES < payload
+    silent = (flight > UNSCALED_BYTES) & (flight > 0.8 * payload)
+    told = np.isin(source, ("negotiated", "declined", "one-sided"))
+    beyond = told & (exceeded >= 10) & (exceeded > 0.05 * np.asarray(directions["scale_checked"]))
+    carried = np.asarray(directions["carried"]) > 0
+    missing: Bools = carried & (acks > 0) & sparse & (silent | beyond)
+    return missing
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One thing that is wrong with a capture."""
+
+    code: str
+    """Stable, for programs."""
+    count: int
+    """How many flows, frames, packets or bytes, or how many nanoseconds; the sentence says which."""
+    sentence: str
+    effect: str
+    """What it does to the verdicts."""
+    grave: bool
+    """Are verdicts doubtful that are not marked one by one?"""
+    first_frame: int | None = None
+    """Where the first flow begins that has it, where flows have it."""
+
+
+def flaws(capture: Capture) -> list[Flaw]:
+    """Return what is wrong with a capture, gravest first; empty if nothing is."""
+    info = capture.info
+    columns = {name: np.asarray(values) for name, values in capture.directions(*_TOLD).items()}
+    carried = columns["carried"] > 0
+
+    def first(holds: Bools) -> int | None:
+        return int(columns["first_frame"][holds].min()) if holds.any() else None
+
+    unheard = acknowledgments_missing(columns)
+    silent, dataless = carried & (columns["acks"] == 0), ~carried & (columns["acked_bytes"] > 2)
+    headless = carried & (columns["handshake"] == 0)
+    offloaded = carried & (columns["largest_bytes"] > columns["mss_bytes"])
+    payload = int(columns["payload_bytes"][carried].sum()) + info.missed_bytes
+    drops = info.capture_drops or 0
+    several = (
+        f" The {len(info.interfaces)} interfaces may differ in clock or queue."
+        if len(info.interfaces) > 1
+        else ""
+    )
+    found = [
+        Flaw(
+            "acknowledgments-missing",
+            info.unacknowledged,
+            f"Acknowledgments that the receiver must have sent are missing: {_flows(info.unacknowledged)}. Capture "
+            "both directions, without a filter on payload.",
+            "The flows are not judged, and no setting is named.",
+            grave=True,
+            first_frame=first(unheard),
+        ),
+        Flaw(
+            "no-acknowledgments",
+            info.data_only,
+            f"Without a single acknowledgment: {_flows(info.data_only)}. Only what was sent, and when, is known.",
+            "The flows are not judged.",
+            grave=True,
+            first_frame=first(silent),
+        ),
+        Flaw(
+            "no-data",
+            info.acknowledgments_only,
+            f"Acknowledged, but without data in the capture: {_flows(info.acknowledgments_only)}. Their data went "
+            "another way, or were filtered out.",
+            "The flows are not judged.",
+            grave=True,
+            first_frame=first(dataless),
+        ),
+        Flaw(
+            "data-missing",
+            info.missed_bytes,
+            f"The capture is missing {units.data_size(info.missed_bytes)} that were acknowledged (filtered, or "
+            "dropped while capturing); they do not count as lost on the path.",
+            "Rounds that miss data are marked and less sure; those that miss most are not judged.",
+            grave=info.missed_bytes >= GRAVE * max(1, payload),
+            first_frame=first(carried & (columns["missed_bytes"] > 0)),
+        ),
+        Flaw(
+            "dropped",
+            drops,
+            f"{units.number(drops, 'packet')} dropped while capturing: what seems lost may be missing from the "
+            "capture only.",
+            "Losses may be those of the capture.",
+            grave=drops >= GRAVE * max(1, info.frames + drops),
+        ),
+        Flaw(
+            "time-backwards",
+            info.time_backwards,
+            f"Time runs backwards at {units.number(info.time_backwards, 'frame')}.{several}",
+            "Rounds in which it does are marked and less sure.",
+            grave=info.time_backwards > GRAVE * info.frames,
+        ),
+        Flaw(
+            "clock-coarse",
+            info.tick_ns if info.tick_ns >= COARSE_NS else 0,
+            f"The clock of the capture ticks every {units.duration(info.tick_ns)}: what is faster is not timed.",
+            "Rounds of less than ten ticks are marked and less sure.",
+            grave=True,
+        ),
+        Flaw(
+            "copies",
+            info.copies,
+            f"Captured several times (mirrored, on several interfaces, or before and after a router): "
+            f"{units.number(info.copies, 'packet')} more than were sent.",
+            "Copies are left out.",
+            grave=False,
+            first_frame=first(columns["copies"] > 0),
+        ),
+        Flaw(
+            "handshake-missing",
+            int(headless.sum()),
+            f"Handshake not captured: {_flows(int(headless.sum()))}.",
+            "Window scale and MSS are inferred, or unknown.",
+            grave=False,
+            first_frame=first(headless),
+        ),
+        Flaw(
+            "offload",
+            int(offloaded.sum()),
+            f"Segments larger than the MSS (offload at the tap): {_flows(int(offloaded.sum()))}. Their times are those "
+            "of bursts.",
+            "Packets of one segment have one time.",
+            grave=False,
+            first_frame=first(offloaded),
+        ),
+        Flaw(
+            "cut",
+            info.cut_by_snaplen,
+            f"{units.number(info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers.",
+            "None, where the headers are whole.",
+            grave=False,
+        ),
+    ]
+    return [flaw for flaw in found if flaw.count]
+
+
+def _flows(count: int) -> str:
+    return units.number(count, "flow")

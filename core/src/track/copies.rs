@@ -1,0 +1,105 @@
+//! # Copies
+//! Is a packet one that the capture already holds? Port mirroring in both directions, captures on any interface, and
+//! those before and after a router show each packet several times.
+//!
+//! A sender gives each packet an identification that does not come again while the first may be on its way (RFC 6864
+//! section 4.2), and sends all of them with the same time to live: one that differs was taken down by routers between
+//! two places of capture (RFC 791 section 3.2).
+
+use crate::decode::{Flags, Segment};
+use std::collections::VecDeque;
+
+/// Enough of a packet to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Print {
+    sequence: u32,
+    acknowledgment: u32,
+    payload_bytes: u32,
+    identification: Option<u16>,
+    checksum: u16,
+    flags: u8,
+}
+
+/// The packets of the last moment, of one end of a connection.
+#[derive(Debug, Default)]
+pub struct Copies {
+    /// Newest at the back: time, time to live, print.
+    recent: VecDeque<(i64, u8, Print)>,
+    /// Sequence and acknowledgment number that no packet went beyond.
+    furthest: Option<(u32, u32)>,
+    /// Was there a copy?
+    any: bool,
+}
+
+impl Copies {
+    /// Copies made at one place lie this close together.
+    const NEAR_NS: i64 = 1_000_000;
+    /// A copy from behind a router is later by the queue there: by more than this hardly ever.
+    const ROUTED_NS: i64 = 1_000_000_000;
+    /// Packets remembered until one is a copy: a host hands them over in batches of 64 at most (Linux
+    /// `NAPI_POLL_WEIGHT`).
+    const PACKETS: usize = 64;
+    /// And from then on: a burst, or what a router's queue holds, may lie between two copies.
+    const PACKETS_MOST: usize = 4096;
+
+    /// Remembers the packet; says whether the same one was captured before.
+    pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
+        let print = Print {
+            identification: segment.identification,
+            sequence: segment.sequence,
+            acknowledgment: segment.acknowledgment,
+            payload_bytes: segment.payload_bytes,
+            checksum: segment.checksum,
+            flags: segment.flags.0,
+        };
+        let copy = !self.move_furthest(segment) && self.holds(&print, segment.ttl, time_ns);
+        self.any |= copy;
+        let most = if self.any {
+            Self::PACKETS_MOST
+        } else {
+            Self::PACKETS
+        };
+        if self.recent.capacity() == 0 {
+            self.recent.reserve_exact(1); // a SYN is often all there is of a connection
+        }
+        if self.recent.len() >= most {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((time_ns, segment.ttl, print));
+        copy
+    }
+
+    fn holds(&self, print: &Print, ttl: u8, time_ns: i64) -> bool {
+        // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
+        // acknowledgments may well be two packets, two equal SYNs or data segments within a millisecond hardly.
+        let tells = print.identification.is_some_and(|id| id != 0)
+            || print.payload_bytes > 0
+            || Flags(print.flags).has(Flags::SYN);
+        self.recent
+            .iter()
+            .rev()
+            .filter(|(.., seen)| seen == print)
+            .any(|(seen_ns, seen_ttl, _)| {
+                let apart_ns = (time_ns - seen_ns).abs();
+                *seen_ttl != ttl && apart_ns < Self::ROUTED_NS || tells && apart_ns < Self::NEAR_NS
+            })
+    }
+
+    /// Moves the furthest to the packet; says whether it goes beyond all before it, in what it sends or acknowledges.
+    /// Most do, and can be no copies.
+    fn move_furthest(&mut self, segment: &Segment) -> bool {
+        if !segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        let (sequence, acknowledgment) = (segment.sequence, segment.acknowledgment);
+        let furthest = self.furthest.get_or_insert((sequence, acknowledgment));
+        let beyond = |number: u32, so_far: &mut u32| {
+            let beyond = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
+            if beyond {
+                *so_far = number;
+            }
+            beyond
+        };
+        beyond(sequence, &mut furthest.0) | beyond(acknowledgment, &mut furthest.1)
+    }
+}

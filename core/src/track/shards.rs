@@ -1,0 +1,239 @@
+//! # Shards
+//! The connections of a capture, shared out to tables that may be filled by several threads, and told as one table.
+//!
+//! Nothing depends on how many tables there are. Segments come in batches of the capture. After each batch its new
+//! connections are numbered by their first frames, and its rows put in order. What connections are let go follows from
+//! the batches alone.
+
+use super::connection::Rows;
+use super::flow::At;
+use super::round::Round;
+use super::summary::{Life, Summary};
+use super::table::{Ended, News, Scales, Table, Wanted};
+use crate::decode::{Endpoint, Path, Segment};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// Segments of a batch that belong to one table.
+#[derive(Debug, Default)]
+pub struct Batch {
+    segments: Vec<(Segment, u32, At)>,
+    /// The headers around segments, by the number beside them: each differs from the one before.
+    paths: Vec<Path>,
+    /// Connections to let go first.
+    ended: Vec<Ended>,
+}
+
+impl Batch {
+    /// A batch that begins with connections to let go.
+    pub fn let_go(&mut self, ended: Vec<Ended>) {
+        self.ended = ended;
+    }
+
+    /// Adds the next segment.
+    pub fn push(&mut self, segment: &Segment, path: &Path, at: At) {
+        if self.paths.last() != Some(path) {
+            self.paths.push(*path);
+        }
+        self.segments
+            .push((*segment, self.paths.len() as u32 - 1, at));
+    }
+
+    /// Gives all to their table; the batch is empty then.
+    pub fn give(&mut self, table: &mut Table) -> News {
+        table.let_go(self.ended.drain(..));
+        for (segment, path, at) in self.segments.drain(..) {
+            table.segment(&segment, &self.paths[path as usize], at);
+        }
+        self.paths.clear();
+        table.news()
+    }
+}
+
+/// Where a connection is.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    shard: u32,
+    index: u32,
+}
+
+/// Which connection is where, and what the tables told.
+#[derive(Debug, Default)]
+pub struct Register {
+    /// By stream number.
+    places: Vec<Place>,
+    /// Stream numbers, by table and place in it.
+    numbers: Vec<Vec<u32>>,
+    /// Connections that ended but may get packets yet, the longest ago first.
+    ended: VecDeque<(u32, Ended)>,
+    /// Rows made so far and not yet taken.
+    pub rows: Rows,
+}
+
+impl Register {
+    /// So many connections that ended are kept whole for packets that come late. Hosts bound what they keep for the
+    /// same purpose in TIME-WAIT (Linux: `tcp_max_tw_buckets`).
+    const MOST_ENDED: usize = 4096;
+
+    /// Takes what the tables told of one batch, in their order. Gives the connections that each should let go.
+    pub fn take(&mut self, mut news: Vec<News>) -> Vec<Vec<Ended>> {
+        self.number(&news);
+        let mut ended = Vec::new();
+        for ((shard, numbers), news) in (0..).zip(&self.numbers).zip(&mut news) {
+            let Rows { turns, events } = &mut news.rows;
+            for turn in turns.iter_mut() {
+                turn.stream = numbers[turn.stream as usize];
+            }
+            for event in events.iter_mut() {
+                event.stream = numbers[event.stream as usize];
+            }
+            self.rows.turns.append(turns);
+            ended.extend(news.ended.drain(..).map(|ended| (shard, ended)));
+        }
+        self.put_events(news);
+        ended.sort_unstable_by_key(|(_, ended)| ended.frame);
+        self.ended.extend(ended);
+        let mut letting = vec![Vec::new(); self.numbers.len()];
+        while self.ended.len() > Self::MOST_ENDED {
+            if let Some((shard, ended)) = self.ended.pop_front() {
+                letting[shard as usize].push(ended);
+            }
+        }
+        letting
+    }
+
+    /// Events in the order of their frames; those of one frame are of one table.
+    fn put_events(&mut self, news: Vec<News>) {
+        let from = self.rows.events.len();
+        for mut news in news {
+            self.rows.events.append(&mut news.rows.events);
+        }
+        self.rows.events[from..].sort_by_key(|event| event.frame);
+    }
+
+    /// Numbers new connections by their first frames.
+    fn number(&mut self, news: &[News]) {
+        let mut opened: Vec<_> = (0..)
+            .zip(news)
+            .flat_map(|(shard, news)| news.opened.iter().map(move |&frame| (frame, shard)))
+            .collect();
+        opened.sort_unstable();
+        for (_, shard) in opened {
+            let numbers: &mut Vec<u32> = &mut self.numbers[shard as usize];
+            let index = numbers.len() as u32;
+            numbers.push(self.places.len() as u32);
+            self.places.push(Place { shard, index });
+        }
+    }
+}
+
+/// All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
+#[derive(Debug)]
+pub struct Shards {
+    tables: Vec<Table>,
+    register: Register,
+}
+
+impl Shards {
+    /// So many tables that make the events wanted, with window scales that an earlier pass inferred.
+    #[must_use]
+    pub fn new(tables: usize, wanted: &Wanted, scales: &Scales) -> Self {
+        let tables: Vec<_> = (0..tables.max(1))
+            .map(|_| Table::new(wanted.clone(), scales.clone()))
+            .collect();
+        let numbers = vec![Vec::new(); tables.len()];
+        Self {
+            tables,
+            register: Register {
+                numbers,
+                ..Register::default()
+            },
+        }
+    }
+
+    /// The tables, to be filled, and what to tell of it.
+    pub fn parts(&mut self) -> (&mut [Table], &mut Register) {
+        (&mut self.tables, &mut self.register)
+    }
+
+    /// The capture ended.
+    pub fn finish(&mut self) {
+        let finished = self.tables.iter_mut().map(|table| {
+            table.finish();
+            table.news()
+        });
+        self.register.take(finished.collect());
+    }
+
+    /// Rows made so far and not yet taken.
+    pub fn rows(&mut self) -> &mut Rows {
+        &mut self.register.rows
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.register.places.len()
+    }
+
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.register.places.is_empty()
+    }
+
+    fn at(&self, stream: usize) -> (&Table, usize) {
+        let Place { shard, index } = self.register.places[stream];
+        (&self.tables[shard as usize], index as usize)
+    }
+
+    /// Client and server of a stream.
+    #[must_use]
+    pub fn ends(&self, stream: usize) -> &[Endpoint; 2] {
+        let (table, index) = self.at(stream);
+        table.ends(index)
+    }
+
+    /// Client and server of a stream, the headers around its first packet, and what is told of either direction.
+    #[must_use]
+    pub fn summaries(&self, stream: usize) -> (&[Endpoint; 2], &Path, [Summary; 2]) {
+        let (table, index) = self.at(stream);
+        table.summaries(index)
+    }
+
+    /// How a stream began and ended.
+    #[must_use]
+    pub fn life(&self, stream: usize) -> Life {
+        let (table, index) = self.at(stream);
+        table.life(index)
+    }
+
+    /// The finished rounds of what one end of a stream sent, in their order.
+    pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
+        let (table, index) = self.at(stream);
+        let number = stream as u32;
+        table.rounds(index, from).map(move |row| Round {
+            stream: number,
+            ..row
+        })
+    }
+}
+
+/// Which of so many tables a segment belongs to: both directions of a connection to the same.
+#[must_use]
+pub fn shard(segment: &Segment, tables: usize) -> usize {
+    let end = |end: &Endpoint| {
+        let address = match end.address {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                (bits ^ bits >> 64) as u64
+            }
+        };
+        address.rotate_left(16) ^ u64::from(end.port)
+    };
+    // A sum is the same in either order; a product spreads it (Fibonacci hashing).
+    let sum = end(&segment.source).wrapping_add(end(&segment.destination));
+    let spread = sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    ((spread * tables as u64) >> 32) as usize
+}

@@ -1,0 +1,264 @@
+"""Captures that mislead: packets held twice, out of order or not at all are recognised, and nothing false follows."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+import zstandard
+from observe import observe
+from oracles import ROOT
+from packets import pcap, read_pcap
+from scenario import CLIENT, HANDSHAKE, scenario
+
+import bdpcap
+from bdpcap.explain.findings import Code
+from bdpcap.trust import caveats
+
+SAMPLES = ROOT / "sample_captures"
+TTL = 14 + 8
+"""Where an Ethernet frame holds the time to live of IPv4."""
+SAME = (
+    "payload_bytes",
+    "retransmitted_bytes",
+    "retransmits",
+    "timeouts",
+    "reordered",
+    "window_max_bytes",
+    "in_flight_max_bytes",
+    "rtt_min_ns",
+    "rtt_median_ns",
+    "vantage",
+    "limit",
+    "confidence",
+)
+
+
+def packets_of(path):
+    with path.open("rb") as file:
+        return read_pcap(zstandard.ZstdDecompressor().stream_reader(file).read())
+
+
+def analysed(packets):
+    return bdpcap.analyze(io.BytesIO(pcap(sorted(packets, key=lambda packet: packet.time_ns))))
+
+
+def routed(packet, hops, later_ns):
+    """The packet as it is captured behind so many routers."""
+    data = bytearray(packet.data)
+    data[TTL] -= hops
+    return replace(packet, data=bytes(data), time_ns=packet.time_ns + later_ns)
+
+
+# Packets that the capture holds several times
+
+
+@pytest.mark.parametrize("name", ["cwnd_loss_2pct", "rwnd_zero_window", "sndbuf_24k_15ms"])
+@pytest.mark.parametrize(
+    "copies",
+    [
+        pytest.param([(0, 40_000)], id="mirrored"),
+        pytest.param([(1, 3_000_000)], id="behind a router"),
+        pytest.param([(0, 10_000), (1, 200_000), (1, 210_000)], id="four times"),
+    ],
+)
+def test_packets_captured_several_times_change_nothing(name, copies):
+    whole = packets_of(SAMPLES / f"{name}.sender.pcap.zst")
+    once = analysed(whole).flows
+    often = analysed([*whole, *(routed(packet, *copy) for copy in copies for packet in whole)]).flows
+    assert [column for column in SAME if not once[column].equals(often[column])] == []
+    assert (often["copies"] == len(copies) * once["packets"]).all()
+
+
+def test_the_same_bytes_in_a_new_packet_behind_a_router_are_no_copy():
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502 id 500
+    +.300 > P. 1:1001(1000) ack 1 win 502 id 501
+    +.020 < . 1:1(0) ack 1001 win 500
+    """
+    packets = scenario(dialogue)
+    packets[4] = routed(packets[4], 1, 0)
+    flow = analysed(packets).flows.iloc[0]
+    assert (flow["copies"], flow["retransmits"]) == (0, 1)
+
+
+# Packets that the capture holds in another order
+
+
+@pytest.mark.parametrize("name", ["rwnd_slow_reader"])
+def test_acknowledgments_captured_before_their_data_make_no_hole(name):
+    # As two interfaces give it: what the receiver sends overtakes what came a moment before.
+    whole = packets_of(SAMPLES / f"{name}.receiver.pcap.zst")
+    port = max(whole, key=lambda packet: packet.wire_length).data[34:36]
+    moved = [
+        packet
+        if packet.data[34:36] == port or packet.time_ns == whole[0].time_ns
+        else routed(packet, 0, -30_000)
+        for packet in whole
+    ]
+    before, after = analysed(whole), analysed(moved)
+    assert after.info.missed_bytes == before.info.missed_bytes == 0
+    for column in ("payload_bytes", "retransmitted_bytes", "retransmits", "limit"):
+        assert before.flows[column].equals(after.flows[column]), column
+
+
+def test_what_comes_long_after_its_acknowledgment_was_sent_again():
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 2001 win 500
+    +.300 > P. 1001:2001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 2001 win 500
+    """
+    seen = observe(scenario(dialogue))
+    assert [row.kind for row in seen.sent(CLIENT)][-2:] == ["data", "retransmission"]
+    assert seen.capture.info.missed_bytes == 1000
+
+
+# Packets that the capture does not hold
+
+
+def without(name, kept, folder):
+    """A sample of which the capture lost what is not `kept`; read from a file, as scales are inferred from these only."""
+    path = folder / "capture.pcap"
+    path.write_bytes(pcap([p for at, p in enumerate(packets_of(SAMPLES / name)) if at < 3 or kept(at, p)]))
+    return bdpcap.analyze(path)
+
+
+def is_payload(packet):
+    return packet.wire_length > 100
+
+
+@pytest.mark.parametrize(
+    "name", ["cwnd_loss_2pct.sender", "rwnd_zero_window.sender", "rwnd_slow_reader.receiver"]
+)
+def test_without_the_receivers_acknowledgments_nothing_is_judged(name, tmp_path):
+    capture = without(f"{name}.pcap.zst", lambda _, packet: is_payload(packet), tmp_path)
+    flow = capture.flow(0)
+    assert (flow.summary["limit"], flow.summary["confidence"]) == ("unknown", 0)
+    assert capture.scales == []
+    assert flow.summary["window_scale_source"] != "inferred"
+    assert caveats(capture)[0].startswith(
+        "Acknowledgments that the receiver must have sent are missing: 1 flow."
+    )
+    assert [one.code for one in flow.findings] == [Code.CAPTURE_INCOMPLETE]
+
+
+@pytest.mark.parametrize("name", ["cwnd_loss_2pct.sender", "sndbuf_24k_15ms.sender"])
+def test_with_half_of_the_packets_nothing_is_sure(name, tmp_path):
+    capture = without(f"{name}.pcap.zst", lambda at, _: at % 4 < 2, tmp_path)
+    flow = capture.flow(0)
+    assert flow.summary["confidence"] < 0.5
+    assert capture.scales == []
+    assert caveats(capture)[0].startswith("The capture is missing ")
+    assert [one.code for one in flow.findings] == [Code.CAPTURE_INCOMPLETE]
+
+
+def test_a_whole_capture_has_no_grave_flaw():
+    capture = bdpcap.analyze(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
+    assert [flaw.code for flaw in capture.quality] == ["cut"]
+
+
+def test_every_flaw_is_on_the_page():
+    codes = re.findall(r'Flaw\(\s+"([\w-]+)"', (ROOT / "bdpcap/quality.py").read_text(encoding="utf-8"))
+    page = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    section = page.partition("## What a capture lacks")[2].partition("\n## ")[0]
+    assert codes == re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)
+
+
+# Times
+
+
+@pytest.mark.parametrize("name", ["cwnd_loss_2pct", "sndbuf_24k_15ms"])
+def test_a_clock_of_10_ms_is_told_and_leaves_nothing_sure(name):
+    # Round trips are of 15 and 50 ms.
+    tick_ns = 10_000_000
+    whole = packets_of(SAMPLES / f"{name}.sender.pcap.zst")
+    capture = analysed(replace(p, time_ns=p.time_ns // tick_ns * tick_ns) for p in whole)
+    (coarse,) = (flaw for flaw in capture.quality if flaw.code == "clock-coarse")
+    assert coarse.count == tick_ns
+    assert "ticks every 10 ms" in caveats(capture)[0]
+    assert capture.flows["confidence"].max() <= 0.8
+
+
+# By the RFC
+
+
+def test_a_second_syn_ack_with_another_number_changes_nothing():
+    stray = "+.001 < S. 99000000:99000000(0) ack 1 win 65535 <mss 1460,sackOK,wscale 9>"
+    dialogue = f"""{HANDSHAKE}
+    {{}}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < P. 1:1001(1000) ack 101 win 500
+    +.001 > .  101:101(0) ack 1001 win 502
+    """
+    # RFC 9293 section 3.10.7.4: the client answers it with an acknowledgment and goes on.
+    plain, seen = (observe(scenario(dialogue.format(line))) for line in ("", stray))
+    same = ["window_scale", "window_max_bytes", "in_flight_max_bytes", "payload_bytes", "limit"]
+    assert seen.capture.flows[same].equals(plain.capture.flows[same])
+    assert seen.capture.info.missed_bytes == 0
+    assert [row.kind for row in seen.frame(4)] == ["syn-ack"]
+
+
+def test_a_syn_that_overtakes_the_fin_of_the_connection_before_begins_a_new_one():
+    # Both in one capture, the older FIN after the SYN.
+    older = 700_000_000
+    dialogue = f"""
+    0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.001 > F. {older}:{older}(0) ack 1 win 502
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > .  1:1(0) ack 1 win 502
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 101 win 500
+    """
+    capture = observe(scenario(dialogue)).capture
+    flow = capture.flows.iloc[0]
+    assert (capture.info.streams, capture.info.missed_bytes) == (1, 0)
+    assert (flow["in_flight_max_bytes"], flow["retransmits"]) == (100, 0)
+    assert capture.connections["ended"].iloc[0] == "open"
+
+
+def test_the_window_of_a_reset_is_none():
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 101 win 500
+    +.001 < R. 1:1(0) ack 101 win 65535
+    """
+    seen = observe(scenario(dialogue))
+    assert seen.capture.flows["window_max_bytes"].iloc[0] == 500 << 2
+    reset = [row for row in seen.rows if row.kind == "rst"]
+    assert reset
+    assert {(row.window_bytes, row.advertised_bytes) for row in reset if row.length is None} <= {(None, None)}
+
+
+def test_a_keep_alive_with_a_byte_of_garbage_is_no_payload():
+    dialogue = f"""{HANDSHAKE}
+    +60 > . 0:1(1) ack 1 win 502
+    +.020 < . 1:1(0) ack 1 win 500
+    +60 > . 0:1(1) ack 1 win 502
+    +.020 < . 1:1(0) ack 1 win 500
+    """
+    seen = observe(scenario(dialogue))
+    assert [row.kind for row in seen.sent(CLIENT)][-2:] == ["keep-alive", "keep-alive"]
+    assert seen.capture.flows.empty
+
+
+@pytest.mark.parametrize("probe", ["1000:1001(1)", "1001:1002(1)", "1000:1000(0)"])
+def test_zero_window_probes_are_neither_lost_nor_sent_again(probe):
+    # The byte below, or the next one; Linux sends none (tcp_xmit_probe_skb).
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 0
+    +.200 > . {probe} ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 0
+    +.400 > . {probe} ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 500
+    +0    > P. 1001:2001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 2001 win 500
+    """
+    seen = observe(scenario(dialogue))
+    flow = seen.capture.flows.iloc[0]
+    assert [row.kind for row in seen.sent(CLIENT)].count("zero-window probe") == 2
+    assert (flow["payload_bytes"], flow["retransmits"]) == (2000, 0)
+    assert seen.capture.info.missed_bytes == 0
