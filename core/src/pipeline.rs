@@ -7,7 +7,7 @@ use crate::filter::Program;
 use crate::track::{
     At, Batch, Datagrams, Ended, News, Register, Scales, Shards, Table, Wanted, shard,
 };
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ pub struct Counts {
     /// Frames that gave neither, by [`Undecoded::index`].
     pub undecoded: [u64; Undecoded::COUNT],
     /// Frames by link type.
-    pub link_types: BTreeMap<u32, u64>,
+    pub link_types: Vec<(u32, u64)>,
     /// Frames by what they were wrapped in.
     pub paths: HashMap<Path, u64>,
     /// Frames shorter than they were on the wire.
@@ -84,6 +84,19 @@ pub struct Counts {
     pub first_ns: Option<i64>,
     /// Latest frame.
     pub last_ns: Option<i64>,
+}
+
+impl Counts {
+    fn of_link_type(&mut self, link_type: u32) {
+        match self
+            .link_types
+            .iter_mut()
+            .find(|(one, _)| *one == link_type)
+        {
+            Some((_, frames)) => *frames += 1,
+            None => self.link_types.push((link_type, 1)),
+        }
+    }
 }
 
 /// Captures, one after the other, to segments.
@@ -167,7 +180,7 @@ impl Intake {
             };
             let counts = &mut self.counts;
             counts.frames += 1;
-            *counts.link_types.entry(frame.link_type).or_default() += 1;
+            counts.of_link_type(frame.link_type);
             counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
             let time_ns = match frame.time_ns {
                 Some(time_ns) => {

@@ -315,7 +315,9 @@ impl Analysis {
         }
         dict.set_item("undecoded", undecoded)?;
         let link_types = PyDict::new(py);
-        for (&link_type, &count) in &counts.link_types {
+        let mut sorted = counts.link_types.clone();
+        sorted.sort_unstable();
+        for (link_type, count) in sorted {
             let name = link_type_name(link_type)
                 .map_or_else(|| format!("link type {link_type}"), ToOwned::to_owned);
             link_types.set_item(name, count)?;

@@ -9,22 +9,50 @@
 use crate::decode::{Flags, Segment};
 use std::collections::VecDeque;
 
-/// Enough of a packet to know it again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Print {
-    sequence: u32,
-    acknowledgment: u32,
-    payload_bytes: u32,
-    identification: Option<u16>,
-    checksum: u16,
-    flags: u8,
+/// Enough of a packet to know it again, in few bytes: one is kept of every packet. The lowest are the time to live.
+#[derive(Debug, Clone, Copy)]
+struct Print(u64);
+
+impl Print {
+    /// Of what copies have in common; two packets of one moment hardly have the same.
+    fn of(segment: &Segment) -> Self {
+        let identification = u64::from(segment.identification.unwrap_or_default());
+        let words = [
+            u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment),
+            u64::from(segment.payload_bytes) << 32
+                | identification << 16
+                | u64::from(segment.checksum),
+            segment.flags.0.into(),
+        ];
+        // Products by an odd number lose nothing; the shift lets high bits count below (Fibonacci hashing).
+        let mixed = words.into_iter().fold(0u64, |hash, word| {
+            let product = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            product ^ product >> 29
+        });
+        Self(mixed << 8 | u64::from(segment.ttl))
+    }
+
+    fn is_copy_of(self, other: Self) -> bool {
+        self.0 >> 8 == other.0 >> 8
+    }
+
+    fn is_routed_from(self, other: Self) -> bool {
+        self.0 as u8 != other.0 as u8
+    }
+}
+
+/// A packet of the last moment.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    time_ns: i64,
+    print: Print,
 }
 
 /// The packets of the last moment, of one end of a connection.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// Newest at the back: time, time to live, print.
-    recent: VecDeque<(i64, u8, Print)>,
+    /// Newest at the back.
+    recent: VecDeque<Seen>,
     /// Sequence and acknowledgment number that no packet went beyond.
     furthest: Option<(u32, u32)>,
     /// Was there a copy?
@@ -44,15 +72,11 @@ impl Copies {
 
     /// Remembers the packet; says whether the same one was captured before.
     pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
-        let print = Print {
-            identification: segment.identification,
-            sequence: segment.sequence,
-            acknowledgment: segment.acknowledgment,
-            payload_bytes: segment.payload_bytes,
-            checksum: segment.checksum,
-            flags: segment.flags.0,
+        let seen = Seen {
+            time_ns,
+            print: Print::of(segment),
         };
-        let copy = !self.move_furthest(segment) && self.holds(&print, segment.ttl, time_ns);
+        let copy = !self.move_furthest(segment) && self.holds(segment, seen);
         self.any |= copy;
         let most = if self.any {
             Self::PACKETS_MOST
@@ -65,23 +89,25 @@ impl Copies {
         if self.recent.len() >= most {
             self.recent.pop_front();
         }
-        self.recent.push_back((time_ns, segment.ttl, print));
+        self.recent.push_back(seen);
         copy
     }
 
-    fn holds(&self, print: &Print, ttl: u8, time_ns: i64) -> bool {
+    #[inline(never)] // few packets go beyond none before them
+    fn holds(&self, segment: &Segment, packet: Seen) -> bool {
         // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
         // acknowledgments may well be two packets, two equal SYNs or data segments within a millisecond hardly.
-        let tells = print.identification.is_some_and(|id| id != 0)
-            || print.payload_bytes > 0
-            || Flags(print.flags).has(Flags::SYN);
+        let tells = segment.identification.is_some_and(|id| id != 0)
+            || segment.payload_bytes > 0
+            || segment.flags.has(Flags::SYN);
         self.recent
             .iter()
             .rev()
-            .filter(|(.., seen)| seen == print)
-            .any(|(seen_ns, seen_ttl, _)| {
-                let apart_ns = (time_ns - seen_ns).abs();
-                *seen_ttl != ttl && apart_ns < Self::ROUTED_NS || tells && apart_ns < Self::NEAR_NS
+            .filter(|seen| seen.print.is_copy_of(packet.print))
+            .any(|seen| {
+                let apart_ns = (packet.time_ns - seen.time_ns).abs();
+                let routed = seen.print.is_routed_from(packet.print);
+                routed && apart_ns < Self::ROUTED_NS || tells && apart_ns < Self::NEAR_NS
             })
     }
 

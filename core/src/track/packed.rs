@@ -59,70 +59,68 @@ fn known(expected: i64) -> i64 {
     if expected == NULL { 0 } else { expected }
 }
 
-/// See the `pack` of a row; seven bits a byte, the lowest first.
+/// Bytes of a number without its leading zeros.
+const fn significant(number: u64) -> usize {
+    8 - number.leading_zeros() as usize / 8
+}
+
+/// See the `pack` of a row. Of each group: which fields differ, how many bytes each of them takes, and these.
 pub(super) fn pack(row: &[i64], expected: &[i64], bytes: &mut Vec<u8>) {
-    /// A byte that says what differs, and eight numbers of at most ten bytes.
-    const MOST: usize = 1 + 10 * GROUP;
+    /// Two lengths share a byte; each number is written whole, and the next over what it does not need.
+    const MOST: usize = 1 + GROUP / 2 + 8 * (GROUP + 1);
     for (fields, expected) in row.chunks(GROUP).zip(expected.chunks(GROUP)) {
-        if fields == expected {
+        let mut differ = 0u8;
+        for (at, (field, expected)) in fields.iter().zip(expected).enumerate() {
+            differ |= u8::from(field != expected) << at;
+        }
+        if differ == 0 {
             bytes.push(0);
             continue;
         }
-        // Put together here: memory is asked for once.
-        let (mut group, mut length) = ([0; MOST], 1);
-        for (at, (&field, &expected)) in fields.iter().zip(expected).enumerate() {
-            group[0] |= u8::from(field != expected) << at;
-        }
-        let mut differ = group[0];
-        while differ != 0 {
+        let mut group = [0; MOST];
+        group[0] = differ;
+        let count = differ.count_ones() as usize;
+        let mut end = 1 + count.div_ceil(2);
+        for number in 0..count {
             let at = differ.trailing_zeros() as usize;
             differ &= differ - 1;
-            let mut left = difference(fields[at], expected[at]);
-            while left >= 0x80 {
-                group[length] = left as u8 | 0x80;
-                length += 1;
-                left >>= 7;
-            }
-            group[length] = left as u8;
-            length += 1;
+            let difference = difference(fields[at], expected[at]);
+            let length = significant(difference);
+            group[1 + number / 2] |= (length as u8) << (number % 2 * 4);
+            group[end..end + 8].copy_from_slice(&difference.to_le_bytes());
+            end += length;
         }
-        bytes.extend_from_slice(&group[..length]);
+        bytes.extend_from_slice(&group[..end]);
     }
 }
 
 /// See the `unpack` of a row: what is expected becomes what was packed.
 pub(super) fn unpack(row: &mut [i64], bytes: &mut &[u8]) {
     for fields in row.chunks_mut(GROUP) {
-        let differ = next(bytes);
-        if differ == 0 {
-            continue;
-        }
-        for (at, field) in fields.iter_mut().enumerate() {
-            if differ & 1 << at == 0 {
-                continue;
+        let mut differ = take(bytes, 1).first().copied().unwrap_or_default();
+        let lengths = take(bytes, (differ.count_ones() as usize).div_ceil(2));
+        let both = lengths.iter().flat_map(|byte| [byte & 15, byte >> 4]);
+        for length in both {
+            if differ == 0 {
+                break;
             }
-            let (mut code, mut shift) = (0, 0);
-            loop {
-                let byte = next(bytes);
-                code |= u64::from(byte & 0x7f) << shift;
-                shift += 7;
-                if byte < 0x80 || shift > 63 {
-                    break;
-                }
+            let at = differ.trailing_zeros() as usize;
+            differ &= differ - 1;
+            let mut code = [0; 8];
+            let taken = take(bytes, length.into());
+            code[..taken.len()].copy_from_slice(taken);
+            if let Some(field) = fields.get_mut(at) {
+                *field = restored(u64::from_le_bytes(code), *field);
             }
-            *field = restored(code, *field);
         }
     }
 }
 
-fn next(bytes: &mut &[u8]) -> u8 {
-    match bytes.split_first() {
-        Some((&first, rest)) => {
-            *bytes = rest;
-            first
-        }
-        None => 0,
-    }
+/// The next bytes, as many as there are.
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, left) = bytes.split_at(count.min(bytes.len()));
+    *bytes = left;
+    taken
 }
 
 #[cfg(test)]

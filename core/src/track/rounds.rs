@@ -341,12 +341,11 @@ impl Rounds {
         let number = sample.round;
         if number == self.current.row.round {
             self.current.measured.sample(sample);
-        } else if let Some(open) = self
-            .pending
-            .iter_mut()
-            .find(|open| open.row.round == number)
+        } else if let Some(ago) = self.current.row.round.checked_sub(number)
+            && let Some(at) = self.pending.len().checked_sub(ago as usize)
         {
-            open.measured.sample(sample);
+            // Rounds are numbered without gaps.
+            self.pending[at].measured.sample(sample);
         }
     }
 
