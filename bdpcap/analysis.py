@@ -99,6 +99,7 @@ class CaptureInfo:
     segments: int
     """TCP segments, in `streams` connections."""
     streams: int
+    """Numbered as Wireshark does; of some, `quoted`, there is nothing but what ICMP messages quote."""
     datagrams: int
     """UDP datagrams."""
     undecoded: dict[str, int]
@@ -126,6 +127,7 @@ class CaptureInfo:
     """Flows of which the capture holds no acknowledgment."""
     acknowledgments_only: int = 0
     """Flows of which it holds nothing else."""
+    quoted: int = 0
     multipath: int = 0
     """Streams that are part of a multipath connection (RFC 8684)."""
 

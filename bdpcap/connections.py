@@ -49,7 +49,9 @@ def named(
     for end, side in enumerate(("sender", "receiver")):
         ends = columns["ended_by"] == end
         by[ends] = sides[side][ends]
-    return {
+    # An ICMP message may quote a connection of which the capture holds nothing.
+    seen = columns["completeness"] > 0
+    named = {
         **columns,
         **times,
         "client": sides["sender"],
@@ -58,3 +60,4 @@ def named(
         "ended": np.where(open_ & retried & (left > next_wait), "timeout", ended),
         "ended_by": by,
     }
+    return {name: np.asarray(column)[seen] for name, column in named.items()}

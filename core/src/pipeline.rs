@@ -5,7 +5,7 @@ use crate::capture::{CaptureError, CaptureInfo, Reader, Ticks};
 use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
 use crate::track::{
-    At, Batch, Datagrams, Ended, News, Register, Scales, Shards, Table, Wanted, shard,
+    At, Batch, Datagrams, Ended, News, Register, Scales, Seen, Shards, Table, Wanted, shard,
 };
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -160,7 +160,7 @@ impl Intake {
     fn read(
         &mut self,
         frames: usize,
-        mut take: impl FnMut(&Segment, &Path, At),
+        mut take: impl FnMut(Seen, &Segment, &Path, At),
     ) -> Result<bool, Stop> {
         let mut path = Path::default();
         for _ in 0..frames {
@@ -225,7 +225,15 @@ impl Intake {
                         time_ns,
                         frame: self.frames_before + frame.number,
                     };
-                    take(&tcp.segment(), &path, at);
+                    take(Seen::Captured, &tcp.segment(), &path, at);
+                }
+                Ok(Packet::Quoted(reason, tcp)) => {
+                    counts.undecoded[reason.index()] += 1;
+                    let at = At {
+                        time_ns,
+                        frame: self.frames_before + frame.number,
+                    };
+                    take(Seen::Quoted, &tcp.segment(), &path, at);
                 }
                 Ok(Packet::Datagram(datagram)) => {
                     counts.datagrams += 1;
@@ -401,8 +409,8 @@ impl Pipeline {
     ) -> Result<bool, Stop> {
         for _ in 0..batches {
             table.let_go(schedule.begin(1).into_iter().flatten());
-            let more = intake.read(Self::BATCH, |segment, path, at| {
-                table.segment(segment, path, at);
+            let more = intake.read(Self::BATCH, |seen, segment, path, at| {
+                table.take(seen, segment, path, at);
             })?;
             schedule.told(register, vec![table.news()]);
             if !more {
@@ -439,8 +447,8 @@ impl Pipeline {
                 for (part, ended) in parts.iter_mut().zip(ended) {
                     part.let_go(ended);
                 }
-                more = intake.read(Self::BATCH, |segment, path, at| {
-                    parts[shard(segment, count)].push(segment, path, at);
+                more = intake.read(Self::BATCH, |seen, segment, path, at| {
+                    parts[shard(segment, count)].push(seen, segment, path, at);
                 });
                 for (worker, part) in workers.iter().zip(parts) {
                     // A thread that panicked takes no more; the scope tells.

@@ -295,6 +295,7 @@ impl Analysis {
         dict.set_item("segments", counts.segments)?;
         dict.set_item("datagrams", counts.datagrams)?;
         dict.set_item("streams", pipeline.table.len())?;
+        dict.set_item("quoted", pipeline.table.quoted())?;
         let sums = Sums::of(&pipeline.table);
         dict.set_item("missed_bytes", sums.missed_bytes)?;
         dict.set_item("data_only", sums.data_only)?;

@@ -83,6 +83,7 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
     match packet {
         Packet::Tcp(_) => Ok(headers),
         Packet::Datagram(_) => Err(Undecoded::Udp),
+        Packet::Quoted(other, _) => Err(other),
     }
 }
 

@@ -9,6 +9,7 @@ mod cursor;
 mod datagram;
 mod ethernet;
 mod headers;
+mod icmp;
 mod ip;
 mod ipv4;
 mod ipv6;
@@ -55,7 +56,10 @@ enum Next<'a> {
     PppOrCiscoHdlc,
     Radiotap,
     Prism,
-    Wifi { padded: bool, swapped: bool },
+    Wifi {
+        padded: bool,
+        swapped: bool,
+    },
     Fddi,
     Arcnet,
     ArcnetLinux,
@@ -71,6 +75,8 @@ enum Next<'a> {
     Udp(ip::Header<'a>),
     Datagram(ip::Header<'a>),
     Tcp(ip::Header<'a>),
+    /// With the reason if it quotes no TCP.
+    Icmp(Undecoded),
 }
 
 /// What a frame carries.
@@ -80,6 +86,8 @@ pub enum Packet<'a> {
     Tcp(Tcp<'a>),
     /// A UDP datagram that is no tunnel's.
     Datagram(Datagram),
+    /// An ICMP error message, by the reason why it carries neither, and the TCP header that it quotes.
+    Quoted(Undecoded, Tcp<'a>),
 }
 
 /// Decodes a frame as far as its innermost TCP or UDP header.
@@ -145,6 +153,9 @@ fn walk<'a>(
                 return datagram::datagram(&mut at, header).map(Packet::Datagram);
             }
             Next::Tcp(header) => return tcp::header(&mut at, header).map(Packet::Tcp),
+            Next::Icmp(other) => {
+                return icmp::quoted(&mut at, other).map(|tcp| Packet::Quoted(other, tcp));
+            }
         };
     }
     Err(Undecoded::Depth)

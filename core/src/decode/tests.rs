@@ -17,6 +17,7 @@ fn payload_bytes(packet: &Packet<'_>) -> u32 {
     match packet {
         Packet::Tcp(tcp) => tcp.segment().payload_bytes,
         Packet::Datagram(datagram) => datagram.payload_bytes,
+        Packet::Quoted(_, tcp) => tcp.segment().payload_bytes,
     }
 }
 

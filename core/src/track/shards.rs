@@ -9,7 +9,7 @@ use super::connection::Rows;
 use super::flow::At;
 use super::round::Round;
 use super::summary::{Life, Summary};
-use super::table::{Ended, News, Scales, Table, Wanted};
+use super::table::{Ended, News, Scales, Seen, Table, Wanted};
 use crate::decode::{Endpoint, Path, Segment};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use std::net::IpAddr;
 /// Segments of a batch that belong to one table.
 #[derive(Debug, Default)]
 pub struct Batch {
-    segments: Vec<(Segment, u32, At)>,
+    segments: Vec<(Seen, Segment, u32, At)>,
     /// The headers around segments, by the number beside them: each differs from the one before.
     paths: Vec<Path>,
     /// Connections to let go first.
@@ -31,19 +31,19 @@ impl Batch {
     }
 
     /// Adds the next segment.
-    pub fn push(&mut self, segment: &Segment, path: &Path, at: At) {
+    pub fn push(&mut self, seen: Seen, segment: &Segment, path: &Path, at: At) {
         if self.paths.last() != Some(path) {
             self.paths.push(*path);
         }
         self.segments
-            .push((*segment, self.paths.len() as u32 - 1, at));
+            .push((seen, *segment, self.paths.len() as u32 - 1, at));
     }
 
     /// Gives all to their table; the batch is empty then.
     pub fn give(&mut self, table: &mut Table) -> News {
         table.let_go(self.ended.drain(..));
-        for (segment, path, at) in self.segments.drain(..) {
-            table.segment(&segment, &self.paths[path as usize], at);
+        for (seen, segment, path, at) in self.segments.drain(..) {
+            table.take(seen, &segment, &self.paths[path as usize], at);
         }
         self.paths.clear();
         table.news()
@@ -185,6 +185,12 @@ impl Shards {
     fn at(&self, stream: usize) -> (&Table, usize) {
         let Place { shard, index } = self.register.places[stream];
         (&self.tables[shard as usize], index as usize)
+    }
+
+    /// Streams of which there is nothing but what ICMP messages quote.
+    #[must_use]
+    pub fn quoted(&self) -> usize {
+        self.tables.iter().map(Table::quoted).sum()
     }
 
     /// Client and server of a stream.

@@ -69,12 +69,23 @@ impl Ends {
     }
 }
 
+/// Where a segment stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// In a packet of its own.
+    Captured,
+    /// In an ICMP message about it.
+    Quoted,
+}
+
 /// A connection, as much of it as may still be needed.
 #[derive(Debug)]
 enum Entry {
     Open(Box<Connection>),
     Over(Box<Over>),
     Passed(Box<Passed>),
+    /// None of its own segments was captured, as far as that is known.
+    Quoted(Box<Passed>),
 }
 
 impl Entry {
@@ -82,7 +93,7 @@ impl Entry {
         match self {
             Self::Open(connection) => connection.is_reopened_by(segment),
             Self::Over(over) => over.is_reopened_by(segment),
-            Self::Passed(passed) => passed.is_reopened_by(segment),
+            Self::Passed(passed) | Self::Quoted(passed) => passed.is_reopened_by(segment),
         }
     }
 
@@ -136,6 +147,40 @@ impl Table {
         }
     }
 
+    /// Takes what follows in the capture.
+    #[inline]
+    pub fn take(&mut self, seen: Seen, segment: &Segment, path: &Path, at: At) {
+        match seen {
+            Seen::Captured => self.segment(segment, path, at),
+            Seen::Quoted => self.quote(segment, path, at),
+        }
+    }
+
+    /// An ICMP message quotes a segment. It tells nothing of a connection; but one that is new gets a number, as in
+    /// Wireshark.
+    #[cold]
+    fn quote(&mut self, segment: &Segment, path: &Path, at: At) {
+        let ends = Ends::of(segment);
+        let known = self.by_ends.get(&ends).copied();
+        let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
+            Some(index) => index,
+            None => {
+                if let Some(before) = known {
+                    self.connections[before].finish(&mut self.news.rows);
+                }
+                let index = self.connections.len();
+                let quoted = Passed::new(segment, Arc::new(*path));
+                self.connections.push(Entry::Quoted(Box::new(quoted)));
+                self.by_ends.insert(ends, index);
+                self.news.opened.push(at.frame);
+                index
+            }
+        };
+        if let Entry::Passed(passed) | Entry::Quoted(passed) = &mut self.connections[index] {
+            passed.segment(segment);
+        }
+    }
+
     /// Takes the next segment of the capture, and the headers around it.
     pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
         let ends = Ends::of(segment);
@@ -146,9 +191,17 @@ impl Table {
                 if let Some(before) = known {
                     self.connections[before].finish(&mut self.news.rows);
                 }
-                self.open(ends, segment, path, at)
+                let index = self.connections.len();
+                self.by_ends.insert(ends, index);
+                self.news.opened.push(at.frame);
+                let entry = self.opened(index, segment, path, at);
+                self.connections.push(entry);
+                index
             }
         };
+        if let Entry::Quoted(_) = self.connections[index] {
+            self.connections[index] = self.opened(index, segment, path, at);
+        }
         let connection = match &mut self.connections[index] {
             Entry::Open(connection) => connection,
             Entry::Over(over) => {
@@ -159,7 +212,7 @@ impl Table {
                 }
                 return;
             }
-            Entry::Passed(passed) => {
+            Entry::Passed(passed) | Entry::Quoted(passed) => {
                 passed.segment(segment);
                 return;
             }
@@ -174,26 +227,21 @@ impl Table {
         }
     }
 
+    /// A connection that begins with this segment.
     #[inline(never)]
-    fn open(&mut self, ends: Ends, segment: &Segment, path: &Path, at: At) -> usize {
-        let index = self.connections.len();
+    fn opened(&mut self, index: usize, segment: &Segment, path: &Path, at: At) -> Entry {
         let number = number(index);
         let wanted = self.wanted.wants(number);
-        let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
-        self.news.opened.push(at.frame);
         if *self.path != *path {
             self.path = Arc::new(*path);
         }
         let path = Arc::clone(&self.path);
-        self.connections
-            .push(if !wanted && matches!(self.wanted, Wanted::Streams(_)) {
-                Entry::Passed(Box::new(Passed::new(segment, path)))
-            } else {
-                let connection = Connection::new(number, segment, path, at, wanted, inferred);
-                Entry::Open(Box::new(connection))
-            });
-        self.by_ends.insert(ends, index);
-        index
+        if !wanted && matches!(self.wanted, Wanted::Streams(_)) {
+            return Entry::Passed(Box::new(Passed::new(segment, path)));
+        }
+        let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
+        let connection = Connection::new(number, segment, path, at, wanted, inferred);
+        Entry::Open(Box::new(connection))
     }
 
     /// Finishes connections that ended, unless packets came since.
@@ -227,6 +275,13 @@ impl Table {
         self.connections.len()
     }
 
+    /// Connections of which there is nothing but what ICMP messages quote.
+    #[must_use]
+    pub fn quoted(&self) -> usize {
+        let is_quoted = |entry: &&Entry| matches!(entry, Entry::Quoted(_));
+        self.connections.iter().filter(is_quoted).count()
+    }
+
     /// Are there none?
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -239,7 +294,7 @@ impl Table {
         match &self.connections[stream] {
             Entry::Open(open) => &open.ends,
             Entry::Over(over) => over.ends(),
-            Entry::Passed(passed) => &passed.ends,
+            Entry::Passed(passed) | Entry::Quoted(passed) => &passed.ends,
         }
     }
 
@@ -252,7 +307,9 @@ impl Table {
                 (&open.ends, &open.path, summaries)
             }
             Entry::Over(over) => (over.ends(), over.path(), over.summaries()),
-            Entry::Passed(passed) => (&passed.ends, &passed.path, Default::default()),
+            Entry::Passed(passed) | Entry::Quoted(passed) => {
+                (&passed.ends, &passed.path, Default::default())
+            }
         }
     }
 
@@ -262,7 +319,7 @@ impl Table {
         match &self.connections[stream] {
             Entry::Open(open) => Life::of(open),
             Entry::Over(over) => over.life(),
-            Entry::Passed(_) => Life::default(),
+            Entry::Passed(_) | Entry::Quoted(_) => Life::default(),
         }
     }
 
@@ -271,7 +328,7 @@ impl Table {
         let bytes = match &self.connections[stream] {
             Entry::Open(open) => open.halves[from].flow.kept(),
             Entry::Over(over) => over.kept(from),
-            Entry::Passed(_) => &[],
+            Entry::Passed(_) | Entry::Quoted(_) => &[],
         };
         kept::unpacked(number(stream), from as u8, bytes)
     }
