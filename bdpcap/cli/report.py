@@ -63,12 +63,14 @@ def command(
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
     fail_on: options.FailOn = None,
+    junit: options.JUnit = None,
+    annotations: options.AnnotationsOf = None,
 ) -> int:
     """Write a report as HTML, text, JSON or all in one archive.
 
     It says what limited every flow, shows the evidence, and how far the capture can be trusted.
     """
-    broken = rules.parse(fail_on)
+    gate = rules.Gate(fail_on, junit, annotations)
     for path, suffixes, option in (
         (output_, [".html", ".htm"], "--output"),
         (text, [".txt"], "--text"),
@@ -78,7 +80,7 @@ def command(
         output.named(path, suffixes, option=option)
     names = privacy.pseudonyms(anonymize, anonymize_key)
     page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
-    outputs = [path for path in (page, text, json_, bundle) if path is not None]
+    outputs = [path for path in (page, text, json_, bundle, junit) if path is not None]
     source.distinct(outputs)
     capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs)
     if text is not None:
@@ -100,7 +102,9 @@ def command(
                 ends = units.printable(f"{flow.sender} → {flow.receiver}")
                 sys.stderr.write(f"stream {flow.stream}, {ends}: {verdict.sentence(flow)}\n")
         sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)}), for a browser\n")
-    return source.exit_code(capture.damage) or rules.exit_code(broken, capture.flows)
+    gate.check(capture.flows)
+    code = gate.finish(capture)
+    return source.exit_code(capture.damage) or code
 
 
 def _file(path: Path) -> Path | None:
