@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain.findings import Finding
+    from bdpcap.host import Account
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
     from bdpcap.plots import Options
@@ -322,6 +323,8 @@ class Capture:
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
         self._udp = _named(core.datagrams(), pseudonyms)
+        self.host: Account | None = None
+        """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
 
     @cached_property
     def _classification(self) -> Classification:
