@@ -22,6 +22,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     output_: _Output,
+    jobs: options.Jobs = None,
 ) -> int:
     """Write the capture as pcapng with comments, for Wireshark.
 
@@ -33,7 +34,7 @@ def command(
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
-    capture = source.capture(captures, read, filter_, outputs=[None if to_stdout else output_])
+    capture = source.capture(captures, read, filter_, outputs=[None if to_stdout else output_], jobs=jobs)
     if to_stdout:
         packets = capture.annotate(sys.stdout.buffer)
     else:
