@@ -17,6 +17,7 @@ __all__ = [
     "NULL",
     "OPTIMISED",
     "Analysis",
+    "Annotated",
     "CaptureError",
     "Excerpt",
     "FilterError",
@@ -168,6 +169,40 @@ class Excerpt:
         CaptureError
             A source cannot be read, or a pcap file cannot hold a frame: a second link type, a time after 2106.
         """
+
+@final
+class Annotated:
+    """Captures as one pcapng file, with comments; packets, times and interfaces are as they were.
+
+    Parameters
+    ----------
+    sources
+        Paths, as those of an `Analysis`.
+    about
+        The comment on the whole.
+    comments
+        Frames, ascending: number over all sources, and the comment.
+
+    Raises
+    ------
+    CaptureError
+        A source cannot be read at all.
+    """
+
+    def __new__(
+        cls, sources: Sequence[str], about: str, comments: Sequence[tuple[int, str]]
+    ) -> Annotated: ...
+    def take(self, least: int) -> tuple[bytes, bool]:
+        """Return the next `least` bytes of the file and the rest of their last packet; say whether there may be more.
+
+        Raises
+        ------
+        CaptureError
+            A source cannot be read.
+        """
+    @property
+    def written(self) -> int:
+        """Comments on frames that were written; a simple packet block of pcapng can have none."""
 
 def csv_lines(columns: Sequence[tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, list[str]]]) -> str:
     """Write columns as lines of comma-separated values, numbers as Python writes them.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain.findings import Finding
+    from bdpcap.host import Account
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
     from bdpcap.plots import Options
@@ -37,6 +38,8 @@ Source = OneSource | Sequence[OneSource]
 
 STEP: Final = 200_000
 """Frames between two looks at progress and at the keyboard."""
+WRITTEN: Final = 16 << 20
+"""Bytes of a capture that are written at once."""
 STREAMS: Final = 1 << 14
 """Streams that are looked at together."""
 
@@ -322,6 +325,8 @@ class Capture:
         self.scales: Final = scales
         """Window scales that no handshake showed, or another one."""
         self._udp = _named(core.datagrams(), pseudonyms)
+        self.host: Account | None = None
+        """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
 
     @cached_property
     def _classification(self) -> Classification:
@@ -461,6 +466,14 @@ class Capture:
             return _events(self._kept, self.directions(*_ENDS))
         return self._read_events(None)
 
+    def events_in_pieces(self, streams: Sequence[int]) -> Iterator[pd.DataFrame]:
+        """Yield the events of some streams in pieces, none of which is kept."""
+        core = _open(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
+        ends = self.directions(*_ENDS)
+        for _ in _steps(core, self._sources, None):
+            core.take_turns()
+            yield _events(core.take_events(), ends)
+
     def load_events(self, streams: Sequence[int]) -> None:
         """Read the events of several streams in one pass, for `Flow.events` to find them."""
         missing = [stream for stream in streams if stream not in self._by_stream]
@@ -520,8 +533,7 @@ class Capture:
         """
         if not 0 <= stream < self.info.streams:
             raise KeyError(f"no stream {stream}")
-        if self._kept is not None:
-            raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
+        self._need_files()
         packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
         core = _core.Excerpt(
             cast("list[str]", self._sources),
@@ -534,6 +546,46 @@ class Capture:
             piece, more = core.take(STEP)
             file.write(piece)
         return len(packets)
+
+    def annotate(self, file: BinaryIO) -> int:
+        """Write the capture as pcapng with comments, for Wireshark: the limits where they begin, windows that close.
+
+        Packets, times, interfaces and comments that were there stay as they are. The capture's own comment is the
+        report as text. Several files are written as sections of one. `bdpcap.report.annotations` chooses the comments.
+
+        Parameters
+        ----------
+        file
+            Open for writing; none of the capture's own files.
+
+        Returns
+        -------
+        int
+            The number of comments on packets.
+
+        Raises
+        ------
+        CaptureError
+            The capture came from a pipe.
+        ValueError
+            With pseudonyms, since the packets bear the true addresses.
+        """
+        from bdpcap.report import annotations  # noqa: PLC0415 - the report is slow to import
+
+        self._need_files()
+        if self.pseudonyms:
+            raise ValueError("the packets of an annotated capture bear its true addresses")
+        about, comments = annotations.comments(self)
+        core = _core.Annotated(cast("list[str]", self._sources), about, comments)
+        more = True
+        while more:
+            piece, more = core.take(WRITTEN)
+            file.write(piece)
+        return core.written
+
+    def _need_files(self) -> None:
+        if self._kept is not None:
+            raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
 
     def fingerprints(self) -> list[Fingerprint]:
         """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""

@@ -22,6 +22,7 @@ __all__ = [
     "EVENTS",
     "EXCHANGES",
     "FLOWS",
+    "HOST",
     "RTTS",
     "Column",
     "frame",
@@ -178,6 +179,28 @@ DATAGRAMS: Final[dict[str, Column]] = {
     "lost": Column("Int64", "datagrams missing, as the tool's server at the place of capture counts them"),
     "reordered": Column("Int64", "datagrams after one with a higher number, as that server counts them"),
     "jitter_ns": Column("Int64", "smoothed deviation of transit times at the end (RFC 1889 section 6.3.1)"),
+}
+
+
+HOST: Final[dict[str, Column]] = {
+    "time_ns": Column("int64", "when the host was asked, by its clock"),
+    "sender": Column("str", "address:port of the host"),
+    "receiver": Column("str", "address:port of its peer"),
+    "cwnd_segments": Column("Int64", "congestion window"),
+    "ssthresh_segments": Column("Int64", "slow start threshold; null while there is none"),
+    "mss_bytes": Column("Int64", "maximum segment size, options taken off"),
+    "window_bytes": Column("Int64", "window that the peer advertised, scaled"),
+    "unacked_segments": Column("Int64", "segments sent and not acknowledged"),
+    "not_sent_bytes": Column("Int64", "bytes in the send buffer that were not sent yet"),
+    "acked_bytes": Column("Int64", "bytes acknowledged so far"),
+    "retransmits": Column("Int64", "segments retransmitted so far"),
+    "rtt_ns": Column("Int64", "smoothed round-trip time"),
+    "rtt_min_ns": Column("Int64", "least round-trip time of the last minutes"),
+    "busy_ns": Column("Int64", "time so far with anything unsent or unacknowledged"),
+    "rwnd_limited_ns": Column("Int64", "of that, time limited by the receive window"),
+    "sndbuf_limited_ns": Column("Int64", "of that, time limited by the send buffer"),
+    "delivery_rate_bps": Column("Int64", "latest delivery rate, bits per second"),
+    "pacing_rate_bps": Column("Int64", "rate of pacing, bits per second"),
 }
 
 

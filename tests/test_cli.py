@@ -65,7 +65,7 @@ def table(name, transfer, format_, capsys, *more):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_is_cut_nowhere_and_says_what_each_says_of_itself(name, capsys):
     assert main([]) == 0
-    assert f"  {name:<8} {COMMANDS[name]}\n" in capsys.readouterr().out
+    assert f"  {name:<{max(map(len, COMMANDS))}}  {COMMANDS[name]}\n" in capsys.readouterr().out
     verb = loaded(name).help.split()[0].rstrip(":")
     assert COMMANDS[name].startswith(verb)
 
@@ -527,6 +527,7 @@ SUFFIXES = {
     "report": {"-o": ".html", "--text": ".txt", "--json": ".json", "--bundle": ".zip"},
     "plot": {"-o": ".svg"},
     "excerpt": {"-o": ".pcap"},
+    "annotate": {"-o": ".pcapng"},
     "compare": {"--plot": ".html"},
     "{}": {"-o": ".html"},
 }
@@ -541,6 +542,7 @@ SUFFIXES = {
             (f"{name} --stream 0 -o", right)
             for name, right in (("plot", ".html, .svg or .png"), ("excerpt", ".pcap"))
         ),
+        ("annotate -o", ".pcapng"),
         ("compare -o", ".txt, .csv, .json or .md, or give --format"),
         ("compare --plot", ".html"),
         ("report -o", ".html or .htm"),
@@ -576,6 +578,7 @@ def test_a_suffix_says_nothing_where_the_format_is_given(transfer, tmp_path, cap
         *([name, "{}", "-o", "{}"] for name in (*TABLES, "info", "report", "explain", "compare")),
         *(["report", "{}", option, "{}"] for option in ("--text", "--json", "--bundle")),
         *([name, "{}", "--stream", "0", "-o", "{}"] for name in ("plot", "excerpt")),
+        ["annotate", "{}", "-o", "{}"],
         ["compare", "{}", "--plot", "{}"],
         ["{}", "-o", "{}"],
         ["flows", "-r", "{}", "--format", "parquet", "-o", "{}"],

@@ -28,6 +28,7 @@ OUTPUTS = {
     "info.json": ("info", "-o"),
     "window.html": ("plot", "-o"),
     "stream.pcap": ("excerpt", "--stream", "0", "-o"),
+    "commented.pcapng": ("annotate", "-o"),
     "both.md": ("compare", "-o"),
 }
 SECONDS = 60
@@ -128,11 +129,11 @@ def test_a_directory_that_is_not_there_is_named_with_the_file(transfer, tmp_path
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize("command", ["flows", "events", "report --text", "excerpt --stream 0"])
+@pytest.mark.parametrize("command", ["flows", "events", "report --text", "excerpt --stream 0", "annotate"])
 def test_a_full_disk_is_told_in_one_line(command, transfer):
     with Path("/dev/full").open("wb") as full:
         words = [*command.split(), *(["-"] if "--text" in command else [])]
-        to = ["-o", "-"] if "excerpt" in command else []
+        to = ["-o", "-"] if command.split()[0] in ("excerpt", "annotate") else []
         done = subprocess.run(
             [sys.executable, "-m", "bdpcap", *words, str(transfer), *to],
             stdout=full,
@@ -167,6 +168,7 @@ CLOSED = [
     "events",
     "bdp",
     "excerpt",
+    "annotate",
     "parquet",
     "--help",
 ]
@@ -177,6 +179,7 @@ def test_a_reader_that_never_reads_is_no_error(command, transfer):
     words = {
         "bdp": ["bdp", "--rate", "1g", "--rtt", "20ms"],
         "excerpt": ["excerpt", str(transfer), "--stream", "0", "-o", "-"],
+        "annotate": ["annotate", str(transfer), "-o", "-"],
         "parquet": ["flows", str(transfer), "--format", "parquet"],
         "--help": ["--help"],
     }.get(command) or [*command.split(), str(transfer)]

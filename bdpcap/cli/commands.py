@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "explain": "Explain the numbers: why this window, this rate, what to change.",
     "plot": "Draw one flow: window, throughput, RTT or sequence.",
     "excerpt": "Write the packets of one stream as a capture of its own.",
+    "annotate": "Write the capture with comments, for Wireshark.",
     "compare": "Compare captures: before and after, or the two ends of a path.",
     "bdp": "Calculate: bandwidth-delay product, buffers, ceilings, time.",
 }

@@ -43,26 +43,29 @@ def command(
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
     fail_on: options.FailOn = None,
+    junit: options.JUnit = None,
+    annotations: options.AnnotationsOf = None,
 ) -> int:
     """List the flows: what each carried, how fast, and what limited it."""
-    broken = rules.parse(fail_on)
+    gate = rules.Gate(fail_on, junit, annotations)
+    source.distinct([path for path in (output_, junit) if path is not None])
     column = _column(sort) if sort or not top else "payload_bytes"
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
-    said: list[int] = []
-    all_bytes = int(capture.carriers["payload_bytes"].sum()) if broken else 0
+    capture = source.capture(captures, read, filter_, names, outputs=[output_, junit], jobs=jobs)
+    all_bytes = int(capture.carriers["payload_bytes"].sum()) if gate.rules else 0
 
     def pieces() -> Iterator[pd.DataFrame]:
         for piece in capture.flows_in_pieces():
             flows = source.of_streams(piece, stream, capture.info.streams)
             yield flows
-            said.append(rules.exit_code(broken, flows, all_bytes))
+            gate.check(flows, all_bytes)
 
     in_order = pieces()
     rows = in_order if column is None and not top else [_chosen(pd.concat(in_order), column, top)]
     output.write("flows", rows, chosen, output_, _human)
-    return source.exit_code(capture.damage) or max(said)
+    code = gate.finish(capture)
+    return source.exit_code(capture.damage) or code
 
 
 _NUMBERS: Final = [

@@ -95,8 +95,33 @@ FailOn = Annotated[
         "--fail-on",
         metavar="RULE",
         autocompletion=lambda: [f"{limit}>50%" for limit in LIMIT_NAMES],
-        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'. Repeatable. "
+        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'; or if a condition over "
+        "the columns of `flows` holds: \"limit == 'rwnd' and throughput_bps < 0.8 * capacity_bps\". Repeatable. "
         "A flow under ten full segments and 1 % of all bytes does not count.",
+    ),
+]
+
+
+class Annotations(StrEnum):
+    """Whose messages name what broke a rule."""
+
+    GITHUB = "github"
+
+
+AnnotationsOf = Annotated[
+    Annotations | None,
+    typer.Option(
+        "--annotations",
+        metavar="SYSTEM",
+        help="Name flows that break a rule on stderr as a CI system shows them: github (::error ...).",
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="What came of the rules of --fail-on as JUnit XML: a suite for each rule, a case for each flow.",
     ),
 ]
 Anonymize = Annotated[

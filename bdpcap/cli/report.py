@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from bdpcap import report, units
+from bdpcap import host, report, units
 from bdpcap.cli import options, output, privacy, rules, source
 from bdpcap.report import ranking, verdict
 
@@ -60,15 +60,29 @@ def command(
         bool,
         typer.Option("--full", help="In the text of --text, every finding with its cause, and all caveats."),
     ] = False,
+    ss: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--ss",
+            metavar="FILE",
+            help="Log of `ss -tin` on the sending host, with times: what its kernel says beside the capture. Repeatable.",
+        ),
+    ] = None,
+    tcp_info: Annotated[
+        list[Path] | None,
+        typer.Option("--tcp-info", metavar="FILE", help="The same as JSON lines of TCP_INFO. Repeatable."),
+    ] = None,
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
     fail_on: options.FailOn = None,
+    junit: options.JUnit = None,
+    annotations: options.AnnotationsOf = None,
 ) -> int:
     """Write a report as HTML, text, JSON or all in one archive.
 
     It says what limited every flow, shows the evidence, and how far the capture can be trusted.
     """
-    broken = rules.parse(fail_on)
+    gate = rules.Gate(fail_on, junit, annotations)
     for path, suffixes, option in (
         (output_, [".html", ".htm"], "--output"),
         (text, [".txt"], "--text"),
@@ -78,9 +92,12 @@ def command(
         output.named(path, suffixes, option=option)
     names = privacy.pseudonyms(anonymize, anonymize_key)
     page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
-    outputs = [path for path in (page, text, json_, bundle) if path is not None]
+    outputs = [path for path in (page, text, json_, bundle, junit) if path is not None]
     source.distinct(outputs)
+    source.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
+    account = _account(ss, tcp_info)
     capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs)
+    capture.host = account
     if text is not None:
         with output.opened(_file(text)) as file:
             file.write(report.text(capture, full=full, ascii_only=ascii_))
@@ -100,7 +117,21 @@ def command(
                 ends = units.printable(f"{flow.sender} → {flow.receiver}")
                 sys.stderr.write(f"stream {flow.stream}, {ends}: {verdict.sentence(flow)}\n")
         sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)}), for a browser\n")
-    return source.exit_code(capture.damage) or rules.exit_code(broken, capture.flows)
+    gate.check(capture.flows)
+    code = gate.finish(capture)
+    return source.exit_code(capture.damage) or code
+
+
+def _account(ss: list[Path] | None, tcp_info: list[Path] | None) -> host.Account | None:
+    if not ss and not tcp_info:
+        return None
+    try:
+        account = host.read(ss or (), tcp_info or ())
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; docs/command-line.md shows what is read") from None
+    for said in account.unread:
+        sys.stderr.write(f"bdpcap: warning: {units.printable(said)}\n")
+    return account
 
 
 def _file(path: Path) -> Path | None:

@@ -1,65 +1,133 @@
-"""``--fail-on``: a share of time in one limit that a script will not accept."""
+"""``--fail-on``: what a script will not accept of a flow; and the verdicts of these rules for CI systems."""
 
 from __future__ import annotations
 
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import pandas as pd
 import typer
 
-from bdpcap import units
-from bdpcap.cli import exits
+from bdpcap import expression, tables, units
+from bdpcap.cli import exits, junit, options, output
 from bdpcap.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
-    import pandas as pd
+    from bdpcap.analysis import Capture
+    from bdpcap.expression import Expression
 
-_RULE: Final = re.compile(rf"\s*({'|'.join(LIMITS)})\s*>\s*(\d+(?:\.\d+)?)\s*%\s*", re.IGNORECASE)
+_SHORT: Final = re.compile(rf"\s*({'|'.join(LIMITS)})\s*>\s*(\d+(?:\.\d+)?)\s*%\s*", re.IGNORECASE)
+
+_VALUES: Final = {
+    "limit": LIMITS,
+    "vantage": ("sender", "receiver", "between", "unknown"),
+    "window_scale_source": ("negotiated", "declined", "one-sided", "inferred", "unknown"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A limit, and the share of a flow's time (0 to 1) that it must not exceed."""
+    """A condition that no flow may fulfil."""
 
-    limit: str
-    share: float
+    text: str
+    """As typed."""
+    condition: Expression
+    limit: str | None = None
+    """Of the short form ``rwnd>50%``."""
+
+    def said(self, flow: dict[str, Any]) -> str:
+        """Say how a flow breaks it, with the numbers that do."""
+        if self.limit is not None:
+            share = units.share(flow[f"{self.limit}_share"])
+            return f"{self.limit} {share}, more than {self.text.partition('>')[2].strip(' %')} %"
+        seen = ", ".join(f"{name} {_shown(flow[name])}" for name in self.condition.columns)
+        return f"{self.text}{f' ({seen})' if seen else ''}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return "missing" if pd.isna(value) else units.printable(value)
 
 
 def parse(texts: Sequence[str] | None) -> list[Rule]:
-    """Parse rules such as ``rwnd>50%``."""
+    """Parse rules such as ``rwnd>50%``, or conditions over the columns of the table of flows."""
     rules = []
     for text in texts or ():
-        match = _RULE.fullmatch(text)
-        if match is None:
+        short = _SHORT.fullmatch(text)
+        limit = short[1].lower() if short else None
+        typed = f"{limit}_share > {short[2]} / 100" if short else text
+        try:
+            condition = expression.parse(typed, tables.FLOWS, _VALUES)
+        except ValueError as error:
             raise typer.BadParameter(
-                f"cannot read {text!r} as a rule: write 'rwnd>50%', with one of {', '.join(LIMITS)}",
+                f"{error}; write 'rwnd>50%', or \"limit == 'rwnd' and throughput_bps < 0.8 * capacity_bps\"; "
+                f"columns: {', '.join(tables.FLOWS)}",
                 param_hint="--fail-on",
-            )
-        rules.append(Rule(match[1].lower(), float(match[2]) / 100))
+            ) from None
+        rules.append(Rule(text, condition, limit))
     return rules
 
 
-def exit_code(rules: Sequence[Rule], flows: pd.DataFrame, all_bytes: int | None = None) -> int:
-    """Name on stderr every flow that breaks a rule, and return the exit code; small flows break none.
+class Gate:
+    """The rules of a command line, what came of them, and how that is told."""
 
-    `all_bytes` is the payload of the whole capture, where these are not all of its flows.
-    """
-    if not rules:
-        return exits.DONE
-    from bdpcap.report.ranking import bulk  # noqa: PLC0415 - the report is slow to import
+    def __init__(
+        self, texts: Sequence[str] | None, file: Path | None, annotations: options.Annotations | None
+    ) -> None:
+        self.rules = parse(texts)
+        self.file = file
+        self._annotations = annotations
+        self._cases: dict[Rule, list[junit.Case]] = {rule: [] for rule in self.rules}
+        if not self.rules and (file or annotations):
+            raise typer.BadParameter("there is no rule to tell of: give --fail-on")
+        if file is not None and str(file) == "-":
+            raise typer.BadParameter("name a file", param_hint="--junit")
+        output.named(file, [".xml"], option="--junit")
 
-    code = exits.DONE
-    flows = flows[bulk(flows, all_bytes)]
-    for rule in rules:
-        column = f"{rule.limit}_share"
-        for flow in flows[flows[column] > rule.share].itertuples():
-            sys.stderr.write(
-                f"bdpcap: stream {flow.stream} from {units.printable(flow.sender)}: "
-                f"{rule.limit} {units.share(getattr(flow, column))}, more than {100 * rule.share:g} %\n"
-            )
-            code = exits.LIMITED
-    return code
+    def check(self, flows: pd.DataFrame, all_bytes: int | None = None) -> None:
+        """Name on stderr every flow that breaks a rule; small flows break none.
+
+        `all_bytes` is the payload of the whole capture, where these are not all of its flows.
+        """
+        if not self.rules:
+            return
+        from bdpcap.report.ranking import bulk  # noqa: PLC0415 - the report is slow to import
+
+        rows: list[dict[str, Any]] = flows[bulk(flows, all_bytes)].to_dict("records")  # type: ignore[assignment]
+        for rule in self.rules:
+            for flow in rows:
+                broken = rule.said(flow) if rule.condition.holds(flow) else None
+                if broken:
+                    self._tell(
+                        rule, f"stream {flow['stream']} from {units.printable(flow['sender'])}: {broken}"
+                    )
+                ends = f"{flow['sender']} → {flow['receiver']}"
+                name = units.printable(f"stream {flow['stream']}: {ends}")
+                self._cases[rule].append(junit.Case(name, (flow["end_ns"] - flow["start_ns"]) / 1e9, broken))
+
+    def _tell(self, rule: Rule, message: str) -> None:
+        if self._annotations is options.Annotations.GITHUB:
+            line = f"::error title={_escaped(rule.text, ':,')}::{_escaped(message)}"
+        else:
+            line = f"bdpcap: {message}"
+        sys.stderr.write(f"{line}\n")
+
+    def finish(self, capture: Capture) -> int:
+        """Write the file, if one is wanted, and return the exit code."""
+        if self.file is not None:
+            suites = {rule.text: cases for rule, cases in self._cases.items()}
+            with output.opened(self.file) as file:
+                file.write(junit.document(suites, capture))
+        broken = any(case.failure for cases in self._cases.values() for case in cases)
+        return exits.LIMITED if broken else exits.DONE
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Escape what would end a message of a GitHub workflow, or in a title (`more`) begin the next property."""
+    return "".join(f"%{ord(letter):02X}" if letter in f"%\r\n{more}" else letter for letter in text)

@@ -8,12 +8,15 @@ import pandas as pd
 
 from bdpcap import palette, units
 from bdpcap.explain.capacity import label
+from bdpcap.host import samples_of
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
+    import numpy as np
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
     from bdpcap.analysis import Flow
 
@@ -40,7 +43,7 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go
     bdp = float(summary["bdp_bytes"]) if pd.notna(summary["bdp_bytes"]) else 0.0
     # Not the largest window of all: that of a SYN is no limit to a round.
     most = largest(floats(rtts["window_max_bytes"]))
-    canvas.fit(largest(in_flight[canvas.within(time)]), most, bdp)
+    canvas.fit(largest(in_flight[canvas.within(time)]), most, bdp, largest(_cwnd_bytes(samples_of(flow))))
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
     canvas.line(
         time,
@@ -62,7 +65,31 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
+    if len(told := samples_of(flow)):
+        _account(canvas, told)
     if bdp:
         canvas.level(bdp, name=label(summary, "BDP"), show=units.data_size, colour=palette.PATH)
     ribbon.draw(canvas, rtts)
     return canvas.finish()
+
+
+def _cwnd_bytes(samples: pd.DataFrame) -> NDArray[np.float64]:
+    return floats(samples["cwnd_segments"]) * floats(samples["mss_bytes"])
+
+
+def _account(canvas: Canvas, samples: pd.DataFrame) -> None:
+    """Draw what the host's kernel said of its congestion window, sample after sample."""
+    time = seconds(samples["time_ns"], canvas.origin_ns)
+    threshold = floats(samples["ssthresh_segments"]) * floats(samples["mss_bytes"])
+    colour = palette.LIMIT_COLOURS["cwnd"]
+    for name, values, line in (
+        ("cwnd x MSS, by the host", _cwnd_bytes(samples), {"color": colour, "width": 1.6, "shape": "hv"}),
+        (
+            "ssthresh x MSS, by the host",
+            threshold,
+            {"color": colour, "width": 1.2, "shape": "hv", "dash": "dot"},
+        ),
+    ):
+        hover = f"{canvas.exact}<br>%{{x:.6f}} s"
+        named = canvas.named(name, largest(values), units.data_size)
+        canvas.line(time, values, name=named, hover=hover, mode="lines", line=line)

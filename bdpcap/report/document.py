@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
 from bdpcap import trust
-from bdpcap.report import ranking, verdict
+from bdpcap.report import host, ranking, verdict
 from bdpcap.report.weight import weights
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def document(capture: Capture) -> dict[str, Any]:
                 ],
                 "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
                 "exchanges": records(flow.exchanges.drop(columns="stream")),
+                "host": host.flow_document(flow),
             }
         )
     return {
@@ -66,6 +67,7 @@ def document(capture: Capture) -> dict[str, Any]:
         "flows": flows,
         "connections": records(capture.connections),
         "datagrams": records(capture.datagrams),
+        "host": host.document(capture),
     }
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from bdpcap import units
+from bdpcap.host import compare
+from bdpcap.report import host, ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,11 +37,35 @@ class Table:
     columns: tuple[Column, ...]
     total: int
     command: str
+    notes: tuple[str, ...] = ()
+    """Sentences below the table."""
 
 
 def tables(capture: Capture) -> list[Table]:
     """Return the sections for which the capture has rows, in order."""
-    return [table for table in (_datagrams(capture),) if table.total]
+    return [table for table in (_account(capture), _datagrams(capture)) if table.total]
+
+
+def _account(capture: Capture) -> Table:
+    """Show what the sending host said of the flows with a section of their own, beside what the capture shows."""
+    rows: list[tuple[str, str, str, str]] = []
+    notes: list[str] = []
+    for flow in ranking.that_matter(capture) if capture.host is not None else ():
+        if told := compare(flow):
+            name = host.title(flow, told)
+            rows += [(name, *row) for row in host.rows(told)]
+            notes += [f"Stream {flow.stream}: {note}" for note in host.notes(told)]
+    if capture.host is not None:
+        notes += capture.host.doubts(capture)
+        rows = rows or [("no two samples of any flow above", "", "", "")]
+    titles = ("flow", "quantity", "by the host", "by the capture")
+    return Table(
+        title="The sending host's own account",
+        columns=tuple(Column(title, [row[place] for row in rows]) for place, title in enumerate(titles)),
+        total=len(rows),
+        command="bdpcap report --json",
+        notes=tuple(notes),
+    )
 
 
 def _datagrams(capture: Capture) -> Table:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import bdpcap
 from bdpcap import trust, units
+from bdpcap.host import compare
 from bdpcap.palette import LIMIT_NAMES
-from bdpcap.report import connections, ranking, verdict
+from bdpcap.report import connections, host, ranking, verdict
 from bdpcap.report.part import part
 from bdpcap.report.weight import Weight, weights
 
@@ -57,6 +58,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         *_section("WHAT TO DO", partial(_actions, shown)),
         *_section("CONNECTIONS THAT FAILED", partial(_failed, capture)),
     ]
+    account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
     seen = _section("TO SEE IT IN WIRESHARK", partial(_reproduce, shown))
     if full:
         why = [line for group in shown for line in _why(group.flow, full=True)]
@@ -64,12 +66,14 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
-        return _joined(_lines([*head, *why, *seen, *about], ascii_only=ascii_only))
+        return _joined(_lines([*head, *account, *why, *seen, *about], ascii_only=ascii_only))
     # Of several flows the verdicts and what to do are enough for a ticket.
     why = _why(shown[0].flow, full=False) if len(shown) == 1 else []
     first, last = _lines(head, ascii_only=ascii_only), _lines(seen, ascii_only=ascii_only)
     room = LINES - len(first) - len(last) - 2
-    return _joined([*first, *_fitting(why, room, ascii_only=ascii_only), *last, "", _more(shown)])
+    told = _lines(account, ascii_only=ascii_only)  # asked for, and so beyond the lines that a text may take
+    fitting = _fitting(why, room, ascii_only=ascii_only)
+    return _joined([*first, *told, *fitting, *last, "", _more(shown)])
 
 
 def _more(shown: list[Group]) -> str:
@@ -137,6 +141,22 @@ def _actions(shown: list[Group]) -> list[Part]:
 
 def _failed(capture: Capture) -> list[Part]:
     return [("  - ", told) for told in connections.sentences(capture)]
+
+
+def _account(capture: Capture, shown: list[Group]) -> list[Part]:
+    if capture.host is None:
+        return []
+    parts: list[Part] = []
+    for flow in (group.flow for group in shown):
+        told = compare(flow)
+        if told is None:
+            parts.append(("  ", f"Stream {flow.stream}: no two samples of {flow.sender}."))
+            continue
+        head = ((f"  {host.title(flow, told)}", "host", "capture"), *host.rows(told))
+        parts += [(None, f"{'    ' if place else ''}{name:<{48 - 4 * bool(place)}}{own:>12}{seen:>12}")
+                  for place, (name, own, seen) in enumerate(head)]  # fmt: skip
+        parts += [("    ", note) for note in host.notes(told)]
+    return [*parts, *(("  - ", doubt) for doubt in capture.host.doubts(capture))]
 
 
 def _why(flow: Flow, *, full: bool) -> list[Part]:

@@ -3,6 +3,7 @@
 
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
+use crate::annotate;
 use crate::columns::{self, Column, Columns, Sums};
 use crate::csv;
 use crate::decode::{Undecoded, link_type_name};
@@ -406,6 +407,39 @@ impl Excerpt {
     }
 }
 
+#[pyclass(module = "bdpcap._core")]
+struct Annotated(Mutex<annotate::Annotated>, Raised);
+
+#[pymethods]
+impl Annotated {
+    #[new]
+    fn new(
+        sources: Vec<Bound<'_, PyAny>>,
+        about: String,
+        comments: Vec<(u64, String)>,
+    ) -> PyResult<Self> {
+        let raised = Raised::default();
+        let sources = all_sources(&sources, &raised)?;
+        let annotated = annotate::Annotated::new(sources, about, comments.into());
+        Ok(Self(Mutex::new(raised.or(annotated)?), raised))
+    }
+
+    fn take<'py>(&self, py: Python<'py>, least: usize) -> PyResult<(Bound<'py, PyBytes>, bool)> {
+        let mut out = Vec::new();
+        let more = self.1.or(py.detach(|| {
+            let mut annotated = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            annotated.advance(least, &mut out)
+        }))?;
+        Ok((PyBytes::new(py, &out), more))
+    }
+
+    #[getter]
+    fn written(&self) -> u64 {
+        let annotated = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        annotated.written()
+    }
+}
+
 #[pyfunction]
 fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult<bool> {
     Ok(load(&program)?.matches(data, wire_len))
@@ -450,6 +484,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_class::<Analysis>()?;
     module.add_class::<Excerpt>()?;
+    module.add_class::<Annotated>()?;
     module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
+from account import json_lines
 from apps.label import connections, describe
 from pack import compress, shares
 
@@ -35,6 +36,9 @@ def keep(
         flow.to_csv(samples, index=False)
         compress(samples, target)
         ends = {"sender": f"{values['sender']}:{local}", "receiver": f"{values['receiver']}:{remote}"}
+        account = raw / f"tcp_info_{name}.jsonl"
+        account.write_text("".join(f"{line}\n" for line in json_lines(flow, *ends.values())))
+        compress(account, target)
         flows.append(ends | {"truth": f"truth_{name}.csv", "share": shares(truth)} | describe(flow))
     if not flows:
         target.rmdir()

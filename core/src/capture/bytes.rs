@@ -43,4 +43,18 @@ impl ByteOrder {
             ByteOrder::Big => u64::from_be_bytes(bytes),
         }
     }
+
+    pub fn bytes_of_u16(self, value: u16) -> [u8; 2] {
+        match self {
+            ByteOrder::Little => value.to_le_bytes(),
+            ByteOrder::Big => value.to_be_bytes(),
+        }
+    }
+
+    pub fn bytes_of_u32(self, value: u32) -> [u8; 4] {
+        match self {
+            ByteOrder::Little => value.to_le_bytes(),
+            ByteOrder::Big => value.to_be_bytes(),
+        }
+    }
 }

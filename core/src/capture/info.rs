@@ -63,6 +63,8 @@ pub struct Interface {
     pub link_type: u32,
     /// Most bytes kept of a packet; `None` if there is no such limit.
     pub snaplen: Option<u32>,
+    /// Unit of the timestamps as pcapng writes it (if_tsresol).
+    pub resolution: u8,
     /// Unit of the timestamps, e.g. "10^-6 s" or "2^-32 s".
     pub time_unit: String,
     /// Seconds to add to all timestamps (if_tsoffset); already in the frames' times.

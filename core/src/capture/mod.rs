@@ -6,6 +6,7 @@
 //! and records must be handed on where they lie, at tens of millions a second.
 
 mod ahead;
+mod block;
 mod buffer;
 mod bytes;
 mod clock;
@@ -30,6 +31,7 @@ use pcap::Pcap;
 use pcapng::Pcapng;
 use source::Source;
 
+pub use block::{Block, write_interface, write_packet, write_section};
 pub use error::{CaptureError, Reason};
 pub use info::{CaptureInfo, Interface};
 pub use ticks::Ticks;
@@ -48,6 +50,14 @@ pub struct Frame<'a> {
     pub wire_len: u32,
     /// The bytes kept.
     pub data: &'a [u8],
+}
+
+/// What a capture consists of, for whoever writes it again.
+pub enum Piece<'a> {
+    /// A packet of a pcap file.
+    Frame(Frame<'a>),
+    /// A block of a pcapng file.
+    Block(Block<'a>),
 }
 
 /// A frame before it is numbered, its bytes a place in the window.
@@ -157,15 +167,55 @@ impl Reader {
                 self.done = true;
                 Ok(None)
             }
-            Err(reason) => {
-                self.done = true;
-                Err(CaptureError {
-                    file: self.name.clone(),
-                    frame: self.frames + 1,
-                    offset: self.window.offset(),
-                    reason,
-                })
-            }
+            Err(reason) => Err(self.fault(reason)),
+        }
+    }
+
+    /// The next packet of a pcap file, or block of a pcapng file; `Ok(None)` at the end. The frames of both count as
+    /// those of [`Reader::next_frame`].
+    ///
+    /// # Errors
+    /// As [`Reader::next_frame`].
+    pub fn next_piece(&mut self) -> Result<Option<Piece<'_>>, CaptureError> {
+        let Format::Pcapng(pcapng) = &mut self.format else {
+            return Ok(self.next_frame()?.map(Piece::Frame));
+        };
+        if self.done {
+            return Ok(None);
+        }
+        let taken = pcapng.next_block(&mut self.window, &mut self.info);
+        let order = pcapng.order();
+        let Some(taken) = taken.map_err(|reason| self.fault(reason))? else {
+            self.done = true;
+            return Ok(None);
+        };
+        self.frames += u64::from(taken.is_packet);
+        Ok(Some(Piece::Block(Block {
+            frame: taken.is_packet.then_some(self.frames),
+            options_at: taken.options_at,
+            bytes: self.window.taken(taken.place),
+            order,
+        })))
+    }
+
+    /// The end, and why.
+    #[cold]
+    fn fault(&mut self, reason: Reason) -> CaptureError {
+        self.done = true;
+        CaptureError {
+            file: self.name.clone(),
+            frame: self.frames + 1,
+            offset: self.window.offset(),
+            reason,
+        }
+    }
+
+    /// The interface of a pcap file; a pcapng file describes its own.
+    #[must_use]
+    pub fn pcap_interface(&self) -> Option<&Interface> {
+        match self.format {
+            Format::Pcap(_) => self.info.interfaces.first(),
+            Format::Pcapng(_) => None,
         }
     }
 

@@ -73,10 +73,10 @@ impl Pcap {
             (2 | 543, 3) => Lengths::SmallerIsCaptured,
             _ => Lengths::CapturedFirst,
         };
-        let (fraction_ns, unit, time_unit) = if nanoseconds {
-            (1, "nanoseconds", "10^-9 s")
+        let (fraction_ns, unit, resolution, time_unit) = if nanoseconds {
+            (1, "nanoseconds", 9, "10^-9 s")
         } else {
-            (1000, "microseconds", "10^-6 s")
+            (1000, "microseconds", 6, "10^-6 s")
         };
         let name = if modified { "modified pcap" } else { "pcap" };
         info.format = format!("{name} ({unit}, {})", order.name());
@@ -85,6 +85,7 @@ impl Pcap {
         info.interfaces.push(Interface {
             link_type,
             snaplen: (snaplen != 0).then_some(snaplen),
+            resolution,
             time_unit: time_unit.to_owned(),
             ..Interface::default()
         });

@@ -20,16 +20,18 @@ use super::options::{Field, Options};
 use super::{Record, max_captured};
 
 /// Block types (section 11.1).
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 
 /// Type and length before the body, length again after it (section 3.1).
-const HEAD_BYTES: usize = 8;
-const TAIL_BYTES: usize = 4;
+pub(super) const HEAD_BYTES: usize = 8;
+pub(super) const TAIL_BYTES: usize = 4;
+/// Where a section header's options begin (section 4.1).
+const SECTION_OPTIONS_AT: usize = HEAD_BYTES + 16;
 /// The largest block: the largest packet, with room for its options. The same as Wireshark's.
 const MAX_BLOCK_BYTES: u32 = (128 << 20) + (128 << 10) + 32;
 /// Interfaces of all sections: the obsolete packet block could number as many. Each takes ten times its bytes in memory.
@@ -43,6 +45,17 @@ pub(super) struct Pcapng {
     interfaces: Vec<Described>,
     /// Index in [`CaptureInfo::interfaces`] of the section's first interface.
     first_interface: usize,
+    /// The first section header: it was looked at on opening, and is still to be taken.
+    opened: Option<Block>,
+}
+
+/// A block that was looked at and taken.
+pub(super) struct Taken {
+    /// Where it lies in the window.
+    pub place: Range<usize>,
+    /// Where its options begin, from its start on; `None` where it has none, or where nobody asks for them.
+    pub options_at: Option<usize>,
+    pub is_packet: bool,
 }
 
 /// What decoding needs of an interface.
@@ -91,12 +104,17 @@ impl Pcapng {
             order: ByteOrder::Little,
             interfaces: Vec::new(),
             first_interface: 0,
+            opened: None,
         };
         if let Some(block) = pcapng.block(window)? {
             pcapng.section_header(&block, body(window, &block), info)?;
-            window.take(block.length);
+            pcapng.opened = Some(block);
         }
         Ok(Some(pcapng))
+    }
+
+    pub fn order(&self) -> ByteOrder {
+        self.order
     }
 
     /// The next packet; `None` at the end. On a fault its block is not consumed.
@@ -106,22 +124,11 @@ impl Pcapng {
         window: &mut Window<R>,
         info: &mut CaptureInfo,
     ) -> Result<Option<Record>, Reason> {
+        if let Some(header) = self.opened.take() {
+            window.take(header.length);
+        }
         while let Some(block) = self.block(window)? {
-            let body = body(window, &block);
-            let packet = match block.kind {
-                ENHANCED_PACKET => Some(self.enhanced_packet(&block, body, info)?),
-                SIMPLE_PACKET => Some(self.simple_packet(&block, body)?),
-                PACKET => Some(self.packet(&block, body, info)?),
-                SECTION_HEADER => self.section_header(&block, body, info).map(|()| None)?,
-                INTERFACE_DESCRIPTION => self
-                    .interface_description(&block, body, info)
-                    .map(|()| None)?,
-                INTERFACE_STATISTICS => self
-                    .interface_statistics(&block, body, info)
-                    .map(|()| None)?,
-                // Name resolution, decryption secrets, custom blocks and any that are not yet invented.
-                _ => None,
-            };
+            let packet = self.look(&block, body(window, &block), info)?;
             let place = window.take(block.length);
             if let Some(mut record) = packet {
                 let body_at = place.start + HEAD_BYTES;
@@ -130,6 +137,57 @@ impl Pcapng {
             }
         }
         Ok(None)
+    }
+
+    /// The next block of whatever kind; `None` at the end. On a fault it is not consumed.
+    pub fn next_block<R: Read>(
+        &mut self,
+        window: &mut Window<R>,
+        info: &mut CaptureInfo,
+    ) -> Result<Option<Taken>, Reason> {
+        let (block, packet) = match self.opened.take() {
+            Some(header) => (header, None),
+            None => {
+                let Some(block) = self.block(window)? else {
+                    return Ok(None);
+                };
+                let packet = self.look(&block, body(window, &block), info)?;
+                (block, packet)
+            }
+        };
+        let place = window.take(block.length);
+        let options_at = match (block.kind, &packet) {
+            (SECTION_HEADER, _) => Some(SECTION_OPTIONS_AT),
+            (ENHANCED_PACKET | PACKET, Some(record)) => {
+                Some(HEAD_BYTES + record.data.end.next_multiple_of(4))
+            }
+            _ => None,
+        };
+        Ok(Some(Taken {
+            place,
+            options_at,
+            is_packet: packet.is_some(),
+        }))
+    }
+
+    /// Reads a block: the packet in it, its bytes a place in the body, or what else it tells.
+    #[inline]
+    fn look(
+        &mut self,
+        block: &Block,
+        body: &[u8],
+        info: &mut CaptureInfo,
+    ) -> Result<Option<Record>, Reason> {
+        match block.kind {
+            ENHANCED_PACKET => self.enhanced_packet(block, body, info).map(Some),
+            SIMPLE_PACKET => self.simple_packet(block, body).map(Some),
+            PACKET => self.packet(block, body, info).map(Some),
+            SECTION_HEADER => self.section_header(block, body, info).map(|()| None),
+            INTERFACE_DESCRIPTION => self.interface_description(block, body, info).map(|()| None),
+            INTERFACE_STATISTICS => self.interface_statistics(block, body, info).map(|()| None),
+            // Name resolution, decryption secrets, custom blocks and any that are not yet invented.
+            _ => Ok(None),
+        }
     }
 
     /// Brings the next block into the window and checks its frame.
@@ -268,6 +326,7 @@ impl Pcapng {
             }
         }
         let clock = Clock::new(resolution, offset_s);
+        interface.resolution = resolution;
         interface.time_unit = clock.to_string();
         interface.time_offset_s = offset_s;
         info.interfaces.push(interface);
@@ -569,6 +628,7 @@ mod tests {
         let expected = Interface {
             link_type: 1,
             snaplen: Some(96),
+            resolution: 9,
             time_unit: "10^-9 s".to_owned(),
             time_offset_s: -1,
             name: Some("eth0".to_owned()),

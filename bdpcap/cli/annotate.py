@@ -1,0 +1,45 @@
+"""``bdpcap annotate``: the capture with comments, for Wireshark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bdpcap import files, units
+from bdpcap.cli import options, output, source
+
+_Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="The pcapng file; - is standard output.")
+]
+
+
+def command(
+    captures: options.Captures = None,
+    *,
+    read: options.Read = None,
+    filter_: options.Filter = None,
+    output_: _Output,
+    jobs: options.Jobs = None,
+) -> int:
+    """Write the capture as pcapng with comments, for Wireshark.
+
+    Comments stand where each stretch of rounds of one limit begins, where the window closes, opens again or
+    shrinks, and where a finding shows. The capture's own comment is the verdict. All else stays as it is:
+    packets, times, interfaces, comments. Wireshark finds them by frame.comment contains "bdpcap".
+    """
+    output.named(output_, [".pcapng"])
+    to_stdout = str(output_) == "-"
+    if to_stdout and sys.stdout.isatty():
+        raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
+    capture = source.capture(captures, read, filter_, outputs=[None if to_stdout else output_], jobs=jobs)
+    if to_stdout:
+        packets = capture.annotate(sys.stdout.buffer)
+    else:
+        with files.replacing(output_) as part, part.open("wb") as file:
+            packets = capture.annotate(file)
+    where = "standard output" if to_stdout else units.printable(output_)
+    sys.stderr.write(f"annotate: {where}, {units.number(packets, 'packet')} with comments\n")
+    return source.exit_code(capture.damage)

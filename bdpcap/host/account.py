@@ -1,0 +1,136 @@
+"""All that a host told, as a table; and the samples of a flow."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bdpcap import tables, units
+from bdpcap.host import ss, tcp_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from bdpcap.analysis import Capture, Flow
+    from bdpcap.host.sample import Reading, Sample
+
+APART_NS: Final = 1_000_000_000
+"""A sample so long before or after a flow's packets is still of the flow: two clocks may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Lines of a file that were not understood: how many, and the number of the first."""
+
+    file: str
+    lines: int
+    first: int
+
+    def __str__(self) -> str:
+        return f"{self.file}: {units.number(self.lines, 'line')} not understood, the first is line {self.first:,}"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the kernel of a host said of its connections."""
+
+    samples: pd.DataFrame
+    """Table as `bdpcap.tables.HOST`, by time."""
+    unread: tuple[Unread, ...] = ()
+
+    def doubts(self, capture: Capture) -> list[str]:
+        """Say what of it could not be used, in sentences."""
+        lives: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        told = capture.lifecycles
+        for client, server, start, end in zip(
+            *(told[name] for name in ("client", "server", "start_ns", "end_ns")), strict=True
+        ):
+            for pair in ((client, server), (server, client)):
+                lives[pair].append((int(start) - APART_NS, int(end) + APART_NS))
+        elsewhere = outside = 0
+        for sender, receiver, time in zip(*self._ends(capture), self.samples["time_ns"], strict=True):
+            known = lives.get((sender, receiver))
+            elsewhere += known is None
+            outside += known is not None and not any(start <= time <= end for start, end in known)
+        said = []
+        if self.unread:
+            lines = units.number(sum(one.lines for one in self.unread), "line")
+            said.append(f"{lines} of the host's logs not understood.")
+        if elsewhere:
+            said.append(f"{units.number(elsewhere, 'sample')} of connections that the capture does not hold.")
+        if outside:
+            said.append(
+                f"{units.number(outside, 'sample')} from before or after the connection's packets: the clocks of host "
+                "and capture differ, or the ports were used again."
+            )
+        return said
+
+    def of(self, flow: Flow) -> pd.DataFrame:
+        """Return the samples of a flow, which its sender told while it lived."""
+        start, end = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
+        lived = self.samples["time_ns"].between(start - APART_NS, end + APART_NS)
+        sender, receiver = self._ends(flow.capture)
+        return self.samples[lived & (sender == flow.sender) & (receiver == flow.receiver)]
+
+    def _ends(self, capture: Capture) -> tuple[pd.Series[str], pd.Series[str]]:
+        """Return the two ends of every sample under the names that the capture's tables have."""
+        sender, receiver = self.samples["sender"], self.samples["receiver"]
+        if capture.pseudonyms is None:
+            return sender, receiver
+        named = {end: capture.pseudonyms.endpoint(end) for end in {*sender, *receiver}}
+        return sender.map(named), receiver.map(named)
+
+
+def samples_of(flow: Flow) -> pd.DataFrame:
+    """Return the samples of a flow, table as `bdpcap.tables.HOST`; empty where no account was given."""
+    if flow.capture.host is None:
+        return tables.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
+    return flow.capture.host.of(flow)
+
+
+def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Account:
+    """
+    Read what a host told.
+
+    Parameters
+    ----------
+    ss_logs
+        Logs of ``ss -tin`` with times, see `bdpcap.host.ss`.
+    tcp_info_logs
+        ``TCP_INFO`` as JSON lines, see `bdpcap.host.tcp_info`.
+
+    Raises
+    ------
+    OSError
+        A file cannot be read.
+    ValueError
+        A file holds no sample.
+    """
+    samples: list[Sample] = []
+    unread = []
+    for paths, reader in ((ss_logs, ss.read), (tcp_info_logs, tcp_info.read)):
+        for path in paths:
+            reading = _read(path, reader)
+            if not reading.samples:
+                raise ValueError(f"{path} holds no sample with time, addresses and numbers")
+            samples += reading.samples
+            if reading.unread:
+                unread.append(Unread(str(path), len(reading.unread), reading.unread[0]))
+    samples.sort(key=lambda sample: sample.time_ns)
+    columns: dict[str, list[object]] = {
+        "time_ns": [sample.time_ns for sample in samples],
+        "sender": [sample.sender for sample in samples],
+        "receiver": [sample.receiver for sample in samples],
+    }
+    for name in tables.HOST:
+        columns.setdefault(name, [sample.said.get(name) for sample in samples])
+    return Account(tables.frame(tables.HOST, columns), tuple(unread))
+
+
+def _read(path: Path, reader: Callable[[Iterator[str]], Reading]) -> Reading:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return reader(iter(file))

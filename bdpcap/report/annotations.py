@@ -1,0 +1,157 @@
+"""What an annotated capture says: comments on the packets that matter, and on the whole capture."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap import units
+from bdpcap.plots.ribbon import stripes
+from bdpcap.report import ranking
+from bdpcap.report.text import text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bdpcap.analysis import Capture, Flow
+
+FLOWS: Final = 1000
+"""Most flows with comments, those that weigh most."""
+
+STRETCHES: Final = 50
+"""Most stretches of a flow with a comment, the longest."""
+
+CHANGES: Final = 50
+"""Most changes of a flow's window with a comment, the first."""
+
+MARK: Final = "bdpcap: "
+"""Begins every comment on a packet, to be found by."""
+
+_SYN_OR_RST: Final = 0x02 | 0x04
+"""Their window is not scaled, or means nothing."""
+
+
+def comments(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
+    """
+    Say what is worth a comment.
+
+    Flows that carried ten full segments, or 1 % of all bytes, have comments: where each stretch of rounds of one limit
+    begins, and where the window closes, opens again or shrinks. Flows that the report treats one by one also have
+    their findings, on the first packet that these rest on.
+
+    Returns
+    -------
+    The comment on the capture, which is the report as text, and those on packets: frame, comment; by frame.
+    """
+    verdict = text(capture)
+    ranked = ranking.ranked(capture)
+    counting = ranked[ranking.bulk(ranked)]
+    flows = ranking.listed(capture, counting.head(FLOWS))
+    both = counting["stream"].value_counts()
+    found = {(flow.stream, flow.sender) for flow in ranking.that_matter(capture)}
+    said: dict[int, list[str]] = defaultdict(list)
+    for flow in flows:
+        own = list(_stretches(flow, whose=f" of {flow.sender}" if both[flow.stream] > 1 else ""))
+        if (flow.stream, flow.sender) in found:
+            own += _findings(flow)
+        for frame, comment in own:
+            said[frame].append(comment)
+    for frame, comment in _window_changes(capture, flows):
+        said[frame].append(comment)
+    on_packets = [(frame, "\n".join(MARK + one for one in said[frame])) for frame in sorted(said)]
+    return f"{verdict}\n{_about(len(on_packets), len(counting))}", on_packets
+
+
+def _about(packets: int, flows: int) -> str:
+    beyond = f" Only the {FLOWS:,} flows of most weight have comments." if flows > FLOWS else ""
+    return f'Packets with comments: {packets:,}; frame.comment contains "{MARK.rstrip(": ")}" finds them.{beyond}\n'
+
+
+def _stretches(flow: Flow, whose: str) -> Iterator[tuple[int, str]]:
+    """Yield the first frame of every stretch, and its comment."""
+    every = stripes(flow.rtts, len(flow.rtts))
+    first = flow.round_frames["first"].to_numpy()
+    longest = sorted(every, key=lambda one: one.start_ns - one.end_ns)[:STRETCHES]
+    if len(every) > len(longest):
+        yield int(first[0]), f"{len(every):,} stretches{whose}: only the {STRETCHES} longest have comments."
+    for stretch in longest:
+        detail = f" ({stretch.detail})" if stretch.detail else ""
+        rounds = units.number(stretch.last_round - stretch.first_round + 1, "round")
+        lasting = units.duration(stretch.end_ns - stretch.start_ns)
+        yield (
+            int(first[stretch.first_round]),
+            f"{stretch.limit}{detail}{whose} from here for {rounds}, {lasting}. {stretch.evidence}",
+        )
+
+
+def _findings(flow: Flow) -> Iterator[tuple[int, str]]:
+    """Yield the first frame that each finding rests on, and the finding."""
+    for finding in flow.findings:
+        if finding.frames:
+            yield finding.frames[0], f"{finding.sentence} ({units.span('frame', *finding.frames)})"
+
+
+@dataclass
+class _Window:
+    """The window that a receiver advertised last, as far as it was read."""
+
+    unit_bytes: int
+    """What it is rounded to: an edge goes back by less through rounding alone (RFC 7323 section 2.4)."""
+    last: pd.DataFrame | None = None
+    """The last acknowledgment, as a table of one row."""
+    closed_ns: int | None = None
+    """Since when the window is zero."""
+    changes: int = 0
+
+    def changed(self, acks: pd.DataFrame) -> Iterator[tuple[int, str]]:
+        """Yield the frame of each change, and what changed; `acks` are further acknowledgments, in order."""
+        if self.last is not None:
+            acks = pd.concat([self.last, acks], ignore_index=True)
+        number = acks["acknowledged"].to_numpy(dtype=np.int64)
+        # An acknowledgment that was overtaken says nothing of the present window.
+        acks = acks[number >= np.maximum.accumulate(number)]
+        self.last = acks.tail(1)
+        window = acks["window_bytes"].to_numpy(dtype=np.int64)
+        edge = window + acks["acknowledged"].to_numpy(dtype=np.int64)
+        closed = window == 0
+        went_back = np.maximum(0, edge[:-1] - edge[1:])
+        at = np.flatnonzero((closed[1:] != closed[:-1]) | (went_back >= self.unit_bytes)) + 1
+        for place in at.tolist():
+            row = acks.iloc[place]
+            if said := self._said(row, int(window[place]), int(went_back[place - 1])):
+                self.changes += 1
+                if self.changes <= CHANGES:
+                    yield int(row["frame"]), said
+                elif self.changes == CHANGES + 1:
+                    yield int(row["frame"]), "further changes of this window have no comments."
+
+    def _said(self, row: pd.Series[Any], window: int, back_bytes: int) -> str:
+        shrunk = f"its right edge went back by {units.exact_bytes(back_bytes)} (RFC 9293 section 3.8.6)"
+        if window == 0:
+            self.closed_ns = int(row["time_ns"])
+            return f"zero window{f'; {shrunk}' if back_bytes >= self.unit_bytes else ''}."
+        if self.closed_ns is not None:
+            closed = units.duration(int(row["time_ns"]) - self.closed_ns)
+            self.closed_ns = None
+            return f"window opened again to {units.exact_bytes(window)}, after {closed}."
+        return f"window shrunk to {units.exact_bytes(window)}: {shrunk}."
+
+
+def _window_changes(capture: Capture, flows: list[Flow]) -> Iterator[tuple[int, str]]:
+    """Yield where the windows of flows close, open again or shrink; reads the capture once more."""
+    windows = {(flow.stream, flow.sender): _Window(_unit_bytes(flow)) for flow in flows}
+    for events in capture.events_in_pieces(sorted({flow.stream for flow in flows})):
+        said = events["sequence"].isna() & events["window_bytes"].notna()
+        said &= (events["tcp_flags"] & _SYN_OR_RST) == 0
+        for key, acks in events[said].groupby(["stream", "sender"], sort=False):
+            if key in windows:
+                yield from windows[key].changed(acks)
+
+
+def _unit_bytes(flow: Flow) -> int:
+    scale = flow.summary["window_scale"]
+    return 1 if pd.isna(scale) else 1 << int(scale)
