@@ -24,9 +24,10 @@ if _built_version != __version__:
 from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events
+    from bdpcap.analysis import Capture, Flow, analyze, stream_events
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain.findings import Finding
+    from bdpcap.facts import CaptureInfo, Damage, Progress
 
 __all__ = [
     "Capture",
@@ -43,7 +44,11 @@ __all__ = [
     "stream_events",
 ]
 
-_ELSEWHERE = {"Finding": "bdpcap.explain.findings", "Pseudonyms": "bdpcap.anonymize"}
+_ELSEWHERE = {
+    **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.facts"),
+    "Finding": "bdpcap.explain.findings",
+    "Pseudonyms": "bdpcap.anonymize",
+}
 
 if not OPTIMISED:
     warnings.warn("bdpcap was built without optimisation and is slow: build with --release", stacklevel=2)

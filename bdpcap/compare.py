@@ -22,7 +22,7 @@ from bdpcap.tables import Column
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
     from bdpcap.settings import Settings
 
 __all__ = [

@@ -12,9 +12,9 @@ import typer
 
 import bdpcap
 from bdpcap import compare as comparing
-from bdpcap import files, plots, settings, units
-from bdpcap.analysis import source_name
+from bdpcap import files, settings, units
 from bdpcap.cli import comparison_tables, exits, options, output, source
+from bdpcap.reading import source_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture, Damage
+    from bdpcap.analysis import Capture
+    from bdpcap.facts import Damage
     from bdpcap.settings import Settings
 
 EPILOG: Final = (
@@ -127,6 +128,8 @@ def command(
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
     _write(table, format_, output_)
     if plot is not None:
+        from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
+
         with files.replacing(plot) as part:
             plots.comparison_figure(table).write_html(part, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")

@@ -15,7 +15,7 @@ from bdpcap.plots import FIGURES
 from bdpcap.report import figure, ranking
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
 
 # mypy wants members written out; the figures have their names elsewhere.
 _SUFFIXES = f"{', '.join(figure.SUFFIXES[:-1])} or {figure.SUFFIXES[-1]}"

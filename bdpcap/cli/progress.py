@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bdpcap.analysis import Progress as Read
+    from bdpcap.facts import Progress as Read
 
 
 @contextmanager

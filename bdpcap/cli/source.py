@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture, Damage
+    from bdpcap.analysis import Capture
     from bdpcap.anonymize import Pseudonyms
+    from bdpcap.facts import Damage
 
 
 def sources(

@@ -16,7 +16,7 @@ from bdpcap.plots.window import window
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 
 class Draw(Protocol):

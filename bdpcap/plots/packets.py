@@ -15,7 +15,7 @@ from bdpcap.plots.sequence import Y_TITLE, draw
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 MOST: Final = 1000
 """Most packets that a figure shows one by one: about a pixel each."""

@@ -15,7 +15,7 @@ from bdpcap.plots.decimate import COLUMNS
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 
 def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:

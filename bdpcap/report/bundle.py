@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 MANIFEST_VERSION: Final = 1
 """Raised when a key of the manifest changes its meaning or goes away."""

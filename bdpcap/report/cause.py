@@ -15,7 +15,7 @@ from bdpcap.limits.decide import NO_RULE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 
 @dataclass(frozen=True, slots=True)

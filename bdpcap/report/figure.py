@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 SUFFIXES: Final = (".html", ".svg", ".png")
 

@@ -15,19 +15,19 @@ from markupsafe import Markup
 
 import bdpcap
 from bdpcap import files, palette, plots, trust, units
-from bdpcap.plots import ribbon
 from bdpcap.plots.svg import svg
 from bdpcap.report import connections, exchanges, ranking, sections, verdict
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.text import sources
 from bdpcap.report.weight import Weight, weights
+from bdpcap.stripes import stripes
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
     from bdpcap.explain.findings import Finding
 
 BRIEF_FLOWS: Final = 40
@@ -184,7 +184,7 @@ def _flow(number: int, flow: Flow) -> dict[str, Any]:
                 round((stripe.start_ns - start) * scale, 2),
                 round((stripe.end_ns - stripe.start_ns) * scale, 2),
             )
-            for stripe in ribbon.stripes(flow.rtts, _STRIPES)
+            for stripe in stripes(flow.rtts, _STRIPES)
         ],
         "rounds": flow.rtts.head(most).to_dict("records"),
         "rounds_left": max(0, len(flow.rtts) - most),

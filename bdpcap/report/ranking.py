@@ -13,7 +13,7 @@ from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
 
 DETAILED_FLOWS: Final = 8
 """Most verdicts that a report treats one by one; the other flows stand in its table."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from bdpcap.explain.findings import handshake, path, program, receive, retransmissions, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
@@ -12,12 +13,12 @@ from bdpcap.explain.findings.finding import Certainty, Code, Finding
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
     Theme = tuple[str, Callable[[], list[Finding]]]
 
-__all__ = ["Certainty", "Code", "Finding", "findings", "gather"]
+__all__ = ["Certainty", "Code", "Finding", "findings", "found", "gather"]
 
 _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
@@ -50,6 +51,16 @@ def findings(
         Ask what another link or another path would take.
     """
     return agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary)
+
+
+_FOUND: Final[WeakKeyDictionary[Flow, list[Finding]]] = WeakKeyDictionary()
+
+
+def found(flow: Flow) -> list[Finding]:
+    """Return the findings of a flow of which nothing else is known; they are made once."""
+    if flow not in _FOUND:
+        _FOUND[flow] = findings(flow)
+    return _FOUND[flow]
 
 
 def gather(

@@ -11,7 +11,7 @@ import numpy as np
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.limits.rounds import Bools
 
 __all__ = ["Certainty", "Code", "Finding", "frames"]
