@@ -24,6 +24,7 @@ __all__ = [
     "FLOWS",
     "RTTS",
     "Column",
+    "bits_per_second",
     "frame",
     "integers",
 ]
@@ -185,6 +186,13 @@ def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from the core's, which mark absence by the least 64-bit integer."""
     absent = values == _core.NULL
     return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
+
+
+def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Series[float]:
+    """Return rates; null for what came in one instant, and where the amount is NaN."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(lasted_ns > 0, amount_bytes * 8e9 / lasted_ns, np.nan)
+    return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
 
 
 def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
     {"_core"},
-    {"facts", "files", "filter", "jobs", "palette", "quantities", "units"},
+    {"columns", "endpoints", "facts", "files", "filter", "jobs", "palette", "quantities", "units"},
     {"anonymize", "connections", "quality", "settings", "spreadsheet", "tables", "vantage"},
     {"datagrams", "exchanges", "limits", "scale"},
     {"reading"},

@@ -25,8 +25,8 @@ from bdpcap.limits import LIMITS
 from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.packets import MOST
+from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
-from bdpcap.plots.scale import Scale
 from bdpcap.report import ranking
 from bdpcap.stripes import STRIPES, stripes
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
-from bdpcap.plots.scale import above
+from bdpcap.plots.pixels import above
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import numpy as np
 from bdpcap import units
 from bdpcap.plots.canvas import Canvas, Options, life, origin_ns, seconds
 from bdpcap.plots.decimate import COLUMNS
-from bdpcap.plots.scale import above
+from bdpcap.plots.pixels import above
 from bdpcap.plots.sequence import Y_TITLE, draw
 
 if TYPE_CHECKING:

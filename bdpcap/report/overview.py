@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap.limits import LIMITS
-from bdpcap.plots.scale import Scale, above
+from bdpcap.plots.pixels import Scale, above
 from bdpcap.stripes import stripes
 
 if TYPE_CHECKING:
