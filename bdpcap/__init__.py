@@ -24,9 +24,11 @@ if _built_version != __version__:
 from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow, analyze, stream_events
+    from bdpcap import explain
+    from bdpcap.analysis import Capture, Flow, analyze, compare, stream_events
     from bdpcap.anonymize import Pseudonyms
-    from bdpcap.explain.findings import Finding
+    from bdpcap.explain.bdp import bdp
+    from bdpcap.explain.findings import Finding, Findings
     from bdpcap.facts import CaptureInfo, Damage, Progress
 
 __all__ = [
@@ -36,17 +38,22 @@ __all__ = [
     "Damage",
     "FilterError",
     "Finding",
+    "Findings",
     "Flow",
     "Progress",
     "Pseudonyms",
     "__version__",
     "analyze",
+    "bdp",
+    "compare",
+    "explain",
     "stream_events",
 ]
 
 _ELSEWHERE = {
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.facts"),
-    "Finding": "bdpcap.explain.findings",
+    **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
+    "bdp": "bdpcap.explain.bdp",
     "Pseudonyms": "bdpcap.anonymize",
 }
 
@@ -58,6 +65,8 @@ def __getattr__(name: str) -> Any:
     # pandas takes most of the time that the command line needs to start, and not every command needs it at once.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "explain":
+        return import_module("bdpcap.explain")
     value = getattr(import_module(_ELSEWHERE.get(name, "bdpcap.analysis")), name)
     globals()[name] = value
     return value

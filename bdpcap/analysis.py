@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, overload
 
-from bdpcap import _core, capture, reading
+from bdpcap import _core, capture, quantities, reading
+from bdpcap.progress import shown
 from bdpcap.scale import infer
 
 if TYPE_CHECKING:
@@ -16,19 +17,20 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.anonymize import Pseudonyms
-    from bdpcap.explain.findings import Finding
+    from bdpcap.explain.findings import Findings
     from bdpcap.facts import Progress
-    from bdpcap.plots import Options
-    from bdpcap.reading import Source
+    from bdpcap.plots import Kind, Options
+    from bdpcap.reading import OneSource, Source
+    from bdpcap.settings import Settings
 
-__all__ = ["Capture", "Flow", "analyze", "stream_events"]
+__all__ = ["Capture", "Flow", "analyze", "compare", "stream_events"]
 
 
 def analyze(
     source: Source,
     *,
     filter: str | None = None,  # noqa: A002 - the word users look for
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
 ) -> Capture:
@@ -37,12 +39,12 @@ def analyze(
     Parameters
     ----------
     source
-        Path or binary file object; a list is read as one capture, files in the order of their first packets.
+        Path, bytes or binary file object; a list is read as one capture, files in the order of their first packets.
         pcap and pcapng, plain or packed by gzip, zstd or lz4, told apart by their first bytes.
     filter
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
     progress
-        Called now and then while reading.
+        Called now and then while reading. True shows a bar on a terminal and in a notebook.
     pseudonyms
         Other names for the addresses, files and comments of the capture; its own appear nowhere.
     jobs
@@ -54,22 +56,24 @@ def analyze(
     CaptureError
         A source cannot be read at all. One that breaks in the middle is read so far; see `Capture.damage`.
     TypeError
-        A source is neither; a file object open for text is not.
+        A source is none of these; a file object open for text is not.
     FilterError
         The filter is wrong, or does not fit a link type in the capture.
     """
     sources = reading.sources(source)
-    again = all(isinstance(one, str) and Path(one).is_file() for one in sources)
-    # What cannot be read twice keeps its events at once.
-    core = reading.opened(sources, filter, events=not again, jobs=jobs)
-    events = [core.take_events() for _ in reading.steps(core, sources, progress)]
-    scales = infer(lambda: reading.directions(core, pseudonyms)) if again else []
-    if scales:
-        # Windows are weighed as packets come: with another scale, all of them anew.
-        core = reading.opened(sources, filter, events=False, scales=scales, jobs=jobs)
-        for _ in reading.steps(core, sources, progress):
-            pass
-    kept = None if again else reading.joined(events)
+    lasting = reading.is_lasting(sources)
+    with shown(wanted=progress is True) as bar:
+        update = progress if callable(progress) else bar
+        # What cannot be read twice keeps its events at once.
+        core = reading.opened(sources, filter, events=not lasting, jobs=jobs)
+        events = [core.take_events() for _ in reading.steps(core, sources, update)]
+        scales = infer(lambda: reading.directions(core, pseudonyms)) if lasting else []
+        if scales:
+            # Windows count as packets come: with another scale, all of them anew.
+            core = reading.opened(sources, filter, events=False, scales=scales, jobs=jobs)
+            for _ in reading.steps(core, sources, update):
+                pass
+    kept = None if lasting else reading.joined(events)
     return Capture(core, sources, filter, kept, scales=scales, pseudonyms=pseudonyms)
 
 
@@ -115,21 +119,49 @@ def stream_events(
         raise _core.CaptureError(str(reading.damage(damage, pseudonyms)))
 
 
-class Capture(capture.Capture):
-    """An analysed capture: its flows, its rounds with their limits, its events.
+def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None = None) -> pd.DataFrame:
+    """Set captures side by side: window, RTT, what they allow, what was measured.
 
-    Made by `analyze`.
+    Parameters
+    ----------
+    captures
+        Analysed ones, or sources as `analyze` takes them, each for itself.
+    settings
+        Of each, what no capture can tell: link rate, path RTT, buffers that were asked for.
+
+    Returns
+    -------
+    DataFrame
+        A row a capture; columns as `bdpcap.comparison.COMPARISON`.
     """
+    from bdpcap import comparison, tables  # noqa: PLC0415 - only loaded where it is asked
+    from bdpcap.settings import Settings  # noqa: PLC0415
 
-    def flow(self, stream: int, sender: str | None = None) -> Flow:
-        """One direction of a stream: the one that carried most payload, unless a sender is named.
+    read = [one if isinstance(one, Capture) else analyze(one) for one in captures]
+    names = [", ".join(one.info.files) for one in read]
+    given = [Settings()] * len(read) if settings is None else settings
+    table = comparison.compare(read, names, given)
+    return tables.described(table, comparison.COMPARISON)
 
-        Raises
-        ------
-        KeyError
-            There is no such flow, or the stream carried no payload.
-        """
-        return Flow(self, self.summary_of(stream, sender))
+
+class Capture(capture.Capture):
+    """An analysed capture: its flows, its rounds with their limits, its events, its report. Made by `analyze`.
+
+    Iterating, ``len`` and an index see its flows.
+
+    Attributes
+    ----------
+    info : CaptureInfo
+        What the capture holds, and how far it can be trusted.
+    damage : Damage or None
+        Where the capture broke; the first place, if several files did.
+    scales : list of InferredScale
+        Window scales that no handshake showed, or another one.
+    pseudonyms : Pseudonyms or None
+        The names that stand for the capture's own; None where these are used.
+    frames_of_files : list of int
+        Frames of each of ``info.files``.
+    """
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report, one self-contained HTML file."""
@@ -137,18 +169,102 @@ class Capture(capture.Capture):
 
         return write_html(self, Path(path))
 
+    def _repr_html_(self) -> str:
+        from bdpcap.report import card  # noqa: PLC0415 - slow to import
+
+        return card.of_capture(self)
+
+    def _flow(self, summary: pd.Series) -> Flow:
+        return Flow(self, summary)
+
+    if TYPE_CHECKING:
+
+        def flow(self, which: int | str, other: str | None = None) -> Flow: ...  # noqa: D102
+        def __iter__(self) -> Iterator[Flow]: ...
+        @overload
+        def __getitem__(self, place: int) -> Flow: ...
+        @overload
+        def __getitem__(self, place: slice) -> list[Flow]: ...
+        def __getitem__(self, place: int | slice) -> Flow | list[Flow]: ...
+
 
 class Flow(capture.Flow):
-    """One direction of a stream that carried payload."""
+    """One direction of a stream that carried payload: its rounds, events, findings and figures.
+
+    Attributes
+    ----------
+    capture : Capture
+        The capture that it is of.
+    summary : pandas.Series
+        Its row of `Capture.flows`.
+    stream : int
+        The number of its stream, as Wireshark's ``tcp.stream``.
+    sender, receiver : str
+        ``address:port``, IPv6 in brackets.
+    """
 
     @property
-    def findings(self) -> list[Finding]:
+    def verdict(self) -> str:
+        """What limited it, for how long, and by which of its numbers, in a sentence or two."""
+        from bdpcap.report import verdict  # noqa: PLC0415 - only loaded where it is asked
+
+        return verdict.sentence(self)
+
+    @property
+    def findings(self) -> Findings:
         """Why these numbers, and what to change; most important first."""
         from bdpcap.explain.findings import found  # noqa: PLC0415 - only loaded where it is asked
 
         return found(self)
 
-    def plot(self, kind: str = "window", **options: Unpack[Options]) -> go.Figure:
+    def explain(
+        self,
+        *,
+        rcvbuf: int | None = None,
+        sndbuf: int | None = None,
+        kernel: str | None = None,
+        adv_win_scale: int | None = None,
+        link_rate: float | str | None = None,
+        rtt: float | str | None = None,
+    ) -> Findings:
+        """Explain it by what is known besides the capture, as ``bdpcap explain`` does.
+
+        Parameters
+        ----------
+        rcvbuf, sndbuf
+            SO_RCVBUF of the receiver and SO_SNDBUF of the sender, as asked for, in bytes.
+        kernel
+            The receiver's Linux, as ``uname -r`` prints it.
+        adv_win_scale
+            The receiver's ``net.ipv4.tcp_adv_win_scale``.
+        link_rate, rtt
+            Ask what another link or another path would take: bits per second and seconds, or text with a unit.
+
+        Raises
+        ------
+        ValueError
+            A text is no rate, no duration or no version.
+        """
+        from bdpcap.explain.findings import findings  # noqa: PLC0415 - likewise
+        from bdpcap.explain.kernels import version  # noqa: PLC0415
+        from bdpcap.explain.solver import Facts  # noqa: PLC0415
+
+        facts = Facts(rcvbuf, sndbuf, version(kernel) if kernel else None, adv_win_scale)
+        rate = quantities.rate(link_rate) if isinstance(link_rate, str) else link_rate
+        trip = quantities.duration(rtt) if isinstance(rtt, str) else rtt
+        return findings(
+            self,
+            facts,
+            rate_bps=None if rate is None else float(rate),
+            rtt_ns=None if trip is None else round(trip * 10**9),
+        )
+
+    def _repr_html_(self) -> str:
+        from bdpcap.report import card  # noqa: PLC0415 - slow to import
+
+        return card.of_flow(self)
+
+    def plot(self, kind: Kind = "window", **options: Unpack[Options]) -> go.Figure:
         """Draw the flow: `window` (with what was in flight), `throughput`, `rtt`, `sequence` or `packets`.
 
         Parameters

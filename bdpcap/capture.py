@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args, overload
 
 import numpy as np
 
 from bdpcap import _core, reading, vantage
+from bdpcap.endpoints import host
 from bdpcap.quality import TOLD, Flaw, acknowledgments_missing, flaws
 
 if TYPE_CHECKING:
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
     from bdpcap.facts import Damage, Fingerprint
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
+    from bdpcap.reading import Read
     from bdpcap.scale import InferredScale
 
-__all__ = ["Capture", "Flow"]
+__all__ = ["TABLES", "Capture", "Flow", "Table"]
+
+Table = Literal["flows", "rtts", "connections", "exchanges", "datagrams", "events"]
+TABLES: Final[tuple[Table, ...]] = get_args(Table)
 
 _ENDS: Final = ("sender", "receiver")
 _OF_CARRIERS: Final = (
@@ -37,7 +43,7 @@ class Capture:
     def __init__(
         self,
         core: _core.Analysis,
-        sources: list[str | BinaryIO],
+        sources: list[Read],
         expression: str | None,
         events: dict[str, np.ndarray] | None,
         *,
@@ -47,7 +53,6 @@ class Capture:
         self._sources = sources
         self._filter = expression
         self.pseudonyms: Final = pseudonyms
-        """The names that stand for the capture's own; None where these are used."""
         if pseudonyms:
             # Names are given in the order in which they are asked for: streams first.
             for _ in reading.directions(core, pseudonyms):
@@ -57,13 +62,10 @@ class Capture:
         self._by_stream: dict[int, pd.DataFrame] = {}
         damages = [reading.damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
-        """Where the capture broke; the first place, if several files did."""
         info = reading.info(core)
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
-        """Frames of each of `CaptureInfo.files`."""
         self.scales: Final = scales
-        """Window scales that no handshake showed, or another one."""
         self._udp = reading.named(core.datagrams(), pseudonyms)
 
     @cached_property
@@ -85,7 +87,10 @@ class Capture:
         """Table as `bdpcap.tables.FLOWS`."""
         import pandas as pd  # noqa: PLC0415 - likewise
 
-        return pd.concat(self._classification.flows(), ignore_index=True)
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        flows = pd.concat(self._classification.flows(), ignore_index=True)
+        return tables.described(flows, tables.FLOWS)
 
     def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of flows in pieces, at least one, none of which is kept."""
@@ -98,9 +103,9 @@ class Capture:
     @cached_property
     def datagrams(self) -> pd.DataFrame:
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
-        from bdpcap import datagrams  # noqa: PLC0415 - likewise
+        from bdpcap import datagrams, tables  # noqa: PLC0415 - likewise
 
-        return datagrams.flows(self._udp)
+        return tables.described(datagrams.flows(self._udp), tables.DATAGRAMS)
 
     @cached_property
     def lifecycles(self) -> dict[str, np.ndarray]:
@@ -115,21 +120,25 @@ class Capture:
         """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
         from bdpcap import tables  # noqa: PLC0415 - likewise
 
-        return tables.frame(tables.CONNECTIONS, self.lifecycles)
+        return tables.described(tables.frame(tables.CONNECTIONS, self.lifecycles), tables.CONNECTIONS)
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.RTTS`."""
         import pandas as pd  # noqa: PLC0415 - likewise
 
-        return pd.concat(self._classification.rtts(), ignore_index=True)
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        rtts = pd.concat(self._classification.rtts(), ignore_index=True)
+        return tables.described(rtts, tables.RTTS)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
-        from bdpcap import exchanges  # noqa: PLC0415 - likewise
+        from bdpcap import exchanges, tables  # noqa: PLC0415 - likewise
 
-        return exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
+        found = exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
+        return tables.described(found, tables.EXCHANGES)
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
@@ -153,33 +162,86 @@ class Capture:
             for name, value in values.items()
         }
 
+    def table(self, name: Table, *, timestamps: bool = False, endpoints: bool = False) -> pd.DataFrame:
+        """Return a table by its name, as `flows` or `rtts` have it, or easier to work with.
+
+        Parameters
+        ----------
+        name
+            One of ``flows``, ``rtts``, ``connections``, ``exchanges``, ``datagrams`` and ``events``.
+        timestamps
+            Times as timestamps of UTC, to the nanosecond: ``start_ns`` becomes ``start``.
+        endpoints
+            Host and port apart: ``sender`` becomes ``sender_host`` and ``sender_port``.
+        """
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        if name not in TABLES:
+            raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        table: pd.DataFrame = getattr(self, name)
+        table = tables.apart(table) if endpoints else table
+        return tables.timestamped(table) if timestamps else table
+
     def __repr__(self) -> str:
-        return (
-            f"<Capture of {', '.join(self.info.files)}: {self.info.frames} frames, {len(self.flows)} flows>"
-        )
+        files, flows = ", ".join(self.info.files), len(self)
+        return f"<Capture of {files}: {self.info.frames:,} frames, {flows:,} flow{'' if flows == 1 else 's'}>"
 
-    def _repr_html_(self) -> str:
-        shown = ["stream", "sender", "receiver", "payload_bytes", "throughput_bps", "limit", "confidence"]
-        html: str = self.flows[shown].to_html(max_rows=20, index=False)
-        return html
+    def __len__(self) -> int:
+        """Return the number of flows; no round is judged for it."""
+        return len(self.carriers["stream"])
 
-    def flow(self, stream: int, sender: str | None = None) -> Flow:
-        """One direction of a stream: the one that carried most payload, unless a sender is named.
+    def __bool__(self) -> bool:
+        """A capture is true, even one without flows."""
+        return True
+
+    def __iter__(self) -> Iterator[Flow]:
+        """Yield the flows in the order of `flows`."""
+        return (self._flow(row) for _, row in self.flows.iterrows())
+
+    @overload
+    def __getitem__(self, place: int) -> Flow: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Flow]: ...
+    def __getitem__(self, place: int | slice) -> Flow | Sequence[Flow]:
+        """Return the flow of a row of `flows`, or those of several."""
+        if isinstance(place, slice):
+            return [self._flow(row) for _, row in self.flows.iloc[place].iterrows()]
+        return self._flow(self.flows.iloc[place])
+
+    def flow(self, which: int | str, other: str | None = None) -> Flow:
+        """Find one flow.
+
+        Parameters
+        ----------
+        which
+            The number of a stream, or the sender as ``address:port`` or as an address alone.
+        other
+            With a number, the sender; with a sender, the receiver. Where it is left out, the flow that carried most
+            payload is meant.
 
         Raises
         ------
         KeyError
-            There is no such flow, or the stream carried no payload.
+            There is no such flow: the stream carried no payload, or nobody of that name sent any.
         """
-        return Flow(self, self.summary_of(stream, sender))
+        return self._flow(self._summary(which, other))
 
-    def summary_of(self, stream: int, sender: str | None = None) -> pd.Series:
+    def _flow(self, summary: pd.Series) -> Flow:
+        return Flow(self, summary)
+
+    def _summary(self, which: int | str, other: str | None) -> pd.Series:
         """Row of `flows`, chosen and missed as `flow` says."""
-        rows = self.flows[self.flows["stream"] == stream]
-        if sender is not None:
-            rows = rows[rows["sender"] == sender]
+        rows = self.flows
+        if isinstance(which, str):
+            rows = rows[_is_end(rows["sender"], which)]
+            rows = rows if other is None else rows[_is_end(rows["receiver"], other)]
+            told = f"from {which}" + (f" to {other}" if other else "")
+        else:
+            rows = rows[rows["stream"] == which]
+            rows = rows if other is None else rows[_is_end(rows["sender"], other)]
+            told = f"of stream {which}" + (f" from {other}" if other else "")
         if rows.empty:
-            raise KeyError(f"no flow of stream {stream}" + (f" from {sender}" if sender else ""))
+            raise KeyError(f"no flow {told}")
         return rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())]
 
     @cached_property
@@ -233,6 +295,30 @@ class Capture:
         self.load_events([stream])
         return self._by_stream[stream]
 
+    def events_between(self, stream: int, sender: str, start: float, end: float) -> pd.DataFrame:
+        """Events of one flow of a while; see `Flow.events_between`."""
+        import pandas as pd  # noqa: PLC0415 - likewise
+
+        origin = self.info.first_ns or 0
+        directions = self.directions(*_ENDS)
+        found = []
+        for columns in self._pieces_of(stream):
+            seconds = (columns["time_ns"] - origin) / 1e9
+            chosen = (columns["stream"] == stream) & (seconds >= start) & (seconds <= end)
+            table = reading.events({name: values[chosen] for name, values in columns.items()}, directions)
+            found.append(table[table["sender"] == sender])
+            if len(seconds) and seconds[-1] > end and not self.info.time_backwards:
+                break
+        return pd.concat([table for table in found if len(table)] or found[:1], ignore_index=True)
+
+    def _pieces_of(self, stream: int) -> Iterator[dict[str, np.ndarray]]:
+        """Yield columns of events, those of a stream among them, in the order of the capture; at least once."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        core = reading.opened(self._sources, self._filter, events=True, streams=[stream], scales=self.scales)
+        yield from (core.take_events() for _ in reading.steps(core, self._sources, None))
+
     def vantage_of(self, flow: Flow) -> str:
         """Say what shows where a flow was captured."""
         both = self.sides(flow.stream)
@@ -270,6 +356,8 @@ class Capture:
         if self._kept is not None:
             raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
         packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
+        if any(isinstance(source, bytes) for source in self._sources):
+            raise _core.CaptureError("bytes are no file: save the capture to a file first")
         core = _core.Excerpt(
             cast("list[str]", self._sources),
             list(packets.itertuples(index=False, name=None)),
@@ -288,13 +376,17 @@ class Capture:
         return [reading.fingerprint(source, name) for source in self._sources]
 
 
+def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:
+    """Tell which ends are meant: by ``address:port``, or by the address alone."""
+    return (ends == named) | (ends.map(host) == named.strip("[]"))
+
+
 class Flow:
     """One direction of a stream that carried payload. `bdpcap.analysis.Flow` explains and draws it, too."""
 
     def __init__(self, capture: Capture, summary: pd.Series) -> None:
         self.capture: Final = capture
         self.summary: Final = summary
-        """Its row of `Capture.flows`."""
         self.stream: Final = int(summary["stream"])
         self.sender: Final = str(summary["sender"])
         self.receiver: Final = str(summary["receiver"])
@@ -330,6 +422,16 @@ class Flow:
         """Its events. Reads the capture again, unless they were kept."""
         events = self.capture.events_of(self.stream)
         return events[events["sender"] == self.sender].reset_index(drop=True)
+
+    def events_between(self, start: float = 0.0, end: float = math.inf) -> pd.DataFrame:
+        """Return its events of a while, in memory that grows with these and not with the flow.
+
+        Parameters
+        ----------
+        start, end
+            In seconds since the capture's first frame, as in `plot`.
+        """
+        return self.capture.events_between(self.stream, self.sender, start, end)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:

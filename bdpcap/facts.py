@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import html
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 __all__ = ["CaptureInfo", "Damage", "Fingerprint", "Progress"]
@@ -43,9 +44,22 @@ class Fingerprint:
     sha256: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CaptureInfo:
     """What a capture holds and how far it can be trusted."""
+
+    def __repr__(self) -> str:
+        return (
+            f"<CaptureInfo of {', '.join(self.files)}: {self.frames:,} frames, {self.streams:,} TCP streams>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{field.name}</th><td>{html.escape(str(getattr(self, field.name)))}</td></tr>"
+            for field in fields(self)
+            if getattr(self, field.name) not in (None, [], {})
+        )
+        return f"<table>{rows}</table>"
 
     files: list[str]
     formats: list[str]

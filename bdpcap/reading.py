@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.scale import InferredScale
 
-OneSource = str | os.PathLike[str] | BinaryIO
+OneSource = str | os.PathLike[str] | bytes | BinaryIO
 Source = OneSource | Sequence[OneSource]
-"""A path, a binary file object, or a list of them that is read as one capture."""
+"""A path, a capture's bytes, a binary file object, or a list of them that is read as one capture."""
+Read = str | bytes | BinaryIO
+"""A source with its path as text."""
 
 STEP: Final = 200_000
 """Frames between two looks at progress and at the keyboard."""
@@ -33,7 +35,7 @@ STREAMS: Final = 1 << 14
 """Streams that are looked at together."""
 
 
-def sources(source: Source) -> list[str | BinaryIO]:
+def sources(source: Source) -> list[Read]:
     """Return what is to be read as a list; raise as `bdpcap.analyze` says what cannot be."""
     if isinstance(source, (list, tuple)):
         many: Sequence[OneSource] = source
@@ -45,15 +47,20 @@ def sources(source: Source) -> list[str | BinaryIO]:
     for one in listed:
         if isinstance(one, io.TextIOBase):
             raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
-        if not isinstance(one, str) and not hasattr(one, "read"):
-            raise TypeError(f"neither a path nor a binary file object: {type(one).__name__}")
+        if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
+            raise TypeError(f"neither a path nor bytes nor a binary file object: {type(one).__name__}")
         if isinstance(one, str) and Path(one).is_dir():
             raise _core.CaptureError(f"{source_name(one)}: a directory: name the files in it")
     return listed
 
 
+def is_lasting(sources: list[Read]) -> bool:
+    """Tell whether all sources can be read another time: files and bytes, no pipe and no file object."""
+    return all(isinstance(one, bytes) or (isinstance(one, str) and Path(one).is_file()) for one in sources)
+
+
 def opened(
-    sources: list[str | BinaryIO],
+    sources: list[Read],
     expression: str | None,
     *,
     events: bool,
@@ -64,18 +71,21 @@ def opened(
     """Return a pass that has read nothing yet; the parameters are those of `bdpcap._core.Analysis`."""
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
     shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
+    given = [io.BytesIO(one) if isinstance(one, bytes) else one for one in sources]
     return _core.Analysis(
-        sources, filters, events=events, streams=streams, scales=shifts, jobs=threads(jobs, sources)
+        given, filters, events=events, streams=streams, scales=shifts, jobs=threads(jobs, sources)
     )
 
 
 def steps(
-    core: _core.Analysis, sources: list[str | BinaryIO], progress: Callable[[Progress], None] | None
+    core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None
 ) -> Iterator[None]:
     """Read to the end, `STEP` frames at a time."""
     total = None
-    if all(isinstance(one, str) and Path(one).is_file() for one in sources):
-        total = sum(Path(one).stat().st_size for one in sources if isinstance(one, str))
+    if is_lasting(sources):
+        total = sum(
+            len(one) if isinstance(one, bytes) else Path(cast("str", one)).stat().st_size for one in sources
+        )
     more = True
     while more:
         more = core.advance(STEP)
@@ -100,15 +110,17 @@ def events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.Dat
     return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds, "cause": causes})
 
 
-def source_name(source: str | BinaryIO) -> str:
+def source_name(source: Read) -> str:
     """Return what the core calls a source; bytes of a path that are no UTF-8 are replaced."""
     name = source if isinstance(source, str) else getattr(source, "name", None)
     return os.fsencode(name).decode(errors="replace") if isinstance(name, str) else "<stream>"
 
 
-def fingerprint(source: str | BinaryIO, renamed: Callable[[str], str]) -> Fingerprint:
+def fingerprint(source: Read, renamed: Callable[[str], str]) -> Fingerprint:
     """Read a file to tell it from any other; `renamed` gives the name it is to have."""
     name = renamed(source_name(source))
+    if isinstance(source, bytes):
+        return Fingerprint(name, len(source), hashlib.sha256(source).hexdigest())
     if not isinstance(source, str) or not Path(source).is_file():
         return Fingerprint(name, None, None)
     with Path(source).open("rb") as file:

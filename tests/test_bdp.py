@@ -268,7 +268,7 @@ def test_loss_and_ceiling_undo_each_other(rate_bps, rtt_s):
 
 @given(POSITIVE, st.fractions(Fraction(1, 10**6), 10))
 def test_the_window_of_a_path_allows_just_its_rate(rate_bps, rtt_s):
-    product = bdp.bdp(rate_bps, rtt_s)
+    product = bdp.product(rate_bps, rtt_s)
     assert bdp.window_ceiling(product, rtt_s) == rate_bps
     for stack in bdp.STACKS.values():
         buffer = bdp.buffer_for(product, stack)

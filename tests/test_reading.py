@@ -234,9 +234,11 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
     pd.testing.assert_frame_equal(seen[["sender", "receiver"]], whole[["sender", "receiver"]])
 
 
-@pytest.mark.parametrize("source", [io.StringIO("text"), b"\xd4\xc3\xb2\xa1", 5])
+@pytest.mark.parametrize("source", [io.StringIO("text"), 5])
 def test_what_is_no_source_is_a_type_error(source):
-    with pytest.raises(TypeError, match="mode 'rb'" if isinstance(source, io.StringIO) else "neither a path"):
+    with pytest.raises(
+        TypeError, match="mode 'rb'" if isinstance(source, io.StringIO) else "neither a path nor bytes"
+    ):
         bdpcap.analyze(source)
 
 

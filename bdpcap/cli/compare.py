@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import bdpcap
-from bdpcap import compare as comparing
-from bdpcap import files, settings, units
+from bdpcap import comparison, files, settings, units
 from bdpcap.cli import comparison_tables, exits, options, output, source
 from bdpcap.reading import source_name
 
@@ -118,7 +117,7 @@ def command(
             damages.append(capture.damage)
             yield capture
 
-    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else sources, given)
+    table = comparison.compare(analysed(), names if len(set(names)) == len(names) else sources, given)
     if not damages:
         raise unread[0]
     for error in unread:
@@ -204,7 +203,7 @@ def _write(table: pd.DataFrame, format_: Format | None, file: Path | None) -> No
 
 
 def _document(table: pd.DataFrame) -> dict[str, Any]:
-    changes = comparing.difference(table) if len(table) == 2 else None
+    changes = comparison.difference(table) if len(table) == 2 else None
     return {
         "schema_version": output.SCHEMA_VERSION,
         "table": "compare",

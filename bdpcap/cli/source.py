@@ -11,7 +11,7 @@ import typer
 import bdpcap
 from bdpcap import units
 from bdpcap.cli import exits
-from bdpcap.cli.progress import shown
+from bdpcap.progress import shown
 from bdpcap.twice import same_packets
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import units
+from bdpcap import quantities, units
 from bdpcap.explain.buffers import ERAS
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __all__ = [
     "largest",
     "loss_ceiling",
     "loss_for",
+    "product",
     "window_ceiling",
 ]
 
@@ -87,8 +88,29 @@ class Derived:
     how: str
 
 
-def bdp(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
-    """Return the bandwidth-delay product in bytes: the least window that keeps a path full."""
+def bdp(rate: float | str, rtt: float | str) -> float:
+    """
+    Return the bandwidth-delay product in bytes: the least window that keeps a path full.
+
+    Parameters
+    ----------
+    rate
+        In bits per second, or as text with its unit: ``"25Mbit/s"``.
+    rtt
+        In seconds, or as text with its unit: ``"40ms"``.
+
+    Raises
+    ------
+    ValueError
+        A text is no rate, or no duration.
+    """
+    rate_bps = quantities.rate(rate) if isinstance(rate, str) else Fraction(rate)
+    rtt_s = quantities.duration(rtt) if isinstance(rtt, str) else Fraction(rtt)
+    return float(product(rate_bps, rtt_s))
+
+
+def product(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
+    """Return the bandwidth-delay product in bytes, exactly."""
     return rate_bps * rtt_s / 8
 
 
@@ -157,13 +179,13 @@ def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None
     each = [
         Derived(
             f"BDP, path {number}",
-            bdp(rate, rtt),
+            product(rate, rtt),
             "bytes",
             f"{units.rate(rate)} x {units.duration(rtt * 10**9)}",
         )
         for number, (rate, rtt) in enumerate(paths, 1)
     ]
-    rate, rtt = max(paths, key=lambda path: bdp(*path))
+    rate, rtt = max(paths, key=lambda path: product(*path))
     most = [
         replace(answer, quantity="largest BDP", how="the buffer must hold this one")
         if answer.quantity == "BDP"
@@ -196,10 +218,10 @@ def _headers(known: Known) -> Iterator[Derived]:
 def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Derived]:
     rate, rtt, window = known.rate_bps, known.rtt_s, known.window_bytes
     if rate is not None and rtt is not None:
-        product = bdp(rate, rtt)
-        yield Derived("BDP", product, "bytes", "rate x RTT")
+        least = product(rate, rtt)
+        yield Derived("BDP", least, "bytes", "rate x RTT")
         for name, stack in stacks.items():
-            buffer = buffer_for(product, stack)
+            buffer = buffer_for(least, stack)
             # Linux doubles what is asked for (sock_setsockopt).
             asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.linux else ""
             each = "" if known.streams == 1 else f"; {math.ceil(buffer / known.streams):,} per stream"
@@ -261,7 +283,7 @@ def _transfers(known: Known) -> Iterator[Derived]:
     counted = "" if known.packet is None else " / efficiency"
     yield Derived("rate needed", needed, "bit/s", f"size / time{counted}")
     if known.rtt_s is not None:
-        yield Derived("window needed", bdp(goodput, known.rtt_s), "bytes", "size / time x RTT")
+        yield Derived("window needed", product(goodput, known.rtt_s), "bytes", "size / time x RTT")
     if known.rate_bps is not None:
         yield Derived("link used", needed / known.rate_bps, "1", "rate needed / rate")
 

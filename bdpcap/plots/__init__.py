@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, Unpack
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack
 
 from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison import comparison_figure
@@ -25,7 +25,10 @@ class Draw(Protocol):
     def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> go.Figure: ...
 
 
-FIGURES: Final[dict[str, Draw]] = {
+Kind = Literal["window", "throughput", "rtt", "sequence", "packets"]
+"""The figures by name."""
+
+FIGURES: Final[dict[Kind, Draw]] = {
     "window": window,
     "throughput": throughput,
     "rtt": rtt,
@@ -34,7 +37,9 @@ FIGURES: Final[dict[str, Draw]] = {
 }
 
 
-def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def figure(
+    flow: Flow, kind: Kind = "window", columns: int = COLUMNS, **options: Unpack[Options]
+) -> go.Figure:
     """
     Draw a flow.
 
@@ -65,6 +70,7 @@ def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS, **options: 
 __all__ = [
     "CONFIG",
     "FIGURES",
+    "Kind",
     "Options",
     "busiest",
     "comparison_figure",

@@ -51,7 +51,9 @@ class NoImageWriterError(RuntimeError):
     """There is nothing that could draw an image; the message says what is missing."""
 
 
-def write(flow: Flow, kind: str, path: Path, *, start: float | None = None, end: float | None = None) -> None:
+def write(
+    flow: Flow, kind: plots.Kind, path: Path, *, start: float | None = None, end: float | None = None
+) -> None:
     """
     Draw a flow into a file.
 

@@ -193,7 +193,7 @@ def _pictures(number: int, flow: Flow) -> dict[str, Picture]:
     return {kind: _picture(number, flow, kind) for kind in plots.FIGURES}
 
 
-def _picture(number: int, flow: Flow, kind: str) -> Picture:
+def _picture(number: int, flow: Flow, kind: plots.Kind) -> Picture:
     def drawn() -> Picture:
         figure = plots.figure(flow, kind, COLUMNS[min(number, 1)])
         still = plots.figure(flow, kind, _STILL_COLUMNS)

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from bdpcap.explain.findings import handshake, path, program, receive, retransmissions, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
-from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Theme = tuple[str, Callable[[], list[Finding]]]
 
-__all__ = ["Certainty", "Code", "Finding", "findings", "found", "gather"]
+__all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found", "gather"]
 
 _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
@@ -37,7 +37,7 @@ def findings(
     *,
     rate_bps: float | None = None,
     rtt_ns: int | None = None,
-) -> list[Finding]:
+) -> Findings:
     """
     Explain a flow.
 
@@ -50,13 +50,13 @@ def findings(
     rate_bps, rtt_ns
         Ask what another link or another path would take.
     """
-    return agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary)
+    return Findings(agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary))
 
 
-_FOUND: Final[WeakKeyDictionary[Flow, list[Finding]]] = WeakKeyDictionary()
+_FOUND: Final[WeakKeyDictionary[Flow, Findings]] = WeakKeyDictionary()
 
 
-def found(flow: Flow) -> list[Finding]:
+def found(flow: Flow) -> Findings:
     """Return the findings of a flow of which nothing else is known; they are made once."""
     if flow not in _FOUND:
         _FOUND[flow] = findings(flow)
