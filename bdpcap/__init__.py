@@ -24,7 +24,7 @@ if _built_version != __version__:
 from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
 if TYPE_CHECKING:
-    from bdpcap import explain
+    from bdpcap import explain, plots
     from bdpcap.analysis import Capture, Flow, analyze, compare, stream_events
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain.bdp import bdp
@@ -47,6 +47,7 @@ __all__ = [
     "bdp",
     "compare",
     "explain",
+    "plots",
     "stream_events",
 ]
 
@@ -65,8 +66,8 @@ def __getattr__(name: str) -> Any:
     # pandas takes most of the time that the command line needs to start, and not every command needs it at once.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "explain":
-        return import_module("bdpcap.explain")
+    if name in ("explain", "plots"):
+        return import_module(f"bdpcap.{name}")
     value = getattr(import_module(_ELSEWHERE.get(name, "bdpcap.analysis")), name)
     globals()[name] = value
     return value

@@ -7,7 +7,9 @@
 
 # %%
 import pandas as pd
+import plotly.io
 from IPython.display import SVG
+from plotly.subplots import make_subplots
 
 import bdpcap
 from bdpcap.limits.rules import RULES
@@ -15,6 +17,7 @@ from bdpcap.plots.svg import svg
 
 SAMPLES = "../sample_captures/"
 pd.options.display.max_colwidth = None
+plotly.io.renderers.default = "plotly_mimetype"  # the data of a figure, without its scripts
 
 capture = bdpcap.analyze(SAMPLES + "rwnd_slow_reader.receiver.pcap.zst")
 flow = capture.flow(0)
@@ -71,6 +74,19 @@ acks = events[events["kind"] == "ack"]
 print("windows advertised:", sorted(set(acks["window_bytes"].dropna().astype(int)))[:6])
 print("most in flight:    ", events["in_flight_bytes"].max())
 print("payload sent:      ", events["length"].sum())
+
+# %% [markdown]
+# ## A linked pair
+#
+# Every figure draws into one of yours, and stays plotly's to restyle. Windows and round trips over one time axis: zoom
+# into one, and the other follows. (A live notebook shows the pair; on the web it may be missing.)
+
+# %%
+pair = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.04)
+bdpcap.plots.window(flow, 250, start=1, end=2, figure=pair, row=1)
+bdpcap.plots.rtt(flow, 250, start=1, end=2, figure=pair, row=2)
+pair.update_layout(template="simple_white", height=600, legend={"orientation": "h"})
+pair.update_xaxes(title=None, row=1)
 
 # %% [markdown]
 # ## The rule that decided

@@ -547,6 +547,17 @@ def test_a_figure_draws_into_a_subplot_of_another(kind, flow_of):
         assert not strip
 
 
+def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):
+    pair = make_subplots(rows=2, shared_xaxes=True)
+    plots.window(flow, figure=pair, row=1)
+    plots.rtt(flow, figure=pair, row=2)
+    assert pair.layout.xaxis.matches == "x2"
+    assert pair.layout.xaxis.range == pair.layout.xaxis2.range
+    pair.update_layout(template="plotly_dark", legend_orientation="h")
+    pair.update_traces(line_color="red", selector={"name": "in flight"})
+    assert pair.data[0].line.color == "red"
+
+
 def test_two_flows_on_one_axis_share_its_unit(flow, flow_of):
     figure = go.Figure()
     plots.window(flow, figure=figure)
