@@ -51,10 +51,9 @@ def figure(
         ``window``, ``throughput``, ``rtt``, ``sequence``, or ``packets``: the sequence graph of the busiest second.
     columns
         Time columns of which every line keeps the extremes.
-    start, end
-        The time to draw, in seconds since the capture's first frame; by default the flow's life.
-    figure, row, col
-        Draw into this figure, and into this one of its subplots, counted from 1, as in
+    options
+        ``start`` and ``end``: the time to draw, in seconds since the capture's first frame; by default the flow's life.
+        ``figure``, ``row`` and ``col``: draw into this figure, and into this one of its subplots, counted from 1, as in
         ``plotly.subplots.make_subplots``. Its title, legend and size stay as they are.
 
     Raises
