@@ -6,6 +6,9 @@ SOURCES := $(shell find core/src -name '*.rs') core/Cargo.toml core/Cargo.lock p
 LABELLED ?= lab/out
 DEMO := sample_captures/linux61_advwinscale2_w50000.pcap.zst
 
+QUICK := $(addprefix tests/test_,$(addsuffix .py,layers python decide rules rounds evidence quantities bdp limits_page window_findings \
+	handshake documents))
+
 FUZZ_SECONDS ?= 30
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # What cargo-fuzz asks of the compiler, as far as a stable one knows it.
@@ -13,7 +16,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 \
 	-Cdebug-assertions --cfg fuzzing
 
-.PHONY: demo test lint format bench lab fuzz accuracy help
+.PHONY: demo test quick lint format site bench lab fuzz accuracy help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -21,6 +24,9 @@ demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the repo
 test: $(VENV)/ready ## set up and pass every test
 	cargo test --quiet --locked --manifest-path core/Cargo.toml
 	$(BIN)/python -m pytest --quiet --numprocesses auto
+
+quick: $(VENV)/ready ## the tests that need no other program and no browser, in under a minute
+	$(BIN)/python -m pytest --quiet --numprocesses auto $(QUICK)
 
 lint: $(VENV)/ready ## formatters, linters, types, the extension's stub, unused dependencies
 	cargo fmt --check --manifest-path core/Cargo.toml
@@ -35,6 +41,10 @@ format: $(VENV)/ready ## apply the formatters
 	cargo fmt --manifest-path core/Cargo.toml
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+site: $(VENV)/ready ## build the documents as a site in build/site; a warning is an error
+	$(BIN)/python -m pip install --quiet --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap)
 	$(BIN)/python benchmarks/speed.py --bdpcap $(BIN)/bdpcap

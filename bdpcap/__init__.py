@@ -24,9 +24,12 @@ if _built_version != __version__:
 from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, CaptureInfo, Damage, Flow, Progress, analyze, stream_events
+    from bdpcap import explain, plots
+    from bdpcap.analysis import Capture, Flow, analyze, compare, stream_events
     from bdpcap.anonymize import Pseudonyms
-    from bdpcap.explain.findings import Finding
+    from bdpcap.explain.bdp import bdp
+    from bdpcap.explain.findings import Finding, Findings
+    from bdpcap.facts import CaptureInfo, Damage, Progress
 
 __all__ = [
     "Capture",
@@ -35,15 +38,25 @@ __all__ = [
     "Damage",
     "FilterError",
     "Finding",
+    "Findings",
     "Flow",
     "Progress",
     "Pseudonyms",
     "__version__",
     "analyze",
+    "bdp",
+    "compare",
+    "explain",
+    "plots",
     "stream_events",
 ]
 
-_ELSEWHERE = {"Finding": "bdpcap.explain.findings", "Pseudonyms": "bdpcap.anonymize"}
+_ELSEWHERE = {
+    **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.facts"),
+    **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
+    "bdp": "bdpcap.explain.bdp",
+    "Pseudonyms": "bdpcap.anonymize",
+}
 
 if not OPTIMISED:
     warnings.warn("bdpcap was built without optimisation and is slow: build with --release", stacklevel=2)
@@ -53,6 +66,8 @@ def __getattr__(name: str) -> Any:
     # pandas takes most of the time that the command line needs to start, and not every command needs it at once.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in ("explain", "plots"):
+        return import_module(f"bdpcap.{name}")
     value = getattr(import_module(_ELSEWHERE.get(name, "bdpcap.analysis")), name)
     globals()[name] = value
     return value

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from bdpcap import tables
+from bdpcap.endpoints import host
 
 if TYPE_CHECKING:
-    import numpy as np
+    import pandas as pd
 
-__all__ = ["flows", "host", "totals"]
+__all__ = ["flows", "totals"]
 
 
 def flows(columns: dict[str, Any]) -> pd.DataFrame:
@@ -21,7 +20,7 @@ def flows(columns: dict[str, Any]) -> pd.DataFrame:
         tables.DATAGRAMS,
         {
             **columns,
-            "throughput_bps": _per_second(columns["payload_bytes"], lasted_ns),
+            "throughput_bps": tables.bits_per_second(columns["payload_bytes"], lasted_ns),
             "tool": [name or None for name in columns["tool"]],
         },
     )
@@ -51,19 +50,10 @@ def totals(datagrams: pd.DataFrame) -> pd.DataFrame:
         start_ns=("start_ns", "min"),
         end_ns=("end_ns", "max"),
     )
-    rate = _per_second(added["payload_bytes"].to_numpy(), (added["end_ns"] - added["start_ns"]).to_numpy())
+    rate = tables.bits_per_second(
+        added["payload_bytes"].to_numpy(), (added["end_ns"] - added["start_ns"]).to_numpy()
+    )
     added["throughput_bps"] = rate.to_numpy()
     for name in ("lost", "reordered"):
         added[name] = groups[name].sum(min_count=1)
     return added.reset_index().sort_values("payload_bytes", ascending=False, ignore_index=True)
-
-
-def host(end: str) -> str:
-    """Return the address of ``address:port``, without the brackets of IPv6."""
-    return end.rpartition(":")[0].strip("[]")
-
-
-def _per_second(amount: np.ndarray, lasted_ns: np.ndarray) -> pd.Series:
-    """Bits per second; null for what came in one instant."""
-    lasted = pd.Series(lasted_ns, dtype="Float64")
-    return pd.Series(amount, dtype="Float64") * 8e9 / lasted.mask(lasted <= 0)

@@ -17,7 +17,6 @@ an acknowledgment at once shows it, else the least one of the stream. At the ser
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Flow
-
-__all__ = ["DIRECTIONS", "Shares", "exchanges", "shares", "slowest"]
+__all__ = ["DIRECTIONS", "exchanges"]
 
 DIRECTIONS: Final = ("sender", "receiver", "handshake", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
 """Columns about directions that `exchanges` looks at."""
@@ -168,43 +165,3 @@ def _numbers(stream: NDArray[np.int64]) -> NDArray[np.int64]:
     begins = np.concatenate([[True], stream[1:] != stream[:-1]])[: len(stream)]
     numbers: NDArray[np.int64] = at - np.maximum.accumulate(np.where(begins, at, 0))
     return numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Whose time the exchanges of a stream took."""
-
-    count: int
-    """Exchanges whose times are known."""
-    lasting_ns: int
-    """All of these together, pauses between them included."""
-    parts: dict[str, float]
-    """Shares of ``server``, ``network`` and ``client``, largest first."""
-    medians_ns: dict[str, int]
-    """The median of an exchange, of each."""
-    bytes_share: float
-    """Of the stream's payload, what went in these exchanges; the rest went both ways at once, or got no answer."""
-
-
-def shares(flow: Flow) -> Shares | None:
-    """Sum the exchanges of a flow's stream up; None where none has known times."""
-    table = flow.exchanges.dropna(subset=["server_ns", "network_ns"])
-    lasting = int(table["duration_ns"].sum())
-    if lasting <= 0:
-        return None
-    taken = {side: int(table[f"{side}_ns"].sum()) for side in ("server", "network")}
-    taken["client"] = lasting - sum(taken.values())
-    payload = int(np.sum(flow.capture.sides(flow.stream)["payload_bytes"]))
-    exchanged = int(table["request_bytes"].sum() + table["response_bytes"].sum())
-    return Shares(
-        count=len(table),
-        lasting_ns=lasting,
-        parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
-        medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
-        bytes_share=exchanged / max(1, payload),
-    )
-
-
-def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:
-    """Return the exchanges of a flow's stream that took most of one side's time, longest first."""
-    return flow.exchanges.dropna(subset=[f"{side}_ns"]).nlargest(most, f"{side}_ns")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Capture
+    from bdpcap.facts import CaptureInfo
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["NEEDED", "Flaw", "acknowledgments_missing", "flaws"]
+__all__ = ["NEEDED", "TOLD", "Flaw", "acknowledgments_missing", "flaws"]
 
 GRAVE: Final = 0.01
 """Part of a capture that is missing or disordered from which on its verdicts are doubtful.
@@ -45,7 +45,7 @@ NEEDED: Final = (
     "window_scale_source",
 )
 """Columns that `acknowledgments_missing` looks at."""
-_TOLD: Final = (
+TOLD: Final = (
     *NEEDED,
     "acked_bytes",
     "copies",
@@ -55,6 +55,7 @@ _TOLD: Final = (
     "missed_bytes",
     "mss_bytes",
 )
+"""Columns that `flaws` looks at."""
 
 
 def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
@@ -99,10 +100,17 @@ class Flaw:
     """Where the first flow begins that has it, where flows have it."""
 
 
-def flaws(capture: Capture) -> list[Flaw]:
-    """Return what is wrong with a capture, gravest first; empty if nothing is."""
-    info = capture.info
-    columns = {name: np.asarray(values) for name, values in capture.directions(*_TOLD).items()}
+def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
+    """Return what is wrong with a capture, gravest first; empty if nothing is.
+
+    Parameters
+    ----------
+    info
+        What is known of it as a whole.
+    directions
+        The columns `TOLD` of `bdpcap._core.Analysis.directions`.
+    """
+    columns = {name: np.asarray(values) for name, values in directions.items()}
     carried = columns["carried"] > 0
 
     def first(holds: Bools) -> int | None:

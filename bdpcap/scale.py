@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bdpcap.endpoints import host
 from bdpcap.quality import acknowledgments_missing
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> In
     least, most = int(one["scale_least"]), int(one["scale_most"])
     peers = [
         shift
-        for shift, _ in elsewhere.get(_host(one["receiver"]), Counter()).most_common()
+        for shift, _ in elsewhere.get(host(one["receiver"]), Counter()).most_common()
         if least <= shift <= most
     ]
     if one["scale_reached"]:
@@ -134,9 +135,5 @@ def _negotiated(directions: Iterable[Mapping[str, Any]]) -> dict[str, Counter[in
             piece["receiver"], piece["window_scale_source"], piece["window_scale"], strict=True
         ):
             if source in ("negotiated", "one-sided"):
-                scales[_host(receiver)][int(shift)] += 1
+                scales[host(receiver)][int(shift)] += 1
     return scales
-
-
-def _host(end: str) -> str:
-    return end.rpartition(":")[0]

@@ -6,12 +6,14 @@ unwrapped to 64 bits. Missing is null, never 0 or -1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from bdpcap import _core
+from bdpcap.endpoints import host, port
+from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,16 +27,30 @@ __all__ = [
     "HOST",
     "RTTS",
     "Column",
+    "apart",
+    "bits_per_second",
+    "described",
     "frame",
     "integers",
+    "timestamped",
+    "unit_of",
 ]
 
 
 class Column(NamedTuple):
-    """A column: pandas type (``Int64`` where it may be null) and meaning."""
+    """A column: pandas type (``Int64`` where it may be null), meaning, and the only values where they are few."""
 
     dtype: str
     meaning: str
+    only: tuple[str, ...] = ()
+
+
+LIMITS: Final = tuple(LIMIT_NAMES)
+PLACES: Final = ("sender", "receiver", "between", "unknown")
+SCALE_SOURCES: Final = ("negotiated", "declined", "one-sided", "inferred", "unknown")
+
+_ENDS: Final = ("sender", "receiver", "client", "server")
+_UNITS: Final = {"_ns": "ns", "_bytes": "B", "_bps": "bit/s", "_share": "1"}
 
 
 FLOWS: Final[dict[str, Column]] = {
@@ -60,7 +76,9 @@ FLOWS: Final[dict[str, Column]] = {
     "copies": Column("int64", "packets that the capture holds another time"),
     "mss_bytes": Column("int64", "largest payload of a packet, options taken off"),
     "window_scale": Column("Int64", "shift of the receiver's windows; null where none is in force or known"),
-    "window_scale_source": Column("str", "negotiated, declined, one-sided, inferred or unknown"),
+    "window_scale_source": Column(
+        "str", "negotiated, declined, one-sided, inferred or unknown", SCALE_SOURCES
+    ),
     "window_max_bytes": Column("Int64", "largest window advertised, scaled"),
     "in_flight_max_bytes": Column("int64", "most bytes in flight, as the sender saw it"),
     "rtt_min_ns": Column("Int64", "least round-trip time, delayed acknowledgments left out"),
@@ -72,8 +90,8 @@ FLOWS: Final[dict[str, Column]] = {
         "Float64", "rate of the bottleneck as far as the capture shows it, bits per second"
     ),
     "bdp_bytes": Column("Int64", "capacity times least round-trip time"),
-    "vantage": Column("str", "where the capture was taken: sender, receiver, between or unknown"),
-    "limit": Column("str", "the limit with the most time"),
+    "vantage": Column("str", "where the capture was taken: sender, receiver, between or unknown", PLACES),
+    "limit": Column("str", "the limit with the most time", LIMITS),
     "rwnd_share": Column("float64", "share of time limited by the receiver's window"),
     "cwnd_share": Column("float64", "share of time limited by congestion control"),
     "sndbuf_share": Column("float64", "share of time limited by the send buffer"),
@@ -97,12 +115,12 @@ RTTS: Final[dict[str, Column]] = {
     "window_min_bytes": Column("Int64", "smallest window advertised"),
     "window_max_bytes": Column("Int64", "largest window advertised"),
     "retransmits": Column("int64", "packets sent again"),
-    "limit": Column("str", "what kept the sender from sending more"),
+    "limit": Column("str", "what kept the sender from sending more", LIMITS),
     "detail": Column("str", "which kind of that limit, or null"),
     "confidence": Column("float64", "0 to 1: how often such a verdict was right on labelled transfers"),
     "rule": Column("str", "the id of the rule that decided, or why none did"),
     "evidence": Column("str", "what the rule says, with the numbers that decided"),
-    "alternative": Column("str", "another limit that the capture cannot rule out, or null"),
+    "alternative": Column("str", "another limit that the capture cannot rule out, or null", LIMITS),
 }
 
 EVENTS: Final[dict[str, Column]] = {
@@ -208,6 +226,67 @@ def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from the core's, which mark absence by the least 64-bit integer."""
     absent = values == _core.NULL
     return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
+
+
+def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Series[float]:
+    """Return rates; null for what came in one instant, and where the amount is NaN."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(lasted_ns > 0, amount_bytes * 8e9 / lasted_ns, np.nan)
+    return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
+
+
+def described(table: pd.DataFrame, schema: dict[str, Column]) -> pd.DataFrame:
+    """Make text of few values categories, and say in ``attrs`` what each column means, and in which unit it is."""
+    few = {name: pd.CategoricalDtype(list(column.only)) for name, column in schema.items() if column.only}
+    typed = table.astype(few)
+    typed.attrs["meanings"] = _Said({name: column.meaning for name, column in schema.items()})
+    typed.attrs["units"] = _Said({name: unit for name in schema if (unit := unit_of(name))})
+    return typed
+
+
+class _Said(dict[str, str]):
+    """What pandas copies along with every table made of another, at no cost."""
+
+    def __deepcopy__(self, _memo: object) -> _Said:
+        return self
+
+
+def unit_of(name: str) -> str:
+    """Return the unit that ends a column's name; empty where none does."""
+    return next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), "")
+
+
+def apart(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with a column for the host and one for the port of each end, in its place."""
+    columns: dict[str, pd.Series[Any]] = {}
+    for name in table:
+        if name in _ENDS:
+            columns[f"{name}_host"] = table[name].map(host).astype("str")
+            columns[f"{name}_port"] = table[name].map(port).astype("Int64")
+        else:
+            columns[str(name)] = table[name]
+    return _like(table, columns)
+
+
+def timestamped(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its times as timestamps of UTC: ``start_ns`` as ``start``. Durations stay as they are."""
+    columns = {
+        str(name).removesuffix("_ns") if _is_time(str(name)) else str(name): (
+            pd.to_datetime(table[name], unit="ns", utc=True) if _is_time(str(name)) else table[name]
+        )
+        for name in table
+    }
+    return _like(table, columns)
+
+
+def _is_time(name: str) -> bool:
+    return name == "time_ns" or name.endswith(("start_ns", "end_ns"))
+
+
+def _like(table: pd.DataFrame, columns: dict[str, pd.Series[Any]]) -> pd.DataFrame:
+    made = pd.DataFrame(columns, index=table.index)
+    made.attrs = table.attrs
+    return made
 
 
 def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFrame:

@@ -12,7 +12,8 @@ from bdpcap import units, vantage
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from bdpcap.analysis import Capture, CaptureInfo
+    from bdpcap.capture import Capture
+    from bdpcap.facts import CaptureInfo
 
 SCALES: Final = 5
 """Most inferred window scales to name one by one."""

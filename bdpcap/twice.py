@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 __all__ = ["same_packets"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import _core, units
+from bdpcap.columns import floats
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +31,7 @@ INITIAL_TTLS: Final = (64, 128, 255)
 def places(directions: Mapping[str, Any]) -> NDArray[np.object_]:
     """Return sender, receiver, between or unknown for each direction, from the round trips to either end."""
     to_sender, to_receiver = (
-        np.where(values == _core.NULL, np.nan, values.astype(np.float64))
-        for values in (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
+        floats(np.asarray(directions[f"{side}_side_ns"])) for side in ("sender", "receiver")
     )
     whole = to_sender + to_receiver
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -70,20 +70,20 @@ def _delays(one: Mapping[str, Any]) -> str:
 
 def _host(one: Mapping[str, Any], place: str) -> str | None:
     """On whose host packets were taken that no wire carries: with unfinished checksums, or larger than the MSS."""
-    unfinished = [bool(value) for value in one["unfinished"]]
+    partial = [bool(value) for value in one["unfinished"]]
     fresh = [value in INITIAL_TTLS for value in one["ttl"]]
     large = int(one["largest_bytes"][0])
-    if any(unfinished):
+    if any(partial):
         why = "unfinished checksums"
     elif large > one["mss_bytes"][0]:
         why = f"segments of up to {units.count(large)} bytes, larger than the MSS"
     else:
         return None
-    if unfinished[0] != unfinished[1]:
-        end = "sender" if unfinished[0] else "receiver"
+    if partial[0] != partial[1]:
+        end = "sender" if partial[0] else "receiver"
     elif fresh[0] != fresh[1]:
         end, why = ("sender" if fresh[0] else "receiver"), f"{why}, TTL not yet lowered"
-    elif all(unfinished):
+    elif all(partial):
         return "checksums unfinished both ways: both ends on one machine"
     elif place in ("sender", "receiver"):
         end = place

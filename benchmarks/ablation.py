@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from agreement import MEAN, by_lab
+from grading import MEAN, by_lab
 
 from bdpcap.limits.decide import decide
 from bdpcap.limits.rules import RULES

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIDENT",
+    "MEAN",
     "agreement",
     "answers",
     "by_capture",
+    "by_lab",
     "by_rules_alone",
     "codes",
     "confusion",
@@ -42,6 +44,8 @@ __all__ = [
 
 ANSWERS: Final = (*LIMITS, "unknown", "none")
 CONFIDENT: Final = 0.9
+MEAN: Final = "mean"
+"""Of all labs, among the agreement of each."""
 DRAWS: Final = 2000
 """Of the bootstrap."""
 
@@ -123,6 +127,21 @@ def by_capture(graded: pd.DataFrame) -> pd.Series[float]:
 def agreement(graded: pd.DataFrame) -> float:
     """Mean agreement of captures."""
     return float(by_capture(graded).mean())
+
+
+def by_lab(batch: Batch, limit: np.ndarray) -> pd.Series[float]:
+    """Return the agreement of every lab, captures weighing equally, and first their mean.
+
+    Parameters
+    ----------
+    limit
+        Of every row, as words or as places in `ANSWERS`.
+    """
+    places = codes(limit) if limit.dtype == object else limit
+    right = batch.bins["weight"].to_numpy() * (answers(batch, places) == batch.bins["truth"].to_numpy())
+    shares = np.bincount(batch.bins["capture"], right, len(batch.captures))
+    labs = 100 * pd.Series(shares).groupby(batch.captures["lab"]).mean()
+    return pd.concat([pd.Series({MEAN: labs.mean()}), labs])
 
 
 def interval(values: np.ndarray, part: float = 0.95) -> tuple[float, float]:

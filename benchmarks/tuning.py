@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from agreement import by_lab
-from grading import ANSWERS, answers
+from grading import ANSWERS, answers, by_lab
 from labelled import LIMITS
 
 from bdpcap.limits.decide import decide

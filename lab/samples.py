@@ -1,6 +1,6 @@
 """States: what the sending kernel waits for at each sample of ``TCP_INFO``.
 
-rwnd, cwnd, sndbuf and app are limits. nagle is a rest shorter than a segment that waits for company.
+rwnd, cwnd, sndbuf and app are limits. nagle is a rest shorter than a segment that waits for more data.
 """
 
 from __future__ import annotations

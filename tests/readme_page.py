@@ -12,12 +12,10 @@ from bdpcap.cli import main
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
-DEMO = re.search(r"^DEMO := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
 
 
 def with_output(page: str) -> str:
-    """Return the page with what stands below ``make demo`` and below commands on samples made anew."""
-    page = re.sub(r"(?<=^\$ make demo\n).*?(?=^\.\.\.$)", _demo, page, flags=re.MULTILINE | re.DOTALL)
+    """Return the page with what stands below commands on samples made anew."""
     return re.sub(
         r"^\$ (bdpcap [^\n]*sample_captures/[^\n]*)\n(.*?)(?=^```$)",
         _command,
@@ -33,10 +31,6 @@ def printed(*arguments: str) -> list[str]:
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(said), columns:
         assert main(list(arguments)) == 0
     return said.getvalue().splitlines()
-
-
-def _demo(_: re.Match[str]) -> str:
-    return "".join(f"{line}\n" for line in printed("report", DEMO, "--text", "-"))
 
 
 def _command(found: re.Match[str]) -> str:

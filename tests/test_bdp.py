@@ -31,7 +31,7 @@ def solve(**given_texts):
         "time_s": duration,
     }
     known = {name: readers[name](text) if name in readers else text for name, text in given_texts.items()}
-    return {answer.quantity: answer.value for answer in bdp.solve(bdp.Known(**known))}
+    return {answer.quantity: answer.value for answer in bdp.derive(bdp.Known(**known))}
 
 
 # the lab notes
@@ -268,7 +268,7 @@ def test_loss_and_ceiling_undo_each_other(rate_bps, rtt_s):
 
 @given(POSITIVE, st.fractions(Fraction(1, 10**6), 10))
 def test_the_window_of_a_path_allows_just_its_rate(rate_bps, rtt_s):
-    product = bdp.bdp(rate_bps, rtt_s)
+    product = bdp.product(rate_bps, rtt_s)
     assert bdp.window_ceiling(product, rtt_s) == rate_bps
     for stack in bdp.STACKS.values():
         buffer = bdp.buffer_for(product, stack)
@@ -277,9 +277,9 @@ def test_the_window_of_a_path_allows_just_its_rate(rate_bps, rtt_s):
 
 @given(POSITIVE, POSITIVE)
 def test_size_time_and_rate_give_each_other(rate_bps, size_bytes):
-    time_s = {a.quantity: a.value for a in bdp.solve(bdp.Known(rate_bps, size_bytes=size_bytes))}["time"]
-    back = {a.quantity: a.value for a in bdp.solve(bdp.Known(rate_bps, time_s=time_s))}["size"]
-    needed = {a.quantity: a.value for a in bdp.solve(bdp.Known(size_bytes=size_bytes, time_s=time_s))}
+    time_s = {a.quantity: a.value for a in bdp.derive(bdp.Known(rate_bps, size_bytes=size_bytes))}["time"]
+    back = {a.quantity: a.value for a in bdp.derive(bdp.Known(rate_bps, time_s=time_s))}["size"]
+    needed = {a.quantity: a.value for a in bdp.derive(bdp.Known(size_bytes=size_bytes, time_s=time_s))}
     assert back == size_bytes
     assert needed["rate needed"] == rate_bps
 
@@ -303,11 +303,11 @@ def test_the_window_that_a_deadline_needs():
 
 def test_ten_streams_have_ten_windows():
     known = {"rate_bps": rate("100Mbit/s"), "rtt_s": duration("11ms"), "window_bytes": size("6572.5")}
-    answers = {a.quantity: a.value for a in bdp.solve(bdp.Known(**known, streams=10))}
+    answers = {a.quantity: a.value for a in bdp.derive(bdp.Known(**known, streams=10))}
     assert answers["window / RTT"] == 4_780_000
     assert answers["throughput"] == answers["windows / RTT"] == 47_800_000
     assert answers["share of the link"] == Fraction("0.478")
-    alone = {a.quantity: a.value for a in bdp.solve(bdp.Known(**known))}
+    alone = {a.quantity: a.value for a in bdp.derive(bdp.Known(**known))}
     # 20 streams have 95.6 Mbit/s.
     assert alone["streams needed"] == 21
 
@@ -315,21 +315,21 @@ def test_ten_streams_have_ten_windows():
 @given(POSITIVE, st.fractions(Fraction(1, 1000), 10), st.integers(2, 1000))
 def test_streams_never_exceed_the_link_and_are_worth_as_many_windows(rate_bps, rtt_s, streams):
     window = Fraction(65_536)
-    many = {a.quantity: a.value for a in bdp.solve(bdp.Known(rate_bps, rtt_s, window, streams=streams))}
-    one = {a.quantity: a.value for a in bdp.solve(bdp.Known(rate_bps, rtt_s, window * streams))}
+    many = {a.quantity: a.value for a in bdp.derive(bdp.Known(rate_bps, rtt_s, window, streams=streams))}
+    one = {a.quantity: a.value for a in bdp.derive(bdp.Known(rate_bps, rtt_s, window * streams))}
     assert many["throughput"] == one["throughput"] <= rate_bps
 
 
 def test_what_counts_in_1024_is_said_aloud():
     (one,) = [
         a
-        for a in bdp.solve(bdp.Known(rtt_s=duration("173ms"), window_bytes=size("64KiB")))
+        for a in bdp.derive(bdp.Known(rtt_s=duration("173ms"), window_bytes=size("64KiB")))
         if a.unit == "bit/s"
     ]
     assert "2.89 as Mibit/s" in one.how
     (two,) = [
         a
-        for a in bdp.solve(bdp.Known(rtt_s=duration("173ms"), window_bytes=size("128KiB")))
+        for a in bdp.derive(bdp.Known(rtt_s=duration("173ms"), window_bytes=size("128KiB")))
         if a.unit == "bit/s"
     ]
     assert "5.92 where 1024 and 1000 are mixed" in two.how

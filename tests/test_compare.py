@@ -17,7 +17,7 @@ from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, START, write_pcap
 import bdpcap
 from bdpcap import plots, settings
 from bdpcap.cli import main
-from bdpcap.compare import COMPARISON, Transfer, compare, fairness, main_flows, together, transfer
+from bdpcap.comparison import COMPARISON, Transfer, compare, fairness, main_flows, together, transfer
 from bdpcap.settings import Settings
 
 SAMPLE = ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"

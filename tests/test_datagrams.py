@@ -21,7 +21,8 @@ import bdpcap
 from bdpcap import tables
 from bdpcap.anonymize import Pseudonyms
 from bdpcap.cli import main
-from bdpcap.datagrams import host, totals
+from bdpcap.datagrams import totals
+from bdpcap.endpoints import host
 from bdpcap.explain.sharing import sharing
 
 MS = 1_000_000

@@ -18,7 +18,7 @@ from bdpcap.limits.doubt import Doubt, lowered, marked
 from bdpcap.limits.evidence import declared
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
 
-QUIET = {"loss.quiet": True, "flight.moved": True, "window.full_share": 0}
+QUIET = {"loss.none_recent": True, "flight.moved": True, "window.full_share": 0}
 """A round in which data move, nothing is lost, and the window has room."""
 WINDOW = {"window.full_share": 1}
 QUEUE = {"queue.stands": True, "queue.share": 1, "queue.packets": 50, "queue.unmerged_packets": 50}
@@ -58,7 +58,7 @@ CASES = {
             "whole segments": {"writes.short_per_burst": 0},
             "a full window": WINDOW,
             "slow start": {"flight.opening": True},
-            "a loss": {"loss.quiet": False},
+            "a loss": {"loss.none_recent": False},
             "a queue": QUEUE,
         },
     ),
@@ -67,7 +67,7 @@ CASES = {
         {
             "never idle": {"ack_clock.own_starts": 0},
             "a full window": WINDOW,
-            "a loss": {"loss.quiet": False},
+            "a loss": {"loss.none_recent": False},
         },
     ),
     "app-blocks": (
@@ -172,7 +172,7 @@ CASES = {
             "a timer's": {"ack_clock.period_spread": 0, "ack_clock.period": 0.5},
             "slow start": {"flight.opening": True},
             "a conversation": {"writes.replies": 9},
-            "a loss": {"loss.quiet": False},
+            "a loss": {"loss.none_recent": False},
         },
     ),
     "sndbuf-blocked": (

@@ -296,7 +296,7 @@ def test_rounds_since_a_loss_are_counted_from_its_newest_signal():
     ).loss
     # Two duplicate acknowledgments are reordering (RFC 5681 section 3.2); the next flow has its own losses.
     assert loss.rounds_since.tolist() == pytest.approx([np.nan, np.nan, 0, 1, 0, 1, np.nan], nan_ok=True)
-    assert loss.quiet.tolist() == [True, True, False, False, False, False, True]
+    assert loss.none_recent.tolist() == [True, True, False, False, False, False, True]
 
 
 # The flight

@@ -14,7 +14,8 @@ from packets import pcap
 from scenario import CLIENT, SERVER, scenario
 
 import bdpcap
-from bdpcap import exchanges, report, tables
+from bdpcap import report, tables
+from bdpcap.explain.exchange_shares import shares
 from bdpcap.explain.findings import Code
 from bdpcap.report import exchanges as shown
 from bdpcap.report import page
@@ -161,7 +162,7 @@ def test_sides_that_send_at_once_take_no_turns_and_those_after_do():
     assert in_ms(capture.exchanges, "server_ns") == [(10,)]
     assert capture.exchanges["first_frame"].tolist() == [8]
     # Half of the stream's 600 bytes is left out, and more: they do not speak for the stream.
-    assert exchanges.shares(capture.flow(0)).bytes_share == pytest.approx(200 / 600)
+    assert shares(capture.flow(0)).bytes_share == pytest.approx(200 / 600)
     assert Code.REQUEST_RESPONSE not in {finding.code for finding in capture.flow(0).findings}
 
 
@@ -172,7 +173,7 @@ def test_what_a_server_says_unasked_answers_nothing():
         .100 < P. 21:121(100)    ack 101 win 512
     """)
     assert in_ms(capture.exchanges, "server_ns") == [(10,)]
-    assert exchanges.shares(capture.flow(0)).bytes_share == pytest.approx(200 / 220)
+    assert shares(capture.flow(0)).bytes_share == pytest.approx(200 / 220)
 
 
 @pytest.mark.parametrize("lost", [6, 7])
@@ -200,7 +201,7 @@ def test_a_stream_of_one_direction_has_no_exchanges():
         .120 < .  1:1(0)         ack 101 win 512
     """)
     assert capture.exchanges.empty
-    assert exchanges.shares(capture.flow(0)) is None
+    assert shares(capture.flow(0)) is None
     assert shown.section(capture.flow(0)) is None
 
 
@@ -242,11 +243,11 @@ def test_times_are_those_of_the_ends_own_logs_within_a_round_trip(place):
 
 
 def test_every_place_shows_the_same_shares():
-    found = [exchanges.shares(bdpcap.analyze(path).flow(0)) for path in sorted(RECORDED.glob("*.zst"))]
+    found = [shares(bdpcap.analyze(path).flow(0)) for path in sorted(RECORDED.glob("*.zst"))]
     assert [one.count for one in found] == [40, 40, 40]
     for side in ("server", "network", "client"):
-        shares = [one.parts[side] for one in found]
-        assert max(shares) - min(shares) < 0.02  # the last response's way to the client, of 40
+        parts = [one.parts[side] for one in found]
+        assert max(parts) - min(parts) < 0.02  # the last response's way to the client, of 40
 
 
 def test_the_finding_names_the_largest_share_first_and_its_slowest_exchange():

@@ -22,12 +22,13 @@ import bdpcap
 from bdpcap import _core, palette, plots
 from bdpcap.cli import main
 from bdpcap.limits import LIMITS
-from bdpcap.plots import decimate, marks, ribbon, svg
+from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.packets import MOST
+from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
-from bdpcap.plots.scale import Scale
 from bdpcap.report import ranking
+from bdpcap.stripes import STRIPES, stripes
 
 KB = 1000
 ALL = 10**6
@@ -80,11 +81,11 @@ def test_every_limit_has_a_colour_and_a_name_of_its_own():
 
 
 def test_the_ribbon_tiles_the_flow_as_its_rounds_do(flow):
-    stripes = ribbon.stripes(flow.rtts)
-    assert stripes[0].start_ns == flow.rtts["start_ns"].iloc[0]
-    assert stripes[-1].end_ns == flow.rtts["end_ns"].iloc[-1]
-    assert all(left.end_ns == right.start_ns for left, right in pairwise(stripes))
-    for stripe in stripes:
+    merged = stripes(flow.rtts)
+    assert merged[0].start_ns == flow.rtts["start_ns"].iloc[0]
+    assert merged[-1].end_ns == flow.rtts["end_ns"].iloc[-1]
+    assert all(left.end_ns == right.start_ns for left, right in pairwise(merged))
+    for stripe in merged:
         rounds = flow.rtts[flow.rtts["round"].between(stripe.first_round, stripe.last_round)]
         assert set(rounds["limit"]) == {stripe.limit}
 
@@ -99,7 +100,7 @@ def test_a_stripe_is_shown_by_the_round_that_is_typical_of_its_time(flow):
         evidence=["fast", "middle", "stalled", "slow"],
     )
     for these, told in (([0, 1, 3], "middle"), ([0, 1, 2, 3], "slow"), ([0], "fast")):
-        (stripe,) = ribbon.stripes(rounds.iloc[these])
+        (stripe,) = stripes(rounds.iloc[these])
         assert stripe.evidence == told, these
 
 
@@ -116,17 +117,17 @@ def test_the_ribbons_colours_are_the_tables_limits(flow):
 
 
 def test_more_rounds_than_stripes_still_tile(flow):
-    n = 5 * ribbon.STRIPES
+    n = 5 * STRIPES
     many = flow.rtts.iloc[np.zeros(n, dtype=int)].assign(
         round=np.arange(n),
         start_ns=np.arange(n) * 10,
         end_ns=np.arange(n) * 10 + 10,
         limit=np.where(np.arange(n) % 5 < 3, "rwnd", "cwnd"),
     )
-    stripes = ribbon.stripes(many.reset_index(drop=True))
-    assert len(stripes) == ribbon.STRIPES
-    assert (stripes[0].start_ns, stripes[-1].end_ns) == (0, n * 10)
-    assert {stripe.limit for stripe in stripes} == {"rwnd"}  # three of every five rounds
+    merged = stripes(many.reset_index(drop=True))
+    assert len(merged) == STRIPES
+    assert (merged[0].start_ns, merged[-1].end_ns) == (0, n * 10)
+    assert {stripe.limit for stripe in merged} == {"rwnd"}  # three of every five rounds
 
 
 def test_stripes_tile_a_flow_whose_last_round_outlasts_all_others(flow):
@@ -137,9 +138,9 @@ def test_stripes_tile_a_flow_whose_last_round_outlasts_all_others(flow):
         end_ns=np.append(np.arange(1, n), 1000 * n),
         limit=np.where(np.arange(n) % 2, "rwnd", "cwnd"),
     )
-    stripes = ribbon.stripes(many.reset_index(drop=True), 10)
-    assert (stripes[0].start_ns, stripes[-1].end_ns) == (0, 1000 * n)
-    assert all(left.end_ns == right.start_ns for left, right in pairwise(stripes))
+    merged = stripes(many.reset_index(drop=True), 10)
+    assert (merged[0].start_ns, merged[-1].end_ns) == (0, 1000 * n)
+    assert all(left.end_ns == right.start_ns for left, right in pairwise(merged))
 
 
 @pytest.mark.parametrize("kind", plots.FIGURES)
@@ -544,6 +545,17 @@ def test_a_figure_draws_into_a_subplot_of_another(kind, flow_of):
         )
     else:
         assert not strip
+
+
+def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):
+    pair = make_subplots(rows=2, shared_xaxes=True)
+    plots.window(flow, figure=pair, row=1)
+    plots.rtt(flow, figure=pair, row=2)
+    assert pair.layout.xaxis.matches == "x2"
+    assert pair.layout.xaxis.range == pair.layout.xaxis2.range
+    pair.update_layout(template="plotly_dark", legend_orientation="h")
+    pair.update_traces(line_color="red", selector={"name": "in flight"})
+    assert pair.data[0].line.color == "red"
 
 
 def test_two_flows_on_one_axis_share_its_unit(flow, flow_of):

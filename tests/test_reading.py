@@ -20,7 +20,7 @@ from scenario import START_NS, scenario
 from small_transfer import write_many, write_pcap
 
 import bdpcap
-from bdpcap import _core, analysis
+from bdpcap import _core, reading
 
 INDEX = SHARED / "captures/public/INDEX.tsv"
 DIALOGUE = """
@@ -225,7 +225,7 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
 
     path, names = write_many(tmp_path / "many.pcap", flows=30, rounds=1), Counting()
     whole = bdpcap.analyze(path, pseudonyms=bdpcap.Pseudonyms()).events
-    monkeypatch.setattr(analysis, "STEP", 20)
+    monkeypatch.setattr(reading, "STEP", 20)
     pieces = list(bdpcap.stream_events(path, pseudonyms=names))
     assert len(pieces) > 10
     # Both ends of both directions of each stream, however many pieces there are.
@@ -234,9 +234,11 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
     pd.testing.assert_frame_equal(seen[["sender", "receiver"]], whole[["sender", "receiver"]])
 
 
-@pytest.mark.parametrize("source", [io.StringIO("text"), b"\xd4\xc3\xb2\xa1", 5])
+@pytest.mark.parametrize("source", [io.StringIO("text"), 5])
 def test_what_is_no_source_is_a_type_error(source):
-    with pytest.raises(TypeError, match="mode 'rb'" if isinstance(source, io.StringIO) else "neither a path"):
+    with pytest.raises(
+        TypeError, match="mode 'rb'" if isinstance(source, io.StringIO) else "neither a path nor bytes"
+    ):
         bdpcap.analyze(source)
 
 

@@ -11,7 +11,6 @@ from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 
 import bdpcap
 from bdpcap import palette, plots, report, trust, units
-from bdpcap.analysis import Flow
 from bdpcap.explain.findings import Code, Finding
 from bdpcap.limits import LIMITS
 from bdpcap.limits.rules import DETAILS, RULES
@@ -294,7 +293,7 @@ def test_a_picture_that_fails_is_left_out_and_said(capture, monkeypatch):
 
 def test_findings_that_fail_are_left_out_and_said(tmp_path, monkeypatch):
     capture = bdpcap.analyze(write_pcap(tmp_path / "transfer.pcap"))
-    monkeypatch.setattr(Flow, "findings", property(fails))
+    monkeypatch.setattr(weight, "found", fails)
     html = page.html(capture)
     assert SAID.format("the findings of stream 0") in html
     assert "8,000 bytes" in html
@@ -324,7 +323,7 @@ def test_findings_of_no_known_code_have_a_weight(capture, monkeypatch):
     told = Finding(
         code=Code.LINK_FULL, sentence="A.", cause="B.", remedy="Do this. Then that.", commands=("ls",)
     )
-    monkeypatch.setattr(Flow, "findings", [told])
+    monkeypatch.setattr(weight, "found", lambda _: [told])
     action = verdict.action(capture.flow(0))
     assert (action.words, action.commands) == ("Do this.", ("ls",))
     assert palette.LIMIT_NAMES["rwnd"] in report.text(capture)

@@ -116,7 +116,7 @@ def command(
             packet=full,
             streams=streams,
         )
-        answers = bdp.solve(known, stack)
+        answers = bdp.derive(known, stack)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     given = [
@@ -127,7 +127,7 @@ def command(
         ("size", size, "bytes"),
         ("time allowed", time, "s"),
     ]
-    rows = [bdp.Answer(name, value, unit, "given") for name, value, unit in given if value is not None]
+    rows = [bdp.Derived(name, value, unit, "given") for name, value, unit in given if value is not None]
     return _write(rows, answers, chosen, output_)
 
 
@@ -140,21 +140,21 @@ def _paths(rates: list[Fraction], rtts: list[Fraction]) -> list[tuple[Fraction, 
 
 
 def _write(
-    given: list[bdp.Answer], answers: list[bdp.Answer], chosen: options.Format, output_: options.Output
+    given: list[bdp.Derived], answers: list[bdp.Derived], chosen: options.Format, output_: options.Output
 ) -> int:
     rows = [*given, *answers]
     output.write("bdp", _frames(rows), chosen, output_, lambda _frames, file: _human(rows, file))
     return 0
 
 
-def _frames(rows: list[bdp.Answer]) -> Iterator[pd.DataFrame]:
+def _frames(rows: list[bdp.Derived]) -> Iterator[pd.DataFrame]:
     import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to the table for people
 
     told = [(row.quantity, float(row.value), row.unit, row.how) for row in rows]
     yield pd.DataFrame(told, columns=["quantity", "value", "unit", "how"])
 
 
-def _human(rows: list[bdp.Answer], file: IO[str]) -> None:
+def _human(rows: list[bdp.Derived], file: IO[str]) -> None:
     told = [
         (
             row.quantity,

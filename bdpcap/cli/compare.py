@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import bdpcap
-from bdpcap import compare as comparing
-from bdpcap import files, plots, settings, units
-from bdpcap.analysis import source_name
+from bdpcap import comparison, files, settings, units
 from bdpcap.cli import comparison_tables, exits, options, output, source
+from bdpcap.reading import source_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture, Damage
+    from bdpcap.analysis import Capture
+    from bdpcap.facts import Damage
     from bdpcap.settings import Settings
 
 EPILOG: Final = (
@@ -117,7 +117,7 @@ def command(
             damages.append(capture.damage)
             yield capture
 
-    table = comparing.compare(analysed(), names if len(set(names)) == len(names) else sources, given)
+    table = comparison.compare(analysed(), names if len(set(names)) == len(names) else sources, given)
     if not damages:
         raise unread[0]
     for error in unread:
@@ -127,6 +127,8 @@ def command(
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
     _write(table, format_, output_)
     if plot is not None:
+        from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
+
         with files.replacing(plot) as part:
             plots.comparison_figure(table).write_html(part, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
@@ -201,7 +203,7 @@ def _write(table: pd.DataFrame, format_: Format | None, file: Path | None) -> No
 
 
 def _document(table: pd.DataFrame) -> dict[str, Any]:
-    changes = comparing.difference(table) if len(table) == 2 else None
+    changes = comparison.difference(table) if len(table) == 2 else None
     return {
         "schema_version": output.SCHEMA_VERSION,
         "table": "compare",

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.compare import difference
+from bdpcap.comparison import difference
 from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import textwrap
 from typing import IO, TYPE_CHECKING, Any
 
 from bdpcap import trust, units
-from bdpcap.analysis import CaptureInfo
 from bdpcap.cli import options, output, privacy, source, terminal
+from bdpcap.facts import CaptureInfo
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,7 +15,8 @@ from bdpcap.plots import FIGURES
 from bdpcap.report import figure, ranking
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
+    from bdpcap.plots import Kind
 
 # mypy wants members written out; the figures have their names elsewhere.
 _SUFFIXES = f"{', '.join(figure.SUFFIXES[:-1])} or {figure.SUFFIXES[-1]}"
@@ -74,7 +75,7 @@ def command(
     capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
     flow = _flow(capture, stream)
     try:
-        figure.write(flow, str(kind), output_, start=start, end=end)
+        figure.write(flow, cast("Kind", str(kind)), output_, start=start, end=end)
     except figure.NoImageWriterError as error:
         raise typer.BadParameter(str(error), param_hint="--output") from None
     except ValueError as error:

@@ -11,7 +11,7 @@ import typer
 import bdpcap
 from bdpcap import units
 from bdpcap.cli import exits
-from bdpcap.cli.progress import shown
+from bdpcap.progress import shown
 from bdpcap.twice import same_packets
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture, Damage
+    from bdpcap.analysis import Capture
     from bdpcap.anonymize import Pseudonyms
+    from bdpcap.facts import Damage
 
 
 def sources(

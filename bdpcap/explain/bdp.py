@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import units
+from bdpcap import quantities, units
 from bdpcap.explain.buffers import ERAS
 
 if TYPE_CHECKING:
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 __all__ = [
     "MSS_BYTES",
     "STACKS",
-    "Answer",
+    "Derived",
     "Known",
     "bdp",
     "buffer_for",
     "counted_in_1024",
+    "derive",
     "largest",
     "loss_ceiling",
     "loss_for",
-    "solve",
+    "product",
     "window_ceiling",
 ]
 
@@ -67,7 +68,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Derived:
     """
     One number that follows.
 
@@ -87,8 +88,29 @@ class Answer:
     how: str
 
 
-def bdp(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
-    """Return the bandwidth-delay product in bytes: the least window that keeps a path full."""
+def bdp(rate: float | str, rtt: float | str) -> float:
+    """
+    Return the bandwidth-delay product in bytes: the least window that keeps a path full.
+
+    Parameters
+    ----------
+    rate
+        In bits per second, or as text with its unit: ``"25Mbit/s"``.
+    rtt
+        In seconds, or as text with its unit: ``"40ms"``.
+
+    Raises
+    ------
+    ValueError
+        A text is no rate, or no duration.
+    """
+    rate_bps = quantities.rate(rate) if isinstance(rate, str) else Fraction(rate)
+    rtt_s = quantities.duration(rtt) if isinstance(rtt, str) else Fraction(rtt)
+    return float(product(rate_bps, rtt_s))
+
+
+def product(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
+    """Return the bandwidth-delay product in bytes, exactly."""
     return rate_bps * rtt_s / 8
 
 
@@ -118,7 +140,7 @@ def loss_for(mss_bytes: int, rtt_s: Fraction, rate_bps: Fraction) -> Fraction:
     return min(Fraction(1), _MATHIS * (mss_bytes * 8 / (rtt_s * rate_bps)) ** 2)
 
 
-def solve(known: Known, stack: str | None = None) -> list[Answer]:
+def derive(known: Known, stack: str | None = None) -> list[Derived]:
     """
     Return all that follows from what is known.
 
@@ -135,15 +157,15 @@ def solve(known: Known, stack: str | None = None) -> list[Answer]:
         Nothing follows.
     """
     chosen = STACKS if stack is None else {stack: STACKS[stack]}
-    answers = [*_headers(known), *_windows(known, chosen), *_losses(known), *_transfers(known)]
-    if not answers:
+    derived = [*_headers(known), *_windows(known, chosen), *_losses(known), *_transfers(known)]
+    if not derived:
         raise ValueError(
             "nothing follows from that: give two or more of rate, RTT, window, loss, size and time, or headers"
         )
-    return answers
+    return derived
 
 
-def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None) -> list[Answer]:
+def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None) -> list[Derived]:
     """
     Return the BDP of each path of one host, and the buffers that suit them all: those for the largest.
 
@@ -152,23 +174,23 @@ def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None
     paths
         Rate in bits per second, and RTT in seconds.
     stack
-        As for `solve`.
+        As for `derive`.
     """
     each = [
-        Answer(
+        Derived(
             f"BDP, path {number}",
-            bdp(rate, rtt),
+            product(rate, rtt),
             "bytes",
             f"{units.rate(rate)} x {units.duration(rtt * 10**9)}",
         )
         for number, (rate, rtt) in enumerate(paths, 1)
     ]
-    rate, rtt = max(paths, key=lambda path: bdp(*path))
+    rate, rtt = max(paths, key=lambda path: product(*path))
     most = [
         replace(answer, quantity="largest BDP", how="the buffer must hold this one")
         if answer.quantity == "BDP"
         else answer
-        for answer in solve(Known(rate, rtt), stack)
+        for answer in derive(Known(rate, rtt), stack)
         if answer.unit == "bytes"
     ]
     return [*each, *most]
@@ -180,90 +202,90 @@ def counted_in_1024(rate_bps: Fraction) -> str:
     return f"{twice:.2f} as Mibit/s, {once:.2f} where 1024 and 1000 are mixed"
 
 
-def _headers(known: Known) -> Iterator[Answer]:
+def _headers(known: Known) -> Iterator[Derived]:
     if known.packet is None:
         return
-    yield Answer(
+    yield Derived(
         "efficiency",
         known.packet.efficiency,
         "1",
         f"{known.packet.payload_bytes} of {known.packet.wire_bytes} bytes on the link",
     )
     if known.rate_bps is not None:
-        yield Answer("payload rate", _payload_rate(known, known.rate_bps), "bit/s", "rate x efficiency")
+        yield Derived("payload rate", _payload_rate(known, known.rate_bps), "bit/s", "rate x efficiency")
 
 
-def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Answer]:
+def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Derived]:
     rate, rtt, window = known.rate_bps, known.rtt_s, known.window_bytes
     if rate is not None and rtt is not None:
-        product = bdp(rate, rtt)
-        yield Answer("BDP", product, "bytes", "rate x RTT")
+        least = product(rate, rtt)
+        yield Derived("BDP", least, "bytes", "rate x RTT")
         for name, stack in stacks.items():
-            buffer = buffer_for(product, stack)
+            buffer = buffer_for(least, stack)
             # Linux doubles what is asked for (sock_setsockopt).
             asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.linux else ""
             each = "" if known.streams == 1 else f"; {math.ceil(buffer / known.streams):,} per stream"
             how = f"BDP x {1 / stack.share}{asked}{each}"
-            yield Answer(f"buffer, {name}", Fraction(buffer), "bytes", how)
+            yield Derived(f"buffer, {name}", Fraction(buffer), "bytes", how)
     if window is not None and rtt is not None:
         ceiling = window_ceiling(window, rtt)
-        yield Answer(
+        yield Derived(
             "window / RTT", ceiling, "bit/s", f"the most the window allows; {counted_in_1024(ceiling)}"
         )
         if known.streams > 1:
             all_of_them = ceiling * known.streams
             how = f"{known.streams} streams, each with the window"
-            yield Answer("windows / RTT", all_of_them, "bit/s", how)
+            yield Derived("windows / RTT", all_of_them, "bit/s", how)
         elif rate is not None and ceiling < _payload_rate(known, rate):
             streams = Fraction(math.ceil(_payload_rate(known, rate) / ceiling))
-            yield Answer("streams needed", streams, "", "payload rate / (window / RTT)")
+            yield Derived("streams needed", streams, "", "payload rate / (window / RTT)")
     if window is not None and rate is not None:
         payload_rate, name = _payload_rate(known, rate), _rate_name(known)
         windows, times = window * known.streams, "" if known.streams == 1 else f"{known.streams} x "
-        yield Answer("longest RTT", windows * 8 / payload_rate, "s", f"{times}window / {name}")
+        yield Derived("longest RTT", windows * 8 / payload_rate, "s", f"{times}window / {name}")
         if rtt is not None:
             filled = min(Fraction(1), window_ceiling(windows, rtt) / payload_rate)
-            yield Answer("share of the link", filled, "1", f"{times}window / ({name} x RTT), at most 1")
+            yield Derived("share of the link", filled, "1", f"{times}window / ({name} x RTT), at most 1")
 
 
-def _losses(known: Known) -> Iterator[Answer]:
+def _losses(known: Known) -> Iterator[Derived]:
     mss, loss = known.mss_bytes, known.loss
     formula = f"Mathis et al. 1997, MSS {mss}: rate = MSS / RTT x sqrt(3/2 / loss)"
     if loss is None:
         if known.rate_bps is not None and known.rtt_s is not None:
             reached = _payload_rate(known, known.rate_bps)
-            yield Answer("largest loss", loss_for(mss, known.rtt_s, reached), "1", formula)
+            yield Derived("largest loss", loss_for(mss, known.rtt_s, reached), "1", formula)
     elif known.rtt_s is not None:
-        yield Answer("loss ceiling", loss_ceiling(mss, known.rtt_s, loss), "bit/s", formula)
+        yield Derived("loss ceiling", loss_ceiling(mss, known.rtt_s, loss), "bit/s", formula)
     elif known.rate_bps is not None:
         one_second = loss_ceiling(mss, Fraction(1), loss)
         longest = one_second / _payload_rate(known, known.rate_bps)
-        yield Answer("longest RTT for the loss", longest, "s", formula)
+        yield Derived("longest RTT for the loss", longest, "s", formula)
 
 
-def _transfers(known: Known) -> Iterator[Answer]:
+def _transfers(known: Known) -> Iterator[Derived]:
     size, time = known.size_bytes, known.time_s
     ceilings = _ceilings(known)
     if ceilings:
         name, most = min(ceilings.items(), key=lambda item: item[1])
         if len(ceilings) > 1:
-            yield Answer("throughput", most, "bit/s", f"{name}, the lowest ceiling")
+            yield Derived("throughput", most, "bit/s", f"{name}, the lowest ceiling")
         if size is not None:
-            yield Answer(
+            yield Derived(
                 "time", size * 8 / most, "s", f"size / ({name})" if "/" in name else f"size / {name}"
             )
         elif time is not None:
-            yield Answer("size", most * time / 8, "bytes", f"{name} x time")
+            yield Derived("size", most * time / 8, "bytes", f"{name} x time")
     if size is None or time is None:
         return
     goodput = size * 8 / time
     needed = goodput if known.packet is None else goodput / known.packet.efficiency
     counted = "" if known.packet is None else " / efficiency"
-    yield Answer("rate needed", needed, "bit/s", f"size / time{counted}")
+    yield Derived("rate needed", needed, "bit/s", f"size / time{counted}")
     if known.rtt_s is not None:
-        yield Answer("window needed", bdp(goodput, known.rtt_s), "bytes", "size / time x RTT")
+        yield Derived("window needed", product(goodput, known.rtt_s), "bytes", "size / time x RTT")
     if known.rate_bps is not None:
-        yield Answer("link used", needed / known.rate_bps, "1", "rate needed / rate")
+        yield Derived("link used", needed / known.rate_bps, "1", "rate needed / rate")
 
 
 def _ceilings(known: Known) -> dict[str, Fraction]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["INSIDE_MTU", "OUTSIDE_MTU", "Packet", "full_packet", "packet"]
 

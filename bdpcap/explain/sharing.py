@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bdpcap.datagrams import host
+from bdpcap.endpoints import host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import _core, tables, vantage
+from bdpcap.columns import floats
 from bdpcap.limits import doubt
 from bdpcap.limits.decide import LIMITS, Verdict, decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
@@ -72,7 +73,7 @@ class Classification:
             self._end_ns = max(self._end_ns, int(columns["end_ns"].max(initial=0)))
             row = _rows(columns)
             starts = np.flatnonzero(np.diff(row, prepend=-1))
-            initial = _floats(directions["initial_rtt_ns"])[row - DIRECTIONS * first]
+            initial = floats(directions["initial_rtt_ns"])[row - DIRECTIONS * first]
             rounds = Rounds(columns, np.cumsum(np.diff(row, prepend=-1) > 0) - 1)
             np.fmin.at(self._rtt_ns, self._path[row[starts]], least_rtt_ns(rounds, initial))
             crowded = shared[self._path[row]]
@@ -102,7 +103,7 @@ class Classification:
             at_sender=flows["direct"][flow].astype(bool),
             at_receiver=(vantage.places(flows) == "receiver")[flow],
             mss_bytes=flows["mss_bytes"][flow].astype(np.float64),
-            initial_rtt_ns=_floats(flows["initial_rtt_ns"])[flow],
+            initial_rtt_ns=floats(flows["initial_rtt_ns"])[flow],
             # Few of the many ways of a capture are in a block.
             path=np.unique(path, return_inverse=True)[1],
             path_rtt_ns=self._rtt_ns[path],
@@ -166,10 +167,6 @@ def _rows(rounds: Columns) -> Ints:
     return rows
 
 
-def _floats(values: np.ndarray) -> Floats:
-    return np.where(values == _core.NULL, np.nan, values.astype(np.float64))
-
-
 def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from floats; what 64 bits do not hold is absent, too."""
     absent = ~(np.abs(values) < 2.0**63)
@@ -181,12 +178,6 @@ def _whole(values: Floats) -> pd.api.extensions.ExtensionArray:
 def _positive(values: Floats) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from floats; 0 is absent, too: a time or a size that the capture is too coarse to show."""
     return _whole(np.where(values > 0.5, values, np.nan))  # a half is rounded to even, which is 0
-
-
-def _per_second(amount: Floats, duration_ns: Floats) -> pd.Series:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(duration_ns > 0, amount * 8e9 / duration_ns, np.nan)
-    return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
 
 
 def _rtts(
@@ -201,7 +192,7 @@ def _rtts(
             "rtt_ns": _positive(evidence.rounds.rtt_ns),
             "sender": flows["sender"][flow],
             "receiver": flows["receiver"][flow],
-            "throughput_bps": _per_second(rounds["acked_bytes"].astype(np.float64), length),
+            "throughput_bps": tables.bits_per_second(rounds["acked_bytes"].astype(np.float64), length),
             "in_flight_max_bytes": rounds["flight_max_bytes"],
             "window_min_bytes": rounds["window_min_bytes"],
             "window_max_bytes": rounds["window_max_bytes"],
@@ -237,7 +228,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     capacity = np.where(shared, rate.capacity, np.fmax(rate.capacity, rate.initial_burst))[first] * 8
     rtt_min_ns = evidence.queue.rtt_min_ns[first]
     trip_ns = np.where(rounds.rtt_ns > 0, rounds.rtt_ns, np.nan)
-    least_ns = _floats(flows["rtt_min_ns"])
+    least_ns = floats(flows["rtt_min_ns"])
     # The least round trip has the sender's delay as known at the end; early rounds may have had less of it.
     median = np.asarray(pd.Series(trip_ns).groupby(flow).median(), dtype=np.float64)
     median = np.maximum(median, np.nan_to_num(least_ns))
@@ -250,7 +241,7 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
             **{name: flows[name] for name in tables.FLOWS if name in flows},
             "rtt_min_ns": _positive(least_ns),
             "rtt_median_ns": _whole(median),
-            "throughput_bps": _per_second(np.where(acked > 0, acked, np.nan), life),
+            "throughput_bps": tables.bits_per_second(np.where(acked > 0, acked, np.nan), life),
             "capacity_bps": capacity_bps,
             "bdp_bytes": _positive(capacity * rtt_min_ns / 8e9),
             "vantage": vantage.places(flows),

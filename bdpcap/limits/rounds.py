@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bdpcap import _core
+from bdpcap.columns import floats
 
 __all__ = ["MILLION", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
 
@@ -43,11 +43,9 @@ class Rounds:
         """Any of the core's columns, as floats; made once."""
         if name not in self.columns:
             raise AttributeError(name)
-        values = self.columns[name]
-        floats = values.astype(np.float64)
-        floats[values == _core.NULL] = np.nan
-        self.__dict__[name] = floats  # found before this is asked again
-        return floats
+        found: Floats = floats(self.columns[name])
+        self.__dict__[name] = found  # found before this is asked again
+        return found
 
     def total(self, values: Floats) -> Floats:
         """Sum over each flow, spread over its rounds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, Unpack
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack
 
 from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison import comparison_figure
@@ -16,7 +16,7 @@ from bdpcap.plots.window import window
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 
 class Draw(Protocol):
@@ -25,7 +25,10 @@ class Draw(Protocol):
     def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> go.Figure: ...
 
 
-FIGURES: Final[dict[str, Draw]] = {
+Kind = Literal["window", "throughput", "rtt", "sequence", "packets"]
+"""The figures by name."""
+
+FIGURES: Final[dict[Kind, Draw]] = {
     "window": window,
     "throughput": throughput,
     "rtt": rtt,
@@ -34,7 +37,9 @@ FIGURES: Final[dict[str, Draw]] = {
 }
 
 
-def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def figure(
+    flow: Flow, kind: Kind = "window", columns: int = COLUMNS, **options: Unpack[Options]
+) -> go.Figure:
     """
     Draw a flow.
 
@@ -46,10 +51,9 @@ def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS, **options: 
         ``window``, ``throughput``, ``rtt``, ``sequence``, or ``packets``: the sequence graph of the busiest second.
     columns
         Time columns of which every line keeps the extremes.
-    start, end
-        The time to draw, in seconds since the capture's first frame; by default the flow's life.
-    figure, row, col
-        Draw into this figure, and into this one of its subplots, counted from 1, as in
+    options
+        ``start`` and ``end``: the time to draw, in seconds since the capture's first frame; by default the flow's life.
+        ``figure``, ``row`` and ``col``: draw into this figure, and into this one of its subplots, counted from 1, as in
         ``plotly.subplots.make_subplots``. Its title, legend and size stay as they are.
 
     Raises
@@ -65,6 +69,7 @@ def figure(flow: Flow, kind: str = "window", columns: int = COLUMNS, **options: 
 __all__ = [
     "CONFIG",
     "FIGURES",
+    "Kind",
     "Options",
     "busiest",
     "comparison_figure",

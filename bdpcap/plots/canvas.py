@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
-from bdpcap.plots.scale import above
+from bdpcap.plots.pixels import above
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 CONFIG: Final[dict[str, Any]] = {
     "showSendToCloud": False,

@@ -27,7 +27,7 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     comparison
-        Table as `bdpcap.compare.COMPARISON`.
+        Table as `bdpcap.comparison.COMPARISON`.
     """
     known = comparison[comparison["window_max_bytes"].notna() & comparison["throughput_bps"].notna()]
     reach = 1.15 * (largest(floats(known["window_max_bytes"])) or 1.0)

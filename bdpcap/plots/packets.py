@@ -9,13 +9,13 @@ import numpy as np
 from bdpcap import units
 from bdpcap.plots.canvas import Canvas, Options, life, origin_ns, seconds
 from bdpcap.plots.decimate import COLUMNS
-from bdpcap.plots.scale import above
+from bdpcap.plots.pixels import above
 from bdpcap.plots.sequence import Y_TITLE, draw
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 MOST: Final = 1000
 """Most packets that a figure shows one by one: about a pixel each."""

@@ -2,98 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from bdpcap import palette, units
+from bdpcap.stripes import Stripe, stripes
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from bdpcap.plots.canvas import Canvas
-
-STRIPES: Final = 1000
-"""Most stripes a strip is drawn with; of more, each stripe shows the limit that held longest in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stripe:
-    """Consecutive rounds of one limit and detail; rounds and times are those of its first and last round."""
-
-    limit: str
-    detail: str | None
-    first_round: int
-    last_round: int
-    start_ns: int
-    end_ns: int
-    confidence: float
-    evidence: str
-
-
-def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
-    """
-    Merge neighbouring rounds of equal limit and detail.
-
-    Parameters
-    ----------
-    rtts
-        Rows of one flow in the ``rtts`` table, in order.
-    most
-        No more stripes than these; of more, each shows what held longest in it.
-
-    Returns
-    -------
-    Stripes that tile the flow's life as the rounds do, with confidence and evidence of the round that is typical of
-    them: half of their time went slower, half faster.
-    """
-    if rtts.empty:
-        return []
-    detail = rtts["detail"].astype(object)
-    held = list(zip(rtts["limit"], detail.where(detail.notna(), None), strict=True))
-    start, end = rtts["start_ns"].to_numpy(dtype=np.int64), rtts["end_ns"].to_numpy(dtype=np.int64)
-    rate = rtts["throughput_bps"].to_numpy(dtype=np.float64, na_value=0.0)
-    firsts = [index for index in range(len(held)) if index == 0 or held[index] != held[index - 1]]
-    if len(firsts) > most:
-        edges = np.linspace(start[0], end[-1], most, endpoint=False)
-        firsts = np.unique(start.searchsorted(edges).clip(max=len(held) - 1)).tolist()
-    merged = []
-    for first, beyond in pairwise([*firsts, len(held)]):
-        lengths = end[first:beyond] - start[first:beyond]
-        limit, why = _longest(held[first:beyond], lengths)
-        typical = rtts.iloc[first + _typical(rate[first:beyond], lengths)]
-        merged.append(
-            Stripe(
-                limit=limit,
-                detail=why,
-                first_round=int(rtts["round"].iloc[first]),
-                last_round=int(rtts["round"].iloc[beyond - 1]),
-                start_ns=int(start[first]),
-                end_ns=int(end[beyond - 1]),
-                confidence=float(typical["confidence"]),
-                evidence=str(typical["evidence"]),
-            )
-        )
-    return merged
-
-
-def _typical(rate: NDArray[np.float64], lengths: NDArray[np.int64]) -> int:
-    """Return the index of the round whose rate is the median of the time."""
-    slowest = rate.argsort(kind="stable")
-    passed = lengths[slowest].cumsum()
-    return int(slowest[passed.searchsorted(passed[-1] / 2)])
-
-
-def _longest(held: list[tuple[str, str | None]], lengths: NDArray[np.int64]) -> tuple[str, str | None]:
-    """Return what held for most of the time."""
-    total: Counter[tuple[str, str | None]] = Counter()
-    for key, length in zip(held, lengths, strict=True):
-        total[key] += int(length)
-    return total.most_common(1)[0][0]
 
 
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 _GAIN: Final = 1 / 8
 _CLOSING: Final = ("slow reader", "zero window")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 Y_TITLE: Final = "sequence number"
 _EDGE: Final = "receive window's edge"

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from bdpcap.plots.scale import Scale
+from bdpcap.plots.pixels import Scale
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 
 def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:

@@ -20,11 +20,11 @@ from bdpcap.report.document import document
 from bdpcap.report.text import text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 MANIFEST_VERSION: Final = 1
 """Raised when a key of the manifest changes its meaning or goes away."""
@@ -114,7 +114,8 @@ def _images(capture: Capture) -> dict[str, bytes]:
     """Draw every figure of the first flow, and the window of the others that matter."""
     drawn = {}
     for rank, flow in enumerate(ranking.that_matter(capture), start=1):
-        for kind in plots.FIGURES if rank == 1 else ("window",):
+        kinds: Iterable[plots.Kind] = plots.FIGURES if rank == 1 else ("window",)
+        for kind in kinds:
             drawn[f"{rank}-stream-{flow.stream}-{kind}.png"] = plots.figure(flow, kind)
     if not drawn:
         return {}

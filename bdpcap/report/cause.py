@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap import units
+from bdpcap.endpoints import host
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.limits.decide import NO_RULE
@@ -15,7 +16,7 @@ from bdpcap.limits.decide import NO_RULE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +50,20 @@ def _longest(rounds: pd.DataFrame, column: str) -> str | None:
     return None if lasting.empty else str(lasting.idxmax())
 
 
-def _address(end: str) -> str:
-    """Return the address of ``address:port``."""
-    return end.rpartition(":")[0].strip("[]")
-
-
 def _sender(flow: Flow) -> str:
-    return f"the sender, {_address(flow.sender)}"
+    return f"the sender, {host(flow.sender)}"
 
 
 def _receiver(flow: Flow) -> str:
-    return f"the receiver, {_address(flow.receiver)}"
+    return f"the receiver, {host(flow.receiver)}"
 
 
 def _path(flow: Flow) -> str:
-    return f"the path from {_address(flow.sender)} to {_address(flow.receiver)}"
+    return f"the path from {host(flow.sender)} to {host(flow.receiver)}"
 
 
 def _programs(flow: Flow) -> str:
-    return f"both ends, {_address(flow.sender)} and {_address(flow.receiver)}"
+    return f"both ends, {host(flow.sender)} and {host(flow.receiver)}"
 
 
 def _window(flow: Flow, own: pd.DataFrame) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 from bdpcap import units
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 __all__ = ["sentences"]
 

@@ -14,7 +14,7 @@ from bdpcap.report.weight import weights
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 SCHEMA_VERSION: Final = 1
 """Raised when a key changes its meaning or goes away; new keys may come without."""

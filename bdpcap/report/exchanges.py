@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import exchanges
+from bdpcap.explain.exchange_shares import Shares, slowest
 from bdpcap.explain.findings import turns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["ROWS", "Section", "section"]
 
@@ -23,7 +23,7 @@ ROWS: Final = 10
 class Section:
     """What the page shows of a flow's exchanges."""
 
-    shares: exchanges.Shares
+    shares: Shares
     side: str
     """Who took most of the time: server, network or client."""
     slowest: list[dict[Hashable, Any]]
@@ -36,4 +36,4 @@ def section(flow: Flow) -> Section | None:
     if found is None or flow.capture.flow(flow.stream).sender != flow.sender:
         return None
     side = next(iter(found.parts))
-    return Section(found, side, exchanges.slowest(flow, side, ROWS).to_dict("records"))
+    return Section(found, side, slowest(flow, side, ROWS).to_dict("records"))

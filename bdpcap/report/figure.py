@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap import files, plots, units
+from bdpcap.report.scripts import asset, data, policy_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 SUFFIXES: Final = (".html", ".svg", ".png")
 
@@ -53,7 +51,9 @@ class NoImageWriterError(RuntimeError):
     """There is nothing that could draw an image; the message says what is missing."""
 
 
-def write(flow: Flow, kind: str, path: Path, *, start: float | None = None, end: float | None = None) -> None:
+def write(
+    flow: Flow, kind: plots.Kind, path: Path, *, start: float | None = None, end: float | None = None
+) -> None:
     """
     Draw a flow into a file.
 
@@ -126,20 +126,11 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
 
 def _page(figure: go.Figure, title: str) -> str:
     """Return a page in which only its own two scripts may run."""
-    assets = resources.files("bdpcap.report") / "assets"
-    bundle, follow = (
-        (assets / name).read_text(encoding="utf-8") for name in ("plotly-basic.min.js", "follow.js")
-    )
-    scripts = [bundle, follow + _DRAW]
+    scripts = [asset("plotly-basic.min.js"), asset("follow.js") + _DRAW]
     drawn: dict[str, Any] = {**json.loads(figure.to_json()), "config": plots.CONFIG}
     return _PAGE.format(
-        hashes=" ".join(f"'{_hash(script)}'" for script in scripts),
+        hashes=" ".join(f"'{policy_hash(script)}'" for script in scripts),
         title=html.escape(units.printable(title)),
-        figure=json.dumps(drawn, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        figure=data(drawn),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
-
-
-def _hash(script: str) -> str:
-    """Return what a content security policy calls a script by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

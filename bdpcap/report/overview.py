@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap.limits import LIMITS
-from bdpcap.plots import ribbon
-from bdpcap.plots.scale import Scale, above
+from bdpcap.plots.pixels import Scale, above
+from bdpcap.stripes import stripes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 ROWS: Final = 40
 """Most flows with a row of their own."""
@@ -72,13 +72,13 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
     rows = []
     for _, summary in flows.head(ROWS).iterrows():
         own = capture.flow(int(summary["stream"]), str(summary["sender"])).rtts
-        parts = ribbon.stripes(own, _STRIPES)
+        parts = stripes(own, _STRIPES)
         edges = time([((part.start_ns - origin) / 1e9, (part.end_ns - origin) / 1e9) for part in parts])
-        stripes = [
+        drawn = [
             (part.limit, float(left), max(0.5, round(float(right - left), 1)))
             for part, (left, right) in zip(parts, edges, strict=True)
         ]
-        rows.append(Row(summary, _label(capture, summary), stripes))
+        rows.append(Row(summary, _label(capture, summary), drawn))
     rest = flows.iloc[ROWS:]
     both = any(row.label.endswith(tuple(_WAYS)) for row in rows)
     ticks = [(float(time(value)), f"{value:.10g}") for value in time.ticks(10)]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,19 +12,20 @@ from markupsafe import Markup
 
 import bdpcap
 from bdpcap import files, palette, plots, trust, units
-from bdpcap.plots import ribbon
 from bdpcap.plots.svg import svg
 from bdpcap.report import connections, exchanges, ranking, sections, verdict
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
+from bdpcap.report.scripts import asset, data, policy_hash
 from bdpcap.report.text import sources
 from bdpcap.report.weight import Weight, weights
+from bdpcap.stripes import stripes
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
     from bdpcap.explain.findings import Finding
 
 BRIEF_FLOWS: Final = 40
@@ -50,8 +48,6 @@ _STRIPES: Final = 300
 
 _LIGHT_INK: Final = {"rwnd"}
 """Limits on whose colour white reads better than black."""
-
-_ASSETS: Final = resources.files("bdpcap.report") / "assets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
 def html(capture: Capture) -> str:
     """Return the page. Text of the capture is escaped, and only the page's own scripts may run."""
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -114,8 +110,8 @@ def html(capture: Capture) -> str:
     first = ranking.listed(capture, table.head(len(flows) + BRIEF_FLOWS))
     shown = {_anchor(flow) for flow in flows}
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
-    scripts = [_asset("plotly-basic.min.js"), _asset("follow.js") + _asset("page.js")] if flows else []
-    scripts += [_asset("tables.js")] if len(table) > 1 else []
+    scripts = [asset("plotly-basic.min.js"), asset("follow.js") + asset("page.js")] if flows else []
+    scripts += [asset("tables.js")] if len(table) > 1 else []
     return environment.get_template("page.html.j2").render(
         version=bdpcap.__version__,
         capture=capture,
@@ -143,9 +139,9 @@ def html(capture: Capture) -> str:
         colours=palette.LIMIT_COLOURS,
         light_ink=_LIGHT_INK,
         meaning=verdict.MEANING,
-        style=Markup(_asset("page.css")),  # noqa: S704  ours
+        style=Markup(asset("page.css")),  # noqa: S704  ours
         scripts=[Markup(script) for script in scripts],  # noqa: S704  ours
-        script_hashes=[_hash(script) for script in scripts],
+        script_hashes=[policy_hash(script) for script in scripts],
         figures=_figures(pictures),
     )
 
@@ -184,7 +180,7 @@ def _flow(number: int, flow: Flow) -> dict[str, Any]:
                 round((stripe.start_ns - start) * scale, 2),
                 round((stripe.end_ns - stripe.start_ns) * scale, 2),
             )
-            for stripe in ribbon.stripes(flow.rtts, _STRIPES)
+            for stripe in stripes(flow.rtts, _STRIPES)
         ],
         "rounds": flow.rtts.head(most).to_dict("records"),
         "rounds_left": max(0, len(flow.rtts) - most),
@@ -197,7 +193,7 @@ def _pictures(number: int, flow: Flow) -> dict[str, Picture]:
     return {kind: _picture(number, flow, kind) for kind in plots.FIGURES}
 
 
-def _picture(number: int, flow: Flow, kind: str) -> Picture:
+def _picture(number: int, flow: Flow, kind: plots.Kind) -> Picture:
     def drawn() -> Picture:
         figure = plots.figure(flow, kind, COLUMNS[min(number, 1)])
         still = plots.figure(flow, kind, _STILL_COLUMNS)
@@ -216,14 +212,4 @@ def _figures(pictures: list[dict[str, Picture]]) -> Markup:
         {kind: picture.drawn for kind, picture in own.items() if picture.drawn is not None}
         for own in pictures
     ]
-    text = json.dumps({"config": plots.CONFIG, "flows": flows}, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704  no markup is left in it
-
-
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """Return what a content security policy calls a script by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Markup(data({"config": plots.CONFIG, "flows": flows}))  # noqa: S704  no markup is left in it

@@ -13,13 +13,13 @@ from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
 
 DETAILED_FLOWS: Final = 8
 """Most verdicts that a report treats one by one; the other flows stand in its table."""
 
 LEAST_SHARE: Final = 0.01
-"""Part of all bytes, or of the largest weight, below which a flow has no place on the first page."""
+"""Part of all bytes, or of the largest importance, below which a flow has no place on the first page."""
 
 LOSING: Final = ("rwnd", "cwnd", "sndbuf")
 """Limits that a setting or a cleaner path would lift: time under them is lost."""
@@ -39,7 +39,7 @@ class Group:
     """Flows between the same hosts with the same verdict."""
 
     flow: Flow
-    """The one that weighs most."""
+    """The one that matters most."""
     others: pd.DataFrame
     """The other ones' rows of the ``flows`` table; may be empty."""
     to_server: bool
@@ -63,7 +63,7 @@ def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
     return parts * (flows["end_ns"] - flows["start_ns"])
 
 
-def weights(flows: pd.DataFrame) -> pd.Series[float]:
+def importance(flows: pd.DataFrame) -> pd.Series[float]:
     """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
     lost, carried = lost_ns(flows), flows["payload_bytes"].astype("float64")
     total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
@@ -71,23 +71,23 @@ def weights(flows: pd.DataFrame) -> pd.Series[float]:
 
 
 def ranked(capture: Capture) -> pd.DataFrame:
-    """Return the ``flows`` table, the flows that matter most first; see `weights`."""
+    """Return the ``flows`` table, the flows that matter most first; see `importance`."""
     flows = capture.flows
-    return flows.loc[weights(flows).sort_values(ascending=False, kind="stable").index]
+    return flows.loc[importance(flows).sort_values(ascending=False, kind="stable").index]
 
 
 def groups(capture: Capture) -> list[Group]:
     """
-    Return the verdicts worth a place on the first page, at most `DETAILED_FLOWS`, the one of most weight first.
+    Return the verdicts worth a place on the first page, at most `DETAILED_FLOWS`, the one that matters most first.
 
     A flow has a place from ten full segments or a hundredth of all bytes on, if it has a hundredth of the largest
-    weight. Where no flow carried ten segments and there are more than have room, none is singled out.
+    importance. Where no flow carried ten segments and there are more than have room, none is singled out.
     """
     flows = ranked(capture)
     if flows.empty or no_bulk(capture):
         return []
-    weight = weights(flows)
-    flows = flows[bulk(flows) & (weight >= LEAST_SHARE * weight.max())]
+    important = importance(flows)
+    flows = flows[bulk(flows) & (important >= LEAST_SHARE * important.max())]
     to_server = _to_server(capture, flows)
     server = flows["receiver"].where(to_server, flows["sender"])
     client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
@@ -102,7 +102,7 @@ def groups(capture: Capture) -> list[Group]:
 
 
 def that_matter(capture: Capture) -> list[Flow]:
-    """Return the flows worth a section of their own: of each of `groups` the one that weighs most."""
+    """Return the flows worth a section of their own: of each of `groups` the one that matters most."""
     return [group.flow for group in groups(capture)]
 
 

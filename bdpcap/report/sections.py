@@ -14,7 +14,7 @@ from bdpcap.report import host, ranking
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 ROWS: Final = 30
 """Most rows of a table; the command that lists all is named below it."""

@@ -18,7 +18,7 @@ from bdpcap.report.weight import Weight, weights
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
     from bdpcap.explain.findings import Finding
     from bdpcap.report.ranking import Group
 

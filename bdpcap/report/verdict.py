@@ -14,12 +14,12 @@ from bdpcap.explain.capacity import sent_a_window, word
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.limits import LIMITS
 from bdpcap.palette import LIMIT_NAMES
-from bdpcap.plots.ribbon import Stripe, stripes
 from bdpcap.report import cause
 from bdpcap.report.weight import remedied
+from bdpcap.stripes import Stripe, stripes
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 MEANING: Final = {
     "rwnd": "The window that the receiver advertised was used up.",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import Code
+from bdpcap.explain.findings import Code, found
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.findings import Finding
 
 
@@ -48,7 +48,7 @@ def weights(flow: Flow) -> list[tuple[Finding, Weight]]:
     to change contribute, unless they speak of the capture; what is left are notes.
     """
     weighed = []
-    for place, finding in enumerate(flow.findings):
+    for place, finding in enumerate(found(flow)):
         if not finding.remedy or finding.code in _OF_THE_CAPTURE:
             weight = Weight.NOTE
         elif place == 0 and finding.code not in _NO_CAUSE and flow.summary["limit"] != "unknown":
@@ -68,4 +68,4 @@ def remedied(flow: Flow) -> Finding | None:
     """Return the finding that says how to remedy the root cause, None if none does."""
     root = root_cause(flow)
     how = _REMEDIED_BY.get(root.code) if root else None
-    return next((finding for finding in flow.findings if finding.code is how), root)
+    return next((finding for finding in found(flow) if finding.code is how), root)

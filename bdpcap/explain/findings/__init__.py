@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from bdpcap.explain.findings import handshake, path, program, receive, retransmissions, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
-from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
     Theme = tuple[str, Callable[[], list[Finding]]]
 
-__all__ = ["Certainty", "Code", "Finding", "findings", "gather"]
+__all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found", "gather"]
 
 _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
@@ -36,7 +37,7 @@ def findings(
     *,
     rate_bps: float | None = None,
     rtt_ns: int | None = None,
-) -> list[Finding]:
+) -> Findings:
     """
     Explain a flow.
 
@@ -49,7 +50,17 @@ def findings(
     rate_bps, rtt_ns
         Ask what another link or another path would take.
     """
-    return agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary)
+    return Findings(agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary))
+
+
+_FOUND: Final[WeakKeyDictionary[Flow, Findings]] = WeakKeyDictionary()
+
+
+def found(flow: Flow) -> Findings:
+    """Return the findings of a flow of which nothing else is known; they are made once."""
+    if flow not in _FOUND:
+        _FOUND[flow] = findings(flow)
+    return _FOUND[flow]
 
 
 def gather(

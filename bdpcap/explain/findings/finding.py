@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,10 @@ import numpy as np
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.limits.rounds import Bools
 
-__all__ = ["Certainty", "Code", "Finding", "frames"]
+__all__ = ["Certainty", "Code", "Finding", "Findings", "frames"]
 
 
 class Code(StrEnum):
@@ -62,7 +63,7 @@ class Certainty(StrEnum):
     """Nothing speaks against it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """
     One thing worth telling about a flow.
@@ -104,6 +105,28 @@ class Finding:
     exactness: Exactness = Exactness.CONSISTENT
     certainty: Certainty = Certainty.LIKELY
     source: str = ""
+
+    def __repr__(self) -> str:
+        return f"<Finding {self.code}, {self.certainty}: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        told = "".join(
+            f"<dt>{name}</dt><dd>{html.escape(said)}</dd>"
+            for name, said in (("Cause", self.cause), ("Remedy", self.remedy), ("Evidence", self.evidence))
+            if said
+        )
+        commands = f"<pre>{html.escape(chr(10).join(self.commands))}</pre>" if self.commands else ""
+        return (
+            f"<details><summary>{html.escape(self.sentence)} <small>{self.certainty}</small></summary>"
+            f"<dl>{told}</dl>{commands}</details>"
+        )
+
+
+class Findings(list[Finding]):
+    """Findings of one flow, most important first."""
+
+    def _repr_html_(self) -> str:
+        return "".join(finding._repr_html_() for finding in self) or "<p>No finding.</p>"
 
 
 def frames(flow: Flow, rounds: Bools) -> tuple[int, int] | None:

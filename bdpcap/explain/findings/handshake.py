@@ -15,7 +15,7 @@ from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["SCALE_FIRST", "SCALING_ON", "explains"]
 

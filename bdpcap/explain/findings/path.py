@@ -24,7 +24,7 @@ from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.buffers import Era
     from bdpcap.explain.solver import Facts
 

@@ -9,7 +9,7 @@ from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.standing import standing
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["idle", "own_window", "pauses"]
 

@@ -18,7 +18,7 @@ from bdpcap.explain.findings.setting import setting, solved
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
 __all__ = ["explains", "limits", "slow_part"]

@@ -16,7 +16,7 @@ from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
     from bdpcap.limits.rounds import Bools
 

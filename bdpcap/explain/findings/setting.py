@@ -15,7 +15,7 @@ from bdpcap.explain.findings.predicted import clues, predicted, unknown
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
 __all__ = ["observed", "setting", "solved"]

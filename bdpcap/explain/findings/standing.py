@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
     from bdpcap.limits.rounds import Bools
 
 __all__ = ["Standing", "standing"]

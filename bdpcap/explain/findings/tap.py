@@ -9,7 +9,7 @@ from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["explains", "incomplete"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap import units
-from bdpcap.exchanges import Shares, shares, slowest
+from bdpcap.explain.exchange_shares import Shares, shares, slowest
 from bdpcap.explain.findings.finding import Code, Finding
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["explains", "told"]
 

@@ -41,7 +41,7 @@ class Loss(Concept):
         return at - last
 
     @field("yes")
-    def quiet(self) -> Bools:
+    def none_recent(self) -> Bools:
         """Was no loss signalled in this round or the two before?"""
         return ~self.recent(2)
 
@@ -61,16 +61,16 @@ class Loss(Concept):
         What follows within three rounds is then mostly retransmitted.
         """
         rounds = self.rounds
-        repaired = rounds.near(rounds.shifted(self._repairing, 1, False), 0, 2)
+        repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)
         nothing = rounds.sent_bytes + rounds.resent_bytes == 0
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
-        quiet = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
-        quiet &= np.bincount(run, self.all.writes.idle)[run] > 0
+        silent = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
+        silent &= np.bincount(run, self.all.writes.idle)[run] > 0
         # Acknowledgments may come for a while yet: the silence begins a round or two later.
-        return repaired & ~self.all.vantage.at_sender & rounds.near(quiet, 0, 2)
+        return repaired & ~self.all.vantage.at_sender & rounds.near(silent, 0, 2)
 
     @cached_property
-    def _repairing(self) -> Bools:
+    def _retransmitting(self) -> Bools:
         """Was a good part of what was in flight sent again?"""
         part: Bools = self.rounds.resent_bytes > 0.3 * self.rounds.flight_max_bytes
         return part
@@ -79,4 +79,4 @@ class Loss(Concept):
     def timer_fired(self) -> Bools:
         """Did a retransmission timeout fire in this round or one beside it, or does this one repair an outage?"""
         fired = self.rounds.near(self.rounds.timeouts > 0, 1, 1)
-        return fired | (self._repairing & self.rounds.near(self.outage, 3, 0))
+        return fired | (self._retransmitting & self.rounds.near(self.outage, 3, 0))

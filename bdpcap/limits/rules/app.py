@@ -18,7 +18,7 @@ HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it("writes.long_message"), it("loss.o
     "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
 )
 OPENING = it("flight.opening")
-LOSS = not_(it("loss.quiet"))
+LOSS = not_(it("loss.none_recent"))
 
 RULES: Final = (
     Rule(

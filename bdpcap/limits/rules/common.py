@@ -49,7 +49,7 @@ STANDS: Final = all_of(
     not_(it("flight.opening")),
     not_(at_least("ack_clock.empty_starts", 7)),
     not_(at_least("ack_clock.own_time_share", 0.5)),
-    it("loss.quiet"),
+    it("loss.none_recent"),
     any_of(
         all_of(at_least("writes.short_rounds", 0.4), FOLLOWED),
         all_of(it("ack_clock.unseen"), it("flight.regrown")),

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import tables
+from bdpcap.endpoints import host
 from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.headers import full_packet
@@ -22,7 +23,7 @@ from bdpcap.tables import Column
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
     from bdpcap.settings import Settings
 
 __all__ = [
@@ -160,8 +161,8 @@ def main_flows(capture: Capture) -> list[Flow]:
         return []
     most = flows.iloc[int(flows["payload_bytes"].to_numpy().argmax())]
     parallel = flows[
-        (flows["sender"].map(_host) == _host(most["sender"]))
-        & (flows["receiver"].map(_host) == _host(most["receiver"]))
+        (flows["sender"].map(host) == host(most["sender"]))
+        & (flows["receiver"].map(host) == host(most["receiver"]))
         & (flows["start_ns"] < most["end_ns"])
         & (flows["end_ns"] > most["start_ns"])
         & (flows["payload_bytes"] >= _LEAST_SHARE * most["payload_bytes"])
@@ -233,8 +234,8 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
     sent = [acked[acked > 0] for flow in flows if len(acked := flow.rtts["acked_bytes"])]
     limit, share = _limit(summary)
     return row | {
-        "sender": _host(flows[0].sender),
-        "receiver": _host(flows[0].receiver),
+        "sender": _bracketed(flows[0].sender),
+        "receiver": _bracketed(flows[0].receiver),
         "link_rate_bps": rate,
         "link_rate_source": source,
         "rtt_path_ns": path_ns and round(path_ns),
@@ -255,7 +256,8 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
     }
 
 
-def _host(end: str) -> str:
+def _bracketed(end: str) -> str:
+    """Return the address of ``address:port``, IPv6 in its brackets: so this table has always named hosts."""
     return end.rpartition(":")[0]
 
 

@@ -1,0 +1,468 @@
+"""A capture that was read, and the flows in it, as data: tables, events, packets."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args, overload
+
+import numpy as np
+
+from bdpcap import _core, reading, vantage
+from bdpcap.endpoints import host
+from bdpcap.quality import TOLD, Flaw, acknowledgments_missing, flaws
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from bdpcap.anonymize import Pseudonyms
+    from bdpcap.facts import Damage, Fingerprint
+    from bdpcap.host import Account
+    from bdpcap.limits import Classification
+    from bdpcap.limits.evidence import Evidence
+    from bdpcap.reading import Read
+    from bdpcap.scale import InferredScale
+
+__all__ = ["TABLES", "Capture", "Flow", "Table"]
+
+Table = Literal["flows", "rtts", "connections", "exchanges", "datagrams", "events"]
+TABLES: Final[tuple[Table, ...]] = get_args(Table)
+
+_ENDS: Final = ("sender", "receiver")
+_OF_CARRIERS: Final = (
+    "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "handshake", "window_scale_source",
+    "sender_side_ns", "receiver_side_ns",
+)  # fmt: skip
+"""Columns about directions that tell how far a capture can be trusted."""
+
+
+class Capture:
+    """What was read: flows, rounds with their limits, events. `bdpcap.analysis.Capture` says and draws more."""
+
+    def __init__(
+        self,
+        core: _core.Analysis,
+        sources: list[Read],
+        expression: str | None,
+        events: dict[str, np.ndarray] | None,
+        *,
+        scales: list[InferredScale],
+        pseudonyms: Pseudonyms | None,
+    ) -> None:
+        self._sources = sources
+        self._filter = expression
+        self.pseudonyms: Final = pseudonyms
+        if pseudonyms:
+            # Names are given in the order in which they are asked for: streams first.
+            for _ in reading.directions(core, pseudonyms):
+                pass
+        self._core = core
+        self._kept = events
+        self._by_stream: dict[int, pd.DataFrame] = {}
+        damages = [reading.damage(damage, pseudonyms) for damage in core.damages()]
+        self.damage: Final[Damage | None] = damages[0] if damages else None
+        info = reading.info(core)
+        self.info: Final = pseudonyms.info(info) if pseudonyms else info
+        self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
+        self.scales: Final = scales
+        self._udp = reading.named(core.datagrams(), pseudonyms)
+        self.host: Account | None = None
+        """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
+
+    @cached_property
+    def _classification(self) -> Classification:
+        from bdpcap.limits import Classification  # noqa: PLC0415 - likewise
+
+        return Classification(self._core, self._named, self._core.datagrams())
+
+    def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
+        return reading.named(columns, self.pseudonyms)
+
+    @cached_property
+    def quality(self) -> list[Flaw]:
+        """What is wrong with the capture itself, gravest first."""
+        return flaws(self.info, self.directions(*TOLD))
+
+    @cached_property
+    def flows(self) -> pd.DataFrame:
+        """Table as `bdpcap.tables.FLOWS`."""
+        import pandas as pd  # noqa: PLC0415 - likewise
+
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        flows = pd.concat(self._classification.flows(), ignore_index=True)
+        return tables.described(flows, tables.FLOWS)
+
+    def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
+        """Yield the table of flows in pieces, at least one, none of which is kept."""
+        return self._classification.flows()
+
+    def rtts_in_pieces(self) -> Iterator[pd.DataFrame]:
+        """Yield the table of rounds in pieces, at least one, none of which is kept."""
+        return self._classification.rtts()
+
+    @cached_property
+    def datagrams(self) -> pd.DataFrame:
+        """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
+        from bdpcap import datagrams, tables  # noqa: PLC0415 - likewise
+
+        return tables.described(datagrams.flows(self._udp), tables.DATAGRAMS)
+
+    @cached_property
+    def lifecycles(self) -> dict[str, np.ndarray]:
+        """Columns of `connections`."""
+        from bdpcap import connections  # noqa: PLC0415 - likewise
+
+        directions = self.directions(*_ENDS, "start_ns", "end_ns")
+        return connections.named(self._core.connections(), directions, self.info.last_ns)
+
+    @cached_property
+    def connections(self) -> pd.DataFrame:
+        """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        return tables.described(tables.frame(tables.CONNECTIONS, self.lifecycles), tables.CONNECTIONS)
+
+    @cached_property
+    def rtts(self) -> pd.DataFrame:
+        """Table as `bdpcap.tables.RTTS`."""
+        import pandas as pd  # noqa: PLC0415 - likewise
+
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        rtts = pd.concat(self._classification.rtts(), ignore_index=True)
+        return tables.described(rtts, tables.RTTS)
+
+    @cached_property
+    def exchanges(self) -> pd.DataFrame:
+        """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
+        from bdpcap import exchanges, tables  # noqa: PLC0415 - likewise
+
+        found = exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
+        return tables.described(found, tables.EXCHANGES)
+
+    @property
+    def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
+        """What the rules looked at, and the flows of its rounds, as the core counted them."""
+        return self._classification.gathered
+
+    @property
+    def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """First and last frame of every row of `rtts`."""
+        return self._classification.frames()
+
+    def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
+        """Return what the core counted of a direction; absent numbers are None."""
+        both = self.sides(stream)
+        row = both["sender"].index(sender)
+        values = {name: column[row] for name, column in both.items()}
+        one = {name: np.asarray(column[row : row + 1]) for name, column in both.items()}
+        values["acknowledgments_missing"] = bool(acknowledgments_missing(one)[0])
+        return {
+            name: None if isinstance(value, np.integer) and value == _core.NULL else value
+            for name, value in values.items()
+        }
+
+    def table(self, name: Table, *, timestamps: bool = False, endpoints: bool = False) -> pd.DataFrame:
+        """Return a table by its name, as `flows` or `rtts` have it, or easier to work with.
+
+        Parameters
+        ----------
+        name
+            One of ``flows``, ``rtts``, ``connections``, ``exchanges``, ``datagrams`` and ``events``.
+        timestamps
+            Times as timestamps of UTC, to the nanosecond: ``start_ns`` becomes ``start``.
+        endpoints
+            Host and port apart: ``sender`` becomes ``sender_host`` and ``sender_port``.
+        """
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        if name not in TABLES:
+            raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        table: pd.DataFrame = getattr(self, name)
+        table = tables.apart(table) if endpoints else table
+        return tables.timestamped(table) if timestamps else table
+
+    def __repr__(self) -> str:
+        files, flows = ", ".join(self.info.files), len(self)
+        return f"<Capture of {files}: {self.info.frames:,} frames, {flows:,} flow{'' if flows == 1 else 's'}>"
+
+    def __len__(self) -> int:
+        """Return the number of flows; no round is judged for it."""
+        return len(self.carriers["stream"])
+
+    def __bool__(self) -> bool:
+        """A capture is true, even one without flows."""
+        return True
+
+    def __iter__(self) -> Iterator[Flow]:
+        """Yield the flows in the order of `flows`."""
+        return (self._flow(row) for _, row in self.flows.iterrows())
+
+    @overload
+    def __getitem__(self, place: int) -> Flow: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Flow]: ...
+    def __getitem__(self, place: int | slice) -> Flow | Sequence[Flow]:
+        """Return the flow of a row of `flows`, or those of several."""
+        if isinstance(place, slice):
+            return [self._flow(row) for _, row in self.flows.iloc[place].iterrows()]
+        return self._flow(self.flows.iloc[place])
+
+    def flow(self, which: int | str, other: str | None = None) -> Flow:
+        """Find one flow.
+
+        Parameters
+        ----------
+        which
+            The number of a stream, or the sender as ``address:port`` or as an address alone.
+        other
+            With a number, the sender; with a sender, the receiver. Where it is left out, the flow that carried most
+            payload is meant.
+
+        Raises
+        ------
+        KeyError
+            There is no such flow: the stream carried no payload, or nobody of that name sent any.
+        """
+        return self._flow(self._summary(which, other))
+
+    def _flow(self, summary: pd.Series) -> Flow:
+        return Flow(self, summary)
+
+    def _summary(self, which: int | str, other: str | None) -> pd.Series:
+        """Row of `flows`, chosen and missed as `flow` says."""
+        rows = self.flows
+        if isinstance(which, str):
+            rows = rows[_is_end(rows["sender"], which)]
+            rows = rows if other is None else rows[_is_end(rows["receiver"], other)]
+            told = f"from {which}" + (f" to {other}" if other else "")
+        else:
+            rows = rows[rows["stream"] == which]
+            rows = rows if other is None else rows[_is_end(rows["sender"], other)]
+            told = f"of stream {which}" + (f" from {other}" if other else "")
+        if rows.empty:
+            raise KeyError(f"no flow {told}")
+        return rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())]
+
+    @cached_property
+    def carriers(self) -> dict[str, np.ndarray]:
+        """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
+        directions = self.directions("carried", *_OF_CARRIERS)
+        carried = np.flatnonzero(directions["carried"])
+        columns = {name: np.asarray(directions[name])[carried] for name in _OF_CARRIERS}
+        return columns | {"vantage": vantage.places(columns)}
+
+    def directions(self, *names: str) -> dict[str, Any]:
+        """Return the core's columns of these names, two rows a stream, the client's first.
+
+        They are made anew each time: of many streams all columns would take much memory.
+        """
+        return self._named(self._core.directions(names=list(names)))
+
+    def sides(self, stream: int) -> dict[str, Any]:
+        """Return all of the core's columns about both directions of a stream, the client's first."""
+        return self._named(self._core.directions(stream, 1))
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
+        if self._kept is not None:
+            return reading.events(self._kept, self.directions(*_ENDS))
+        return self._read_events(None)
+
+    def load_events(self, streams: Sequence[int]) -> None:
+        """Read the events of several streams in one pass, for `Flow.events` to find them."""
+        missing = [stream for stream in streams if stream not in self._by_stream]
+        if not missing:
+            return
+        if self._kept is not None:
+            chosen = np.isin(self._kept["stream"], missing)
+            table = reading.events(
+                {name: values[chosen] for name, values in self._kept.items()}, self.directions(*_ENDS)
+            )
+        else:
+            table = self._read_events(missing)
+        for stream in missing:
+            self._by_stream[stream] = table[table["stream"] == stream].reset_index(drop=True)
+
+    def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
+        core = reading.opened(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
+        pieces = [core.take_events() for _ in reading.steps(core, self._sources, None)]
+        return reading.events(reading.joined(pieces), self.directions(*_ENDS))
+
+    def events_of(self, stream: int) -> pd.DataFrame:
+        """Events of both directions of a stream."""
+        self.load_events([stream])
+        return self._by_stream[stream]
+
+    def events_between(self, stream: int, sender: str, start: float, end: float) -> pd.DataFrame:
+        """Events of one flow of a while; see `Flow.events_between`."""
+        import pandas as pd  # noqa: PLC0415 - likewise
+
+        origin = self.info.first_ns or 0
+        directions = self.directions(*_ENDS)
+        found = []
+        for columns in self._pieces_of(stream):
+            seconds = (columns["time_ns"] - origin) / 1e9
+            chosen = (columns["stream"] == stream) & (seconds >= start) & (seconds <= end)
+            table = reading.events({name: values[chosen] for name, values in columns.items()}, directions)
+            found.append(table[table["sender"] == sender])
+            if len(seconds) and seconds[-1] > end and not self.info.time_backwards:
+                break
+        return pd.concat([table for table in found if len(table)] or found[:1], ignore_index=True)
+
+    def _pieces_of(self, stream: int) -> Iterator[dict[str, np.ndarray]]:
+        """Yield columns of events, those of a stream among them, in the order of the capture; at least once."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        core = reading.opened(self._sources, self._filter, events=True, streams=[stream], scales=self.scales)
+        yield from (core.take_events() for _ in reading.steps(core, self._sources, None))
+
+    def vantage_of(self, flow: Flow) -> str:
+        """Say what shows where a flow was captured."""
+        both = self.sides(flow.stream)
+        return vantage.sentence(both, both["sender"].index(flow.sender))
+
+    def events_in_pieces(self, streams: Sequence[int]) -> Iterator[pd.DataFrame]:
+        """Yield the events of some streams in pieces, none of which is kept."""
+        core = reading.opened(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
+        ends = self.directions(*_ENDS)
+        for _ in reading.steps(core, self._sources, None):
+            core.take_turns()
+            yield reading.events(core.take_events(), ends)
+
+    def need_files(self) -> list[str]:
+        """Return the files of the capture, to be read again.
+
+        Raises
+        ------
+        CaptureError
+            It came from a pipe, or from bytes.
+        """
+        if self._kept is not None:
+            raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
+        if any(isinstance(source, bytes) for source in self._sources):
+            raise _core.CaptureError("bytes are no file: save the capture to a file first")
+        return cast("list[str]", self._sources)
+
+    def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
+        """Write the packets of a stream as a pcap file in nanoseconds, whose analysis is that of the stream here.
+
+        With pseudonyms, addresses are renamed in the packets as they are in the tables, and the payload is left
+        out whatever `headers_only` says; IP and TCP checksums stay as valid as they were.
+
+        Parameters
+        ----------
+        stream
+            Its number here; in the excerpt it is stream 0.
+        file
+            Open for writing.
+        headers_only
+            Leave out what follows the TCP header.
+
+        Returns
+        -------
+        int
+            The number of packets written.
+
+        Raises
+        ------
+        KeyError
+            There is no such stream.
+        CaptureError
+            The capture came from a pipe, or the stream from two kinds of link, which a pcap file cannot hold.
+        """
+        if not 0 <= stream < self.info.streams:
+            raise KeyError(f"no stream {stream}")
+        files = self.need_files()
+        packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
+        core = _core.Excerpt(
+            files,
+            list(packets.itertuples(index=False, name=None)),
+            headers_only=headers_only or self.pseudonyms is not None,
+            rename=self.pseudonyms.packed if self.pseudonyms else None,
+        )
+        more = True
+        while more:
+            piece, more = core.take(reading.STEP)
+            file.write(piece)
+        return len(packets)
+
+    def fingerprints(self) -> list[Fingerprint]:
+        """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""
+        name = self.pseudonyms.file if self.pseudonyms else str
+        return [reading.fingerprint(source, name) for source in self._sources]
+
+
+def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:
+    """Tell which ends are meant: by ``address:port``, or by the address alone."""
+    return (ends == named) | (ends.map(host) == named.strip("[]"))
+
+
+class Flow:
+    """One direction of a stream that carried payload. `bdpcap.analysis.Flow` explains and draws it, too."""
+
+    def __init__(self, capture: Capture, summary: pd.Series) -> None:
+        self.capture: Final = capture
+        self.summary: Final = summary
+        self.stream: Final = int(summary["stream"])
+        self.sender: Final = str(summary["sender"])
+        self.receiver: Final = str(summary["receiver"])
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.stream}: {self.sender} -> {self.receiver}, {self.summary['limit']}>"
+
+    @cached_property
+    def rtts(self) -> pd.DataFrame:
+        """Its rounds."""
+        return self.capture.rtts.iloc[self._rows].reset_index(drop=True)
+
+    @cached_property
+    def round_frames(self) -> pd.DataFrame:
+        """First and last frame of each of its rounds; columns ``first`` and ``last``."""
+        first, last = self.capture.frames_of_rounds
+        return type(self.rtts)({"first": first[self._rows], "last": last[self._rows]})
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Which rows of `Capture.rtts` are its."""
+        rtts = self.capture.rtts
+        rows = np.flatnonzero(rtts["stream"].to_numpy() == self.stream)
+        return rows[(rtts["sender"].iloc[rows] == self.sender).to_numpy()]
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """What was counted of it beyond the table, such as ``largest_bytes`` and ``sender_side_ns``."""
+        return self.capture.counts_of(self.stream, self.sender)
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """Its events. Reads the capture again, unless they were kept."""
+        events = self.capture.events_of(self.stream)
+        return events[events["sender"] == self.sender].reset_index(drop=True)
+
+    def events_between(self, start: float = 0.0, end: float = math.inf) -> pd.DataFrame:
+        """Return its events of a while, in memory that grows with these and not with the flow.
+
+        Parameters
+        ----------
+        start, end
+            In seconds since the capture's first frame, as in `plot`.
+        """
+        return self.capture.events_between(self.stream, self.sender, start, end)
+
+    @cached_property
+    def exchanges(self) -> pd.DataFrame:
+        """Requests and responses of its stream; the same for both directions."""
+        table = self.capture.exchanges
+        first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
+        return table.iloc[first:end].reset_index(drop=True)
+
+    @property
+    def vantage_evidence(self) -> str:
+        """What shows where it was captured, in words."""
+        return self.capture.vantage_of(self)

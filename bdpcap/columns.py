@@ -1,0 +1,21 @@
+"""The core's columns, in which the least 64-bit integer stands for what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bdpcap import _core
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["floats"]
+
+
+def floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a column as floats; what is missing as NaN."""
+    known = values.astype(np.float64)
+    known[values == _core.NULL] = np.nan
+    return known

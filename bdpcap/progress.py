@@ -1,0 +1,83 @@
+"""Progress where somebody watches: a bar on a terminal or in a notebook, nothing anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bdpcap.facts import Progress
+
+    Update = Callable[[Progress], None]
+
+__all__ = ["shown"]
+
+
+@contextmanager
+def shown(*, wanted: bool = True) -> Iterator[Update | None]:
+    """Yield what is to be called as reading goes on: None unless wanted and there is a notebook or a terminal."""
+    if not wanted:
+        yield None
+    elif (display := _notebook()) is not None:
+        yield from _in_notebook(display)
+    elif sys.stderr.isatty():
+        yield from _on_terminal()
+    else:
+        yield None
+
+
+def _notebook() -> Any | None:
+    """Return what displays in the notebook that runs this; None where none does."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython import display  # noqa: PLC0415  there, as a kernel runs
+
+    return display
+
+
+def _in_notebook(display: Any) -> Iterator[Update]:
+    place = display.display(display.HTML(""), display_id=True)
+
+    def update(progress: Progress) -> None:
+        part = "" if progress.bytes_total is None else f' value="{progress.bytes_read}"'
+        most = progress.bytes_total or 1
+        place.update(
+            display.HTML(f'<progress max="{most}"{part}></progress> reading: {progress.frames:,} frames')
+        )
+
+    try:
+        yield update
+    finally:
+        place.update(display.HTML(""))
+
+
+def _on_terminal() -> Iterator[Update]:
+    """Bytes of bytes for files, a spinner for a pipe."""
+    from rich import progress as rich  # noqa: PLC0415 - slow to import, and seldom shown
+    from rich.console import Console  # noqa: PLC0415
+
+    bar = rich.Progress(
+        rich.SpinnerColumn(),
+        rich.TextColumn("reading"),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TransferSpeedColumn(),
+        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[frames]:,} frames"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("reading", total=None, frames=0)
+
+        def update(progress: Progress) -> None:
+            bar.update(
+                task, completed=progress.bytes_read, total=progress.bytes_total, frames=progress.frames
+            )
+
+        yield update

@@ -1,0 +1,162 @@
+"""One pass of the core over captures: from sources to its columns, with progress on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+import numpy as np
+
+from bdpcap import _core
+from bdpcap.facts import CaptureInfo, Damage, Fingerprint, Progress
+from bdpcap.filter import compile_filter
+from bdpcap.jobs import threads
+from bdpcap.quality import NEEDED, acknowledgments_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.anonymize import Pseudonyms
+    from bdpcap.scale import InferredScale
+
+OneSource = str | os.PathLike[str] | bytes | BinaryIO
+Source = OneSource | Sequence[OneSource]
+"""A path, a capture's bytes, a binary file object, or a list of them that is read as one capture."""
+Read = str | bytes | BinaryIO
+"""A source with its path as text."""
+
+STEP: Final = 200_000
+"""Frames between two looks at progress and at the keyboard."""
+STREAMS: Final = 1 << 14
+"""Streams that are looked at together."""
+
+
+def sources(source: Source) -> list[Read]:
+    """Return what is to be read as a list; raise as `bdpcap.analyze` says what cannot be."""
+    if isinstance(source, (list, tuple)):
+        many: Sequence[OneSource] = source
+    else:
+        many = [cast("OneSource", source)]
+    listed = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else one for one in many]
+    if not listed:
+        raise ValueError("no capture given")
+    for one in listed:
+        if isinstance(one, io.TextIOBase):
+            raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
+        if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
+            raise TypeError(f"neither a path nor bytes nor a binary file object: {type(one).__name__}")
+        if isinstance(one, str) and Path(one).is_dir():
+            raise _core.CaptureError(f"{source_name(one)}: a directory: name the files in it")
+    return listed
+
+
+def is_lasting(sources: list[Read]) -> bool:
+    """Tell whether all sources can be read another time: files and bytes, no pipe and no file object."""
+    return all(isinstance(one, bytes) or (isinstance(one, str) and Path(one).is_file()) for one in sources)
+
+
+def opened(
+    sources: list[Read],
+    expression: str | None,
+    *,
+    events: bool,
+    streams: Sequence[int] | None = None,
+    scales: Sequence[InferredScale] = (),
+    jobs: int | None = None,
+) -> _core.Analysis:
+    """Return a pass that has read nothing yet; the parameters are those of `bdpcap._core.Analysis`."""
+    filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
+    shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
+    given = [io.BytesIO(one) if isinstance(one, bytes) else one for one in sources]
+    return _core.Analysis(
+        given, filters, events=events, streams=streams, scales=shifts, jobs=threads(jobs, sources)
+    )
+
+
+def steps(
+    core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None
+) -> Iterator[None]:
+    """Read to the end, `STEP` frames at a time."""
+    total = None
+    if is_lasting(sources):
+        total = sum(
+            len(one) if isinstance(one, bytes) else Path(cast("str", one)).stat().st_size for one in sources
+        )
+    more = True
+    while more:
+        more = core.advance(STEP)
+        if progress:
+            progress(Progress(core.bytes_read, total, core.frames))
+        yield
+
+
+def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return the columns of consecutive pieces as one."""
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
+    """Build a table as `bdpcap.tables.EVENTS` from the core's columns; `directions` names both sides of streams."""
+    from bdpcap import tables  # noqa: PLC0415 - pandas is only loaded where a table is asked for
+
+    row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
+    names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
+    kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
+    causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[columns["cause"]]
+    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds, "cause": causes})
+
+
+def source_name(source: Read) -> str:
+    """Return what the core calls a source; bytes of a path that are no UTF-8 are replaced."""
+    name = source if isinstance(source, str) else getattr(source, "name", None)
+    return os.fsencode(name).decode(errors="replace") if isinstance(name, str) else "<stream>"
+
+
+def fingerprint(source: Read, renamed: Callable[[str], str]) -> Fingerprint:
+    """Read a file to tell it from any other; `renamed` gives the name it is to have."""
+    name = renamed(source_name(source))
+    if isinstance(source, bytes):
+        return Fingerprint(name, len(source), hashlib.sha256(source).hexdigest())
+    if not isinstance(source, str) or not Path(source).is_file():
+        return Fingerprint(name, None, None)
+    with Path(source).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+        return Fingerprint(name, file.tell(), digest.hexdigest())
+
+
+def named(columns: dict[str, Any], pseudonyms: Pseudonyms | None) -> dict[str, Any]:
+    """Return columns about directions with the names that they are to have."""
+    return pseudonyms.directions(columns) if pseudonyms else columns
+
+
+def damage(place: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) -> Damage:
+    """Return where a capture broke, as the core says it."""
+    return pseudonyms.damage(Damage(*place)) if pseudonyms else Damage(*place)
+
+
+def directions(core: _core.Analysis, pseudonyms: Pseudonyms | None) -> Iterator[dict[str, Any]]:
+    """Yield the core's columns about both directions of every stream, some streams at a time."""
+    for first in range(0, core.counts()["streams"], STREAMS):
+        yield named(core.directions(first, STREAMS), pseudonyms)
+
+
+def info(core: _core.Analysis) -> CaptureInfo:
+    """Return what a pass that has come to its end knows of its captures."""
+    directions = core.directions(names=["copies", *NEEDED])
+    captures = core.captures()
+    drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
+    return CaptureInfo(
+        files=[capture["file"] for capture in captures],
+        formats=[capture["format"] for capture in captures],
+        compression=[capture["compression"] for capture in captures],
+        interfaces=[interface for capture in captures for interface in capture["interfaces"]],
+        comments=[comment for capture in captures for comment in capture["comments"]],
+        capture_drops=sum(drops) if drops else None,
+        copies=int(directions["copies"].sum()),
+        unacknowledged=int(acknowledgments_missing(directions).sum()),
+        **core.counts(),
+    )

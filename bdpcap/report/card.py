@@ -1,0 +1,53 @@
+"""What a notebook shows of a capture and of a flow: the verdict and a bar of shares, without a script."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from bdpcap import trust, units
+from bdpcap.palette import LIMIT_COLOURS, LIMIT_NAMES
+from bdpcap.report import ranking, verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.capture import Capture, Flow
+
+__all__ = ["of_capture", "of_flow"]
+
+
+def of_capture(capture: Capture) -> str:
+    """Return what was captured, and a card of every flow that matters."""
+    said = html.escape(units.printable(trust.line(capture)))
+    shown = [of_flow(flow) for flow in ranking.that_matter(capture)]
+    rest = len(capture) - len(shown)
+    more = (
+        f"<p>{units.number(rest, 'more flow' if shown else 'flow')}: see <code>flows</code>.</p>"
+        if rest
+        else ""
+    )
+    return f"<div><p><b>{said}</b></p>{''.join(shown)}{more}</div>"
+
+
+def of_flow(flow: Flow) -> str:
+    """Return the verdict on a flow, its bar, and its numbers."""
+    ends = html.escape(units.printable(f"{flow.sender} → {flow.receiver}"))
+    said, numbers = (
+        html.escape(units.printable(words))
+        for words in (verdict.sentence(flow), verdict.numbers(flow.summary))
+    )
+    return (
+        f"<div><p><b>Stream {flow.stream}</b>, {ends}</p>{bar(flow.summary)}"
+        f"<p>{said}<br><small>{numbers}</small></p></div>"
+    )
+
+
+def bar(summary: pd.Series[Any]) -> str:
+    """Return the shares of a flow's time under each limit as one bar."""
+    parts = "".join(
+        f'<span title="{LIMIT_NAMES[limit]} {units.share(part)}" '
+        f'style="display:inline-block;height:12px;width:{100 * part:.2f}%;background:{LIMIT_COLOURS[limit]}"></span>'
+        for limit, part in verdict.shares(summary)
+    )
+    return f'<div style="max-width:600px;line-height:0;white-space:nowrap">{parts}</div>'

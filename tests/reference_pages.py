@@ -1,0 +1,59 @@
+"""Write docs/tables.md from the tables' schema, and docs/findings.md from the codes and docs/explanations.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bdpcap import comparison, tables
+from bdpcap.explain.findings import Code
+
+DOCS = Path(__file__).parents[1] / "docs"
+TABLES = {
+    "flows": (tables.FLOWS, "One row for each direction of a stream that carried payload."),
+    "rtts": (tables.RTTS, "One row for each round trip of a flow. Rows of a flow tile its life."),
+    "events": (tables.EVENTS, "One row for each segment, as the sender saw it."),
+    "connections": (tables.CONNECTIONS, "One row for each stream, with or without payload."),
+    "exchanges": (tables.EXCHANGES, "One row for each request with its response."),
+    "datagrams": (tables.DATAGRAMS, "One row for each UDP flow."),
+    "compare": (comparison.COMPARISON, "One row for each capture that was compared."),
+}
+
+
+def tables_page() -> str:
+    """Return the page of tables."""
+    head = (
+        "# Tables\n\nGenerated from `bdpcap/tables.py`. Columns keep their names; new ones may come. Times are integer "
+        "nanoseconds since\nthe epoch, units end the names, and sequence numbers are relative and unwrapped. Missing is "
+        "null, never 0 or -1.\n`Int64` and `Float64` may be null."
+    )
+    return "\n\n".join([head, *(_table(name, *told) for name, told in TABLES.items())]) + "\n"
+
+
+def _table(name: str, schema: dict[str, tables.Column], says: str) -> str:
+    rows = [
+        f"| `{column}` | {told.dtype} | {tables.unit_of(column) or ' '} | {told.meaning.replace('|', chr(92) + '|')} |"
+        for column, told in schema.items()
+    ]
+    return "\n".join(
+        [f"## {name}", "", says, "", "| column | type | unit | meaning |", "|---|---|---|---|", *rows]
+    )
+
+
+def findings_page() -> str:
+    """Return the page of findings: every code, and when it fires."""
+    said = (DOCS / "explanations.md").read_text(encoding="utf-8")
+    fires = dict(re.findall(r"^## ([\w-]+)\n\n- Fires: (.*?)(?=\n- )", said, flags=re.MULTILINE | re.DOTALL))
+    rows = [f"| [`{code}`](explanations.md#{code}) | {' '.join(fires[code].split())} |" for code in Code]
+    head = (
+        "# Findings\n\nGenerated from the codes in `bdpcap/explain/findings/finding.py`. Codes keep their names; "
+        "new ones may come.\n\n| code | fires |\n|---|---|"
+    )
+    return "\n".join([head, *rows]) + "\n"
+
+
+PAGES = {"tables.md": tables_page, "findings.md": findings_page}
+
+if __name__ == "__main__":
+    for name, made in PAGES.items():
+        (DOCS / name).write_text(made(), encoding="utf-8")

@@ -1,0 +1,142 @@
+"""The documents: files and anchors that they name are there, tables are held to the tree, generated pages are today's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+import yaml
+from oracles import ROOT
+from reference_pages import DOCS, PAGES
+from site_links import without
+
+from bdpcap.cli.commands import COMMANDS
+from bdpcap.explain.findings import Code
+
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
+SITE = sorted(DOCS.rglob("*.md"))
+OTHERS = [ROOT / folder / "README.md" for folder in ("benchmarks", "lab", "notebooks", "sample_captures")]
+DOCUMENTS = [*TOP, *SITE, *OTHERS]
+NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
+
+
+def prose(path):
+    """Return a document without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(path):
+    """Return what a heading is linked by, as GitHub and mkdocs make it."""
+    headings = re.findall(r"^#+ (.*)$", prose(path), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=NAMES)
+def test_every_link_leads_somewhere(path):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", prose(path)):
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_generated_is_todays(name):
+    assert (DOCS / name).read_text(encoding="utf-8") == PAGES[name](), "run: python tests/reference_pages.py"
+
+
+def test_every_finding_is_explained():
+    assert set(Code) <= anchors(DOCS / "explanations.md")
+
+
+def test_every_command_has_help_and_its_place_in_the_reference():
+    reference = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    for name, said in COMMANDS.items():
+        assert said.endswith(".")
+        assert f"\n## bdpcap {name}\n" in reference
+
+
+# tables of where things are
+
+
+def tracked():
+    """Return the files of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("no clone: a tree without git")
+    return [name for name in listed.stdout.split("\n") if name and (ROOT / name).exists()]
+
+
+def named(path):
+    """Return paths that the tables of a document name; one without folder stands in that of the one before."""
+    found, folder = [], ""
+    for cell in re.findall(r"^\| (.*?) \|", prose(path), flags=re.MULTILINE):
+        for name in re.findall(r"`([\w./-]+(?:/|\.\w+))`", cell):
+            if "/" not in name.rstrip("/") and not (ROOT / name).exists():
+                name = folder + name  # noqa: PLW2901
+            folder = name[: name.rstrip("/").rfind("/") + 1]
+            found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("path", [*TOP, DOCS / "design.md"], ids=lambda path: path.name)
+def test_what_the_tables_name_is_there(path):
+    names = named(path)
+    assert names
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_recipes_name_files_that_are_there():
+    recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("**To add**")[2]
+    names = re.findall(r"`([\w./-]+/[\w./-]*)`", recipes)
+    assert [name for name in names if not (ROOT / name).exists()] == []
+    assert len(names) > 20
+
+
+def test_the_readme_names_every_folder():
+    folders = {name.partition("/")[0] for name in tracked() if "/" in name}
+    assert {folder for folder in folders if not folder.startswith(".")} <= {
+        name.partition("/")[0] for name in named(TOP[0])
+    }
+
+
+def test_the_design_names_every_module_of_the_package():
+    text = (DOCS / "design.md").read_text(encoding="utf-8")
+    below = [name.split("/")[1] for name in tracked() if name.startswith("bdpcap/")]
+    modules = {name for name in below if name.endswith(".py") and not name.startswith("_")}
+    packages = {f"{name}/" for name in below if "." not in name}
+    assert {name for name in modules | packages if name not in text} == set()
+
+
+def test_contributing_is_one_screen():
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+# the site
+
+
+def pages(entry):
+    """Return the pages of a part of the navigation."""
+    if isinstance(entry, str):
+        return [entry]
+    parts = entry if isinstance(entry, list) else list(entry.values())
+    return [page for part in parts for page in pages(part)]
+
+
+def test_the_site_has_every_document():
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert sorted(pages(navigation)) == sorted(str(path.relative_to(DOCS)) for path in SITE)
+
+
+def test_the_site_leads_out_of_the_documents_to_where_the_repository_is():
+    page = "[a](../../notebooks/x.ipynb) [b](../tables.md) [c](ticket.md)"
+    led = without(page, "docs/how-to", "https://example.org/r")
+    assert led == "[a](https://example.org/r/blob/main/notebooks/x.ipynb) [b](../tables.md) [c](ticket.md)"
+    assert without(page, "docs/how-to", None).startswith("a [b]")

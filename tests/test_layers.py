@@ -1,0 +1,80 @@
+"""Which module may import which: every one only what stands below it, types included."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from oracles import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PACKAGE = ROOT / "bdpcap"
+
+LAYERS = (
+    {"_core"},
+    {"columns", "endpoints", "facts", "files", "filter", "jobs", "palette", "quantities", "units"},
+    {"anonymize", "connections", "progress", "quality", "settings", "spreadsheet", "tables", "vantage"},
+    {"datagrams", "exchanges", "limits", "scale"},
+    {"reading"},
+    {"capture"},
+    {"explain", "stripes", "trust", "twice"},
+    {"comparison", "plots"},
+    {"report"},
+    {"analysis"},
+    {"cli"},
+)
+"""From the ground up: a module or package may import what stands in a layer below its own, and itself."""
+
+ROOM = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+
+
+def rooms(path: Path) -> Iterator[str]:
+    """Yield the modules and packages directly below `bdpcap` that a file imports, wherever it does."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "bdpcap":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bdpcap."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("bdpcap."))
+
+
+def test_every_module_has_a_layer():
+    there = {path.stem for path in PACKAGE.glob("*.py")} | {
+        path.parent.name for path in PACKAGE.glob("*/__init__.py")
+    }
+    assert set(ROOM) == there - {"__init__", "__main__"} | {"_core"}
+
+
+@pytest.mark.parametrize("name", sorted(set(ROOM) - {"_core"}))
+def test_a_module_imports_only_what_stands_below_it(name):
+    files = sorted((PACKAGE / name).rglob("*.py")) or [PACKAGE / f"{name}.py"]
+    found = {room for file in files for room in rooms(file)} - {name}
+    assert {room for room in found if ROOM[room] >= ROOM[name]} == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["info", "CAPTURE"],
+        ["explain", "CAPTURE"],
+        ["report", "CAPTURE", "--text", "-"],
+        ["compare", "CAPTURE"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_is_said_loads_nothing_that_draws(words):
+    sample = str(ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst")
+    words = [sample if word == "CAPTURE" else word for word in words]
+    program = f"import sys; from bdpcap.cli import main; main({words}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True, timeout=60
+    )
+    assert done.stdout
+    assert {"plotly", "bdpcap.plots", "jinja2"} & set(done.stderr.split()) == set()

@@ -1,0 +1,235 @@
+"""The package as a library: what `analyze` takes, how its objects look, iterate and hand out tables."""
+
+from __future__ import annotations
+
+import io
+import pydoc
+import re
+from itertools import pairwise
+from typing import get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import ROOT
+
+import bdpcap
+from bdpcap import plots, tables
+
+SAMPLE = ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
+CLIENT, SERVER = "192.168.1.3:54348", "192.168.1.34:5001"
+
+
+@pytest.fixture(scope="module")
+def capture():
+    return bdpcap.analyze(SAMPLE)
+
+
+# what is read
+
+
+@pytest.mark.parametrize("kind", ["path", "text", "bytes", "file", "list"])
+def test_a_capture_is_the_same_however_it_is_given(kind, capture):
+    with SAMPLE.open("rb") as file:
+        given = {
+            "path": SAMPLE,
+            "text": str(SAMPLE),
+            "bytes": SAMPLE.read_bytes(),
+            "file": file,
+            "list": [SAMPLE],
+        }
+        read = bdpcap.analyze(given[kind])
+    pd.testing.assert_frame_equal(read.rtts, capture.rtts)
+    pd.testing.assert_frame_equal(read.flow(0).events, capture.flow(0).events)
+
+
+def test_bytes_have_a_fingerprint_and_no_excerpt(capture):
+    read = bdpcap.analyze(SAMPLE.read_bytes())
+    assert read.fingerprints()[0].sha256 == capture.fingerprints()[0].sha256
+    with pytest.raises(bdpcap.CaptureError, match="save the capture to a file"):
+        read.excerpt(0, io.BytesIO())
+
+
+def test_progress_is_told_to_whoever_asks():
+    told = []
+    bdpcap.analyze(SAMPLE, progress=told.append)
+    assert told[-1].bytes_read == told[-1].bytes_total == SAMPLE.stat().st_size
+    assert all(one.frames <= other.frames for one, other in pairwise(told))
+
+
+def test_progress_that_nobody_watches_says_nothing(capsys):
+    bdpcap.analyze(SAMPLE, progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+# flows
+
+
+def test_a_capture_is_a_sequence_of_its_flows(capture):
+    assert len(capture) == len(capture.flows) == 2
+    assert [flow.sender for flow in capture] == capture.flows["sender"].tolist()
+    assert [capture[0].sender, capture[-1].sender] == [flow.sender for flow in capture]
+    assert [flow.sender for flow in capture[:1]] == [capture[0].sender]
+    with pytest.raises(IndexError):
+        capture[2]
+
+
+def test_a_capture_without_flows_is_empty_and_true():
+    # A pcap file of no packet: magic, version 2.4, snaplen 65535, Ethernet.
+    empty = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 ffff0000 01000000")
+    capture = bdpcap.analyze(empty)
+    assert (len(capture), list(capture), bool(capture)) == (0, [], True)
+    assert "0 frames" in capture._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [(0,), (0, CLIENT), (CLIENT,), (CLIENT, SERVER), ("192.168.1.3",), ("192.168.1.3", "192.168.1.34")],
+    ids=str,
+)
+def test_a_flow_is_found_by_stream_or_by_its_ends(asked, capture):
+    assert (capture.flow(*asked).sender, capture.flow(*asked).receiver) == (CLIENT, SERVER)
+
+
+@pytest.mark.parametrize("asked", [(7,), (0, "10.0.0.1:1"), ("10.0.0.1",), (CLIENT, "10.0.0.1:1")], ids=str)
+def test_a_flow_that_is_not_there_is_a_key_error(asked, capture):
+    with pytest.raises(KeyError, match=r"no flow (from|of stream)"):
+        capture.flow(*asked)
+
+
+# looks
+
+
+def test_objects_are_short_in_text(capture):
+    flow = capture.flow(0)
+    for thing in (capture, capture.info, flow, flow.findings[0]):
+        assert repr(thing).startswith("<")
+        assert len(repr(thing)) < 300
+    assert "8,912 frames" in repr(capture)
+    assert "rwnd" in repr(flow)
+
+
+def test_objects_show_the_verdict_in_a_notebook_without_a_script(capture):
+    flow = capture.flow(0)
+    for thing in (capture, flow):
+        shown = thing._repr_html_()
+        assert "The receive window held the sender back" in shown
+        widths = [float(width) for width in re.findall(r"width:([\d.]+)%", shown)]
+        assert sum(widths) == pytest.approx(100, abs=0.1)
+    for thing in (capture, capture.info, flow, flow.findings, flow.findings[0]):
+        assert "<script" not in thing._repr_html_()
+    assert flow.findings._repr_html_().count("<details>") == len(flow.findings)
+
+
+def test_what_a_capture_names_is_escaped(capture):
+    info = capture.info.__class__(**{**vars(capture.info), "comments": ["<script>alert(1)</script>"]})
+    assert "<script>" not in info._repr_html_()
+
+
+def test_help_shows_everything_public(capture):
+    for thing in (capture, capture.flow(0)):
+        said = pydoc.plain(pydoc.render_doc(type(thing)))
+        public = {name for name in (*dir(thing), *vars(thing)) if not name.startswith("_")}
+        assert {name for name in public if name not in said} == set()
+        undocumented = {
+            name
+            for name in public
+            if (own := getattr(type(thing), name, None)) is not None and not getattr(own, "__doc__", None)
+        }
+        assert undocumented == set()
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in bdpcap.__all__:
+        assert getattr(bdpcap, name) is not None
+        assert name == "__version__" or getattr(bdpcap, name).__doc__, name
+
+
+# tables
+
+
+def test_text_of_few_values_is_categorical(capture):
+    assert capture.flows["limit"].dtype == pd.CategoricalDtype(list(tables.LIMITS))
+    assert capture.rtts["limit"].dtype == capture.flows["limit"].dtype
+    for name, schema in (("flows", tables.FLOWS), ("connections", tables.CONNECTIONS)):
+        table = getattr(capture, name)
+        for column, told in schema.items():
+            found = set(table[column].dropna()) if told.only else set()
+            assert found <= set(told.only), column
+
+
+@pytest.mark.parametrize("name", ["flows", "rtts", "connections", "exchanges", "datagrams"])
+def test_tables_say_what_their_columns_mean(name, capture):
+    table = getattr(capture, name)
+    assert set(table.attrs["meanings"]) == set(table.columns)
+    assert all(table.attrs["units"][column] == "ns" for column in table if column.endswith("_ns"))
+    assert table.head(1).attrs == table.attrs
+
+
+def test_ends_come_apart(capture):
+    table = capture.table("rtts", endpoints=True)
+    assert set(table["sender_host"]) == {"192.168.1.3", "192.168.1.34"}
+    assert table["sender_port"].dtype == "Int64"
+    joined = table["sender_host"] + ":" + table["sender_port"].astype(str)
+    assert joined.tolist() == capture.rtts["sender"].tolist()
+
+
+def test_times_are_timestamps_where_they_are_asked_for(capture):
+    table = capture.table("flows", timestamps=True)
+    assert str(table["start"].dtype) == "datetime64[ns, UTC]"
+    assert (table["start"].astype("int64") == capture.flows["start_ns"]).all()
+    # A duration is no time.
+    assert (table["rtt_min_ns"] == capture.flows["rtt_min_ns"]).all()
+    with pytest.raises(ValueError, match="no table 'packets'"):
+        capture.table("packets")
+
+
+@pytest.mark.parametrize("source", ["file", "pipe"])
+def test_events_of_a_while_are_those_of_the_whole(source, capture):
+    read = capture if source == "file" else bdpcap.analyze(io.BytesIO(SAMPLE.read_bytes()))
+    whole = capture.flow(0).events
+    seconds = (whole["time_ns"] - capture.info.first_ns) / 1e9
+    inside = whole[(seconds >= 1.0) & (seconds <= 1.5)].reset_index(drop=True)
+    assert len(inside)
+    pd.testing.assert_frame_equal(read.flow(0).events_between(1.0, 1.5), inside)
+    nothing = read.flow(0).events_between(100.0, 101.0)
+    assert nothing.empty
+    assert nothing.columns.tolist() == whole.columns.tolist()
+
+
+def test_other_libraries_read_tables_over_the_arrow_stream(capture):
+    arrow = pytest.importorskip("pyarrow", reason="the extra bdpcap[arrow] is not installed")
+    table = arrow.table(capture.rtts)
+    assert table.num_rows == len(capture.rtts)
+    assert arrow.types.is_dictionary(table.schema.field("limit").type)
+    assert table.column("rtt_ns").null_count == int(capture.rtts["rtt_ns"].isna().sum())
+
+
+# functions
+
+
+def test_the_figures_have_the_names_of_the_type():
+    assert get_args(plots.Kind) == tuple(plots.FIGURES)
+
+
+def test_what_is_known_besides_changes_the_explanation(capture):
+    flow = capture.flow(0)
+    known = {finding.code for finding in flow.explain(rcvbuf=50_000, kernel="6.1")}
+    assert "window-predicted" in known or "buffer-doubled" in known
+    (takes,) = [one for one in flow.explain(link_rate="1Gbit/s", rtt="40ms") if one.code == "what-it-takes"]
+    assert "1.00 Gbit/s" in takes.sentence
+
+
+def test_captures_are_compared_as_paths_or_analysed(capture):
+    table = bdpcap.compare(capture, SAMPLE)
+    assert table["throughput_bps"][0] == table["throughput_bps"][1]
+    assert table["window_max_bytes"].tolist() == [73_552, 73_552]
+    assert table.attrs["units"]["throughput_bps"] == "bit/s"
+
+
+def test_the_product_takes_numbers_and_words():
+    assert bdpcap.bdp(25e6, 0.04) == pytest.approx(125_000)
+    assert bdpcap.bdp("25Mbit/s", "40ms") == 125_000
+    assert np.isclose(bdpcap.bdp("25Mbit/s", 0.04), 125_000)
+    with pytest.raises(ValueError, match="cannot read 'fast'"):
+        bdpcap.bdp("fast", "40ms")
