@@ -13,7 +13,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 \
 	-Cdebug-assertions --cfg fuzzing
 
-.PHONY: demo test lint format bench lab fuzz accuracy help
+.PHONY: demo test lint format instructions bench lab fuzz accuracy help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -35,6 +35,9 @@ format: $(VENV)/ready ## apply the formatters
 	cargo fmt --manifest-path core/Cargo.toml
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+instructions: $(VENV)/ready ## fail if the core needs more instructions for a packet (needs valgrind)
+	@$(BIN)/python benchmarks/instructions.py $(UPDATE)
 
 bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap)
 	$(BIN)/python benchmarks/speed.py --bdpcap $(BIN)/bdpcap
