@@ -24,12 +24,23 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.anonymize import Pseudonyms
+    from bdpcap.events import Events
     from bdpcap.explain.findings import Finding
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
     from bdpcap.plots import Options
 
-__all__ = ["Capture", "CaptureInfo", "Damage", "Flow", "Progress", "Source", "analyze", "stream_events"]
+__all__ = [
+    "Capture",
+    "CaptureInfo",
+    "Damage",
+    "Flow",
+    "Progress",
+    "Source",
+    "analyze",
+    "event_pieces",
+    "stream_events",
+]
 
 OneSource = str | os.PathLike[str] | BinaryIO
 Source = OneSource | Sequence[OneSource]
@@ -37,6 +48,8 @@ Source = OneSource | Sequence[OneSource]
 
 STEP: Final = 200_000
 """Frames between two looks at progress and at the keyboard."""
+EVENTS_STEP: Final = 1 << 15
+"""Frames whose events are taken together: so many still fit a cache."""
 STREAMS: Final = 1 << 14
 """Streams that are looked at together."""
 
@@ -205,20 +218,36 @@ def stream_events(
     CaptureError, FilterError
         As `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
     """
+    for piece in event_pieces(
+        source, filter=filter, streams=streams, progress=progress, pseudonyms=pseudonyms, jobs=jobs
+    ):
+        yield piece.frame()
+
+
+def event_pieces(
+    source: Source,
+    *,
+    filter: str | None = None,  # noqa: A002 - likewise
+    streams: Sequence[int] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    pseudonyms: Pseudonyms | None = None,
+    jobs: int | None = None,
+) -> Iterator[Events]:
+    """Do as `stream_events`, before a table is made of it."""
+    from bdpcap.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
+
     sources = _sources(source)
     core = _open(sources, filter, events=True, streams=streams, jobs=jobs)
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
-    for _ in _steps(core, sources, progress):
+    for _ in _steps(core, sources, progress, EVENTS_STEP):
         core.take_turns()
-        columns = core.take_events()
+        columns = core.take_events(NAMES)
         if len(columns["stream"]):
             # Names stay as they are, and there may be many: only new streams are named.
             new = _named(core.directions(len(names["sender"]) // 2, names=list(_ENDS)), pseudonyms)
             for side, known in names.items():
                 known.extend(new[side])
-            piece = _events(columns, names)
-            piece.attrs["first_ns"] = core.counts()["first_ns"]
-            yield piece
+            yield Events(columns, names, core.counts()["first_ns"])
     for damage in core.damages():
         raise _core.CaptureError(str(_damage(damage, pseudonyms)))
 
@@ -258,14 +287,17 @@ def _open(
 
 
 def _steps(
-    core: _core.Analysis, sources: list[str | BinaryIO], progress: Callable[[Progress], None] | None
+    core: _core.Analysis,
+    sources: list[str | BinaryIO],
+    progress: Callable[[Progress], None] | None,
+    frames: int = STEP,
 ) -> Iterator[None]:
     total = None
     if all(isinstance(one, str) and Path(one).is_file() for one in sources):
         total = sum(Path(one).stat().st_size for one in sources if isinstance(one, str))
     more = True
     while more:
-        more = core.advance(STEP)
+        more = core.advance(frames)
         if progress:
             progress(Progress(core.bytes_read, total, core.frames))
         yield
@@ -276,13 +308,9 @@ def _joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
-    from bdpcap import tables  # noqa: PLC0415 - pandas is only loaded where a table is asked for
+    from bdpcap.events import Events  # noqa: PLC0415 - likewise
 
-    row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
-    names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
-    kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
-    causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[columns["cause"]]
-    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds, "cause": causes})
+    return Events(columns, directions).frame()
 
 
 class Capture:
@@ -478,7 +506,7 @@ class Capture:
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
         core = _open(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
-        pieces = [core.take_events() for _ in _steps(core, self._sources, None)]
+        pieces = [core.take_events() for _ in _steps(core, self._sources, None, EVENTS_STEP)]
         return _events(_joined(pieces), self.directions(*_ENDS))
 
     def events_of(self, stream: int) -> pd.DataFrame:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from bdpcap import _core
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pandas as pd
 
 __all__ = [
     "CONNECTIONS",
@@ -183,6 +184,8 @@ DATAGRAMS: Final[dict[str, Column]] = {
 
 def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from the core's, which mark absence by the least 64-bit integer."""
+    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to what only needs the columns' names
+
     absent = values == _core.NULL
     return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
 
@@ -192,6 +195,8 @@ def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFr
 
     Integer columns that may be null take the core's arrays as they are.
     """
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     series = {}
     for name, column in schema.items():
         values = columns[name]
