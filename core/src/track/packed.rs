@@ -107,10 +107,10 @@ pub(super) fn pack(row: &[i64], expected: &[i64], bytes: &mut Vec<u8>) {
     for (fields, expected) in row.chunks(GROUP).zip(expected.chunks(GROUP)) {
         // Put together here: memory is asked for once.
         let mut group = [0; 9 * (GROUP + 1)];
-        let mut differ = 0;
-        for (at, (field, expected)) in fields.iter().zip(expected).enumerate() {
-            differ |= u64::from(field != expected) << at;
-        }
+        let both = fields.iter().zip(expected).rev();
+        let mut differ = both.fold(0, |differ, (field, expected)| {
+            differ << 1 | u64::from(field != expected)
+        });
         let mut length = told(fields.len());
         group[..8].copy_from_slice(&differ.to_le_bytes());
         while differ != 0 {
