@@ -21,3 +21,7 @@ pub mod track;
 
 #[cfg(feature = "python")]
 mod python;
+
+/// Of a short connection, half the time went to the memory that it took and gave back.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
