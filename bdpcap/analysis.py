@@ -184,7 +184,7 @@ def analyze(
     # What cannot be read twice keeps its events at once.
     core = _open(sources, filter, events=not again, jobs=jobs)
     events = [core.take_events() for _ in _steps(core, sources, progress)]
-    scales = infer(lambda: _directions(core, pseudonyms)) if again else []
+    scales = infer(lambda names: _directions(core, pseudonyms, names)) if again else []
     if scales:
         # Windows are weighed as packets come: with another scale, all of them anew.
         core = _open(sources, filter, events=False, scales=scales, jobs=jobs)
@@ -335,7 +335,7 @@ class Capture:
         """The names that stand for the capture's own; None where these are used."""
         if pseudonyms:
             # Names are given in the order in which they are asked for: streams first.
-            for _ in _directions(core, pseudonyms):
+            for _ in _directions(core, pseudonyms, _ENDS):
                 pass
         self._core = core
         self._kept = events
@@ -679,10 +679,12 @@ def _damage(damage: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) ->
     return pseudonyms.damage(Damage(*damage)) if pseudonyms else Damage(*damage)
 
 
-def _directions(core: _core.Analysis, pseudonyms: Pseudonyms | None) -> Iterator[dict[str, Any]]:
+def _directions(
+    core: _core.Analysis, pseudonyms: Pseudonyms | None, names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """Yield the core's columns about both directions of every stream, some streams at a time."""
     for first in range(0, core.counts()["streams"], STREAMS):
-        yield _named(core.directions(first, STREAMS), pseudonyms)
+        yield _named(core.directions(first, STREAMS, names), pseudonyms)
 
 
 def _info(core: _core.Analysis) -> CaptureInfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bdpcap import _core, units
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from bdpcap.cells import Cells, Columns
 
 _FORMULA: Final = ("=", "+", "-", "@")
+_PLAIN: Final = re.compile(r"[0-9A-Za-z_:\[][0-9A-Za-z_:.\[\] -]*")
+"""Written as it is, as most text: addresses and names."""
 
 
 def write_csv(columns: Columns, file: BinaryIO, *, header: bool = True) -> None:
