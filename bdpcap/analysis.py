@@ -421,7 +421,7 @@ class Capture:
         """What the rules looked at, and the flows of its rounds, as the core counted them."""
         return self._classification.gathered
 
-    @property
+    @cached_property
     def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
         return self._classification.frames()
