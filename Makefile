@@ -16,7 +16,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 \
 	-Cdebug-assertions --cfg fuzzing
 
-.PHONY: demo test quick lint format site bench lab fuzz accuracy help
+.PHONY: demo test quick lint format site instructions bench lab fuzz accuracy help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -45,6 +45,9 @@ format: $(VENV)/ready ## apply the formatters
 site: $(VENV)/ready ## build the documents as a site in build/site; a warning is an error
 	$(BIN)/python -m pip install --quiet --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+instructions: $(VENV)/ready ## fail if the core needs more instructions for a packet (needs valgrind)
+	@$(BIN)/python benchmarks/instructions.py $(UPDATE)
 
 bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap)
 	$(BIN)/python benchmarks/speed.py --bdpcap $(BIN)/bdpcap

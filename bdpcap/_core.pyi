@@ -5,6 +5,8 @@ from typing import Any, BinaryIO, Final, TypeAlias, final
 
 import numpy as np
 
+from bdpcap.cells import Cells
+
 _Instructions: TypeAlias = list[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
 
@@ -21,6 +23,7 @@ __all__ = [
     "CaptureError",
     "Excerpt",
     "FilterError",
+    "Parquet",
     "__version__",
     "csv_lines",
     "filter_matches",
@@ -96,8 +99,11 @@ class Analysis:
     @property
     def frames(self) -> int:
         """Frames read."""
-    def take_events(self) -> dict[str, np.ndarray]:
-        """Columns of the events made since they were last taken; `kind` indexes `KINDS`, `cause` `CAUSES`."""
+    def take_events(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """Columns of the events made since they were last taken; `kind` indexes `KINDS`, `cause` `CAUSES`.
+
+        All columns, or those named.
+        """
     def rounds(
         self, first: int = 0, most: int | None = None, names: Sequence[str] | None = None
     ) -> tuple[dict[str, np.ndarray], int]:
@@ -204,12 +210,30 @@ class Annotated:
     def written(self) -> int:
         """Comments on frames that were written; a simple packet block of pcapng can have none."""
 
-def csv_lines(columns: Sequence[tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, list[str]]]) -> str:
-    """Write columns as lines of comma-separated values, numbers as Python writes them.
+@final
+class Parquet:
+    """A Parquet file in the making, of columns as `bdpcap.cells.Columns` has them; any cell may be absent.
 
-    A column is 64-bit integers or floats with booleans that say which are absent, or 64-bit places of the texts
-    beside them, negative where absent; texts are written as they are.
+    Raises
+    ------
+    ValueError
+        Two columns have one name.
     """
+
+    def __new__(cls, names: Sequence[str], columns: Sequence[Cells]) -> Parquet: ...
+    def rows(self, columns: Sequence[Cells]) -> bytes:
+        """Add a group of rows: the bytes of the file that follow.
+
+        Raises
+        ------
+        ValueError
+            A column is of another kind than at first.
+        """
+    def finish(self) -> bytes:
+        """Return the last bytes of the file."""
+
+def csv_lines(columns: Sequence[Cells]) -> bytes:
+    """Write columns as lines of comma-separated values, numbers as Python writes them, texts as they are."""
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """Run a compiled filter over one frame.

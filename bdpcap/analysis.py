@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.anonymize import Pseudonyms
+    from bdpcap.events import Events
     from bdpcap.explain.findings import Findings
     from bdpcap.facts import Progress
     from bdpcap.plots import Kind, Options
     from bdpcap.reading import OneSource, Source
     from bdpcap.settings import Settings
 
-__all__ = ["Capture", "Flow", "analyze", "compare", "stream_events"]
+__all__ = ["Capture", "Flow", "analyze", "compare", "event_pieces", "stream_events"]
 
 WRITTEN: Final = 16 << 20
 """Bytes of a capture that are written at once."""
@@ -70,7 +71,7 @@ def analyze(
         # What cannot be read twice keeps its events at once.
         core = reading.opened(sources, filter, events=not lasting, jobs=jobs)
         events = [core.take_events() for _ in reading.steps(core, sources, update)]
-        scales = infer(lambda: reading.directions(core, pseudonyms)) if lasting else []
+        scales = infer(lambda names: reading.directions(core, pseudonyms, names)) if lasting else []
         if scales:
             # Windows count as packets come: with another scale, all of them anew.
             core = reading.opened(sources, filter, events=False, scales=scales, jobs=jobs)
@@ -104,20 +105,36 @@ def stream_events(
     CaptureError, FilterError
         As `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
     """
+    for piece in event_pieces(
+        source, filter=filter, streams=streams, progress=progress, pseudonyms=pseudonyms, jobs=jobs
+    ):
+        yield piece.frame()
+
+
+def event_pieces(
+    source: Source,
+    *,
+    filter: str | None = None,  # noqa: A002 - likewise
+    streams: Sequence[int] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    pseudonyms: Pseudonyms | None = None,
+    jobs: int | None = None,
+) -> Iterator[Events]:
+    """Do as `stream_events`, before a table is made of it."""
+    from bdpcap.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
+
     sources = reading.sources(source)
     core = reading.opened(sources, filter, events=True, streams=streams, jobs=jobs)
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
-    for _ in reading.steps(core, sources, progress):
+    for _ in reading.steps(core, sources, progress, events=True):
         core.take_turns()
-        columns = core.take_events()
+        columns = core.take_events(NAMES)
         if len(columns["stream"]):
             # Names stay as they are, and there may be many: only new streams are named.
             new = reading.named(core.directions(len(names["sender"]) // 2, names=list(names)), pseudonyms)
             for side, known in names.items():
                 known.extend(new[side])
-            piece = reading.events(columns, names)
-            piece.attrs["first_ns"] = core.counts()["first_ns"]
-            yield piece
+            yield Events(columns, names, core.counts()["first_ns"])
     for damage in core.damages():
         raise _core.CaptureError(str(reading.damage(damage, pseudonyms)))
 
@@ -176,7 +193,7 @@ class Capture(capture.Capture):
         """Write the capture as pcapng with comments, for Wireshark: the limits where they begin, windows that close.
 
         Packets, times, interfaces and comments that were there stay as they are. The capture's own comment is the
-        report as text. Several files are written as sections of one. `bdpcap.report.annotations` chooses the comments.
+        report as text. Several files are written as sections of one. `bdpcap.report.comments` chooses the comments.
 
         Parameters
         ----------
@@ -195,13 +212,13 @@ class Capture(capture.Capture):
         ValueError
             With pseudonyms, since the packets bear the true addresses.
         """
-        from bdpcap.report import annotations  # noqa: PLC0415 - the report is slow to import
+        from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
 
         files = self.need_files()
         if self.pseudonyms:
             raise ValueError("the packets of an annotated capture bear its true addresses")
-        about, comments = annotations.comments(self)
-        core = _core.Annotated(files, about, comments)
+        about, placed = comments.of_capture(self)
+        core = _core.Annotated(files, about, placed)
         more = True
         while more:
             piece, more = core.take(WRITTEN)

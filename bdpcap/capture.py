@@ -56,7 +56,7 @@ class Capture:
         self.pseudonyms: Final = pseudonyms
         if pseudonyms:
             # Names are given in the order in which they are asked for: streams first.
-            for _ in reading.directions(core, pseudonyms):
+            for _ in reading.directions(core, pseudonyms, _ENDS):
                 pass
         self._core = core
         self._kept = events
@@ -148,7 +148,7 @@ class Capture:
         """What the rules looked at, and the flows of its rounds, as the core counted them."""
         return self._classification.gathered
 
-    @property
+    @cached_property
     def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
         return self._classification.frames()
@@ -290,7 +290,7 @@ class Capture:
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
         core = reading.opened(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
-        pieces = [core.take_events() for _ in reading.steps(core, self._sources, None)]
+        pieces = [core.take_events() for _ in reading.steps(core, self._sources, None, events=True)]
         return reading.events(reading.joined(pieces), self.directions(*_ENDS))
 
     def events_of(self, stream: int) -> pd.DataFrame:
@@ -320,7 +320,7 @@ class Capture:
             yield self._kept
             return
         core = reading.opened(self._sources, self._filter, events=True, streams=[stream], scales=self.scales)
-        yield from (core.take_events() for _ in reading.steps(core, self._sources, None))
+        yield from (core.take_events() for _ in reading.steps(core, self._sources, None, events=True))
 
     def vantage_of(self, flow: Flow) -> str:
         """Say what shows where a flow was captured."""
@@ -331,7 +331,7 @@ class Capture:
         """Yield the events of some streams in pieces, none of which is kept."""
         core = reading.opened(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
         ends = self.directions(*_ENDS)
-        for _ in reading.steps(core, self._sources, None):
+        for _ in reading.steps(core, self._sources, None, events=True):
             core.take_turns()
             yield reading.events(core.take_events(), ends)
 

@@ -31,6 +31,8 @@ Read = str | bytes | BinaryIO
 
 STEP: Final = 200_000
 """Frames between two looks at progress and at the keyboard."""
+EVENTS_STEP: Final = 1 << 15
+"""Frames whose events are taken together: so many still fit a cache."""
 STREAMS: Final = 1 << 14
 """Streams that are looked at together."""
 
@@ -78,9 +80,14 @@ def opened(
 
 
 def steps(
-    core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None
+    core: _core.Analysis,
+    sources: list[Read],
+    progress: Callable[[Progress], None] | None,
+    *,
+    events: bool = False,
 ) -> Iterator[None]:
-    """Read to the end, `STEP` frames at a time."""
+    """Read to the end, `STEP` frames at a time; with `events`, fewer, as these are then taken."""
+    frames = EVENTS_STEP if events else STEP
     total = None
     if is_lasting(sources):
         total = sum(
@@ -88,7 +95,7 @@ def steps(
         )
     more = True
     while more:
-        more = core.advance(STEP)
+        more = core.advance(frames)
         if progress:
             progress(Progress(core.bytes_read, total, core.frames))
         yield
@@ -101,13 +108,9 @@ def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 def events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
     """Build a table as `bdpcap.tables.EVENTS` from the core's columns; `directions` names both sides of streams."""
-    from bdpcap import tables  # noqa: PLC0415 - pandas is only loaded where a table is asked for
+    from bdpcap.events import Events  # noqa: PLC0415 - pandas is only loaded where a table is asked for
 
-    row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
-    names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
-    kinds = np.asarray(_core.KINDS, dtype=object)[columns["kind"]]
-    causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[columns["cause"]]
-    return tables.frame(tables.EVENTS, {**columns, **names, "kind": kinds, "cause": causes})
+    return Events(columns, directions).frame()
 
 
 def source_name(source: Read) -> str:
@@ -138,10 +141,12 @@ def damage(place: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) -> D
     return pseudonyms.damage(Damage(*place)) if pseudonyms else Damage(*place)
 
 
-def directions(core: _core.Analysis, pseudonyms: Pseudonyms | None) -> Iterator[dict[str, Any]]:
-    """Yield the core's columns about both directions of every stream, some streams at a time."""
+def directions(
+    core: _core.Analysis, pseudonyms: Pseudonyms | None, names: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the core's columns of these names about both directions of every stream, some streams at a time."""
     for first in range(0, core.counts()["streams"], STREAMS):
-        yield named(core.directions(first, STREAMS), pseudonyms)
+        yield named(core.directions(first, STREAMS, names), pseudonyms)
 
 
 def info(core: _core.Analysis) -> CaptureInfo:

@@ -16,7 +16,7 @@ from bdpcap.endpoints import host
 from bdpcap.quality import acknowledgments_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,20 +59,33 @@ class InferredScale:
         )
 
 
-def infer(directions: Callable[[], Iterable[Mapping[str, Any]]]) -> list[InferredScale]:
+CHECKED: Final = (
+    "window_scale_source", "scale_checked", "scale_exceeded", "missed_bytes", "payload_bytes", "direct",
+    "has_timestamps", "scale_least", "window_scale", "scale_reached", "carried",
+)  # fmt: skip
+"""Columns that tell which scales have to be inferred."""
+USED: Final = (
+    *CHECKED, "stream", "direction", "sender", "receiver", "scale_most",
+)  # fmt: skip
+
+
+def infer(directions: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]) -> list[InferredScale]:
     """Choose the scales that have to be inferred and can be.
 
     Parameters
     ----------
     directions
-        Gives the columns of `bdpcap._core.Analysis.directions`, in pieces, as often as it is called.
+        Gives columns of `bdpcap._core.Analysis.directions` by their names, in pieces, as often as it is called.
     """
+    # Most captures have none: names, which take long to make, are asked for where they are needed.
+    if not any(_is_wanting(piece).any() for piece in directions(CHECKED)):
+        return []
     wanting = [
         {name: values[row] for name, values in piece.items()}
-        for piece in directions()
+        for piece in directions(USED)
         for row in np.flatnonzero(_is_wanting(piece))
     ]
-    elsewhere = _negotiated(directions()) if wanting else {}
+    elsewhere = _negotiated(directions(("receiver", "window_scale_source", "window_scale")))
     chosen = (_choose(one, elsewhere) for one in wanting)
     return [scale for scale in chosen if scale is not None]
 

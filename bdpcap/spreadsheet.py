@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Any, Final
-
-import numpy as np
-import pandas as pd
+import re
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from bdpcap import _core, units
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from bdpcap.cells import Cells, Columns
 
 _FORMULA: Final = ("=", "+", "-", "@")
+_PLAIN: Final = re.compile(r"[0-9A-Za-z_:\[][0-9A-Za-z_:.\[\] -]*")
+"""Written as it is, as most text: addresses and names."""
 
 
-def write_csv(frame: pd.DataFrame, file: IO[str], *, header: bool = True) -> None:
+def write_csv(columns: Columns, file: BinaryIO, *, header: bool = True) -> None:
     """Write a table; in text of a capture nothing is a formula, and nothing moves a terminal's cursor."""
     if header:
-        file.write(",".join(map(_quoted, frame.columns)) + "\n")
-    file.write(_core.csv_lines([_cells(frame[name]) for name in frame]))
+        file.write(",".join(map(_quoted, columns)).encode() + b"\n")
+    file.write(_core.csv_lines([_written(cells) for cells in columns.values()]))
 
 
-def _cells(column: pd.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]] | tuple[NDArray[Any], list[str]]:
-    """Return a column as the core takes it."""
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        kind = np.int64 if pd.api.types.is_integer_dtype(column) else np.float64
-        absent = column.isna().to_numpy()
-        return column.to_numpy(kind, na_value=0) if absent.any() else column.to_numpy(kind), absent
-    codes, texts = pd.factorize(column)
-    return codes.astype(np.int64), [_quoted(_cell(text)) for text in texts]
+def _written(cells: Cells) -> Cells:
+    values, beside = cells
+    return (
+        (values, [_quoted(_cell(text)) for text in beside]) if isinstance(beside, list) else (values, beside)
+    )
 
 
 def _quoted(text: str) -> str:
@@ -37,6 +34,6 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
 
 
-def _cell(text: Any) -> str:
+def _cell(text: str) -> str:
     shown = units.printable(text)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown

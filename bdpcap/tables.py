@@ -18,6 +18,7 @@ from bdpcap.palette import LIMIT_NAMES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 __all__ = [
     "CONNECTIONS",
     "DATAGRAMS",
@@ -224,6 +225,8 @@ HOST: Final[dict[str, Column]] = {
 
 def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
     """Nullable integers from the core's, which mark absence by the least 64-bit integer."""
+    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to what only needs the columns' names
+
     absent = values == _core.NULL
     return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
 
@@ -294,6 +297,8 @@ def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFr
 
     Integer columns that may be null take the core's arrays as they are.
     """
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     series = {}
     for name, column in schema.items():
         values = columns[name]

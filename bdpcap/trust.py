@@ -36,7 +36,10 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ("format", "; ".join(dict.fromkeys(formats))),
         ("link types", _counts(info.link_types)),
         ("frames", units.count(info.frames)),
-        ("TCP segments", f"{units.count(info.segments)} in {units.number(info.streams - info.quoted, 'stream')}"),
+        (
+            "TCP segments",
+            f"{units.count(info.segments)} in {units.number(info.streams - info.quoted, 'stream')}",
+        ),
         *([("quoted by ICMP only", units.number(info.quoted, "stream"))] if info.quoted else []),
         *_lifecycles(capture),
         ("flows with payload", units.count(len(capture.carriers["stream"]))),

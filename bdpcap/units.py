@@ -134,7 +134,10 @@ def joined(text: str) -> str:
 
 def printable(text: Any) -> str:
     """Text from a capture made fit for a terminal: control and direction characters are spelt out."""
+    shown = str(text)
+    if shown.isprintable():
+        return shown
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in str(text)
+        for character in shown
     )

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SAMPLES: Final = Path(__file__).resolve().parent.parent / "sample_captures"
 BULK: Final = ("link_5_100ms_bloat", "rwnd_zero_window", "sndbuf_24k_15ms", "rwnd_slow_reader")
 """Samples, captured at the sender, that the bulk flows copy in turn."""
+ALIVE: Final = 704
+"""Bulk flows that are alive at once; more of them follow when these have ended."""
 STARTS_WITHIN_US: Final = 2_000_000
 BEGIN_S: Final = 1_700_000_000
 CHUNK: Final = 1 << 16
@@ -37,11 +39,13 @@ RTT_US: Final = 20_000
 
 
 def elephants(flows: int) -> Iterator[bytes]:
-    """Yield a capture of so many bulk flows, all alive at once."""
+    """Yield a capture of so many bulk flows, `ALIVE` of them at once."""
     samples = [_sample(SAMPLES / f"{name}.sender.pcap.zst") for name in BULK]
     yield samples[0][0]
     of_flow = np.arange(flows) % len(samples)
-    starts_us = np.arange(flows) * STARTS_WITHIN_US // max(flows, 1)
+    after, place = np.divmod(np.arange(flows), ALIVE)
+    lasts_us = STARTS_WITHIN_US + max(sample[1].max() for sample in samples)
+    starts_us = after * lasts_us + place * STARTS_WITHIN_US // max(min(flows, ALIVE), 1)
     counts = np.array([len(samples[of][1]) for of in of_flow])
     flow = np.repeat(np.arange(flows), counts)
     packet = np.concatenate([np.arange(count) for count in counts])
@@ -223,7 +227,7 @@ def _packets(
 
 
 KINDS: Final[dict[str, tuple[Callable[[int], Iterator[bytes]], int]]] = {
-    "elephants": (elephants, 704),
+    "elephants": (elephants, ALIVE),
     "mice": (mice, 400_000),
     "full": (full_frames, 1_500_000),
 }

@@ -16,7 +16,7 @@ from small_transfer import write_many, write_pcap
 import bdpcap
 from bdpcap import units
 from bdpcap.cli import main
-from bdpcap.report import annotations
+from bdpcap.report import comments
 
 SECONDS = 120
 """Longest wait for a process."""
@@ -174,7 +174,7 @@ def test_several_files_become_sections_of_one(tmp_path):
 def test_a_stretch_is_told_where_it_begins(tmp_path):
     path = write_pcap(tmp_path / "t.pcap")
     capture = bdpcap.analyze(path)
-    _, said = annotations.comments(capture)
+    _, said = comments.of_capture(capture)
     rtts = capture.flow(0).rtts
     held = rtts[rtts["limit"] == "rwnd"]
     assert len(held) > 30
@@ -222,14 +222,14 @@ def test_wireshark_finds_where_the_window_closes_opens_again_and_shrinks(tmp_pat
 
 def test_windows_are_followed_from_piece_to_piece(monkeypatch):
     sample = next(path for path in SAMPLES if "zero_window" in path.name)
-    whole = annotations.comments(bdpcap.analyze(sample))
+    whole = comments.of_capture(bdpcap.analyze(sample))
     monkeypatch.setattr("bdpcap.reading.STEP", 1)  # the least that is read at once
-    assert annotations.comments(bdpcap.analyze(sample)) == whole
+    assert comments.of_capture(bdpcap.analyze(sample)) == whole
 
 
 def test_findings_stand_where_they_show():
     capture = bdpcap.analyze(next(path for path in SAMPLES if "advwinscale2" in path.name))
-    said = dict(annotations.comments(capture)[1])
+    said = dict(comments.of_capture(capture)[1])
     shown = [finding for finding in capture.flow(0).findings if finding.frames]
     assert len(shown) > 3
     for finding in shown:
@@ -237,16 +237,16 @@ def test_findings_stand_where_they_show():
 
 
 def test_what_has_no_comment_for_its_number_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(annotations, "STRETCHES", 2)
-    monkeypatch.setattr(annotations, "CHANGES", 3)
+    monkeypatch.setattr(comments, "STRETCHES", 2)
+    monkeypatch.setattr(comments, "CHANGES", 3)
     sample = next(path for path in SAMPLES if "zero_window" in path.name)
-    said = [line for _, one in annotations.comments(bdpcap.analyze(sample))[1] for line in one.splitlines()]
+    said = [line for _, one in comments.of_capture(bdpcap.analyze(sample))[1] for line in one.splitlines()]
     assert sum("from here for" in line for line in said) == 2
     assert sum("only the 2 longest have comments" in line for line in said) == 1
     assert sum(line.startswith(("bdpcap: zero window", "bdpcap: window opened")) for line in said) == 3
     assert sum("further changes of this window have no comments" in line for line in said) == 1
-    monkeypatch.setattr(annotations, "FLOWS", 2)
-    about, said = annotations.comments(bdpcap.analyze(write_many(tmp_path / "many.pcap", 5, rounds=3)))
+    monkeypatch.setattr(comments, "FLOWS", 2)
+    about, said = comments.of_capture(bdpcap.analyze(write_many(tmp_path / "many.pcap", 5, rounds=3)))
     assert "Only the 2 flows of most weight have comments" in about
     assert len(said) < 5
 

@@ -156,7 +156,7 @@ def test_a_word_that_is_neither_command_nor_file_is_said_to_be(word, says, capsy
 # start
 
 
-SLOW = {"numpy", "pandas", "plotly", "rich", "jinja2", "duckdb"}
+SLOW = {"numpy", "pandas", "plotly", "rich", "jinja2"}
 
 
 @pytest.mark.parametrize(
@@ -257,12 +257,6 @@ def test_csv_text_is_no_formula_and_no_escape_sequence(text, shown, tmp_path):
     output.write("rtts", [pd.DataFrame({"evidence": [text, "plain", None]})], output.Format.CSV, file, print)
     rows = list(csv.reader(file.read_text().splitlines()))
     assert rows == [["evidence"], [shown], ["plain"], [""]]
-
-
-def test_parquet_without_the_extra_names_it(transfer, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    assert main(["flows", str(transfer), "--format", "parquet"]) == 2
-    assert "bdpcap[parquet]" in capsys.readouterr().err
 
 
 # tables for people

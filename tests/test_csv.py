@@ -9,6 +9,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bdpcap import cells
 from bdpcap.spreadsheet import write_csv
 
 rows = st.tuples(
@@ -23,10 +24,10 @@ rows = st.tuples(
 def test_every_cell_is_read_as_it_was(drawn):
     dtypes = {"whole": "int64", "maybe": "Int64", "share": "Float64", "name": "str"}
     columns = dict(zip(dtypes, zip(*drawn, strict=True), strict=True))
-    file = io.StringIO()
-    write_csv(pd.DataFrame({name: pd.Series(columns[name], dtype=dtypes[name]) for name in dtypes}), file)
-    file.seek(0)
-    head, *lines = csv.reader(file)
+    file = io.BytesIO()
+    frame = pd.DataFrame({name: pd.Series(columns[name], dtype=dtypes[name]) for name in dtypes})
+    write_csv(cells.of_frame(frame), file)
+    head, *lines = csv.reader(io.StringIO(file.getvalue().decode()))
     assert head == list(dtypes)
     # `str` of a number is its shortest decimal form, in Python's notation.
     assert lines == [["" if cell is None else str(cell) for cell in row] for row in drawn]

@@ -225,7 +225,7 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
 
     path, names = write_many(tmp_path / "many.pcap", flows=30, rounds=1), Counting()
     whole = bdpcap.analyze(path, pseudonyms=bdpcap.Pseudonyms()).events
-    monkeypatch.setattr(reading, "STEP", 20)
+    monkeypatch.setattr(reading, "EVENTS_STEP", 20)
     pieces = list(bdpcap.stream_events(path, pseudonyms=names))
     assert len(pieces) > 10
     # Both ends of both directions of each stream, however many pieces there are.

@@ -6,6 +6,7 @@ import struct
 from dataclasses import replace
 
 import dpkt
+import pandas as pd
 import pytest
 import zstandard
 from oracles import ROOT, SHARED
@@ -166,7 +167,7 @@ def test_a_window_kept_contradicts_no_handshake(tmp_path):
 def test_without_its_handshake_a_capture_allows_the_true_scale(name, exact, view, tmp_path):
     path = LAB / name / f"{view}.pcap.zst"
     truth = main_flow(bdpcap.analyze(path))["window_scale"]
-    truth = 0 if truth is bdpcap.tables.pd.NA else int(truth)
+    truth = 0 if truth is pd.NA else int(truth)
     capture = analyse([packet for packet in packets_of(path) if not is_syn(packet)], tmp_path)
     (scale,) = (one for one in capture.scales if one.stream == main_flow(capture)["stream"])
     assert scale.least <= truth <= scale.most

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 from itertools import pairwise
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
 
 from bdpcap import units
 from bdpcap.cli import options, output, privacy, source
 from bdpcap.cli.terminal import Column, Lines
+from bdpcap.events import Events
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import pandas as pd
 
 
 def command(
@@ -47,15 +49,10 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
     pieces = source.Pieces(captures, read, filter_, stream, names, output=output_, progress=apart, jobs=jobs)
-    rows = pieces if per_flow else map(_per_segment, pieces)
-    output.write("events", rows, chosen, output_, _human)
+    rows = pieces if per_flow else map(Events.per_segment, pieces)
+    made = Events.cells if chosen in output.CELLS else Events.frame
+    output.write("events", map(made, rows), chosen, output_, _human)
     return pieces.exit_code()
-
-
-def _per_segment(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the acknowledgments that data carry along: their frames have a row of the data."""
-    sent = frame["sequence"].notna()
-    return frame[sent | ~frame["frame"].isin(frame.loc[sent, "frame"])]
 
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
@@ -107,13 +104,10 @@ def _columns(origin_ns: int) -> list[Column]:
 
 def _segments(frame: pd.DataFrame) -> list[str]:
     """Return ``sequence+length`` of what was sent, ``ack number`` of what came back."""
+    sequences, lengths, acknowledged = (
+        frame[name].astype("str").fillna("?") for name in ("sequence", "length", "acknowledged")
+    )
     return [
-        f"ack {_known(acknowledged)}" if pd.isna(sequence) else f"{sequence}+{_known(length)}"
-        for sequence, length, acknowledged in zip(
-            frame["sequence"], frame["length"], frame["acknowledged"], strict=True
-        )
+        f"ack {number}" if sequence == "?" else f"{sequence}+{length}"
+        for sequence, length, number in zip(sequences, lengths, acknowledged, strict=True)
     ]
-
-
-def _known(value: Any) -> str:
-    return "?" if pd.isna(value) else str(value)

@@ -18,7 +18,7 @@ from bdpcap import units
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 _PACKAGE: Final = "bdpcap"
 

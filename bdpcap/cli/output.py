@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, BinaryIO, Final, TypeAlias, cast
 
 import typer
 
@@ -16,10 +13,13 @@ from bdpcap.cli.options import Format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     import pandas as pd
 
-    Frames = Iterable[pd.DataFrame]
+    from bdpcap.cells import Columns
+
+    Frames: TypeAlias = Iterable[pd.DataFrame]
 
 SCHEMA_VERSION: Final = 1
 """Raised when a column or key changes its meaning or goes away; new ones may come without."""
@@ -27,6 +27,8 @@ SCHEMA_VERSION: Final = 1
 
 SUFFIXES: Final = {".txt": Format.TABLE} | {f".{form}": form for form in Format if form is not Format.TABLE}
 """What each suffix of a table's file names."""
+CELLS: Final = (Format.CSV, Format.PARQUET)
+"""What the core writes: pieces may be `bdpcap.cells.Columns` as well as frames."""
 
 
 def chosen(format_: Format | None, output: Path | None) -> Format:
@@ -62,7 +64,7 @@ def opened(output: Path | None) -> Iterator[IO[str]]:
 
 def write(
     name: str,
-    frames: Frames,
+    frames: Iterable[pd.DataFrame | Columns],
     format_: Format,
     output: Path | None,
     human: Callable[[Frames, IO[str]], None],
@@ -75,33 +77,48 @@ def write(
     name
         The table's name, which JSON carries.
     frames
-        Pieces of the table, in order, at least one; an empty piece still has the columns.
+        Pieces of the table, in order, at least one; an empty piece still has the columns. Where `CELLS` has the
+        format, they may be cells.
     format_, output
         How, and where; None is standard output.
     human
         Writes the table for people.
     """
-    if format_ is Format.PARQUET:
-        _parquet(frames, output)
+    if format_ in CELLS:
+        from bdpcap import cells  # noqa: PLC0415 - numpy is slow to import, and of no use to text that is no table
+
+        columns = (piece if isinstance(piece, dict) else cells.of_frame(piece) for piece in frames)
+        (_csv if format_ is Format.CSV else _parquet)(columns, output)
         return
+    tables = cast("Frames", frames)
     with opened(output) as file:
         match format_:
             case Format.TABLE:
-                human(frames, file)
-            case Format.CSV:
-                _csv(frames, file)
+                human(tables, file)
             case Format.JSON:
-                _json(name, frames, file)
+                _json(name, tables, file)
             case Format.JSONL:
-                for frame in frames:
+                for frame in tables:
                     file.write(_rows(frame))
 
 
-def _csv(frames: Frames, file: IO[str]) -> None:
-    from bdpcap import spreadsheet  # noqa: PLC0415 - pandas is slow to import, and of no use to a table for people
+@contextmanager
+def _binary(output: Path | None) -> Iterator[BinaryIO]:
+    """Open where bytes go: a file, or standard output."""
+    if output is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+    else:
+        with files.replacing(output) as part, part.open("wb") as file:
+            yield file
 
-    for index, frame in enumerate(frames):
-        spreadsheet.write_csv(frame, file, header=index == 0)
+
+def _csv(pieces: Iterable[Columns], output: Path | None) -> None:
+    from bdpcap import spreadsheet  # noqa: PLC0415 - likewise
+
+    with _binary(output) as file:
+        for index, columns in enumerate(pieces):
+            spreadsheet.write_csv(columns, file, header=index == 0)
 
 
 def _rows(frame: pd.DataFrame) -> str:
@@ -123,34 +140,16 @@ def _json(name: str, frames: Frames, file: IO[str]) -> None:
     file.write("\n]}\n")
 
 
-def _parquet(frames: Frames, output: Path | None) -> None:
-    """Gather the pieces in a database on disk, which writes them as one file."""
-    try:
-        import duckdb  # noqa: PLC0415  an extra
-    except ImportError:
-        raise typer.BadParameter(
-            "writing Parquet needs the extra: pip install 'bdpcap[parquet]'", param_hint="--format"
-        ) from None
+def _parquet(pieces: Iterable[Columns], output: Path | None) -> None:
+    from bdpcap import _core  # noqa: PLC0415 - likewise
+
     if output is None and sys.stdout.isatty():
         raise typer.BadParameter("Parquet is not for a terminal: give -o FILE", param_hint="--format")
-    with tempfile.TemporaryDirectory(prefix="bdpcap-") as scratch:
-        file = Path(scratch, "rows.parquet")
-        with duckdb.connect(Path(scratch, "rows.duckdb")) as database:
-            for index, frame in enumerate(frames):
-                if index == 0:
-                    columns = ", ".join(f'"{column}" {_sql_type(frame[column])}' for column in frame)
-                    database.execute(f"CREATE TABLE rows ({columns})")
-                database.register("piece", frame)
-                database.execute("INSERT INTO rows SELECT * FROM piece")
-                database.unregister("piece")
-            database.execute(f"COPY rows TO '{file}' (FORMAT parquet, COMPRESSION zstd)")
-        if output is None:
-            with file.open("rb") as rows:
-                shutil.copyfileobj(rows, sys.stdout.buffer)
-        else:
-            with files.replacing(output) as part:
-                shutil.copyfile(file, part)
-
-
-def _sql_type(column: pd.Series[Any]) -> str:
-    return {"i": "BIGINT", "u": "BIGINT", "f": "DOUBLE"}.get(column.dtype.kind, "VARCHAR")
+    with _binary(output) as file:
+        parquet: _core.Parquet | None = None
+        for columns in pieces:
+            cells = [*columns.values()]
+            parquet = parquet or _core.Parquet([*columns], cells)
+            file.write(parquet.rows(cells))
+        if parquet:
+            file.write(parquet.finish())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
     from bdpcap.expression import Expression
 
 _SHORT: Final = re.compile(rf"\s*({'|'.join(LIMITS)})\s*>\s*(\d+(?:\.\d+)?)\s*%\s*", re.IGNORECASE)

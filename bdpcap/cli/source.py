@@ -10,6 +10,8 @@ import typer
 
 import bdpcap
 from bdpcap import units
+from bdpcap.ahead import ahead
+from bdpcap.analysis import event_pieces
 from bdpcap.cli import exits
 from bdpcap.progress import shown
 from bdpcap.twice import same_packets
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from bdpcap.analysis import Capture
     from bdpcap.anonymize import Pseudonyms
+    from bdpcap.events import Events
     from bdpcap.facts import Damage
 
 
@@ -121,11 +124,11 @@ class Pieces:
         self._jobs = jobs
         self._damage: bdpcap.CaptureError | None = None
 
-    def __iter__(self) -> Iterator[pd.DataFrame]:
+    def __iter__(self) -> Iterator[Events]:
         """Read; what cannot be read at all raises."""
         found = False
         with shown(wanted=self._progress) as progress:
-            pieces = bdpcap.stream_events(
+            pieces = event_pieces(
                 self._source,
                 filter=self._filter,
                 streams=self._streams or None,
@@ -134,7 +137,8 @@ class Pieces:
                 jobs=self._jobs,
             )
             try:
-                for piece in pieces:
+                # Standard input must be interrupted where it is waited for: here.
+                for piece in ahead(pieces) if isinstance(self._source, list) else pieces:
                     found = True
                     yield piece
             except bdpcap.CaptureError as error:
@@ -142,9 +146,9 @@ class Pieces:
                     raise
                 self._damage = error
         if not found:
-            from bdpcap import tables  # noqa: PLC0415 - pandas is slow to import
+            from bdpcap.events import Events  # noqa: PLC0415 - only this command lists events
 
-            yield tables.frame(tables.EVENTS, dict.fromkeys(tables.EVENTS, ()))
+            yield Events.none()
 
     def exit_code(self) -> int:
         """Warn if the capture broke, and return the exit code that this means."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
     from bdpcap.host.sample import Reading, Sample
 
 APART_NS: Final = 1_000_000_000

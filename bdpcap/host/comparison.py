@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from bdpcap.analysis import Flow
+    from bdpcap.capture import Flow
 
     Floats = NDArray[np.float64]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Classification"]
 
-BLOCK: Final = 1 << 15
+BLOCK: Final = 1 << 14
 """Rounds that are judged together, in whole streams: enough for numpy, few enough for a cache and little memory."""
 SPAN: Final = ("start_ns", "end_ns", "delivered_bytes")
 SHARED: Final = ("stream", "direction", *SPAN, "rtt_floor_ns")

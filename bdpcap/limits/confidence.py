@@ -33,11 +33,15 @@ LEAST: Final = 0.3
 
 def beside(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.str_]:
     """Return for each round which of `BESIDE` it is; a flow begins and ends with an edge."""
+    return np.asarray(BESIDE)[_place(rounds, limit)]
+
+
+def _place(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.intp]:
     before, after = (rounds.shifted(limit, by, None) != limit for by in (-1, 1))
     edge = before | after
     wavering = rounds.around(before.astype(float), NEAR) >= MANY
     near = rounds.near(edge, NEAR, NEAR)
-    return np.select([wavering, edge, near], BESIDE[:3], BESIDE[3])
+    return np.where(wavering, 0, np.where(edge, 1, np.where(near, 2, 3)))
 
 
 def measured(
@@ -53,13 +57,26 @@ def measured(
     shares
         By rule and one of `BESIDE`; those of the table unless given.
     """
-    keys = pd.MultiIndex.from_arrays([rule, beside(rounds, limit)])
-    found = (_table() if shares is None else shares).reindex(keys).fillna(LEAST).to_numpy()
+    table = _table() if shares is None else _by_rule(shares)
+    place = _place(rounds, limit)
+    found = np.full(rounds.size, LEAST)
+    for name in table.keys() & set(rule.tolist()):
+        rows = np.flatnonzero(rule == name)
+        found[rows] = table[name][place[rows]]
     return np.where(limit == "unknown", 0.0, found)
 
 
+def _by_rule(shares: pd.Series[float]) -> dict[str, Floats]:
+    """Return the shares of each rule in the order of `BESIDE`."""
+    of_rule = shares.groupby(level=0)
+    return {
+        str(name): np.asarray(rows.droplevel(0).reindex(list(BESIDE)).fillna(LEAST), dtype=np.float64)
+        for name, rows in of_rule
+    }
+
+
 @cache
-def _table() -> pd.Series[float]:
+def _table() -> dict[str, Floats]:
     """Confidence by rule and what is beside the round."""
     with resources.files("bdpcap.limits").joinpath("confidence.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file, comment="#", index_col=["rule", "beside"])["right"]
+        return _by_rule(pd.read_csv(file, comment="#", index_col=["rule", "beside"])["right"])

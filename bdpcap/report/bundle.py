@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
-from bdpcap import files, plots, spreadsheet
+from bdpcap import cells, files, plots, spreadsheet
 from bdpcap.report import figure, page, ranking
 from bdpcap.report.document import document
 from bdpcap.report.text import text
@@ -105,9 +105,9 @@ def _versions() -> dict[str, str | None]:
 
 
 def _csv(frame: pd.DataFrame) -> bytes:
-    file = io.StringIO(newline="")
-    spreadsheet.write_csv(frame, file)
-    return file.getvalue().encode()
+    file = io.BytesIO()
+    spreadsheet.write_csv(cells.of_frame(frame), file)
+    return file.getvalue()
 
 
 def _images(capture: Capture) -> dict[str, bytes]:

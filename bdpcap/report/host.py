@@ -9,7 +9,7 @@ from bdpcap import units
 from bdpcap.host import Comparison, compare
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
 
     Row = tuple[str, str, str]
     """A quantity, as the host says it, and as the capture shows it."""

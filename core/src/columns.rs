@@ -106,12 +106,14 @@ pub fn turns(rows: &[Turn]) -> Columns {
     )
 }
 
-/// Events, a column per field of [`Event`]; `kind` indexes [`Kind::NAMES`], `cause` [`Cause::NAMES`].
+/// Events, a column per field of [`Event`] that is `wanted`; `kind` indexes [`Kind::NAMES`], `cause` [`Cause::NAMES`].
 #[must_use]
-pub fn events(rows: &[Event]) -> Columns {
-    let kinds = rows.iter().map(|row| row.kind as u8).collect();
-    let causes = rows.iter().map(|row| row.cause as u8).collect();
-    let mut columns = transpose!(rows.iter(),
+pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
+    let kinds = || rows.iter().map(|row| row.kind as u8).collect();
+    let causes = || rows.iter().map(|row| row.cause as u8).collect();
+    let kinds = wanted("kind").then(|| ("kind", Column::U8(kinds())));
+    let causes = wanted("cause").then(|| ("cause", Column::U8(causes())));
+    let mut columns = transpose!(rows.iter(), wanted,
         U32 { stream }
         U8 { direction, tcp_flags }
         U64 { frame }
@@ -120,8 +122,7 @@ pub fn events(rows: &[Event]) -> Columns {
             sack_start, sack_end, advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
         }
     );
-    columns.push(("kind", Column::U8(kinds)));
-    columns.push(("cause", Column::U8(causes)));
+    columns.extend(kinds.into_iter().chain(causes));
     columns
 }
 

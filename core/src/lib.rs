@@ -4,18 +4,25 @@
 //! From the ground up, each room imports only what stands below it:
 //! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`decode`] a frame to a
 //! TCP segment or a UDP datagram · [`track`] segments to connections · [`pipeline`] all of it ·
-//! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`mod@csv`] and `python` hand the results over.
+//! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
+//! [`mod@parquet`] and `python` hand the results over.
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
 
 pub mod annotate;
 pub mod capture;
+pub mod cells;
 pub mod columns;
 pub mod csv;
 pub mod decode;
 pub mod excerpt;
 pub mod filter;
+pub mod parquet;
 pub mod pipeline;
 pub mod track;
 
 #[cfg(feature = "python")]
 mod python;
+
+/// Of a short connection, half the time went to the memory that it took and gave back.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;

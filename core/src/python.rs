@@ -4,13 +4,16 @@
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
 use crate::annotate;
+use crate::cells;
 use crate::columns::{self, Column, Columns, Sums};
 use crate::csv;
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
+use crate::parquet;
 use crate::pipeline::{Filters, Pipeline, Source, Stop};
 use crate::track::{NULL, Scales, Shards, Wanted};
+use ::parquet::errors::ParquetError;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -211,9 +214,15 @@ impl Analysis {
         self.pipeline().counts().frames
     }
 
-    fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (names=None))]
+    fn take_events<'py>(
+        &self,
+        py: Python<'py>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let rows = std::mem::take(&mut self.pipeline().table.rows().events);
-        arrays(py, py.detach(|| columns::events(&rows)))
+        let columns = py.detach(|| columns::events(&rows, wanted(names.as_deref())));
+        arrays(py, columns)
     }
 
     #[pyo3(signature = (first=0, most=None, names=None))]
@@ -456,24 +465,65 @@ enum Cells<'py> {
     Float(Float<'py>),
 }
 
-#[pyfunction]
-fn csv_lines<'py>(py: Python<'py>, columns: Vec<Cells<'py>>) -> PyResult<Bound<'py, PyString>> {
-    let columns = columns
-        .iter()
-        .map(|cells| {
+impl Cells<'_> {
+    fn of<'a>(columns: &'a [Self]) -> PyResult<Vec<cells::Cells<'a>>> {
+        let one = |cells: &'a Self| {
             Ok(match cells {
-                Cells::Text((places, names)) => csv::Cells::Text(places.as_slice()?, names),
-                Cells::Whole((values, absent)) => {
-                    csv::Cells::Whole(values.as_slice()?, absent.as_slice()?)
+                Self::Text((places, names)) => cells::Cells::Text(places.as_slice()?, names),
+                Self::Whole((values, absent)) => {
+                    cells::Cells::Whole(values.as_slice()?, absent.as_slice()?)
                 }
-                Cells::Float((values, absent)) => {
-                    csv::Cells::Float(values.as_slice()?, absent.as_slice()?)
+                Self::Float((values, absent)) => {
+                    cells::Cells::Float(values.as_slice()?, absent.as_slice()?)
                 }
             })
-        })
-        .collect::<PyResult<Vec<_>>>()?;
+        };
+        columns.iter().map(one).collect()
+    }
+}
+
+#[pyfunction]
+fn csv_lines<'py>(py: Python<'py>, columns: Vec<Cells<'py>>) -> PyResult<Bound<'py, PyBytes>> {
+    let columns = Cells::of(&columns)?;
     let lines = py.detach(|| csv::lines(&columns))?;
-    PyString::from_bytes(py, &lines)
+    Ok(PyBytes::new(py, &lines))
+}
+
+/// One column has the name of another, or is of another kind than at first.
+fn wrong(error: ParquetError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pyclass(module = "bdpcap._core")]
+struct Parquet(Mutex<Option<parquet::File>>);
+
+#[pymethods]
+impl Parquet {
+    #[new]
+    fn new(names: Vec<String>, columns: Vec<Cells<'_>>) -> PyResult<Self> {
+        let file = parquet::File::new(&names, &Cells::of(&columns)?).map_err(wrong)?;
+        Ok(Self(Mutex::new(Some(file))))
+    }
+
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<Cells<'py>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let columns = Cells::of(&columns)?;
+        let bytes = py.detach(|| {
+            let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            file.as_mut()
+                .map_or(Ok(Vec::new()), |file| file.rows(&columns))
+        });
+        Ok(PyBytes::new(py, &bytes.map_err(wrong)?))
+    }
+
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let bytes = file.map_or(Ok(Vec::new()), parquet::File::finish);
+        Ok(PyBytes::new(py, &bytes.map_err(wrong)?))
+    }
 }
 
 #[pymodule(gil_used = false)]
@@ -485,6 +535,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Analysis>()?;
     module.add_class::<Excerpt>()?;
     module.add_class::<Annotated>()?;
+    module.add_class::<Parquet>()?;
     module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;

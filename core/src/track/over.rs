@@ -16,18 +16,29 @@ pub struct Over {
     path: Arc<Path>,
     /// Initial sequence numbers.
     origins: [Option<u32>; 2],
-    summaries: Box<[u8]>,
-    life: Box<[u8]>,
-    rounds: [Box<[u8]>; 2],
+    /// Where the rounds of the server begin, and what follows them.
+    begin: [usize; 2],
+    /// The rounds of both ends, how it began and ended, and the summaries; together, since memory has a price a piece.
+    bytes: Box<[u8]>,
 }
 
 impl Over {
+    /// What is packed beside the rounds mostly takes less.
+    const REST: usize = 192;
+
     /// What is left of a connection that was finished.
     #[must_use]
     pub fn new(connection: &Connection) -> Self {
-        let summaries = packed(&[0, 1].map(|from| Summary::of(connection, from)));
-        let mut life = Vec::new();
-        Life::of(connection).pack(&Life::default(), &mut life);
+        let [client, server] = connection.halves.each_ref().map(|half| half.flow.kept());
+        let mut bytes = Vec::with_capacity(client.len() + server.len() + Self::REST);
+        bytes.extend_from_slice(client);
+        bytes.extend_from_slice(server);
+        let begin = [client.len(), bytes.len()];
+        Life::of(connection).pack(&Life::default(), &mut bytes);
+        pack(
+            &[0, 1].map(|from| Summary::of(connection, from)),
+            &mut bytes,
+        );
         Self {
             ends: connection.ends,
             path: Arc::clone(&connection.path),
@@ -35,12 +46,8 @@ impl Over {
                 .halves
                 .each_ref()
                 .map(|half| half.flow.tap.space.origin()),
-            summaries,
-            life: life.into(),
-            rounds: connection
-                .halves
-                .each_ref()
-                .map(|half| half.flow.kept().into()),
+            begin,
+            bytes: bytes.into(),
         }
     }
 
@@ -56,10 +63,17 @@ impl Over {
         &self.path
     }
 
+    /// How it began and ended, and what follows.
+    fn told(&self) -> (Life, &[u8]) {
+        let mut bytes = &self.bytes[self.begin[1]..];
+        let life = Life::unpack(&Life::default(), &mut bytes);
+        (life, bytes)
+    }
+
     /// What the client sent, what the server sent.
     #[must_use]
     pub fn summaries(&self) -> [Summary; 2] {
-        let mut bytes = &self.summaries[..];
+        let (_, mut bytes) = self.told();
         let client = Summary::unpack(&Summary::default(), &mut bytes);
         [client, Summary::unpack(&client, &mut bytes)]
     }
@@ -67,13 +81,14 @@ impl Over {
     /// How it began and ended.
     #[must_use]
     pub fn life(&self) -> Life {
-        Life::unpack(&Life::default(), &mut &self.life[..])
+        self.told().0
     }
 
     /// The rounds of what one end sent, packed.
     #[must_use]
     pub fn kept(&self, from: usize) -> &[u8] {
-        &self.rounds[from]
+        let [server, end] = self.begin;
+        &self.bytes[[0..server, server..end][from].clone()]
     }
 
     fn direction(&self, segment: &Segment) -> usize {
@@ -96,7 +111,9 @@ impl Over {
             summary.end_ns = summary.end_ns.max(at.time_ns);
             summary.last_frame = at.frame;
         }
-        self.summaries = packed(&summaries);
+        let mut bytes = self.bytes[..self.bytes.len() - self.told().1.len()].to_vec();
+        pack(&summaries, &mut bytes);
+        self.bytes = bytes.into();
         let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);
         let (kind, direction) = match (segment.flags.has(Flags::RST), acknowledges) {
             (true, _) => (Kind::Rst, from),
@@ -132,9 +149,7 @@ impl Over {
 }
 
 /// Both directions have much in common.
-fn packed([client, server]: &[Summary; 2]) -> Box<[u8]> {
-    let mut bytes = Vec::new();
-    client.pack(&Summary::default(), &mut bytes);
-    server.pack(client, &mut bytes);
-    bytes.into()
+fn pack([client, server]: &[Summary; 2], bytes: &mut Vec<u8>) {
+    client.pack(&Summary::default(), bytes);
+    server.pack(client, bytes);
 }

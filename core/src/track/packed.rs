@@ -33,8 +33,8 @@ macro_rules! row {
 
 pub(super) use row;
 
-/// Fields that share a byte, which says for each of them whether it is as expected.
-const GROUP: usize = 8;
+/// Fields that share a word, which says for each of them whether it differs.
+const GROUP: usize = 64;
 
 /// What differs from the field expected, as a number that is small where the difference is; 0 stands for [`NULL`].
 fn difference(field: i64, expected: i64) -> u64 {
@@ -59,68 +59,81 @@ fn known(expected: i64) -> i64 {
     if expected == NULL { 0 } else { expected }
 }
 
-/// Bytes of a number without its leading zeros.
-const fn significant(number: u64) -> usize {
-    8 - number.leading_zeros() as usize / 8
+/// As many bytes as the number takes: one for the first 7 bits, two for 14 and so on; how many zeros end the first byte
+/// says how many bytes follow. Eight raw ones follow a 0.
+fn put(number: u64, out: &mut [u8]) -> usize {
+    let length = (70 - (number | 1).leading_zeros() as usize) / 7;
+    if length > 8 {
+        out[0] = 0;
+        out[1..9].copy_from_slice(&number.to_le_bytes());
+        return 9;
+    }
+    let word = number << length | 1 << (length - 1);
+    out[..8].copy_from_slice(&word.to_le_bytes());
+    length
 }
 
-/// See the `pack` of a row. Of each group: which fields differ, how many bytes each of them takes, and these.
+/// The next number off `bytes`.
+fn next(bytes: &mut &[u8]) -> u64 {
+    match bytes.first() {
+        None => 0,
+        Some(0) => {
+            *bytes = &bytes[1..];
+            word(bytes, 8)
+        }
+        Some(first) => {
+            let length = first.trailing_zeros() as usize + 1;
+            word(bytes, length) >> length
+        }
+    }
+}
+
+/// The next `length` bytes, the lowest first; those that are missing are 0.
+fn word(bytes: &mut &[u8], length: usize) -> u64 {
+    let (here, rest) = bytes.split_at(length.min(bytes.len()));
+    *bytes = rest;
+    let mut word = [0; 8];
+    word[..here.len()].copy_from_slice(here);
+    u64::from_le_bytes(word)
+}
+
+/// The bytes of a word that tells of so many fields.
+fn told(fields: usize) -> usize {
+    fields.div_ceil(8)
+}
+
+/// See the `pack` of a row.
 pub(super) fn pack(row: &[i64], expected: &[i64], bytes: &mut Vec<u8>) {
-    /// Two lengths share a byte; each number is written whole, and the next over what it does not need.
-    const MOST: usize = 1 + GROUP / 2 + 8 * (GROUP + 1);
     for (fields, expected) in row.chunks(GROUP).zip(expected.chunks(GROUP)) {
-        let mut differ = 0u8;
-        for (at, (field, expected)) in fields.iter().zip(expected).enumerate() {
-            differ |= u8::from(field != expected) << at;
-        }
-        if differ == 0 {
-            bytes.push(0);
-            continue;
-        }
-        let mut group = [0; MOST];
-        group[0] = differ;
-        let count = differ.count_ones() as usize;
-        let mut end = 1 + count.div_ceil(2);
-        for number in 0..count {
+        // Put together here: memory is asked for once.
+        let mut group = [0; 9 * (GROUP + 1)];
+        let both = fields.iter().zip(expected).rev();
+        let mut differ = both.fold(0, |differ, (field, expected)| {
+            differ << 1 | u64::from(field != expected)
+        });
+        let mut length = told(fields.len());
+        group[..8].copy_from_slice(&differ.to_le_bytes());
+        while differ != 0 {
             let at = differ.trailing_zeros() as usize;
             differ &= differ - 1;
-            let difference = difference(fields[at], expected[at]);
-            let length = significant(difference);
-            group[1 + number / 2] |= (length as u8) << (number % 2 * 4);
-            group[end..end + 8].copy_from_slice(&difference.to_le_bytes());
-            end += length;
+            length += put(difference(fields[at], expected[at]), &mut group[length..]);
         }
-        bytes.extend_from_slice(&group[..end]);
+        bytes.extend_from_slice(&group[..length]);
     }
 }
 
 /// See the `unpack` of a row: what is expected becomes what was packed.
 pub(super) fn unpack(row: &mut [i64], bytes: &mut &[u8]) {
     for fields in row.chunks_mut(GROUP) {
-        let mut differ = take(bytes, 1).first().copied().unwrap_or_default();
-        let lengths = take(bytes, (differ.count_ones() as usize).div_ceil(2));
-        let both = lengths.iter().flat_map(|byte| [byte & 15, byte >> 4]);
-        for length in both {
-            if differ == 0 {
-                break;
-            }
+        let mut differ = word(bytes, told(fields.len()));
+        while differ != 0 {
             let at = differ.trailing_zeros() as usize;
             differ &= differ - 1;
-            let mut code = [0; 8];
-            let taken = take(bytes, length.into());
-            code[..taken.len()].copy_from_slice(taken);
             if let Some(field) = fields.get_mut(at) {
-                *field = restored(u64::from_le_bytes(code), *field);
+                *field = restored(next(bytes), *field);
             }
         }
     }
-}
-
-/// The next bytes, as many as there are.
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
-    let (taken, left) = bytes.split_at(count.min(bytes.len()));
-    *bytes = left;
-    taken
 }
 
 #[cfg(test)]
@@ -135,9 +148,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_come_back_as_they_were(rows in prop::collection::vec(prop::collection::vec(field(), 19), 1..5)) {
+        fn rows_come_back_as_they_were(rows in prop::collection::vec(prop::collection::vec(field(), 83), 1..5)) {
             let mut bytes = Vec::new();
-            let first = vec![0; 19];
+            let first = vec![0; 83];
             let before = std::iter::once(&first).chain(&rows);
             for (row, before) in rows.iter().zip(before.clone()) {
                 pack(row, before, &mut bytes);

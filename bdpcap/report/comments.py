@@ -10,14 +10,15 @@ import numpy as np
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.plots.ribbon import stripes
+from bdpcap.explain.findings import found
 from bdpcap.report import ranking
 from bdpcap.report.text import text
+from bdpcap.stripes import stripes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from bdpcap.analysis import Capture, Flow
+    from bdpcap.capture import Capture, Flow
 
 FLOWS: Final = 1000
 """Most flows with comments, those that weigh most."""
@@ -35,7 +36,7 @@ _SYN_OR_RST: Final = 0x02 | 0x04
 """Their window is not scaled, or means nothing."""
 
 
-def comments(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
+def of_capture(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
     """
     Say what is worth a comment.
 
@@ -90,7 +91,7 @@ def _stretches(flow: Flow, whose: str) -> Iterator[tuple[int, str]]:
 
 def _findings(flow: Flow) -> Iterator[tuple[int, str]]:
     """Yield the first frame that each finding rests on, and the finding."""
-    for finding in flow.findings:
+    for finding in found(flow):
         if finding.frames:
             yield finding.frames[0], f"{finding.sentence} ({units.span('frame', *finding.frames)})"
 

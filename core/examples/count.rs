@@ -1,0 +1,31 @@
+//! Counts a capture and no more: what `benchmarks/instructions.py` measures.
+
+#![allow(
+    unused_crate_dependencies,
+    reason = "those of the tests and the extension"
+)]
+
+use bdpcap_core::pipeline::{Pipeline, Source};
+use bdpcap_core::track::{Scales, Wanted};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let sources = std::env::args_os().skip(1);
+    let sources = sources.map(|path| Source::Path(path.into())).collect();
+    let read = Pipeline::new(sources, None, Wanted::None, Scales::default())
+        .and_then(|mut pipeline| pipeline.advance(usize::MAX).map(|_| pipeline));
+    match read {
+        Ok(pipeline) => {
+            let streams = pipeline.table.len();
+            #[allow(clippy::print_stdout, reason = "nobody else prints")]
+            {
+                println!("{} {streams}", pipeline.counts().frames);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(stop) => {
+            eprintln!("{stop:?}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! # Parquet
+//! Columns to a Parquet file, a group of rows at a time.
+
+use crate::cells::Cells;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::Result;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type};
+use std::io::{self, Write};
+use std::mem::take;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What was written and not yet taken.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Written {
+    fn take(&self) -> Vec<u8> {
+        take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file in the making; its bytes are handed out as they come.
+pub struct File {
+    writer: SerializedFileWriter<Written>,
+    written: Written,
+}
+
+impl File {
+    /// A file of columns like these, with these names; any cell may be absent.
+    ///
+    /// # Errors
+    /// Two columns have one name.
+    pub fn new(names: &[String], columns: &[Cells<'_>]) -> Result<Self> {
+        // Numbers mostly lie near those before them, and text repeats; the fastest level packs most of what can be.
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_dictionary_enabled(false);
+        let mut fields = Vec::new();
+        for (name, cells) in names.iter().zip(columns) {
+            let path = ColumnPath::from(name.as_str());
+            let (physical, logical) = match cells {
+                Cells::Whole(..) => {
+                    let packed = Encoding::DELTA_BINARY_PACKED;
+                    properties = properties.set_column_encoding(path, packed);
+                    (Physical::INT64, None)
+                }
+                Cells::Float(..) => (Physical::DOUBLE, None),
+                Cells::Text(..) => {
+                    properties = properties.set_column_dictionary_enabled(path, true);
+                    (Physical::BYTE_ARRAY, Some(LogicalType::String))
+                }
+            };
+            let field = Type::primitive_type_builder(name, physical)
+                .with_repetition(Repetition::OPTIONAL)
+                .with_logical_type(logical);
+            fields.push(Arc::new(field.build()?));
+        }
+        let schema = Type::group_type_builder("schema").with_fields(fields);
+        let written = Written::default();
+        let (schema, properties) = (Arc::new(schema.build()?), Arc::new(properties.build()));
+        Ok(Self {
+            writer: SerializedFileWriter::new(written.clone(), schema, properties)?,
+            written,
+        })
+    }
+
+    /// Adds a group of rows, as many as the shortest column has cells; returns the bytes that follow.
+    ///
+    /// # Errors
+    /// A column is of another kind than at first.
+    pub fn rows(&mut self, columns: &[Cells<'_>]) -> Result<Vec<u8>> {
+        let rows = columns.iter().map(Cells::len).min().unwrap_or_default();
+        if rows > 0 {
+            let mut group = self.writer.next_row_group()?;
+            for column in columns {
+                write(&mut group, column, rows)?;
+            }
+            group.close()?;
+        }
+        Ok(self.written.take())
+    }
+
+    /// The last bytes.
+    ///
+    /// # Errors
+    /// None: memory takes all that is written.
+    pub fn finish(mut self) -> Result<Vec<u8>> {
+        self.writer.finish()?;
+        Ok(self.written.take())
+    }
+}
+
+/// The values there are, and for each row 1 where there is one.
+fn present<T: Copy>(values: &[T], absent: &[bool], rows: usize) -> (Vec<T>, Vec<i16>) {
+    let levels = absent[..rows].iter().map(|&absent| i16::from(!absent));
+    let held = values[..rows].iter().zip(absent);
+    let held = held.filter(|(_, absent)| !**absent);
+    (held.map(|(&value, _)| value).collect(), levels.collect())
+}
+
+fn write(
+    group: &mut SerializedRowGroupWriter<'_, Written>,
+    cells: &Cells<'_>,
+    rows: usize,
+) -> Result<()> {
+    let Some(mut column) = group.next_column()? else {
+        return Ok(());
+    };
+    match cells {
+        Cells::Whole(values, absent) => {
+            let (values, levels) = present(values, absent, rows);
+            let writer = column.typed::<Int64Type>();
+            writer.write_batch(&values, Some(&levels), None)?;
+        }
+        Cells::Float(values, absent) => {
+            let (values, levels) = present(values, absent, rows);
+            let writer = column.typed::<DoubleType>();
+            writer.write_batch(&values, Some(&levels), None)?;
+        }
+        Cells::Text(places, texts) => {
+            let texts: Vec<ByteArray> = texts.iter().map(|text| text.as_str().into()).collect();
+            let known = |place: i64| usize::try_from(place).ok().and_then(|at| texts.get(at));
+            let places = &places[..rows];
+            let levels: Vec<i16> = places
+                .iter()
+                .map(|&place| i16::from(known(place).is_some()))
+                .collect();
+            let values: Vec<ByteArray> = places
+                .iter()
+                .filter_map(|&place| known(place).cloned())
+                .collect();
+            let writer = column.typed::<ByteArrayType>();
+            writer.write_batch(&values, Some(&levels), None)?;
+        }
+    }
+    column.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    #[test]
+    fn every_cell_is_read_as_it_was() {
+        let texts = ["a".to_owned(), "b".to_owned()];
+        let columns = [
+            Cells::Whole(&[i64::MIN, 7, i64::MAX], &[false, true, false]),
+            Cells::Text(&[1, -1, 0], &texts),
+            Cells::Float(&[0.5, 2.0, 1.0], &[false, false, true]),
+        ];
+        let names = ["whole", "text", "float"].map(str::to_owned);
+        let mut file = File::new(&names, &columns).expect("names differ");
+        let mut bytes = file.rows(&columns).expect("the same columns");
+        bytes.extend(file.rows(&columns[..]).expect("the same columns"));
+        bytes.extend(file.finish().expect("memory"));
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("a file");
+        let rows: Vec<String> = reader
+            .get_row_iter(None)
+            .expect("rows")
+            .map(|row| row.expect("a row").to_string())
+            .collect();
+        let once = [
+            "{whole: -9223372036854775808, text: \"b\", float: 0.5}",
+            "{whole: null, text: null, float: 2.0}",
+            "{whole: 9223372036854775807, text: \"a\", float: null}",
+        ];
+        assert_eq!(rows, [once, once].concat());
+    }
+}
