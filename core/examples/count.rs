@@ -12,7 +12,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let sources = std::env::args_os().skip(1);
     let sources = sources.map(|path| Source::Path(path.into())).collect();
-    let read = Pipeline::new(sources, None, Wanted::None, Scales::default())
+    let read = Pipeline::new(sources, None, &Wanted::None, &Scales::default(), 1)
         .and_then(|mut pipeline| pipeline.advance(usize::MAX).map(|_| pipeline));
     match read {
         Ok(pipeline) => {
