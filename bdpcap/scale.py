@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap.endpoints import host
-from bdpcap.quality import acknowledgments_missing
+from bdpcap.quality import NEEDED, acknowledgments_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -60,12 +60,11 @@ class InferredScale:
 
 
 CHECKED: Final = (
-    "window_scale_source", "scale_checked", "scale_exceeded", "missed_bytes", "payload_bytes", "direct",
-    "has_timestamps", "scale_least", "window_scale", "scale_reached", "carried",
+    *NEEDED, "missed_bytes", "direct", "has_timestamps", "scale_least", "window_scale", "scale_reached",
 )  # fmt: skip
 """Columns that tell which scales have to be inferred."""
 USED: Final = (
-    *CHECKED, "stream", "direction", "sender", "receiver", "scale_most",
+    *CHECKED, "stream", "first_frame", "direction", "sender", "receiver", "scale_most",
 )  # fmt: skip
 
 
