@@ -117,7 +117,10 @@ def _notes(capture: Capture) -> list[str]:
     placeless = int((flows["vantage"] == "unknown").sum())
     found = [
         (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
-        (info.without_time, f"{units.number(info.without_time, 'frame')} without a time, left out."),
+        (
+            info.without_time,
+            f"{units.number(info.without_time, 'frame')} without a time, taken as captured with the frame before.",
+        ),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
         *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
         (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),

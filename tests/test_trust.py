@@ -37,6 +37,40 @@ def is_syn(packet):
     return tcp is not None and bool(tcp.flags & SYN)
 
 
+def block(kind, body):
+    """Write a block of pcapng, little-endian."""
+    body += bytes(-len(body) % 4)
+    return struct.pack("<II", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+
+def test_a_frame_without_a_time_counts_as_captured_with_the_one_before():
+    packets = scenario("""
+        +0    > S  0:0(0) win 1000
+        +.010 < S. 0:0(0) ack 1 win 1000
+        +.010 > .  1:1(0) ack 1 win 1000
+        +0    > .  1:101(100) ack 1 win 1000
+        +.010 < .  1:1(0) ack 101 win 1000
+    """)
+    blocks = [
+        block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)),
+        block(1, struct.pack("<HHI", 1, 0, 0)),
+    ]
+    for number, packet in enumerate(packets):
+        microseconds, size = packet.time_ns // 1000, len(packet.data)
+        times = struct.pack("<5I", 0, microseconds >> 32, microseconds & 0xFFFFFFFF, size, size)
+        # The payload stands in a simple packet block, which has no time (pcapng draft section 4.4).
+        whole = (
+            block(3, struct.pack("<I", size) + packet.data) if number == 3 else block(6, times + packet.data)
+        )
+        blocks.append(whole)
+    capture = bdpcap.analyze(b"".join(blocks))
+    assert (capture.info.frames, capture.info.without_time) == (5, 1)
+    (sent,) = capture.flow(0).events.query("length > 0").itertuples()
+    assert sent.time_ns == packets[2].time_ns // 1000 * 1000
+    said = "1 frame without a time, taken as captured with the frame before."
+    assert said in caveats(capture)
+
+
 def analyse(packets, folder):
     """From a file: what is inferred from the whole takes a second reading."""
     path = folder / "capture.pcap"
