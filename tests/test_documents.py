@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 
 import pytest
 import yaml
@@ -55,6 +56,18 @@ def test_every_command_has_help_and_its_place_in_the_reference():
     for name, said in COMMANDS.items():
         assert said.endswith(".")
         assert f"\n## bdpcap {name}\n" in reference
+
+
+def test_every_extra_is_named_where_it_is_missed_and_tried_absent():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"]) - {"arrow"}  # pandas misses it, and names pyarrow
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "bdpcap").rglob("*.py"))
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
+    readme = TOP[0].read_text(encoding="utf-8")
+    for extra in extras:
+        assert f"bdpcap[{extra}]" in source
+        assert f'"bdpcap[{extra}]" in ' in tests or f"bdpcap\\[{extra}" in tests
+        assert f".[{extra}]" in readme
 
 
 # tables of where things are

@@ -1,0 +1,146 @@
+"""Every example of the documents runs: commands are typed, and Python is executed, where the files that they name are."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+
+import pytest
+from oracles import ROOT, chromium
+from small_transfer import write_many
+from test_documents import DOCUMENTS, TOP
+
+from bdpcap import settings
+from bdpcap.cli import exits, main
+
+ELSEWHERE = {
+    "cargo": "the tests",
+    "dumpcap": "captures on an interface, until it is stopped",
+    "ethtool": "changes an adapter",
+    "make": "tests/test_readme.py holds the targets to the Makefile",
+    "man": "tests/test_man_page.py",
+    "pip": "installs; tests/test_clone.py has a clone",
+    "python": "tests and benchmarks",
+    "tcpdump": "captures on an interface, until it is stopped",
+    ".venv/bin/python": "the tests",
+}
+"""Programs that are not started here, and why."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: its document, the line where it begins, its language and its text."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+def blocks(*languages):
+    """Yield the blocks of some languages in all documents."""
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        for found in re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+            if found[1] in languages:
+                name = str(path.relative_to(ROOT))
+                yield Block(name, text.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+def commands():
+    """Yield each line that is typed, in the block where it stands."""
+    for block in blocks("console"):
+        for line in block.text.splitlines():
+            if line.startswith("$ "):
+                yield pytest.param(line.removeprefix("$ "), id=f"{block}:{line.removeprefix('$ ')[:60]}")
+    for path in DOCUMENTS:
+        for line in re.findall(
+            r"^    ((?:\w+ .*\| )?bdpcap .*)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+        ):
+            yield pytest.param(line, id=f"{path.name}:{line[:60]}")
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    """Write a capture of five flows that last three seconds."""
+    return write_many(tmp_path_factory.mktemp("capture") / "trace.pcap", flows=5, rounds=150)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, capture):
+    """Return a folder with every file that the examples read; they write here, too."""
+    (tmp_path / "sample_captures").symlink_to(ROOT / "sample_captures")
+    for name in (
+        "trace.pcap",
+        "trace.pcapng",
+        "before.pcap",
+        "after.pcap",
+        "ring_00001.pcapng",
+        "ring_00002.pcapng",
+    ):
+        shutil.copy(capture, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_blocks_are_of_languages_that_are_known():
+    everything = {
+        block.language for block in blocks("", *["console", "python", "sh", "text", "toml", "yaml", "csv"])
+    }
+    assert everything <= {"console", "python", "sh", "text", "yaml"}
+    assert len(list(blocks("python"))) >= 5
+
+
+@pytest.mark.parametrize("line", list(commands()))
+def test_every_command_does_what_it_says(line, place, monkeypatch, capsysbinary):
+    words = shlex.split(line.rpartition("| ")[2], comments=True)
+    if words[0] in ELSEWHERE or words[0] == "docs":
+        return
+    assert words[0] == "bdpcap", f"{words[0]}: neither run here, nor said why not"
+    if words[-1].endswith((".svg", ".png")):
+        chromium()
+    if "--install-completion" in words:
+        monkeypatch.setenv("HOME", str(place))  # tests/test_completion.py tries it in a shell
+        return
+    if "|" in line:
+        words[words.index("-")] = "trace.pcap"  # what comes out of the pipe
+    code = 0
+    with contextlib.suppress(SystemExit):
+        code = main(words[1:])
+    said = capsysbinary.readouterr()
+    rule = "--fail-on" in words
+    assert code in ((exits.DONE, exits.LIMITED) if rule else (exits.DONE,)), said.err.decode()
+    if "-o" in words:
+        assert (place / words[words.index("-o") + 1]).stat().st_size
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("block", list(blocks("python")), ids=str)
+def test_every_example_in_python_runs(block):
+    exec(compile(block.text, str(block), "exec"), {})  # noqa: S102  ours
+
+
+@pytest.mark.parametrize("block", list(blocks("yaml")), ids=str)
+def test_every_file_of_settings_is_read(block, tmp_path):
+    file = tmp_path / "bdpcap.yaml"
+    file.write_text(block.text, encoding="utf-8")
+    assert settings.read(file)
+
+
+@pytest.mark.parametrize("block", list(blocks("sh")), ids=str)
+def test_every_line_of_a_shell_names_commands_that_are_there(block):
+    from bdpcap.cli.commands import COMMANDS  # noqa: PLC0415
+
+    named = re.findall(r"\bbdpcap (\w+)", block.text)
+    assert named
+    assert set(named) <= set(COMMANDS)
+
+
+def test_the_readme_is_among_them():
+    assert any(block.document == TOP[0].name for block in blocks("console"))
