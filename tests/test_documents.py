@@ -8,10 +8,12 @@ import tomllib
 
 import pytest
 import yaml
+from index_page import absolute, located
 from oracles import ROOT
 from reference_pages import DOCS, PAGES
 from site_links import without
 
+import bdpcap
 from bdpcap.cli.commands import COMMANDS
 from bdpcap.explain.findings import Code
 
@@ -153,3 +155,47 @@ def test_the_site_leads_out_of_the_documents_to_where_the_repository_is():
     led = without(page, "docs/how-to", "https://example.org/r")
     assert led == "[a](https://example.org/r/blob/main/notebooks/x.ipynb) [b](../tables.md) [c](ticket.md)"
     assert without(page, "docs/how-to", None).startswith("a [b]")
+
+
+# what a release has
+
+
+def test_links_of_the_readme_work_on_a_package_index():
+    shown = absolute(TOP[0].read_text(encoding="utf-8"), "https://example.org/r")
+    assert (
+        re.findall(
+            r"\]\((?!https://)[^)]+\)", re.sub(r"^```.*?^```$", "", shown, flags=re.MULTILINE | re.DOTALL)
+        )
+        == []
+    )
+    assert "](https://example.org/r/raw/main/docs/report.png)" in shown
+    project = tomllib.loads(
+        located((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "https://example.org/r")
+    )
+    assert project["project"]["urls"]["Source"] == "https://example.org/r"
+
+
+def test_one_version_everywhere():
+    version = bdpcap.__version__
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == version
+    assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_workflows_run_what_is_there(path):
+    steps = [
+        step
+        for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+        for step in job["steps"]
+    ]
+    typed = "\n".join(step.get("run", "") for step in steps)
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert set(re.findall(r"\bmake (\w+)", typed)) <= targets
+    assert [
+        name
+        for name in re.findall(r"\b(?:tests|sample_captures)/[\w.]+\w", typed)
+        if not (ROOT / name).exists()
+    ] == []
