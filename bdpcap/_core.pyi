@@ -99,6 +99,9 @@ class Analysis:
     @property
     def frames(self) -> int:
         """Frames read."""
+    @property
+    def first_ns(self) -> int | None:
+        """Time of the earliest frame so far."""
     def take_events(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
         """Columns of the events made since they were last taken; `kind` indexes `KINDS`, `cause` `CAUSES`.
 

@@ -134,7 +134,7 @@ def event_pieces(
             new = reading.named(core.directions(len(names["sender"]) // 2, names=list(names)), pseudonyms)
             for side, known in names.items():
                 known.extend(new[side])
-            yield Events(columns, names, core.counts()["first_ns"])
+            yield Events(columns, names, core.first_ns)
     for damage in core.damages():
         raise _core.CaptureError(str(reading.damage(damage, pseudonyms)))
 

@@ -109,6 +109,10 @@ def _put_word(batch: Bytes, at: Ints, word: Ints) -> None:
 
 def mice(connections: int) -> Iterator[bytes]:
     """Yield a capture of so many connections of eleven packets: a short request and an answer of two segments."""
+    yield from _short(connections, lambda number: number < 0)
+
+
+def _short(connections: int, unanswered: Callable[[Ints], NDArray[np.bool_]]) -> Iterator[bytes]:
     # From the client?, flags, payload, bytes that either end had sent before, microseconds after the first packet.
     script = np.array([
         (1, 0x02, 0, 0, 0, 0),
@@ -126,6 +130,8 @@ def mice(connections: int) -> Iterator[bytes]:
     steps = len(script)
     yield _file_header(96)
     number, step = np.arange(connections).repeat(steps), np.tile(np.arange(steps), connections)
+    there = (step == 0) | ~unanswered(number)
+    number, step = number[there], step[there]
     time_us = number * 250 + script[step, 5]
     for part in _chunks(np.lexsort((step, number, time_us))):
         who = number[part]
@@ -169,6 +175,14 @@ def full_frames(segments: int, flows: int = 180) -> Iterator[bytes]:
             payload=np.where(out, MSS, 0),
             snaplen=65535,
         )
+
+
+def scan(connections: int) -> Iterator[bytes]:
+    """Yield a capture of so many connections, nine in ten of which are a SYN that nobody answers.
+
+    The others are as those of `mice`.
+    """
+    yield from _short(connections, lambda number: number % 10 != 0)
 
 
 def _chunks(order: Ints, size: int = CHUNK) -> list[Ints]:
@@ -230,6 +244,7 @@ KINDS: Final[dict[str, tuple[Callable[[int], Iterator[bytes]], int]]] = {
     "elephants": (elephants, ALIVE),
     "mice": (mice, 400_000),
     "full": (full_frames, 1_500_000),
+    "scan": (scan, 5_000_000),
 }
 """How each is made, and of how many flows, connections or segments."""
 

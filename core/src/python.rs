@@ -214,6 +214,11 @@ impl Analysis {
         self.pipeline().counts().frames
     }
 
+    #[getter]
+    fn first_ns(&self) -> Option<i64> {
+        self.pipeline().counts().first_ns
+    }
+
     #[pyo3(signature = (names=None))]
     fn take_events<'py>(
         &self,

@@ -2,6 +2,7 @@
 //! Segments to connections: sequence space, scoreboard, window, RTT, rounds. Takes decoded segments and does not care
 //! who decoded them. UDP beside them is only counted.
 
+mod asked;
 mod bursts;
 mod connection;
 mod copies;

@@ -1,6 +1,7 @@
 //! # Table
 //! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
 
+use super::asked::Asked;
 use super::connection::{Connection, Rows};
 use super::flow::At;
 use super::kept;
@@ -10,7 +11,9 @@ use super::round::Round;
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Path, Segment};
 use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -49,13 +52,13 @@ struct Ends {
 }
 
 impl Ends {
-    fn of(segment: &Segment) -> Self {
+    fn of(one: &Endpoint, other: &Endpoint) -> Self {
         let end = |end: &Endpoint| match end.address {
             IpAddr::V4(address) => (4, u64::from(end.port), address.to_bits().into()),
             IpAddr::V6(address) => (6, u64::from(end.port), address.to_bits()),
         };
-        let (version, port, address): (u64, u64, u128) = end(&segment.source);
-        let (_, other_port, other_address) = end(&segment.destination);
+        let (version, port, address): (u64, u64, u128) = end(one);
+        let (_, other_port, other_address) = end(other);
         // Either order would do, if it is always the same.
         let (ports, addresses) = if (port, address) <= (other_port, other_address) {
             (port << 16 | other_port, (address, other_address))
@@ -84,6 +87,8 @@ enum Entry {
     Open(Box<Connection>),
     Over(Box<Over>),
     Passed(Box<Passed>),
+    /// Nothing but its first SYN was captured.
+    Asked(Box<Asked>),
     /// None of its own segments was captured, as far as that is known.
     Quoted(Box<Passed>),
 }
@@ -94,6 +99,16 @@ impl Entry {
             Self::Open(connection) => connection.is_reopened_by(segment),
             Self::Over(over) => over.is_reopened_by(segment),
             Self::Passed(passed) | Self::Quoted(passed) => passed.is_reopened_by(segment),
+            Self::Asked(asked) => asked.is_reopened_by(segment),
+        }
+    }
+
+    fn ends(&self) -> &[Endpoint; 2] {
+        match self {
+            Self::Open(open) => &open.ends,
+            Self::Over(over) => over.ends(),
+            Self::Passed(passed) | Self::Quoted(passed) => &passed.ends,
+            Self::Asked(asked) => &asked.ends,
         }
     }
 
@@ -127,7 +142,9 @@ pub struct News {
 /// Connections of a capture, numbered by their first frames.
 #[derive(Debug, Default)]
 pub struct Table {
-    by_ends: HashMap<Ends, usize, RandomState>,
+    /// A part of the hash of the ends, and which connection is the newest between them.
+    by_ends: HashTable<(u32, u32)>,
+    hasher: RandomState,
     connections: Vec<Entry>,
     wanted: Wanted,
     scales: Scales,
@@ -160,8 +177,8 @@ impl Table {
     /// Wireshark.
     #[cold]
     fn quote(&mut self, segment: &Segment, path: &Path, at: At) {
-        let ends = Ends::of(segment);
-        let known = self.by_ends.get(&ends).copied();
+        let ends = Ends::of(&segment.source, &segment.destination);
+        let known = self.newest(ends);
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
             None => {
@@ -171,7 +188,7 @@ impl Table {
                 let index = self.connections.len();
                 let quoted = Passed::new(segment, Arc::new(*path));
                 self.connections.push(Entry::Quoted(Box::new(quoted)));
-                self.by_ends.insert(ends, index);
+                self.register(ends, index);
                 self.news.opened.push(at.frame);
                 index
             }
@@ -183,8 +200,8 @@ impl Table {
 
     /// Takes the next segment of the capture, and the headers around it.
     pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
-        let ends = Ends::of(segment);
-        let known = self.by_ends.get(&ends).copied();
+        let ends = Ends::of(&segment.source, &segment.destination);
+        let known = self.newest(ends);
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
             None => {
@@ -192,15 +209,23 @@ impl Table {
                     self.connections[before].finish(&mut self.news.rows);
                 }
                 let index = self.connections.len();
-                self.by_ends.insert(ends, index);
                 self.news.opened.push(at.frame);
                 let entry = self.opened(index, segment, path, at);
                 self.connections.push(entry);
+                self.register(ends, index);
+                if let Entry::Asked(_) = self.connections[index] {
+                    return;
+                }
                 index
             }
         };
-        if let Entry::Quoted(_) = self.connections[index] {
-            self.connections[index] = self.opened(index, segment, path, at);
+        match &self.connections[index] {
+            Entry::Quoted(_) => self.connections[index] = self.opened(index, segment, path, at),
+            Entry::Asked(asked) => {
+                let connection = self.followed(index, asked);
+                self.connections[index] = Entry::Open(Box::new(connection));
+            }
+            _ => {}
         }
         let connection = match &mut self.connections[index] {
             Entry::Open(connection) => connection,
@@ -216,6 +241,7 @@ impl Table {
                 passed.segment(segment);
                 return;
             }
+            Entry::Asked(_) => return,
         };
         let was_over = connection.is_over();
         connection.segment(segment, at, &mut self.news.rows);
@@ -227,21 +253,86 @@ impl Table {
         }
     }
 
+    /// The newest connection between these ends.
+    fn newest(&self, ends: Ends) -> Option<usize> {
+        let hash = hash(&self.hasher, ends);
+        let found = self.by_ends.find(spread(hash), |&(own, index)| {
+            own == hash && self.is_between(index, ends)
+        });
+        found.map(|&(_, index)| index as usize)
+    }
+
+    fn is_between(&self, index: u32, ends: Ends) -> bool {
+        let [one, other] = self.connections[index as usize].ends();
+        Ends::of(one, other) == ends
+    }
+
+    /// From now on this connection is the newest between these ends.
+    fn register(&mut self, ends: Ends, index: usize) {
+        let hash = hash(&self.hasher, ends);
+        let (connections, newest) = (&self.connections, (hash, number(index)));
+        let known = self.by_ends.find_mut(spread(hash), |&(own, index)| {
+            let [one, other] = connections[index as usize].ends();
+            own == hash && Ends::of(one, other) == ends
+        });
+        match known {
+            Some(known) => *known = newest,
+            None => {
+                let again = |&(own, _): &(u32, u32)| spread(own);
+                self.by_ends.insert_unique(spread(hash), newest, again);
+            }
+        }
+    }
+
+    /// A connection that goes on after its SYN.
+    fn followed(&self, index: usize, asked: &Asked) -> Connection {
+        let (segment, at) = (asked.segment(), asked.at);
+        let mut connection = self.begun(index, &segment, Arc::clone(&asked.path), at);
+        // A SYN without payload makes no rows.
+        connection.segment(&segment, at, &mut Rows::default());
+        connection
+    }
+
+    /// A connection of which nothing but a SYN came.
+    fn unanswered(&self, index: usize, asked: &Asked) -> Connection {
+        let mut connection = self.followed(index, asked);
+        connection.finish(&mut Rows::default());
+        connection
+    }
+
+    fn begun(&self, index: usize, segment: &Segment, path: Arc<Path>, at: At) -> Connection {
+        let number = number(index);
+        let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
+        Connection::new(
+            number,
+            segment,
+            path,
+            at,
+            self.wanted.wants(number),
+            inferred,
+        )
+    }
+
     /// A connection that begins with this segment.
     #[inline(never)]
     fn opened(&mut self, index: usize, segment: &Segment, path: &Path, at: At) -> Entry {
-        let number = number(index);
-        let wanted = self.wanted.wants(number);
         if *self.path != *path {
             self.path = Arc::new(*path);
         }
         let path = Arc::clone(&self.path);
-        if !wanted && matches!(self.wanted, Wanted::Streams(_)) {
-            return Entry::Passed(Box::new(Passed::new(segment, path)));
+        match self.wanted {
+            Wanted::Streams(_) if !self.wanted.wants(number(index)) => {
+                return Entry::Passed(Box::new(Passed::new(segment, path)));
+            }
+            // Of those of which events are wanted, the SYN is one.
+            Wanted::None => {
+                if let Some(asked) = Asked::new(segment, &path, at) {
+                    return Entry::Asked(Box::new(asked));
+                }
+            }
+            _ => {}
         }
-        let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
-        let connection = Connection::new(number, segment, path, at, wanted, inferred);
-        Entry::Open(Box::new(connection))
+        Entry::Open(Box::new(self.begun(index, segment, path, at)))
     }
 
     /// Finishes connections that ended, unless packets came since.
@@ -291,11 +382,7 @@ impl Table {
     /// Client and server of a stream.
     #[must_use]
     pub fn ends(&self, stream: usize) -> &[Endpoint; 2] {
-        match &self.connections[stream] {
-            Entry::Open(open) => &open.ends,
-            Entry::Over(over) => over.ends(),
-            Entry::Passed(passed) | Entry::Quoted(passed) => &passed.ends,
-        }
+        self.connections[stream].ends()
     }
 
     /// Client and server of a stream, the headers around its first packet, and what is told of either direction.
@@ -310,6 +397,11 @@ impl Table {
             Entry::Passed(passed) | Entry::Quoted(passed) => {
                 (&passed.ends, &passed.path, Default::default())
             }
+            Entry::Asked(asked) => {
+                let whole = self.unanswered(stream, asked);
+                let summaries = [0, 1].map(|from| Summary::of(&whole, from));
+                (&asked.ends, &asked.path, summaries)
+            }
         }
     }
 
@@ -320,6 +412,7 @@ impl Table {
             Entry::Open(open) => Life::of(open),
             Entry::Over(over) => over.life(),
             Entry::Passed(_) | Entry::Quoted(_) => Life::default(),
+            Entry::Asked(asked) => Life::of(&self.unanswered(stream, asked)),
         }
     }
 
@@ -328,10 +421,20 @@ impl Table {
         let bytes = match &self.connections[stream] {
             Entry::Open(open) => open.halves[from].flow.kept(),
             Entry::Over(over) => over.kept(from),
-            Entry::Passed(_) | Entry::Quoted(_) => &[],
+            Entry::Passed(_) | Entry::Quoted(_) | Entry::Asked(_) => &[],
         };
         kept::unpacked(number(stream), from as u8, bytes)
     }
+}
+
+/// A part of the hash is kept beside a connection's number: a table that grows looks at nothing else.
+fn hash(hasher: &RandomState, ends: Ends) -> u32 {
+    hasher.hash_one(ends) as u32
+}
+
+/// To all bits of a word, which the table looks at (multiplied by 2^64 over the golden ratio).
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn number(index: usize) -> u32 {
