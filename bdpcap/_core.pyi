@@ -64,6 +64,8 @@ class Analysis:
         By link type, the compiled filter, or why there is none; raised if such a frame comes.
     events
         Make events (at a cost in memory until they are taken).
+    rounds
+        Keep the rounds of all streams, if all streams' events are made; of some streams' events they are not kept.
     streams
         Make events of these streams only; of others nothing is told but their ends.
     scales
@@ -87,6 +89,7 @@ class Analysis:
         filters: dict[int, _Instructions | str] | None = None,
         *,
         events: bool = False,
+        rounds: bool = True,
         streams: Sequence[int] | None = None,
         scales: Mapping[tuple[int, int], int] | None = None,
         jobs: int = 1,

@@ -124,7 +124,7 @@ def event_pieces(
     from bdpcap.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
 
     sources = reading.sources(source)
-    core = reading.opened(sources, filter, events=True, streams=streams, jobs=jobs)
+    core = reading.opened(sources, filter, events=True, rounds=False, streams=streams, jobs=jobs)
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in reading.steps(core, sources, progress, events=True):
         core.take_turns()

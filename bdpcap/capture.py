@@ -289,7 +289,9 @@ class Capture:
             self._by_stream[stream] = table[table["stream"] == stream].reset_index(drop=True)
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
-        core = reading.opened(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
+        core = reading.opened(
+            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
+        )
         pieces = [core.take_events() for _ in reading.steps(core, self._sources, None, events=True)]
         return reading.events(reading.joined(pieces), self.directions(*_ENDS))
 
@@ -319,7 +321,9 @@ class Capture:
         if self._kept is not None:
             yield self._kept
             return
-        core = reading.opened(self._sources, self._filter, events=True, streams=[stream], scales=self.scales)
+        core = reading.opened(
+            self._sources, self._filter, events=True, rounds=False, streams=[stream], scales=self.scales
+        )
         yield from (core.take_events() for _ in reading.steps(core, self._sources, None, events=True))
 
     def vantage_of(self, flow: Flow) -> str:
@@ -329,7 +333,9 @@ class Capture:
 
     def events_in_pieces(self, streams: Sequence[int]) -> Iterator[pd.DataFrame]:
         """Yield the events of some streams in pieces, none of which is kept."""
-        core = reading.opened(self._sources, self._filter, events=True, streams=streams, scales=self.scales)
+        core = reading.opened(
+            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
+        )
         ends = self.directions(*_ENDS)
         for _ in reading.steps(core, self._sources, None, events=True):
             core.take_turns()

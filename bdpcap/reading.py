@@ -66,6 +66,7 @@ def opened(
     expression: str | None,
     *,
     events: bool,
+    rounds: bool = True,
     streams: Sequence[int] | None = None,
     scales: Sequence[InferredScale] = (),
     jobs: int | None = None,
@@ -75,7 +76,13 @@ def opened(
     shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
     given = [io.BytesIO(one) if isinstance(one, bytes) else one for one in sources]
     return _core.Analysis(
-        given, filters, events=events, streams=streams, scales=shifts, jobs=threads(jobs, sources)
+        given,
+        filters,
+        events=events,
+        rounds=rounds,
+        streams=streams,
+        scales=shifts,
+        jobs=threads(jobs, sources),
     )
 
 

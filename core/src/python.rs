@@ -178,11 +178,12 @@ impl Analysis {
 #[pymethods]
 impl Analysis {
     #[new]
-    #[pyo3(signature = (sources, filters=None, *, events=false, streams=None, scales=None, jobs=1))]
+    #[pyo3(signature = (sources, filters=None, *, events=false, rounds=true, streams=None, scales=None, jobs=1))]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         filters: Option<HashMap<u32, Bound<'_, PyAny>>>,
         events: bool,
+        rounds: bool,
         streams: Option<Vec<u32>>,
         scales: Option<Scales>,
         jobs: usize,
@@ -191,7 +192,8 @@ impl Analysis {
         let sources = all_sources(&sources, &raised)?;
         let wanted = match (events, streams) {
             (false, _) => Wanted::None,
-            (true, None) => Wanted::All,
+            (true, None) if rounds => Wanted::All,
+            (true, None) => Wanted::Events,
             (true, Some(streams)) => Wanted::Streams(streams.into_iter().collect()),
         };
         let filters = filters.map(compiled).transpose()?;

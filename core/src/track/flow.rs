@@ -610,6 +610,11 @@ impl Flow {
         self.ended && self.tap.una() >= self.tap.next()
     }
 
+    /// Of a flow that begins: its rounds need not be kept.
+    pub fn keep_no_rounds(&mut self) {
+        self.rounds.keep_none();
+    }
+
     /// The rounds that are finished, packed; see [`super::kept`].
     #[must_use]
     pub fn kept(&self) -> &[u8] {

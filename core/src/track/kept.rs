@@ -70,6 +70,8 @@ impl Before {
 pub struct Kept {
     before: Before,
     bytes: Vec<u8>,
+    /// Nobody asks for them.
+    none: bool,
 }
 
 impl Default for Kept {
@@ -77,13 +79,22 @@ impl Default for Kept {
         Self {
             before: Before::NONE,
             bytes: Vec::new(),
+            none: false,
         }
     }
 }
 
 impl Kept {
+    /// Keeps none of the rounds to come.
+    pub fn keep_none(&mut self) {
+        self.none = true;
+    }
+
     /// Adds a round.
     pub fn push(&mut self, row: &Round) {
+        if self.none {
+            return;
+        }
         let expected = self.before.expected(row.stream, row.direction);
         row.pack(&expected, &mut self.bytes);
         self.before = Before::of(row);
@@ -112,6 +123,14 @@ pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<I
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_kept_where_nobody_asks() {
+        let mut kept = Kept::default();
+        kept.keep_none();
+        kept.push(&Round::default());
+        assert!(kept.bytes().is_empty());
+    }
 
     #[test]
     fn rounds_are_kept_as_they_are() {

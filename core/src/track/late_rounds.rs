@@ -11,6 +11,7 @@ struct First {
     start_ns: i64,
     frame: u64,
     mss: i64,
+    kept: bool,
 }
 
 impl First {
@@ -18,6 +19,9 @@ impl First {
     fn make(&self) -> Box<Rounds> {
         let mut rounds = Rounds::new(self.stream, self.direction, self.start_ns, self.frame);
         rounds.set_mss(self.mss);
+        if !self.kept {
+            rounds.keep_none();
+        }
         Box::new(rounds)
     }
 }
@@ -40,6 +44,7 @@ impl LateRounds {
                 start_ns,
                 frame,
                 mss: 1,
+                kept: true,
             },
             made: None,
         }
@@ -49,6 +54,11 @@ impl LateRounds {
     #[inline]
     pub fn get(&mut self) -> &mut Rounds {
         self.made.get_or_insert_with(|| self.first.make())
+    }
+
+    /// As [`Rounds::keep_none`], of those not made yet.
+    pub fn keep_none(&mut self) {
+        self.first.kept = false;
     }
 
     /// As [`Rounds::set_mss`].

@@ -464,6 +464,11 @@ impl Rounds {
         }
     }
 
+    /// As [`Kept::keep_none`].
+    pub fn keep_none(&mut self) {
+        self.kept.keep_none();
+    }
+
     #[inline(never)] // once a round, in a loop that runs twice a packet
     fn hand_over(&mut self) {
         if let Some(open) = self.pending.pop_front() {

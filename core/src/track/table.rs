@@ -25,7 +25,9 @@ pub enum Wanted {
     None,
     /// Every stream's.
     All,
-    /// These streams', and nothing else is told of the others than their ends. Their numbers are those of the table:
+    /// Every stream's, and no rounds.
+    Events,
+    /// These streams', without rounds, and nothing else is told of the others than their ends. Their numbers are those of the table:
     /// this needs a table that has all.
     Streams(HashSet<u32>),
 }
@@ -34,9 +36,13 @@ impl Wanted {
     fn wants(&self, stream: u32) -> bool {
         match self {
             Self::None => false,
-            Self::All => true,
+            Self::All | Self::Events => true,
             Self::Streams(streams) => streams.contains(&stream),
         }
+    }
+
+    fn keeps_rounds(&self) -> bool {
+        matches!(self, Self::None | Self::All)
     }
 }
 
@@ -303,14 +309,14 @@ impl Table {
     fn begun(&self, index: usize, segment: &Segment, path: Arc<Path>, at: At) -> Connection {
         let number = number(index);
         let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
-        Connection::new(
-            number,
-            segment,
-            path,
-            at,
-            self.wanted.wants(number),
-            inferred,
-        )
+        let wanted = self.wanted.wants(number);
+        let mut connection = Connection::new(number, segment, path, at, wanted, inferred);
+        if !self.wanted.keeps_rounds() {
+            for half in &mut connection.halves {
+                half.flow.keep_no_rounds();
+            }
+        }
+        connection
     }
 
     /// A connection that begins with this segment.
