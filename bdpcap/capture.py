@@ -307,7 +307,7 @@ class Capture:
         origin = self.info.first_ns or 0
         directions = self.directions(*_ENDS)
         found = []
-        for columns in self._pieces_of(stream):
+        for columns in self.event_columns([stream]):
             seconds = (columns["time_ns"] - origin) / 1e9
             chosen = (columns["stream"] == stream) & (seconds >= start) & (seconds <= end)
             table = reading.events({name: values[chosen] for name, values in columns.items()}, directions)
@@ -316,30 +316,25 @@ class Capture:
                 break
         return pd.concat([table for table in found if len(table)] or found[:1], ignore_index=True)
 
-    def _pieces_of(self, stream: int) -> Iterator[dict[str, np.ndarray]]:
-        """Yield columns of events, those of a stream among them, in the order of the capture; at least once."""
+    def event_columns(self, streams: Sequence[int]) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the core's columns of events, those of some streams among them, in the order of the capture.
+
+        They come in pieces, at least one, none of which is kept.
+        """
         if self._kept is not None:
             yield self._kept
             return
         core = reading.opened(
-            self._sources, self._filter, events=True, rounds=False, streams=[stream], scales=self.scales
+            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
         )
-        yield from (core.take_events() for _ in reading.steps(core, self._sources, None, events=True))
+        for _ in reading.steps(core, self._sources, None, events=True):
+            core.take_turns()
+            yield core.take_events()
 
     def vantage_of(self, flow: Flow) -> str:
         """Say what shows where a flow was captured."""
         both = self.sides(flow.stream)
         return vantage.sentence(both, both["sender"].index(flow.sender))
-
-    def events_in_pieces(self, streams: Sequence[int]) -> Iterator[pd.DataFrame]:
-        """Yield the events of some streams in pieces, none of which is kept."""
-        core = reading.opened(
-            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
-        )
-        ends = self.directions(*_ENDS)
-        for _ in reading.steps(core, self._sources, None, events=True):
-            core.take_turns()
-            yield reading.events(core.take_events(), ends)
 
     def need_files(self) -> list[str]:
         """Return the files of the capture, to be read again.

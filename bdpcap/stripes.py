@@ -55,6 +55,7 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
     held = list(zip(rtts["limit"], detail.where(detail.notna(), None), strict=True))
     start, end = rtts["start_ns"].to_numpy(dtype=np.int64), rtts["end_ns"].to_numpy(dtype=np.int64)
     rate = rtts["throughput_bps"].to_numpy(dtype=np.float64, na_value=0.0)
+    number, confidence, evidence = (rtts[name].array for name in ("round", "confidence", "evidence"))
     firsts = [index for index in range(len(held)) if index == 0 or held[index] != held[index - 1]]
     if len(firsts) > most:
         edges = np.linspace(start[0], end[-1], most, endpoint=False)
@@ -63,17 +64,17 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
     for first, beyond in pairwise([*firsts, len(held)]):
         lengths = end[first:beyond] - start[first:beyond]
         limit, why = _longest(held[first:beyond], lengths)
-        typical = rtts.iloc[first + _typical(rate[first:beyond], lengths)]
+        typical = first + _typical(rate[first:beyond], lengths)
         merged.append(
             Stripe(
                 limit=limit,
                 detail=why,
-                first_round=int(rtts["round"].iloc[first]),
-                last_round=int(rtts["round"].iloc[beyond - 1]),
+                first_round=int(number[first]),
+                last_round=int(number[beyond - 1]),
                 start_ns=int(start[first]),
                 end_ns=int(end[beyond - 1]),
-                confidence=float(typical["confidence"]),
-                evidence=str(typical["evidence"]),
+                confidence=float(confidence[typical]),
+                evidence=str(evidence[typical]),
             )
         )
     return merged

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
 from bdpcap import units
+from bdpcap._core import NULL
 from bdpcap.explain.findings import found
 from bdpcap.report import ranking
 from bdpcap.report.text import text
@@ -32,6 +33,7 @@ CHANGES: Final = 50
 MARK: Final = "bdpcap: "
 """Begins every comment on a packet, to be found by."""
 
+_FLOW: Final = ["stream", "sender"]
 _SYN_OR_RST: Final = 0x02 | 0x04
 """Their window is not scaled, or means nothing."""
 
@@ -51,15 +53,18 @@ def of_capture(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
     verdict = text(capture)
     ranked = ranking.ranked(capture)
     counting = ranked[ranking.bulk(ranked)]
-    flows = ranking.listed(capture, counting.head(FLOWS))
+    flows = counting.head(FLOWS)
     both = counting["stream"].value_counts()
-    found = {(flow.stream, flow.sender) for flow in ranking.that_matter(capture)}
+    rounds = capture.rtts.groupby(_FLOW, sort=False).indices
+    first, _ = capture.frames_of_rounds
     said: dict[int, list[str]] = defaultdict(list)
-    for flow in flows:
-        own = list(_stretches(flow, whose=f" of {flow.sender}" if both[flow.stream] > 1 else ""))
-        if (flow.stream, flow.sender) in found:
-            own += _findings(flow)
-        for frame, comment in own:
+    for stream, sender in zip(flows["stream"], flows["sender"], strict=True):
+        rows = rounds[stream, sender]
+        whose = f" of {sender}" if both[stream] > 1 else ""
+        for frame, comment in _stretches(capture.rtts.iloc[rows], first[rows], whose):
+            said[frame].append(comment)
+    for flow in ranking.that_matter(capture):
+        for frame, comment in _findings(flow):
             said[frame].append(comment)
     for frame, comment in _window_changes(capture, flows):
         said[frame].append(comment)
@@ -72,10 +77,9 @@ def _about(packets: int, flows: int) -> str:
     return f'Packets with comments: {packets:,}; frame.comment contains "{MARK.rstrip(": ")}" finds them.{beyond}\n'
 
 
-def _stretches(flow: Flow, whose: str) -> Iterator[tuple[int, str]]:
-    """Yield the first frame of every stretch, and its comment."""
-    every = stripes(flow.rtts, len(flow.rtts))
-    first = flow.round_frames["first"].to_numpy()
+def _stretches(rtts: pd.DataFrame, first: np.ndarray, whose: str) -> Iterator[tuple[int, str]]:
+    """Yield the first frame of every stretch of a flow's rounds, and its comment; `first` are the rounds' own."""
+    every = stripes(rtts, len(rtts))
     longest = sorted(every, key=lambda one: one.start_ns - one.end_ns)[:STRETCHES]
     if len(every) > len(longest):
         yield int(first[0]), f"{len(every):,} stretches{whose}: only the {STRETCHES} longest have comments."
@@ -102,57 +106,61 @@ class _Window:
 
     unit_bytes: int
     """What it is rounded to: an edge goes back by less through rounding alone (RFC 7323 section 2.4)."""
-    last: pd.DataFrame | None = None
-    """The last acknowledgment, as a table of one row."""
+    last: dict[str, np.ndarray] | None = None
+    """The last acknowledgment, columns of one row."""
     closed_ns: int | None = None
     """Since when the window is zero."""
     changes: int = 0
 
-    def changed(self, acks: pd.DataFrame) -> Iterator[tuple[int, str]]:
-        """Yield the frame of each change, and what changed; `acks` are further acknowledgments, in order."""
+    def changed(self, acks: dict[str, np.ndarray]) -> Iterator[tuple[int, str]]:
+        """Yield the frame of each change, and what changed; `acks` are columns of acknowledgments, in order."""
         if self.last is not None:
-            acks = pd.concat([self.last, acks], ignore_index=True)
-        number = acks["acknowledged"].to_numpy(dtype=np.int64)
+            acks = {name: np.concatenate((self.last[name], column)) for name, column in acks.items()}
+        number = acks["acknowledged"]
         # An acknowledgment that was overtaken says nothing of the present window.
-        acks = acks[number >= np.maximum.accumulate(number)]
-        self.last = acks.tail(1)
-        window = acks["window_bytes"].to_numpy(dtype=np.int64)
-        edge = window + acks["acknowledged"].to_numpy(dtype=np.int64)
+        newest = number >= np.maximum.accumulate(number)
+        acks = {name: column[newest] for name, column in acks.items()}
+        self.last = {name: column[-1:] for name, column in acks.items()}
+        window, edge = acks["window_bytes"], acks["window_bytes"] + acks["acknowledged"]
         closed = window == 0
         went_back = np.maximum(0, edge[:-1] - edge[1:])
         at = np.flatnonzero((closed[1:] != closed[:-1]) | (went_back >= self.unit_bytes)) + 1
         for place in at.tolist():
-            row = acks.iloc[place]
-            if said := self._said(row, int(window[place]), int(went_back[place - 1])):
-                self.changes += 1
-                if self.changes <= CHANGES:
-                    yield int(row["frame"]), said
-                elif self.changes == CHANGES + 1:
-                    yield int(row["frame"]), "further changes of this window have no comments."
+            self.changes += 1
+            frame = int(acks["frame"][place])
+            said = self._said(int(acks["time_ns"][place]), int(window[place]), int(went_back[place - 1]))
+            if self.changes <= CHANGES:
+                yield frame, said
+            elif self.changes == CHANGES + 1:
+                yield frame, "further changes of this window have no comments."
 
-    def _said(self, row: pd.Series[Any], window: int, back_bytes: int) -> str:
+    def _said(self, time_ns: int, window: int, back_bytes: int) -> str:
         shrunk = f"its right edge went back by {units.exact_bytes(back_bytes)} (RFC 9293 section 3.8.6)"
         if window == 0:
-            self.closed_ns = int(row["time_ns"])
+            self.closed_ns = time_ns
             return f"zero window{f'; {shrunk}' if back_bytes >= self.unit_bytes else ''}."
         if self.closed_ns is not None:
-            closed = units.duration(int(row["time_ns"]) - self.closed_ns)
+            lasted = units.duration(time_ns - self.closed_ns)
             self.closed_ns = None
-            return f"window opened again to {units.exact_bytes(window)}, after {closed}."
+            return f"window opened again to {units.exact_bytes(window)}, after {lasted}."
         return f"window shrunk to {units.exact_bytes(window)}: {shrunk}."
 
 
-def _window_changes(capture: Capture, flows: list[Flow]) -> Iterator[tuple[int, str]]:
+def _window_changes(capture: Capture, flows: pd.DataFrame) -> Iterator[tuple[int, str]]:
     """Yield where the windows of flows close, open again or shrink; reads the capture once more."""
-    windows = {(flow.stream, flow.sender): _Window(_unit_bytes(flow)) for flow in flows}
-    for events in capture.events_in_pieces(sorted({flow.stream for flow in flows})):
-        said = events["sequence"].isna() & events["window_bytes"].notna()
-        said &= (events["tcp_flags"] & _SYN_OR_RST) == 0
-        for key, acks in events[said].groupby(["stream", "sender"], sort=False):
-            if key in windows:
-                yield from windows[key].changed(acks)
-
-
-def _unit_bytes(flow: Flow) -> int:
-    scale = flow.summary["window_scale"]
-    return 1 if pd.isna(scale) else 1 << int(scale)
+    senders = capture.directions("sender")["sender"]
+    windows = {}
+    for stream, sender, scale in zip(*(flows[name] for name in (*_FLOW, "window_scale")), strict=True):
+        row = 2 * stream
+        windows[row + int(senders[row] != sender)] = _Window(1 if pd.isna(scale) else 1 << scale)
+    for events in capture.event_columns(flows["stream"].unique().tolist()):
+        acks = (events["sequence"] == NULL) & (events["window_bytes"] != NULL)
+        acks &= (events["tcp_flags"] & _SYN_OR_RST) == 0
+        row = 2 * events["stream"][acks].astype(np.int64) + events["direction"][acks]
+        columns = {name: events[name][acks] for name in ("acknowledged", "window_bytes", "time_ns", "frame")}
+        order = row.argsort(kind="stable")
+        firsts = np.flatnonzero(np.diff(row[order], prepend=-1))
+        for own in np.split(order, firsts[1:]) if len(order) else ():
+            window = windows.get(int(row[own[0]]))
+            if window is not None:
+                yield from window.changed({name: column[own] for name, column in columns.items()})
