@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.facts import Damage, Fingerprint
-    from bdpcap.host import Account
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
     from bdpcap.reading import Read
@@ -68,8 +67,8 @@ class Capture:
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
         self.scales: Final = scales
         self._udp = reading.named(core.datagrams(), pseudonyms)
-        self.host: Account | None = None
-        """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
+        # What the sending host's kernel said: an account of `bdpcap.host`, which stands above this module.
+        self.host: Any = None
 
     @cached_property
     def _classification(self) -> Classification:

@@ -18,12 +18,13 @@ PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
     {"_core"},
-    {"columns", "endpoints", "facts", "files", "filter", "jobs", "palette", "quantities", "units"},
+    {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "palette"}
+    | {"quantities", "units"},
     {"anonymize", "connections", "progress", "quality", "settings", "spreadsheet", "tables", "vantage"},
-    {"datagrams", "exchanges", "limits", "scale"},
+    {"datagrams", "events", "exchanges", "expression", "limits", "scale"},
     {"reading"},
     {"capture"},
-    {"explain", "stripes", "trust", "twice"},
+    {"explain", "host", "stripes", "trust", "twice"},
     {"comparison", "plots"},
     {"report"},
     {"analysis"},
