@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from bdpcap import _core
 from bdpcap.endpoints import host, port
@@ -18,6 +17,7 @@ from bdpcap.palette import LIMIT_NAMES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pandas as pd
 
 __all__ = [
     "CONNECTIONS",
@@ -233,6 +233,8 @@ def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
 
 def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Series[float]:
     """Return rates; null for what came in one instant, and where the amount is NaN."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(lasted_ns > 0, amount_bytes * 8e9 / lasted_ns, np.nan)
     return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
@@ -240,6 +242,8 @@ def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Serie
 
 def described(table: pd.DataFrame, schema: dict[str, Column]) -> pd.DataFrame:
     """Make text of few values categories, and say in ``attrs`` what each column means, and in which unit it is."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     few = {name: pd.CategoricalDtype(list(column.only)) for name, column in schema.items() if column.only}
     typed = table.astype(few)
     typed.attrs["meanings"] = _Said({name: column.meaning for name, column in schema.items()})
@@ -273,6 +277,8 @@ def apart(table: pd.DataFrame) -> pd.DataFrame:
 
 def timestamped(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with its times as timestamps of UTC: ``start_ns`` as ``start``. Durations stay as they are."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     columns = {
         str(name).removesuffix("_ns") if _is_time(str(name)) else str(name): (
             pd.to_datetime(table[name], unit="ns", utc=True) if _is_time(str(name)) else table[name]
@@ -287,6 +293,8 @@ def _is_time(name: str) -> bool:
 
 
 def _like(table: pd.DataFrame, columns: dict[str, pd.Series[Any]]) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 - likewise
+
     made = pd.DataFrame(columns, index=table.index)
     made.attrs = table.attrs
     return made

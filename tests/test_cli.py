@@ -167,6 +167,9 @@ SLOW = {"numpy", "pandas", "plotly", "rich", "jinja2"}
         (["bdp", "--rate", "100M", "--rtt", "10ms"], set()),
         (["info", "CAPTURE"], {"numpy"}),
         (["flows", "CAPTURE", "--format", "csv"], {"numpy", "pandas"}),
+        (["events", "CAPTURE", "--format", "csv"], {"numpy"}),
+        (["explain", "CAPTURE"], {"numpy", "pandas"}),
+        (["report", "CAPTURE", "--text", "-"], {"numpy", "pandas"}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
-import plotly.graph_objects as go
 
 from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
+    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
@@ -118,6 +118,8 @@ class Canvas:
         self.points = 0
         self.drawn = 0
         self.own = figure is None
+        import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
+
         self.figure = go.Figure(layout=_layout(title)) if figure is None else figure
         x, y = "xaxis", "yaxis"
         if row is not None:
@@ -187,6 +189,8 @@ class Canvas:
 
     def add(self, x: NDArray[np.float64], y: NDArray[np.float64], **style: Any) -> None:
         """Add a trace of plotly's; ``y`` in the unit without prefix."""
+        import plotly.graph_objects as go  # noqa: PLC0415 - likewise
+
         self.figure.add_trace(go.Scatter(x=x, y=y / self.size, xaxis=self.x, yaxis=self.y, **style))
 
     def chosen(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:

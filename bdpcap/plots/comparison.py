@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from bdpcap import palette, units
 from bdpcap.plots.canvas import floats, largest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import plotly.graph_objects as go
+
 
 _POINTS: Final = 200
 _DASHES: Final = ("solid", "dash", "dot", "dashdot")
@@ -32,6 +34,8 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     known = comparison[comparison["window_max_bytes"].notna() & comparison["throughput_bps"].notna()]
     reach = 1.15 * (largest(floats(known["window_max_bytes"])) or 1.0)
     axis = {"gridcolor": palette.GRID, "zeroline": False, "rangemode": "tozero", "tickformat": "~s"}
+    import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
+
     figure = go.Figure(
         layout={
             "template": "none",

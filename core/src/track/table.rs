@@ -27,8 +27,8 @@ pub enum Wanted {
     All,
     /// Every stream's, and no rounds.
     Events,
-    /// These streams', without rounds, and nothing else is told of the others than their ends. Their numbers are those of the table:
-    /// this needs a table that has all.
+    /// These streams', without rounds, and nothing else is told of the others than their ends. Their numbers are those
+    /// of the table: this needs a table that has all.
     Streams(HashSet<u32>),
 }
 
