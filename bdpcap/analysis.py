@@ -233,9 +233,26 @@ class Capture(capture.Capture):
     def _flow(self, summary: pd.Series) -> Flow:
         return Flow(self, summary)
 
+    def flow(self, which: int | str, other: str | None = None) -> Flow:
+        """Find one flow.
+
+        Parameters
+        ----------
+        which
+            The number of a stream, or the sender as ``address:port`` or as an address alone.
+        other
+            With a number, the sender; with a sender, the receiver. Where it is left out, the flow that carried most
+            payload is meant.
+
+        Raises
+        ------
+        KeyError
+            There is no such flow: the stream carried no payload, or nobody of that name sent any.
+        """
+        return self._flow(self._summary(which, other))
+
     if TYPE_CHECKING:
 
-        def flow(self, which: int | str, other: str | None = None) -> Flow: ...  # noqa: D102
         def __iter__(self) -> Iterator[Flow]: ...
         @overload
         def __getitem__(self, place: int) -> Flow: ...

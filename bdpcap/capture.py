@@ -211,21 +211,7 @@ class Capture:
         return self._flow(self.flows.iloc[place])
 
     def flow(self, which: int | str, other: str | None = None) -> Flow:
-        """Find one flow.
-
-        Parameters
-        ----------
-        which
-            The number of a stream, or the sender as ``address:port`` or as an address alone.
-        other
-            With a number, the sender; with a sender, the receiver. Where it is left out, the flow that carried most
-            payload is meant.
-
-        Raises
-        ------
-        KeyError
-            There is no such flow: the stream carried no payload, or nobody of that name sent any.
-        """
+        """Find one flow; see `bdpcap.analysis.Capture.flow`."""
         return self._flow(self._summary(which, other))
 
     def _flow(self, summary: pd.Series) -> Flow:

@@ -31,7 +31,10 @@ def executed(script: Path) -> nbformat.NotebookNode:
     notebook = source(script)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(STRICT))
     folder = {"metadata": {"path": str(FOLDER)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=folder).execute()
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=folder, coalesce_streams=True
+    )
+    client.execute()
     del notebook.cells[0]
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times of day
