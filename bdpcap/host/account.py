@@ -87,9 +87,10 @@ class Account:
 
 def samples_of(flow: Flow) -> pd.DataFrame:
     """Return the samples of a flow, table as `bdpcap.tables.HOST`; empty where no account was given."""
-    if flow.capture.host is None:
+    account: Account | None = flow.capture.host
+    if account is None:
         return tables.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
-    return flow.capture.host.of(flow)
+    return account.of(flow)
 
 
 def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Account:
