@@ -179,6 +179,8 @@ class Capture(capture.Capture):
         Window scales that no handshake showed, or another one.
     pseudonyms : Pseudonyms or None
         The names that stand for the capture's own; None where these are used.
+    host : bdpcap.host.Account or None
+        What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`.
     frames_of_files : list of int
         Frames of each of ``info.files``.
     """

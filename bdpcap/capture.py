@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast, get_args, overload
 
 import numpy as np
 
@@ -37,6 +37,20 @@ _OF_CARRIERS: Final = (
 """Columns about directions that tell how far a capture can be trusted."""
 
 
+class HostAccount(Protocol):
+    """What a host told of its connections, as `bdpcap.host.Account` has it."""
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """Table as `bdpcap.tables.HOST`."""
+
+    def of(self, flow: Flow) -> pd.DataFrame:
+        """Return the samples of a flow."""
+
+    def doubts(self, capture: Capture) -> list[str]:
+        """Say what of it could not be used."""
+
+
 class Capture:
     """What was read: flows, rounds with their limits, events. `bdpcap.analysis.Capture` says and draws more."""
 
@@ -67,8 +81,8 @@ class Capture:
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
         self.scales: Final = scales
         self._udp = reading.named(core.datagrams(), pseudonyms)
-        # What the sending host's kernel said: an account of `bdpcap.host`, which stands above this module.
-        self.host: Any = None
+        self.host: HostAccount | None = None
+        """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
 
     @cached_property
     def _classification(self) -> Classification:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import re
 import shlex
 import shutil
 from dataclasses import dataclass
 
 import pytest
-from oracles import ROOT, chromium
+import yaml
+from oracles import KEPT, ROOT, chromium
 from small_transfer import write_many
 from test_documents import DOCUMENTS, TOP
 
 from bdpcap import settings
 from bdpcap.cli import exits, main
+from bdpcap.cli.commands import COMMANDS
 
 ELSEWHERE = {
     "cargo": "the tests",
@@ -85,6 +88,7 @@ def place(tmp_path, monkeypatch, capture):
         "ring_00002.pcapng",
     ):
         shutil.copy(capture, tmp_path / name)
+    shutil.copy(KEPT / "host" / "ss.log", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -108,6 +112,7 @@ def test_every_command_does_what_it_says(line, place, monkeypatch, capsysbinary)
     if "--install-completion" in words:
         monkeypatch.setenv("HOME", str(place))  # tests/test_completion.py tries it in a shell
         return
+    words = [name for word in words for name in (sorted(glob.glob(word)) if word.startswith("*") else [word])]  # noqa: PTH207  a shell's
     if "|" in line:
         words[words.index("-")] = "trace.pcap"  # what comes out of the pipe
     code = 0
@@ -127,7 +132,12 @@ def test_every_example_in_python_runs(block):
 
 
 @pytest.mark.parametrize("block", list(blocks("yaml")), ids=str)
-def test_every_file_of_settings_is_read(block, tmp_path):
+def test_every_file_of_settings_is_read_and_every_workflow_names_commands(block, tmp_path):
+    document = yaml.safe_load(block.text)
+    if "jobs" in document:
+        typed = " ".join(step.get("run", "") for job in document["jobs"].values() for step in job["steps"])
+        assert set(re.findall(r"\bbdpcap (\w+)", typed)) <= set(COMMANDS)
+        return
     file = tmp_path / "bdpcap.yaml"
     file.write_text(block.text, encoding="utf-8")
     assert settings.read(file)
@@ -135,8 +145,6 @@ def test_every_file_of_settings_is_read(block, tmp_path):
 
 @pytest.mark.parametrize("block", list(blocks("sh")), ids=str)
 def test_every_line_of_a_shell_names_commands_that_are_there(block):
-    from bdpcap.cli.commands import COMMANDS  # noqa: PLC0415
-
     named = re.findall(r"\bbdpcap (\w+)", block.text)
     assert named
     assert set(named) <= set(COMMANDS)
