@@ -765,7 +765,8 @@ def test_both_ends_of_one_transfer_are_told_to_be_that(name, transfer, tmp_path,
     assert main([name, str(transfer), str(other)]) == 0
     said = capsys.readouterr().err
     assert said == (
-        f"bdpcap: warning: {transfer} and {other} hold the same packets twice: did you mean `bdpcap compare`?\n"
+        f"bdpcap: warning: {transfer} and {other} hold the same packets twice: "
+        "did you mean `bdpcap pair`, or `bdpcap compare`?\n"
     )
 
 

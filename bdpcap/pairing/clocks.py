@@ -62,6 +62,11 @@ class Clock:
         """The drift, 0 where it lies within its error."""
         return self.drift if abs(self.drift) > self.drift_error else 0.0
 
+    @property
+    def has_drift(self) -> bool:
+        """Whether enough packets passed to tell of drift; else its error is infinite."""
+        return bool(np.isfinite(self.drift_error))
+
     def offset_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the offset at times of the sender's clock, in nanoseconds."""
         return self.offset_ns + self.applied_drift * (time_ns - self.reference_ns)
@@ -78,13 +83,29 @@ class Clock:
         """The least round trip between the taps."""
         return 2 * self.offset_error_ns
 
-    def least_forward(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the least difference of packets to the receiver, at times of the sender's clock."""
-        return self.offset_at(time_ns) + self.offset_error_ns
+    def to_receiver(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return times of the sender's clock as the receiver's shows them."""
+        moved: NDArray[np.int64] = time_ns + np.round(self.offset_at(time_ns)).astype(np.int64)
+        return moved
 
-    def least_reverse(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the least difference of packets to the sender, sender's time less receiver's, likewise."""
-        return self.offset_error_ns - self.offset_at(time_ns)
+    def at_receiver(self, time_ns: NDArray[np.int64], early_ns: int = 0) -> NDArray[np.int64]:
+        """Return when, by the receiver's clock, packets that pass the sender's tap then are at the receiver's, at best.
+
+        The offset's error cancels out: this is the least difference that was seen, less `early_ns`.
+        """
+        return self.to_receiver(time_ns) + round(self.offset_error_ns) - early_ns
+
+    def at_sender(self, time_ns: NDArray[np.int64], early_ns: int = 0) -> NDArray[np.int64]:
+        """Return when, by the sender's clock, packets that pass the receiver's tap then are at the sender's, likewise."""
+        return self.to_sender(time_ns) + round(self.offset_error_ns) - early_ns
+
+    def left_sender(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return when packets that pass the receiver's tap then passed the sender's, at the latest."""
+        return self.to_sender(time_ns) - round(self.offset_error_ns)
+
+    def left_receiver(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return when packets that pass the sender's tap then passed the receiver's, at the latest."""
+        return self.to_receiver(time_ns) - round(self.offset_error_ns)
 
 
 def estimate(forward: Differences, reverse: Differences, tick_ns: int) -> Clock | None:
@@ -165,7 +186,10 @@ def _turns_right(first: tuple[float, float], middle: tuple[float, float], last: 
 
 
 def _together(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """Weigh two estimates by their errors; they are as far wrong as they differ."""
+    """Weigh two estimates by their standard errors; return the mean and twice its error, as for 95 %.
+
+    The mean is as far wrong as the two differ, too.
+    """
     known = [estimate for estimate in (one, other) if np.isfinite(estimate[1])]
     if not known:
         return 0.0, np.inf
@@ -173,4 +197,4 @@ def _together(one: tuple[float, float], other: tuple[float, float]) -> tuple[flo
     weights = errors**-2.0
     mean = float((slopes * weights).sum() / weights.sum())
     apart = float(np.ptp(slopes)) / 2
-    return mean, max(float(weights.sum() ** -0.5), apart)
+    return mean, 2 * max(float(weights.sum() ** -0.5), apart)

@@ -41,6 +41,11 @@ class Match:
         """Return the side in the receiver's capture of a side in the sender's."""
         return side ^ self.flipped
 
+    def reversed(self) -> Match:
+        """Return the match with the captures' parts exchanged."""
+        shifts = (-self.shifts[self.side(0)], -self.shifts[self.side(1)])
+        return Match(self.receiver_stream, self.sender_stream, self.by, self.flipped, shifts)
+
 
 def matches(
     sender: Mapping[tuple[int, int], Direction], receiver: Mapping[tuple[int, int], Direction]

@@ -12,14 +12,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
     from numpy.typing import NDArray
 
-    Least = Callable[[NDArray[np.int64]], NDArray[np.float64]]
-
-__all__ = ["NONE", "Acknowledgments", "Packets", "Passages", "acknowledgments", "data", "passages"]
+__all__ = ["NONE", "Acknowledgments", "Packets", "Passages", "acknowledgments", "answers", "data", "passages"]
 
 NONE: Final = -1
 """The packet at the other tap where there is none."""
@@ -110,7 +106,20 @@ def acknowledgments(events: pd.DataFrame, sender: str, shift: int = 0) -> Acknow
     )
 
 
-def passages(near: Packets, far: Packets, least: Least | None = None) -> Passages:
+def answers(near: Acknowledgments, far: Acknowledgments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices, at either tap, of acknowledgments without data whose number passed either tap once."""
+    (numbers, one), (others, other) = _single(near), _single(far)
+    _, at_one, at_other = np.intersect1d(numbers, others, assume_unique=True, return_indices=True)
+    return one[at_one], other[at_other]
+
+
+def _single(acks: Acknowledgments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    alone = np.flatnonzero(acks.alone)
+    numbers, first, count = np.unique(acks.number[alone], return_index=True, return_counts=True)
+    return numbers[count == 1], alone[first[count == 1]]
+
+
+def passages(near: Packets, far: Packets, earliest: NDArray[np.int64] | None = None) -> Passages:
     """
     Put the copies of every piece together.
 
@@ -118,9 +127,9 @@ def passages(near: Packets, far: Packets, least: Least | None = None) -> Passage
     ----------
     near, far
         The packets at the tap that they pass first, and at the other.
-    least
-        Gives for times at the near tap the least difference to the far tap's, in nanoseconds: no copy is faster.
-        Without it, only pieces that passed either tap once are put together.
+    earliest
+        The far tap's time before which each packet of the near one cannot be there. Without it, only pieces that
+        passed either tap once are put together.
     """
     bounds = np.unique(np.concatenate([near.start, near.end, far.start, far.end]))
     near_piece, near_packet = _cut(near, bounds)
@@ -135,8 +144,7 @@ def passages(near: Packets, far: Packets, least: Least | None = None) -> Passage
     far_of[first_sent[once]] = far_packet[first_seen[once]]
     taken = np.zeros(len(far_piece), bool)
     taken[first_seen[once]] = True
-    if least is not None:
-        earliest = near.time_ns + least(near.time_ns)
+    if earliest is not None:
         late = far_of != NONE
         early = np.flatnonzero(late)[far.time_ns[far_of[late]] < earliest[near_packet[late]]]
         taken[first_seen[near_piece[early]]] = False
@@ -175,7 +183,7 @@ def _cut(packets: Packets, bounds: NDArray[np.int64]) -> tuple[NDArray[np.int64]
 def _assign(
     sent: slice,
     seen: slice,
-    earliest: NDArray[np.float64],
+    earliest: NDArray[np.int64],
     arrived: NDArray[np.int64],
     packets: NDArray[np.int64],
     far_of: NDArray[np.int64],
