@@ -62,9 +62,7 @@ def command(
     chosen = format_ or SUFFIXES.get(output_.suffix.lower() if output_ else "", Format.TABLE)
     if "-" in (sender, receiver):
         raise typer.BadParameter("standard input cannot be read twice: name two files")
-    captures = [
-        source.capture([name], None, filter_, outputs=[output_]) for name in (sender, receiver)
-    ]
+    captures = [source.capture([name], None, filter_, outputs=[output_]) for name in (sender, receiver)]
     try:
         both = bdpcap.pair(*captures)
     except ValueError as error:

@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap import units
-from bdpcap.palette import LIMIT_NAMES
 from bdpcap.pairing import words
+from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +38,10 @@ def write(both: Ends, file: IO[str]) -> None:
 
 
 def _wrapped(sentence: str) -> str:
-    return textwrap.fill(sentence, 80, initial_indent="  ", subsequent_indent="  ", break_long_words=False) + "\n"
+    return (
+        textwrap.fill(sentence, 80, initial_indent="  ", subsequent_indent="  ", break_long_words=False)
+        + "\n"
+    )
 
 
 def _captures(both: Ends) -> Iterator[str]:
@@ -50,7 +53,7 @@ def _captures(both: Ends) -> Iterator[str]:
 def _streams(both: Ends) -> Iterator[str]:
     table = both.streams
     shown = table[table["compared"]]
-    for row in shown.itertuples():
+    for row in words.rows(shown):
         yield words.connection(row)
     if len(shown) < len(table):
         yield f"{units.number(len(table) - len(shown), 'smaller connection')} passed both taps, too; not compared."
@@ -73,19 +76,19 @@ def _delays(both: Ends) -> Iterator[str]:
             ),
             units.printable(row.queue),
         ]
-        for row in both.delays.itertuples()
+        for row in words.rows(both.delays)
     ]  # fmt: skip
     yield from _aligned(rows)
-    for row in both.delays.itertuples():
+    for row in words.rows(both.delays):
         yield words.queue(row)
 
 
 def _losses(both: Ends) -> Iterator[str]:
-    yield from words.losses(both.losses)
+    yield from words.losses(both.losses, both.delays)
     if both.losses.empty:
         return
     start = both.sender.info.first_ns or 0
-    rows = [["time", "flow", "place", "sequence", "bytes", "frame", "frame"]]
+    rows = [["time (s)", "flow", "place", "sequence", "bytes", "near", "far"]]
     rows += [
         [
             f"{(row.time_ns - start) / 1e9:.6f}",
@@ -96,11 +99,12 @@ def _losses(both: Ends) -> Iterator[str]:
             units.count(None if pd.isna(row.near_frame) else row.near_frame),
             units.count(None if pd.isna(row.far_frame) else row.far_frame),
         ]
-        for row in both.losses.head(LOSSES).itertuples()
+        for row in words.rows(both.losses.head(LOSSES))
     ]
     yield from _aligned(rows)
+    yield "near and far: frame at the tap beside the bytes' sender, and at the other one."
     if len(both.losses) > LOSSES:
-        yield f"{units.number(len(both.losses) - LOSSES, 'more')} of them are in the JSON (--format json)."
+        yield f"{units.count(len(both.losses) - LOSSES)} more are in the JSON (--format json)."
 
 
 def _options(both: Ends) -> Iterator[str]:
@@ -119,13 +123,13 @@ def _options(both: Ends) -> Iterator[str]:
             row.field,
             *("-" if pd.isna(tap) else units.printable(tap) for tap in (row.sender_tap, row.receiver_tap)),
         ]
-        for row in rewritten.itertuples()
+        for row in words.rows(rewritten)
     ]
     yield from _aligned(rows)
 
 
 def _views(both: Ends) -> Iterator[str]:
-    for row in both.views.itertuples():
+    for row in words.rows(both.views):
         yield words.view(row, LIMIT_NAMES)
 
 

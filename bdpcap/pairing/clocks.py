@@ -69,13 +69,14 @@ class Clock:
 
     def offset_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the offset at times of the sender's clock, in nanoseconds."""
-        return self.offset_ns + self.applied_drift * (time_ns - self.reference_ns)
+        offset: NDArray[np.float64] = self.offset_ns + self.applied_drift * (time_ns - self.reference_ns)
+        return offset
 
     def to_sender(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return times of the receiver's clock as the sender's shows them."""
-        # The offset changes by less than a drift's part of itself over the offset: once is near enough after a guess.
-        guess = time_ns - round(self.offset_ns)
-        moved: NDArray[np.int64] = time_ns - np.round(self.offset_at(guess)).astype(np.int64)
+        apart = time_ns - round(self.offset_ns)
+        drifted = (apart - self.reference_ns) * (self.applied_drift / (1 + self.applied_drift))
+        moved: NDArray[np.int64] = apart - np.round(drifted).astype(np.int64)
         return moved
 
     @property

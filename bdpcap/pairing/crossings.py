@@ -12,7 +12,16 @@ from bdpcap import _core
 from bdpcap.pairing.clocks import Clock, Differences
 from bdpcap.pairing.delays import Delays
 from bdpcap.pairing.losses import Crossing
-from bdpcap.pairing.passages import NONE, Acknowledgments, Packets, acknowledgments, answers, data, passages
+from bdpcap.pairing.passages import (
+    NONE,
+    Acknowledgments,
+    Packets,
+    acknowledgments,
+    answers,
+    data,
+    passages,
+    unseen,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +84,7 @@ class Both:
         """Of packets to the receiver's tap, and of those to the sender's."""
 
     def _apart(self, side: int) -> Differences:
-        """Return the differences of what the end of a side sent, data and acknowledgments, that passed either tap once."""
+        """Return the differences of what one end sent, data and acknowledgments, that passed either tap once."""
         one, other = self.sender.data(side), self.receiver.data(side)
         own = passages(one, other)
         both = own.alone & (own.far != NONE)
@@ -129,8 +138,11 @@ class Both:
             _senders(clock, near[order], outward=outward),
             _delay(clock, near[order], far[order], outward=outward),
             _senders(clock, crossing.far_acks.time_ns[left], outward=not outward),
-            _delay(clock, crossing.far_acks.time_ns[left], crossing.near_acks.time_ns[back], outward=not outward),
+            _delay(
+                clock, crossing.far_acks.time_ns[left], crossing.near_acks.time_ns[back], outward=not outward
+            ),
             events.loc[measured, "rtt_ns"].to_numpy(np.float64),
+            unseen(crossing.near_acks, crossing.far_acks),
         )
 
 

@@ -28,13 +28,20 @@ DELAYS: Final[dict[str, Column]] = {
     "sender": Column("str", "address:port that sent the data, as at the sender's tap"),
     "packets": Column("int64", "data packets timed at both taps"),
     "acknowledgments": Column("int64", "acknowledgments timed at both taps"),
-    "forward_min_ns": Column("Float64", "least delay of data between the taps; off by the offset's error at most"),
+    "acknowledgments_lost": Column(
+        "int64", "acknowledgments without data that passed the receiver's tap and not the sender's"
+    ),
+    "forward_min_ns": Column(
+        "Float64", "least delay of data between the taps; off by the offset's error at most"
+    ),
     "forward_median_ns": Column("Float64", "median delay of data, likewise"),
     "forward_p95_ns": Column("Float64", "delay that 95 % of the data do not exceed, likewise"),
     "reverse_min_ns": Column("Float64", "least delay of acknowledgments between the taps, likewise"),
     "reverse_median_ns": Column("Float64", "median delay of acknowledgments, likewise"),
     "reverse_p95_ns": Column("Float64", "delay that 95 % of the acknowledgments do not exceed, likewise"),
-    "forward_queue_ns": Column("Float64", "median queueing delay of data between the taps; no offset is in it"),
+    "forward_queue_ns": Column(
+        "Float64", "median queueing delay of data between the taps; no offset is in it"
+    ),
     "reverse_queue_ns": Column("Float64", "median queueing delay of acknowledgments, likewise"),
     "beyond_queue_ns": Column(
         "Float64", "median of the rest of the RTT above its least: at the receiver, or between it and its tap"
@@ -54,6 +61,7 @@ class Delays:
     reverse_ns: NDArray[np.float64]
     rtt_ns: NDArray[np.float64]
     """Round-trip times as the tap beside the sender measured them."""
+    acknowledgments_lost: int
 
 
 def row(delays: Delays, round_trip_ns: float) -> dict[str, object]:
@@ -67,6 +75,7 @@ def row(delays: Delays, round_trip_ns: float) -> dict[str, object]:
     return {
         "packets": len(delays.forward_ns),
         "acknowledgments": len(delays.reverse_ns),
+        "acknowledgments_lost": delays.acknowledgments_lost,
         **_spread("forward", delays.forward_ns),
         **_spread("reverse", delays.reverse_ns),
         "forward_queue_ns": forward,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -87,11 +87,12 @@ def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
         return {}
     pieces = pd.concat(found).reset_index().groupby(["stream", "sender"], sort=False)
     table = pieces.agg(
-        {name: "first" for name in ("frame", "time_ns", "flags", "sequence", "receiver")}
+        dict.fromkeys(("frame", "time_ns", "flags", "sequence", "receiver"), "first")
         | {"first": "min", "end": "max"}
     ).reset_index()
     table = table.sort_values("frame")
-    made = {}
+    made: dict[tuple[int, int], Direction] = {}
+    row: Any
     for row, packet in zip(table.itertuples(), _packets(capture, table), strict=True):
         header = read(packet, port(row.sender), port(row.receiver), row.flags)
         if header is not None:

@@ -98,9 +98,7 @@ def _unseen_afar(crossing: Crossing) -> Iterator[_Row]:
         later = later[later > time[0]]
         # Of copies that were missed, the last one that could be there is what the receiver acknowledged.
         is_last = not len(later) or bool((crossing.arrival_ns(later) > (known or 0)).all())
-        missed = (
-            known is not None and arrival <= known and is_last and not (copies <= known).any()
-        )
+        missed = known is not None and arrival <= known and is_last and not (copies <= known).any()
         place = "far capture" if missed else "between"
         yield int(time[0]), place, start, end - start, int(crossing.near.frame[packet]), None
 
@@ -197,8 +195,4 @@ def placed(pieces: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the losses of several directions as one table, by time."""
     whole = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(LOSSES))
     ordered = whole.sort_values("time_ns", kind="stable", ignore_index=True)
-    columns = {
-        name: ordered[name].astype("Int64" if column.dtype == "Int64" else column.dtype)
-        for name, column in LOSSES.items()
-    }
-    return tables.described(pd.DataFrame(columns), LOSSES)
+    return tables.described(tables.frame(LOSSES, {name: ordered[name] for name in LOSSES}), LOSSES)

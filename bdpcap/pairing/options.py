@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
 from bdpcap import tables
 from bdpcap.tables import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import pandas as pd
 
     from bdpcap.pairing.headers import Direction, Header
     from bdpcap.pairing.matching import Match

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 
 from bdpcap import tables
 from bdpcap.pairing import delays, losses, views
@@ -20,6 +19,8 @@ from bdpcap.tables import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pandas as pd
 
     from bdpcap.capture import Capture
     from bdpcap.pairing.delays import Delays
@@ -35,12 +36,16 @@ STREAMS: Final[dict[str, Column]] = {
     "receiver_stream": Column("int64", "the same connection in the receiver's capture"),
     "client": Column("str", "address:port of the client at the sender's tap"),
     "server": Column("str", "address:port of the server, likewise"),
-    "receiver_client": Column("str", "address:port of the same end at the receiver's tap; another one behind NAT"),
+    "receiver_client": Column(
+        "str", "address:port of the same end at the receiver's tap; another one behind NAT"
+    ),
     "receiver_server": Column("str", "address:port of the server, likewise"),
     "matched_by": Column(
         "str", "what showed it", ("initial sequence numbers", "timestamps", "sequence numbers")
     ),
-    "payload_bytes": Column("int64", "payload of both directions in the sender's capture, each byte counted once"),
+    "payload_bytes": Column(
+        "int64", "payload of both directions in the sender's capture, each byte counted once"
+    ),
     "compared": Column("bool", "whether it was compared packet by packet"),
 }
 """The table of connections that both captures hold."""
@@ -123,7 +128,9 @@ class Ends:
     def streams(self) -> pd.DataFrame:
         """Table as `STREAMS`."""
         carried = _carried(self.sender)
-        names = [np.asarray(capture.directions("sender")["sender"]) for capture in (self.sender, self.receiver)]
+        names = [
+            np.asarray(capture.directions("sender")["sender"]) for capture in (self.sender, self.receiver)
+        ]
         compared = {both.match.sender_stream for both in self._compared}
         rows = [
             (
@@ -188,8 +195,6 @@ class Ends:
         return _table(views.VIEWS, rows)
 
 
-
-
 def _carried(capture: Capture) -> np.ndarray:
     """Return payload by stream and side, shape (streams, 2)."""
     return np.asarray(capture.directions("payload_bytes")["payload_bytes"]).reshape(-1, 2)
@@ -203,9 +208,7 @@ def _clock(compared: list[Both], sender: Capture, receiver: Capture) -> Clock:
         )
         for way in (0, 1)
     ]
-    ticks = [
-        int(capture.directions("tick_ns")["tick_ns"].max(initial=1)) for capture in (sender, receiver)
-    ]
+    ticks = [int(capture.directions("tick_ns")["tick_ns"].max(initial=1)) for capture in (sender, receiver)]
     clock = estimate(ways[0], ways[1], max(ticks))
     if clock is None:
         raise ValueError("no packets of both directions passed both taps, so the clocks cannot be compared")

@@ -6,16 +6,29 @@ taps cut the sequence numbers into pieces; the copies of a piece at either tap a
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["NONE", "Acknowledgments", "Packets", "Passages", "acknowledgments", "answers", "data", "passages"]
+__all__ = [
+    "NONE",
+    "Acknowledgments",
+    "Packets",
+    "Passages",
+    "acknowledgments",
+    "answers",
+    "data",
+    "passages",
+    "unseen",
+]
 
 NONE: Final = -1
 """The packet at the other tap where there is none."""
@@ -113,6 +126,12 @@ def answers(near: Acknowledgments, far: Acknowledgments) -> tuple[NDArray[np.int
     return one[at_one], other[at_other]
 
 
+def unseen(near: Acknowledgments, far: Acknowledgments) -> int:
+    """Return how many acknowledgments without data passed the far tap, the first on their way, and not the near."""
+    left, came = (Counter(acks.number[acks.alone].tolist()) for acks in (far, near))
+    return (left - came).total()
+
+
 def _single(acks: Acknowledgments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     alone = np.flatnonzero(acks.alone)
     numbers, first, count = np.unique(acks.number[alone], return_index=True, return_counts=True)
@@ -150,23 +169,20 @@ def passages(near: Packets, far: Packets, earliest: NDArray[np.int64] | None = N
         taken[first_seen[near_piece[early]]] = False
         far_of[early] = NONE
         for piece in np.flatnonzero((sent > 0) & (seen > 0) & (sent + seen > 2)).tolist():
-            _assign(
-                slice(first_sent[piece], first_sent[piece] + sent[piece]),
-                slice(first_seen[piece], first_seen[piece] + seen[piece]),
-                earliest[near_packet],
-                far.time_ns[far_packet],
-                far_packet,
-                far_of,
-                taken,
-            )
+            own = slice(first_sent[piece], first_sent[piece] + sent[piece])
+            other = slice(first_seen[piece], first_seen[piece] + seen[piece])
+            arrived = far.time_ns[far_packet[other]].tolist()
+            for copy, place in _put_together(earliest[near_packet[own]].tolist(), arrived):
+                far_of[own.start + copy] = far_packet[other.start + place]
+                taken[other.start + place] = True
     left = np.flatnonzero(~taken)
-    piece = np.concatenate([near_piece, far_piece[left]])
+    rows = np.concatenate([near_piece, far_piece[left]])
     return Passages(
-        bounds[piece],
-        bounds[piece + 1] if len(piece) else bounds[:0],
+        bounds[rows],
+        bounds[rows + 1] if len(rows) else bounds[:0],
         np.concatenate([near_packet, np.full(len(left), NONE)]),
         np.concatenate([far_of, far_packet[left]]),
-        ((sent == 1) & (seen == 1))[piece],
+        ((sent == 1) & (seen == 1))[rows],
     )
 
 
@@ -180,22 +196,13 @@ def _cut(packets: Packets, bounds: NDArray[np.int64]) -> tuple[NDArray[np.int64]
     return piece[order], packet[order]
 
 
-def _assign(
-    sent: slice,
-    seen: slice,
-    earliest: NDArray[np.int64],
-    arrived: NDArray[np.int64],
-    packets: NDArray[np.int64],
-    far_of: NDArray[np.int64],
-    taken: NDArray[np.bool_],
-) -> None:
+def _put_together(earliest: list[int], arrived: list[int]) -> Iterator[tuple[int, int]]:
     """Give every copy that arrived, last one first, the latest one sent that could be there by then."""
-    copy = sent.stop - 1
-    for place in range(seen.stop - 1, seen.start - 1, -1):
-        while copy >= sent.start and earliest[copy] > arrived[place]:
+    copy = len(earliest) - 1
+    for place in range(len(arrived) - 1, -1, -1):
+        while copy >= 0 and earliest[copy] > arrived[place]:
             copy -= 1
-        if copy < sent.start:
+        if copy < 0:
             return
-        far_of[copy] = packets[place]
-        taken[place] = True
+        yield copy, place
         copy -= 1

@@ -26,7 +26,9 @@ VIEWS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
     "sender": Column("str", "address:port that sent the data, as at the sender's tap"),
     "in_flight_median_bytes": Column("Float64", "median in flight, from the capture beside the sender"),
-    "rebuilt_median_bytes": Column("Float64", "median in flight of the same packets, rebuilt from the other capture"),
+    "rebuilt_median_bytes": Column(
+        "Float64", "median in flight of the same packets, rebuilt from the other capture"
+    ),
     "in_flight_error_share": Column(
         "Float64", "median difference of the two packet by packet, as a share of the first median"
     ),
@@ -92,9 +94,7 @@ def _rounds(rtts: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64], N
     )
 
 
-def _at(
-    times: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _at(times: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the round of each time, `NONE` where there is none."""
     if not len(starts):
         return np.full(len(times), NONE)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bdpcap.pairing.clocks import Clock
 
-__all__ = ["clock", "connection", "losses", "queue", "view"]
+__all__ = ["clock", "connection", "losses", "queue", "rows", "view"]
 
 _PLACES: Final = {
     "before": "lost before the tap beside their sender",
@@ -29,6 +29,11 @@ _QUEUES: Final = {
     "beyond": "Most of it lies beyond the receiver's tap: in the receiver's host, or before it.",
     "nowhere": "No queue stands.",
 }
+
+
+def rows(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table, as the other functions take them."""
+    return iter(table.itertuples(index=False))
 
 
 def clock(of: Clock) -> Iterator[str]:
@@ -79,22 +84,24 @@ def queue(row: Any) -> str:
     return f"{units.printable(row.sender)}: median queueing delay {waits}. {_QUEUES[row.queue]}"
 
 
-def losses(table: pd.DataFrame) -> Iterator[str]:
-    """Say how much was lost where, of a table as `bdpcap.pairing.losses.LOSSES`."""
+def losses(table: pd.DataFrame, delays: pd.DataFrame) -> Iterator[str]:
+    """Say how much was lost where, of tables as `bdpcap.pairing.losses.LOSSES` and `bdpcap.pairing.delays.DELAYS`."""
     if table.empty:
-        yield "Nothing was lost: every byte that passed one tap passed the other."
-        return
+        yield "No data was lost: every byte that passed one tap passed the other."
     for place, words in _PLACES.items():
         lengths = table.loc[table["place"] == place, "length"]
         if len(lengths):
             yield f"{units.number(len(lengths), 'packet')} ({units.exact_bytes(lengths.sum())}) {words}."
+    unseen = int(delays["acknowledgments_lost"].sum())
+    if unseen:
+        yield f"{units.number(unseen, 'acknowledgment')} passed the receiver's tap and not the sender's."
 
 
 def view(row: Any, names: Mapping[str, str]) -> str:
     """Say how far a row of `bdpcap.pairing.views.VIEWS` agrees."""
-    limits = f"{names[row.limit]} and {names[row.rebuilt_limit]} limit most of the time, seen from either end"
+    limits = f"seen from the ends, {names[row.limit]} and {names[row.rebuilt_limit]} limit most of the time"
     if row.limit == row.rebuilt_limit:
-        limits = f"both captures name the {names[row.limit]} as the main limit"
+        limits = f"both captures give most of the time to one limit, {names[row.limit]}"
     return (
         f"{units.printable(row.sender)}: in flight {units.data_size(row.in_flight_median_bytes)} (median), rebuilt "
         f"{units.data_size(row.rebuilt_median_bytes)}; packet by packet they differ by "

@@ -56,7 +56,7 @@ def html(both: Ends) -> str:
         both=both,
         words=words,
         limits=palette.LIMIT_NAMES,
-        flows=list(zip(both.flows, pictures, both.delays.itertuples(), both.views.itertuples(), strict=True)),
+        flows=list(zip(both.flows, pictures, words.rows(both.delays), words.rows(both.views), strict=True)),
         losses=_records(both.losses.head(LOSSES)),
         losses_left=max(0, len(both.losses) - LOSSES),
         options=_records(both.options),
