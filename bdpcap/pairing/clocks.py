@@ -69,8 +69,8 @@ class Clock:
 
     def offset_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the offset at times of the sender's clock, in nanoseconds."""
-        offset: NDArray[np.float64] = self.offset_ns + self.applied_drift * (time_ns - self.reference_ns)
-        return offset
+        since = (time_ns - self.reference_ns).astype(np.float64)
+        return self.offset_ns + self.applied_drift * since
 
     def to_sender(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return times of the receiver's clock as the sender's shows them."""
