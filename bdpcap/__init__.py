@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bdpcap.explain.bdp import bdp
     from bdpcap.explain.findings import Finding, Findings
     from bdpcap.facts import CaptureInfo, Damage, Progress
+    from bdpcap.path_ends import Pair, pair
 
 __all__ = [
     "Capture",
@@ -40,6 +41,7 @@ __all__ = [
     "Finding",
     "Findings",
     "Flow",
+    "Pair",
     "Progress",
     "Pseudonyms",
     "__version__",
@@ -47,6 +49,7 @@ __all__ = [
     "bdp",
     "compare",
     "explain",
+    "pair",
     "plots",
     "stream_events",
 ]
@@ -54,6 +57,7 @@ __all__ = [
 _ELSEWHERE = {
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
+    **dict.fromkeys(("Pair", "pair"), "bdpcap.path_ends"),
     "bdp": "bdpcap.explain.bdp",
     "Pseudonyms": "bdpcap.anonymize",
 }

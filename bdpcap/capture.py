@@ -378,11 +378,16 @@ class Capture:
         """
         if not 0 <= stream < self.info.streams:
             raise KeyError(f"no stream {stream}")
-        files = self.need_files()
         packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
+        frames = list(packets.itertuples(index=False, name=None))
+        self.excerpted(frames, file, headers_only=headers_only)
+        return len(packets)
+
+    def excerpted(self, frames: list[tuple[int, int]], file: BinaryIO, *, headers_only: bool = False) -> None:
+        """Write chosen frames, as `excerpt` does: their numbers, ascending, and the times to write."""
         core = _core.Excerpt(
-            files,
-            list(packets.itertuples(index=False, name=None)),
+            self.need_files(),
+            frames,
             headers_only=headers_only or self.pseudonyms is not None,
             rename=self.pseudonyms.packed if self.pseudonyms else None,
         )
@@ -390,7 +395,6 @@ class Capture:
         while more:
             piece, more = core.take(reading.STEP)
             file.write(piece)
-        return len(packets)
 
     def fingerprints(self) -> list[Fingerprint]:
         """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""

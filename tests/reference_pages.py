@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bdpcap import comparison, tables
 from bdpcap.explain.findings import Code
+from bdpcap.pairing import delays, losses, options, pair, views
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLES = {
@@ -17,6 +18,11 @@ TABLES = {
     "exchanges": (tables.EXCHANGES, "One row for each request with its response."),
     "datagrams": (tables.DATAGRAMS, "One row for each UDP flow."),
     "compare": (comparison.COMPARISON, "One row for each capture that was compared."),
+    "pair: streams": (pair.STREAMS, "One row for each connection that both captures of `pair` hold."),
+    "pair: delays": (delays.DELAYS, "One row for each flow that passed both taps."),
+    "pair: losses": (losses.LOSSES, "One row for what one packet lost. Times are the sender's clock's."),
+    "pair: options": (options.OPTIONS, "One row for each field of a handshake segment that passed both taps."),
+    "pair: views": (views.VIEWS, "One row for each flow that passed both taps."),
 }
 
 

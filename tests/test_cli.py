@@ -526,6 +526,7 @@ SUFFIXES = {
     "excerpt": {"-o": ".pcap"},
     "annotate": {"-o": ".pcapng"},
     "compare": {"--plot": ".html"},
+    "pair": {"-o": ".html"},
     "{}": {"-o": ".html"},
 }
 """What an output is called where it is not a table."""
@@ -542,6 +543,7 @@ SUFFIXES = {
         ("annotate -o", ".pcapng"),
         ("compare -o", ".txt, .csv, .json or .md, or give --format"),
         ("compare --plot", ".html"),
+        ("pair absent.pcap -o", ".txt, .json or .html, or give --format"),
         ("report -o", ".html or .htm"),
         ("report --text", ".txt"),
         ("report --json", ".json"),
@@ -577,6 +579,7 @@ def test_a_suffix_says_nothing_where_the_format_is_given(transfer, tmp_path, cap
         *([name, "{}", "--stream", "0", "-o", "{}"] for name in ("plot", "excerpt")),
         ["annotate", "{}", "-o", "{}"],
         ["compare", "{}", "--plot", "{}"],
+        ["pair", "{}", "absent.pcap", "-o", "{}"],
         ["{}", "-o", "{}"],
         ["flows", "-r", "{}", "--format", "parquet", "-o", "{}"],
     ],
@@ -765,7 +768,8 @@ def test_both_ends_of_one_transfer_are_told_to_be_that(name, transfer, tmp_path,
     assert main([name, str(transfer), str(other)]) == 0
     said = capsys.readouterr().err
     assert said == (
-        f"bdpcap: warning: {transfer} and {other} hold the same packets twice: did you mean `bdpcap compare`?\n"
+        f"bdpcap: warning: {transfer} and {other} hold the same packets twice: "
+        "did you mean `bdpcap pair`, or `bdpcap compare`?\n"
     )
 
 

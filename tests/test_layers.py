@@ -24,10 +24,11 @@ LAYERS = (
     {"datagrams", "events", "exchanges", "expression", "limits", "scale"},
     {"reading"},
     {"capture"},
-    {"explain", "host", "stripes", "trust", "twice"},
+    {"explain", "host", "pairing", "stripes", "trust", "twice"},
     {"comparison", "plots"},
     {"report"},
     {"analysis"},
+    {"path_ends"},
     {"cli"},
 )
 """From the ground up: a module or package may import what stands in a layer below its own, and itself."""

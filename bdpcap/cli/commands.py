@@ -28,7 +28,8 @@ COMMANDS: Final = {
     "plot": "Draw one flow: window, throughput, RTT or sequence.",
     "excerpt": "Write the packets of one stream as a capture of its own.",
     "annotate": "Write the capture with comments, for Wireshark.",
-    "compare": "Compare captures: before and after, or the two ends of a path.",
+    "compare": "Compare captures: before and after.",
+    "pair": "Bring both ends of a path together: losses, delays, clocks.",
     "bdp": "Calculate: bandwidth-delay product, buffers, ceilings, time.",
 }
 """What `bdpcap --help` says of each command, in its order; a module of this package has the command itself."""

@@ -84,7 +84,8 @@ def capture(
     if (twice := same_packets(capture)) is not None:
         one, other = map(units.printable, twice)
         sys.stderr.write(
-            f"bdpcap: warning: {one} and {other} hold the same packets twice: did you mean `bdpcap compare`?\n"
+            f"bdpcap: warning: {one} and {other} hold the same packets twice: "
+            "did you mean `bdpcap pair`, or `bdpcap compare`?\n"
         )
     return capture
 

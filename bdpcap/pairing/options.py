@@ -1,0 +1,67 @@
+"""What the SYNs of a connection offered at either tap, side by side: what a middlebox rewrote on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bdpcap import tables
+from bdpcap.tables import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+    from bdpcap.pairing.headers import Direction, Header
+    from bdpcap.pairing.matching import Match
+
+__all__ = ["OPTIONS", "options"]
+
+OPTIONS: Final[dict[str, Column]] = {
+    "stream": Column("int64", "stream in the sender's capture"),
+    "segment": Column("str", "whose handshake segment", ("SYN", "SYN-ACK")),
+    "field": Column("str", "what of it: an option, the initial sequence number, or the address and port"),
+    "sender_tap": Column("str", "as it passed the sender's tap; null where it was not there"),
+    "receiver_tap": Column("str", "as it passed the receiver's tap; null where it was not there"),
+    "rewritten": Column("bool", "whether the two differ"),
+}
+"""The table of options: a row for each field of a SYN that both taps saw."""
+
+_SIDES: Final = ("SYN", "SYN-ACK")
+
+
+def options(
+    matches: list[Match],
+    sender: Mapping[tuple[int, int], Direction],
+    receiver: Mapping[tuple[int, int], Direction],
+) -> pd.DataFrame:
+    """Return a table as `OPTIONS` of every matched connection whose SYNs both captures hold."""
+    rows: list[tuple[Any, ...]] = []
+    for match in matches:
+        for side, segment in enumerate(_SIDES):
+            ours = sender.get((match.sender_stream, side))
+            theirs = receiver.get((match.receiver_stream, match.side(side)))
+            if ours is None or theirs is None or not (ours.header.is_syn and theirs.header.is_syn):
+                continue
+            fields = zip(_fields(ours), _fields(theirs), strict=True)
+            rows += [
+                (match.sender_stream, segment, name, one, other, one != other)
+                for (name, one), (_, other) in fields
+            ]
+    columns = dict(zip(OPTIONS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(OPTIONS, ())
+    return tables.described(tables.frame(OPTIONS, columns), OPTIONS)
+
+
+def _fields(direction: Direction) -> Iterator[tuple[str, str | None]]:
+    header: Header = direction.header
+    yield "from", direction.sender
+    yield "initial sequence number", str(header.sequence)
+    yield "MSS", _said(header.mss)
+    yield "window scale", _said(header.window_scale)
+    yield "SACK permitted", "yes" if header.sack_permitted else None
+    yield "timestamps", _said(header.timestamp)
+    yield "other options", ", ".join(map(str, header.others)) or None
+
+
+def _said(value: int | None) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,110 @@
+"""What both ends of a path show, in sentences: the same in text and on the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from bdpcap import units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+    from bdpcap.pairing.clocks import Clock
+
+__all__ = ["clock", "connection", "losses", "queue", "rows", "view"]
+
+_PLACES: Final = {
+    "before": "lost before the tap beside their sender",
+    "between": "lost between the taps",
+    "after": "lost after the tap beside their receiver",
+    "near capture": "delivered, and missed by the capture beside their sender",
+    "far capture": "delivered, and missed by the capture beside their receiver",
+    "duplicated": "duplicated between the taps",
+}
+_QUEUES: Final = {
+    "forward": "Most of it stands on the way of the data, between the taps.",
+    "reverse": "Most of it stands on the way of the acknowledgments, between the taps.",
+    "beyond": "Most of it lies beyond the receiver's tap: in the receiver's host, or before it.",
+    "nowhere": "No queue stands.",
+}
+
+
+def rows(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table, as the other functions take them."""
+    return iter(table.itertuples(index=False))
+
+
+def clock(of: Clock) -> Iterator[str]:
+    """Say how far the clocks are apart, and how that is known."""
+    ahead = "ahead of" if of.offset_ns >= 0 else "behind"
+    yield (
+        f"The receiver's clock is {units.duration(abs(of.offset_ns))} {ahead} the sender's, "
+        f"give or take {units.duration(of.offset_error_ns)}: half the least round trip between the taps."
+    )
+    yield "The estimate is right if the path takes as long there as back."
+    if not of.has_drift:
+        yield "Too few packets passed both taps to tell how the clocks drift."
+    elif of.applied_drift:
+        yield f"The offset grows by {_ppm(of.drift)}, give or take {_ppm(of.drift_error)}; delays allow for that."
+    else:
+        yield f"No drift shows: {_ppm(of.drift)}, give or take {_ppm(of.drift_error)}."
+    if of.jumped:
+        yield "A clock was set meanwhile: no one offset fits all packets, and delays are wrong by so much."
+
+
+def _ppm(drift: float) -> str:
+    return f"{drift * 1e6:.3g} ppm"
+
+
+def connection(row: Any) -> str:
+    """Say which connection a row of `bdpcap.pairing.pair.STREAMS` is, and what tells."""
+    said = f"stream {row.stream}: {units.printable(row.client)} to {units.printable(row.server)}"
+    if (row.client, row.server) != (row.receiver_client, row.receiver_server):
+        other = f"{units.printable(row.receiver_client)} to {units.printable(row.receiver_server)}"
+        said += f"; at the receiver's tap {other} (NAT)"
+    if row.stream != row.receiver_stream:
+        said += f"; stream {row.receiver_stream} there"
+    return f"{said}; matched by {row.matched_by}"
+
+
+def queue(row: Any) -> str:
+    """Say where the queue of a row of `bdpcap.pairing.delays.DELAYS` stands."""
+    parts = [
+        f"{units.duration(value)} {where}"
+        for value, where in (
+            (row.forward_queue_ns, "on the way of the data"),
+            (row.reverse_queue_ns, "on the way of the acknowledgments"),
+            (row.beyond_queue_ns, "beyond the receiver's tap"),
+        )
+        if value == value and value is not None  # noqa: PLR0124 - NaN is not itself
+    ]
+    waits = ", ".join(parts)
+    return f"{units.printable(row.sender)}: median queueing delay {waits}. {_QUEUES[row.queue]}"
+
+
+def losses(table: pd.DataFrame, delays: pd.DataFrame) -> Iterator[str]:
+    """Say how much was lost where, of tables as `bdpcap.pairing.losses.LOSSES` and `bdpcap.pairing.delays.DELAYS`."""
+    if table.empty:
+        yield "No data was lost: every byte that passed one tap passed the other."
+    for place, words in _PLACES.items():
+        lengths = table.loc[table["place"] == place, "length"]
+        if len(lengths):
+            yield f"{units.number(len(lengths), 'packet')} ({units.exact_bytes(lengths.sum())}) {words}."
+    unseen = int(delays["acknowledgments_lost"].sum())
+    if unseen:
+        yield f"{units.number(unseen, 'acknowledgment')} passed the receiver's tap and not the sender's."
+
+
+def view(row: Any, names: Mapping[str, str]) -> str:
+    """Say how far a row of `bdpcap.pairing.views.VIEWS` agrees."""
+    limits = f"seen from the ends, {names[row.limit]} and {names[row.rebuilt_limit]} limit most of the time"
+    if row.limit == row.rebuilt_limit:
+        limits = f"both captures give most of the time to one limit, {names[row.limit]}"
+    return (
+        f"{units.printable(row.sender)}: in flight {units.data_size(row.in_flight_median_bytes)} (median), rebuilt "
+        f"{units.data_size(row.rebuilt_median_bytes)}; packet by packet they differ by "
+        f"{units.percent(row.in_flight_error_share)}. {limits[0].upper()}{limits[1:]}; they agree for "
+        f"{units.share(row.limits_agree_share)} of {units.duration(row.overlap_ns)}."
+    )

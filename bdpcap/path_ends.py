@@ -1,0 +1,61 @@
+"""Both ends of a path, from two captures: `pair`, and what it returns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bdpcap import files
+from bdpcap.analysis import Capture, analyze
+from bdpcap.pairing import Ends
+
+if TYPE_CHECKING:
+    import os
+
+    from bdpcap.reading import OneSource
+
+__all__ = ["Pair", "pair"]
+
+
+def pair(
+    sender: Capture | OneSource,
+    receiver: Capture | OneSource,
+    *,
+    filter: str | None = None,  # noqa: A002 - the word users look for
+) -> Pair:
+    """Bring both ends of a path together: what was lost where, one-way delays, clocks, rewritten options.
+
+    Parameters
+    ----------
+    sender, receiver
+        Captures beside the sender of the data and beside its receiver, analysed or as files. Addresses and ports may
+        differ; connections are matched by sequence numbers.
+    filter
+        Capture filter of those that are not analysed yet.
+
+    Raises
+    ------
+    CaptureError
+        As `analyze`; or a capture came from a pipe or from bytes, which cannot be read another time.
+    ValueError
+        The captures have no connection in common, or no packets of both directions.
+    """
+    read = [one if isinstance(one, Capture) else analyze(one, filter=filter) for one in (sender, receiver)]
+    return Pair(read[0], read[1])
+
+
+class Pair(Ends):
+    """Both ends of a path, as tables and as a page. Made by `pair`."""
+
+    def html(self) -> str:
+        """Return the report on both ends: one self-contained HTML page."""
+        from bdpcap.report import pair as page  # noqa: PLC0415 - plots are only loaded where they are drawn
+
+        return page.html(self)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write that page to a file; return its path."""
+        target = Path(path)
+        with files.replacing(target) as part:
+            part.write_text(self.html(), encoding="utf-8")
+        return target

@@ -1,0 +1,118 @@
+"""One flow at both ends of a path: its one-way delays with its losses, and its bytes in flight seen from either end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bdpcap import palette
+from bdpcap.pairing.passages import NONE
+from bdpcap.plots.canvas import Canvas, largest
+from bdpcap.plots.decimate import COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+    from numpy.typing import NDArray
+
+    from bdpcap.pairing.pair import CommonFlow
+
+__all__ = ["delays", "views"]
+
+_MARKS: Final = {
+    "before": ("lost before the taps", "triangle-down"),
+    "between": ("lost between the taps", "x"),
+    "after": ("lost after the taps", "triangle-up"),
+    "near capture": ("missed by the near capture", "square-open"),
+    "far capture": ("missed by the far capture", "circle-open"),
+    "duplicated": ("duplicated between the taps", "cross"),
+}
+
+
+def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> go.Figure:
+    """
+    Draw the one-way delays of data and acknowledgments, and below them when packets were lost and where.
+
+    Parameters
+    ----------
+    flow
+        The flow to draw.
+    losses
+        Those of the flow, as `bdpcap.pairing.losses.LOSSES`.
+    columns
+        Time columns of which every line keeps the extremes.
+    """
+    canvas = _canvas("One-way delays between the taps", "delay", "s", flow, columns)
+    own = flow.delays
+    high = largest(own.forward_ns, own.reverse_ns) / 1e9
+    canvas.fit(high)
+    for name, at_ns, values, colour in (
+        ("data", own.forward_at_ns, own.forward_ns, palette.SENT),
+        ("acknowledgments", own.reverse_at_ns, own.reverse_ns, palette.ACKNOWLEDGED),
+    ):
+        canvas.line(
+            _seconds(at_ns, canvas),
+            values / 1e9,
+            name=f"delay of {name}",
+            hover=f"{canvas.rounded}<br>%{{x:.6f}} s",
+            mode="markers",
+            marker={"color": colour, "size": 3, "opacity": 0.7},
+        )
+    for height, (place, (name, symbol)) in enumerate(_MARKS.items(), 1):
+        lost = losses[losses["place"] == place]
+        canvas.line(
+            _seconds(lost["time_ns"].to_numpy(np.int64), canvas),
+            np.full(len(lost), 0.02 * height * canvas.top),
+            name=name,
+            custom=lost[["sequence", "length"]].to_numpy(),
+            hover="sequence %{customdata[0]:,d}, %{customdata[1]:,d} bytes<br>%{x:.6f} s",
+            mode="markers",
+            marker={"color": palette.RETRANSMITTED, "size": 8, "symbol": symbol, "line": {"width": 1}},
+        )
+    return canvas.finish()
+
+
+def views(flow: CommonFlow, columns: int = COLUMNS) -> go.Figure:
+    """
+    Draw the bytes in flight as the capture beside the sender has them, and as rebuilt from the other one.
+
+    Parameters
+    ----------
+    flow
+        The flow to draw.
+    columns
+        Time columns of which every line keeps the extremes.
+    """
+    canvas = _canvas("In flight, seen from either end", "data", "B", flow, columns)
+    own = flow.crossing
+    rows = np.flatnonzero((own.passages.near != NONE) & (own.passages.far != NONE))
+    rows = rows[np.argsort(own.near.time_ns[own.passages.near[rows]], kind="stable")]
+    near, far = own.passages.near[rows], own.passages.far[rows]
+    true, rebuilt = own.near.in_flight[near], own.far.in_flight[far]
+    canvas.fit(largest(true, rebuilt))
+    times = own.near.time_ns[near]
+    if flow.side != flow.both.near_side:
+        times = flow.clock.to_sender(times)
+    for name, values, colour, dash in (
+        ("beside the sender", true, palette.SENT, None),
+        ("rebuilt from the other capture", rebuilt, palette.RETRANSMITTED, "dot"),
+    ):
+        canvas.line(
+            _seconds(times, canvas),
+            values,
+            name=name,
+            hover=f"{canvas.exact}<br>%{{x:.6f}} s",
+            mode="lines",
+            line={"color": colour, "width": 1.4, "shape": "hv"} | ({"dash": dash} if dash else {}),
+        )
+    return canvas.finish()
+
+
+def _canvas(title: str, y_title: str, y_unit: str, flow: CommonFlow, columns: int) -> Canvas:
+    tap = flow.both.sender
+    return Canvas(title, y_title, y_unit, tap.capture.flow(tap.stream, tap.ends[flow.side]), columns)
+
+
+def _seconds(time_ns: NDArray[np.int64], canvas: Canvas) -> NDArray[np.float64]:
+    return (time_ns - canvas.origin_ns) / 1e9

@@ -1,0 +1,97 @@
+"""Both ends of a path as one HTML page, made as the report is: it asks no network, and reads without scripts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import jinja2
+from markupsafe import Markup
+
+import bdpcap
+from bdpcap import palette, plots, units
+from bdpcap.pairing import words
+from bdpcap.plots import pair as drawing
+from bdpcap.plots.svg import svg
+from bdpcap.report.part import part
+from bdpcap.report.scripts import asset, data, policy_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from bdpcap.pairing import Ends
+    from bdpcap.pairing.pair import CommonFlow
+
+__all__ = ["html"]
+
+LOSSES: Final = 200
+"""Most losses in the page's table."""
+_COLUMNS: Final = 800
+_STILL_COLUMNS: Final = 250
+
+
+def html(both: Ends) -> str:
+    """Return the page. Text of the captures is escaped, and only the page's own scripts may run."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=units.duration,
+        count=units.count,
+        plain=units.printable,
+        told=lambda said: units.joined(units.printable(said)),
+    )
+    pictures = [_pictures(both, flow) for flow in both.flows]
+    scripts = [asset("plotly-basic.min.js"), asset("follow.js") + asset("page.js")] if pictures else []
+    drawn = [{kind: figure for kind, (_, figure) in own.items() if figure is not None} for own in pictures]
+    return environment.get_template("pair.html.j2").render(
+        version=bdpcap.__version__,
+        both=both,
+        words=words,
+        limits=palette.LIMIT_NAMES,
+        flows=list(zip(both.flows, pictures, words.rows(both.delays), words.rows(both.views), strict=True)),
+        losses=_records(both.losses.head(LOSSES)),
+        losses_left=max(0, len(both.losses) - LOSSES),
+        options=_records(both.options),
+        start_ns=both.sender.info.first_ns or 0,
+        style=Markup(asset("page.css")),  # noqa: S704  ours
+        scripts=[Markup(script) for script in scripts],  # noqa: S704  ours
+        script_hashes=[policy_hash(script) for script in scripts],
+        figures=Markup(data({"config": plots.CONFIG, "flows": drawn})),  # noqa: S704  no markup is left in it
+    )
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows with None where nothing is known."""
+    plain = table.astype(object)
+    return [
+        {str(name): value for name, value in row.items()}
+        for row in plain.where(table.notna(), None).to_dict("records")
+    ]
+
+
+def _pictures(both: Ends, flow: CommonFlow) -> dict[str, tuple[Markup, Any]]:
+    """Return the figures of a flow by kind: still, and as scripts draw them; or why there is none."""
+    own = both.losses[(both.losses["stream"] == flow.stream) & (both.losses["sender"] == flow.sender)]
+
+    def picture(kind: str, make: Callable[[int], go.Figure]) -> tuple[Markup, Any]:
+        def drawn() -> tuple[Markup, Any]:
+            still = svg(make(_STILL_COLUMNS), f"{kind} of stream {flow.stream}")
+            return Markup(still), json.loads(make(_COLUMNS).to_json())  # noqa: S704  escaped there
+
+        def missing(said: str) -> tuple[Markup, Any]:
+            return Markup('<p class="left-out">{}</p>').format(said), None
+
+        return part(f"the {kind} picture of stream {flow.stream}", drawn, missing)
+
+    return {
+        "delays": picture("delays", lambda columns: drawing.delays(flow, own, columns)),
+        "views": picture("views", lambda columns: drawing.views(flow, columns)),
+    }
