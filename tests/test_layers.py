@@ -19,6 +19,7 @@ PACKAGE = ROOT / "bdpcap"
 LAYERS = (
     {"_core"},
     {"columns", "endpoints", "facts", "files", "filter", "jobs", "palette", "quantities", "units"},
+    {"rotation"},
     {"anonymize", "connections", "progress", "quality", "settings", "spreadsheet", "tables", "vantage"},
     {"datagrams", "exchanges", "limits", "scale"},
     {"reading"},

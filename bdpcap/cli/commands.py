@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from difflib import get_close_matches
 from importlib import import_module
@@ -62,7 +63,7 @@ class Root(TyperGroup):
         """Find the command; a capture in its place is reported as text."""
         first = args[0]
         if first not in COMMANDS and not ctx.resilient_parsing:
-            if first != "-" and not Path(first).exists():
+            if first != "-" and not Path(first).exists() and not glob.has_magic(first):
                 ctx.fail(_unknown(first))
             self._hint = (
                 f"hint: `bdpcap report {first}` writes a page with figures; `bdpcap --help` shows the rest"
