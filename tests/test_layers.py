@@ -28,6 +28,7 @@ LAYERS = (
     {"comparison", "plots"},
     {"report"},
     {"analysis"},
+    {"fleet"},
     {"cli"},
 )
 """From the ground up: a module or package may import what stands in a layer below its own, and itself."""
