@@ -293,7 +293,7 @@ def test_without_the_extra_the_message_names_it(monkeypatch, tmp_path, capsys):
 
 def test_nothing_of_a_fleet_is_loaded_before_it_is_asked_for():
     loaded = (
-        "import sys, bdpcap, bdpcap.cli, bdpcap.cli.batch; "
+        "import sys, bdpcap, bdpcap.cli, bdpcap.cli.batch, bdpcap.cli.summary; "
         "print([name for name in ('dask', 'distributed', 'fsspec', 'duckdb') if name in sys.modules])"
     )
     said = subprocess.run(

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "annotate": "Write the capture with comments, for Wireshark.",
     "compare": "Compare captures: before and after, or the two ends of a path.",
     "batch": "Analyse many captures into one dataset, on this machine or a cluster.",
+    "summary": "Say what a dataset of many captures shows: who loses time to what.",
     "bdp": "Calculate: bandwidth-delay product, buffers, ceilings, time.",
 }
 """What `bdpcap --help` says of each command, in its order; a module of this package has the command itself."""
