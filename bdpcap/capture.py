@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast,
 
 import numpy as np
 
-from bdpcap import _core, reading, vantage
+from bdpcap import _core, reading, rotation, vantage
 from bdpcap.endpoints import host
 from bdpcap.quality import TOLD, Flaw, acknowledgments_missing, flaws
 
@@ -334,6 +334,10 @@ class Capture:
         """Say what shows where a flow was captured."""
         both = self.sides(flow.stream)
         return vantage.sentence(both, both["sender"].index(flow.sender))
+
+    def frame_span(self, first: int, last: int) -> str:
+        """Return ``frames 12 to 40``; of several files also which of them, and the numbers there."""
+        return rotation.frames(first, last, self.info.files, self.frames_of_files)
 
     def need_files(self) -> list[str]:
         """Return the files of the capture, to be read again.

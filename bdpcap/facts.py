@@ -104,3 +104,7 @@ class CaptureInfo:
     quoted: int = 0
     multipath: int = 0
     """Streams that are part of a multipath connection (RFC 8684)."""
+    times_of_files: list[dict[str, Any]] = field(default_factory=list)
+    """Of each file: ``frames``; the earliest and the latest, ``first_ns`` and ``last_ns``; ``longest_gap_ns`` between
+    two; ``furthest_back_ns``, by which time runs backwards; ``missing_before``, files missing by the numbers in names.
+    """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import units
+from bdpcap import rotation, units
+from bdpcap.rotation import Seam
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -219,7 +221,60 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             grave=False,
         ),
     ]
-    return [flaw for flaw in found if flaw.count]
+    return [*_rotation(info), *(flaw for flaw in found if flaw.count)]
+
+
+def _rotation(info: CaptureInfo) -> list[Flaw]:
+    """Return what is wrong between the files of a set."""
+    times = info.times_of_files
+    absent = [Seam(after, one["missing_before"]) for after, one in enumerate(times) if one["missing_before"]]
+    numbered = {seam.after for seam in absent}
+    gaps = [seam for seam in rotation.gaps(times) if seam.after not in numbered]
+    overlaps = rotation.overlaps(times)
+    missed = "What they held counts as missing from the capture, not as lost on the path."
+    found = []
+    if absent:
+        count = sum(seam.amount for seam in absent)
+        said = f"By the numbers in their names, {units.number(count, 'file')} of the set {'is' if count == 1 else 'are'}"
+        found.append(
+            Flaw("files-missing", count, f"{said} missing{_between(info, absent)}.", missed, grave=True)
+        )
+    if gaps:
+        longest = max(gaps, key=lambda seam: seam.amount)
+        within = max(one["longest_gap_ns"] for one in times)
+        said = (
+            f"A file of the set may be missing{_between(info, [longest])}: no frame for "
+            f"{units.duration(longest.amount)}, while no pause within a file is longer than {units.duration(within)}."
+        )
+        more = f" There are {units.number(len(gaps), 'such gap')}." if len(gaps) > 1 else ""
+        found.append(Flaw("gap-between-files", longest.amount, f"{said}{more}", missed, grave=True))
+    if overlaps:
+        longest = max(overlaps, key=lambda seam: seam.amount)
+        before, after = _names(info, longest)
+        said = (
+            f"Files overlap in time: {after} begins {units.duration(longest.amount)} before the end of {before}. "
+            "Name the files of one tap only."
+        )
+        found.append(
+            Flaw(
+                "files-overlap",
+                longest.amount,
+                said,
+                "Frames are out of order: rounds may be wrong.",
+                grave=True,
+            )
+        )
+    return found
+
+
+def _names(info: CaptureInfo, seam: Seam) -> tuple[str, str]:
+    return PurePath(info.files[seam.after - 1]).name, PurePath(info.files[seam.after]).name
+
+
+def _between(info: CaptureInfo, seams: list[Seam]) -> str:
+    """Name the first place where files are missing."""
+    before, after = _names(info, seams[0])
+    return f"{', first' if len(seams) > 1 else ''} between {before} and {after}"
 
 
 def _flows(count: int) -> str:

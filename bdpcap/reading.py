@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core
+from bdpcap import _core, rotation
 from bdpcap.facts import CaptureInfo, Damage, Fingerprint, Progress
 from bdpcap.filter import compile_filter
 from bdpcap.jobs import threads
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 OneSource = str | os.PathLike[str] | bytes | BinaryIO
 Source = OneSource | Sequence[OneSource]
-"""A path, a capture's bytes, a binary file object, or a list of them that is read as one capture."""
+"""A path, a capture's bytes, a binary file object, or a list of them that is read as one capture.
+
+A directory stands for the captures in it, and a pattern of the shell for the files that match.
+"""
 Read = str | bytes | BinaryIO
 """A source with its path as text."""
 
@@ -33,6 +36,8 @@ STEP: Final = 200_000
 """Frames between two looks at progress and at the keyboard."""
 EVENTS_STEP: Final = 1 << 15
 """Frames whose events are taken together: so many still fit a cache."""
+TIMES: Final = ("frames", "first_ns", "last_ns", "longest_gap_ns", "furthest_back_ns")
+"""What the core says of each file and `CaptureInfo.times_of_files` keeps."""
 STREAMS: Final = 1 << 14
 """Streams that are looked at together."""
 
@@ -43,7 +48,9 @@ def sources(source: Source) -> list[Read]:
         many: Sequence[OneSource] = source
     else:
         many = [cast("OneSource", source)]
-    listed = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else one for one in many]
+    listed: list[Read] = []
+    for one in many:
+        listed += rotation.files(os.fspath(one))[0] if isinstance(one, (str, os.PathLike)) else [one]
     if not listed:
         raise ValueError("no capture given")
     for one in listed:
@@ -51,8 +58,6 @@ def sources(source: Source) -> list[Read]:
             raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
         if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
             raise TypeError(f"neither a path nor bytes nor a binary file object: {type(one).__name__}")
-        if isinstance(one, str) and Path(one).is_dir():
-            raise _core.CaptureError(f"{source_name(one)}: a directory: name the files in it")
     return listed
 
 
@@ -160,6 +165,7 @@ def info(core: _core.Analysis) -> CaptureInfo:
     """Return what a pass that has come to its end knows of its captures."""
     directions = core.directions(names=["copies", *NEEDED])
     captures = core.captures()
+    absent = rotation.missing([capture["file"] for capture in captures])
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
         files=[capture["file"] for capture in captures],
@@ -167,6 +173,10 @@ def info(core: _core.Analysis) -> CaptureInfo:
         compression=[capture["compression"] for capture in captures],
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
         comments=[comment for capture in captures for comment in capture["comments"]],
+        times_of_files=[
+            {name: capture[name] for name in TIMES} | {"missing_before": missing}
+            for capture, missing in zip(captures, absent, strict=True)
+        ],
         capture_drops=sum(drops) if drops else None,
         copies=int(directions["copies"].sum()),
         unacknowledged=int(acknowledgments_missing(directions).sum()),

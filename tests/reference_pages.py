@@ -21,7 +21,10 @@ TABLES = {
     "pair: streams": (pair.STREAMS, "One row for each connection that both captures of `pair` hold."),
     "pair: delays": (delays.DELAYS, "One row for each flow that passed both taps."),
     "pair: losses": (losses.LOSSES, "One row for what one packet lost. Times are the sender's clock's."),
-    "pair: options": (options.OPTIONS, "One row for each field of a handshake segment that passed both taps."),
+    "pair: options": (
+        options.OPTIONS,
+        "One row for each field of a handshake segment that passed both taps.",
+    ),
     "pair: views": (views.VIEWS, "One row for each flow that passed both taps."),
 }
 

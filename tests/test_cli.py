@@ -467,7 +467,7 @@ def test_stream_selects(tmp_path, capsys):
             2,
             "Missing option '--output' / '-o'; try 'bdpcap plot --help'\n",
         ),
-        (["flows", "."], 1, ".: a directory"),
+        (["flows", "."], 1, ".: no capture in this directory"),
         (["flows", "-", "absent.pcap"], 2, "standard input"),
         (["flows", "absent.pcap", "--fail-on", "rwnd<50"], 2, "rwnd>50%"),
         (["nonsense"], 2, "nonsense"),

@@ -20,6 +20,7 @@ LAYERS = (
     {"_core"},
     {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "palette"}
     | {"quantities", "units"},
+    {"rotation"},
     {"anonymize", "connections", "progress", "quality", "settings", "spreadsheet", "tables", "vantage"},
     {"datagrams", "events", "exchanges", "expression", "limits", "scale"},
     {"reading"},
@@ -29,6 +30,7 @@ LAYERS = (
     {"report"},
     {"analysis"},
     {"path_ends"},
+    {"fleet"},
     {"cli"},
 )
 """From the ground up: a module or package may import what stands in a layer below its own, and itself."""

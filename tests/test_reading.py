@@ -242,11 +242,6 @@ def test_what_is_no_source_is_a_type_error(source):
         bdpcap.analyze(source)
 
 
-def test_a_directory_is_no_capture(tmp_path):
-    with pytest.raises(bdpcap.CaptureError, match="a directory"):
-        bdpcap.analyze(tmp_path)
-
-
 @pytest.mark.usefixtures("need_tshark")
 @pytest.mark.parametrize(
     ("form", "named"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from difflib import get_close_matches
 from importlib import import_module
@@ -30,6 +31,8 @@ COMMANDS: Final = {
     "annotate": "Write the capture with comments, for Wireshark.",
     "compare": "Compare captures: before and after.",
     "pair": "Bring both ends of a path together: losses, delays, clocks.",
+    "batch": "Analyse many captures into one dataset, on this machine or a cluster.",
+    "summary": "Say what a dataset of many captures shows: who loses time to what.",
     "bdp": "Calculate: bandwidth-delay product, buffers, ceilings, time.",
 }
 """What `bdpcap --help` says of each command, in its order; a module of this package has the command itself."""
@@ -63,7 +66,7 @@ class Root(TyperGroup):
         """Find the command; a capture in its place is reported as text."""
         first = args[0]
         if first not in COMMANDS and not ctx.resilient_parsing:
-            if first != "-" and not Path(first).exists():
+            if first != "-" and not Path(first).exists() and not glob.has_magic(first):
                 ctx.fail(_unknown(first))
             self._hint = (
                 f"hint: `bdpcap report {first}` writes a page with figures; `bdpcap --help` shows the rest"

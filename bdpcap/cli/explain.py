@@ -124,7 +124,7 @@ def command(
     Facts about the hosts rule explanations out. With --window, or --rcvbuf or --sndbuf alone, no capture is needed.
     """
     facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale)
-    code = exits.DONE
+    code, capture = exits.DONE, None
     chosen = output.chosen(format_, output_)
     rate_bps = float(link_rate) if link_rate is not None else None
     rtt_ns = round(rtt * 10**9) if rtt is not None else None
@@ -155,7 +155,9 @@ def command(
         rows, answers = _rows(capture, stream, facts, rate_bps, rtt_ns), []
         code = source.exit_code(capture.damage)
     table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))
-    output.write("findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, file))
+    output.write(
+        "findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, capture, file)
+    )
     return code
 
 
@@ -235,17 +237,17 @@ def _table(rows: Rows, *, nested: bool) -> pd.DataFrame:
     return table.astype(dict.fromkeys(("stream", "first_frame", "last_frame"), "Int64"))
 
 
-def _human(rows: Rows, answers: list[str], file: IO[str]) -> None:
-    file.writelines(f"{line}\n" for line in _lines(rows, answers))
+def _human(rows: Rows, answers: list[str], capture: Capture | None, file: IO[str]) -> None:
+    file.writelines(f"{line}\n" for line in _lines(rows, answers, capture))
 
 
-def _lines(rows: Rows, answers: list[str]) -> Iterable[str]:
+def _lines(rows: Rows, answers: list[str], capture: Capture | None) -> Iterable[str]:
     before = None
     for stream, sender, receiver, finding in rows:
         if (stream, sender) != before and stream is not None:
             yield f"{'' if before is None else chr(10)}stream {stream}: {sender} → {receiver}"
         before = (stream, sender)
-        yield from finding_lines(finding)
+        yield from finding_lines(finding, capture)
     yield from answers
     if not rows and not answers:
         yield "Nothing to explain: no flow carried payload."

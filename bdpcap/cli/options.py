@@ -38,7 +38,8 @@ class Format(StrEnum):
 
 CAPTURES: Final = (
     "CAPTURE is a pcap or pcapng file, plain or compressed with gzip, zstd or lz4, or - for standard input. "
-    "Several are read as one capture, in the order of their first packets."
+    "A directory stands for the captures in it, a quoted pattern ('ring_*.pcap') for the files that match. Several "
+    "files are read as one capture, in the order of their first packets."
 )
 Captures = Annotated[
     list[str] | None,

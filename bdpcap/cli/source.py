@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
 import bdpcap
-from bdpcap import units
+from bdpcap import rotation, units
 from bdpcap.ahead import ahead
 from bdpcap.analysis import event_pieces
 from bdpcap.cli import exits
@@ -18,7 +19,6 @@ from bdpcap.twice import same_packets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     import pandas as pd
 
@@ -42,16 +42,26 @@ def sources(
         What is to be written; None is standard output. None of them may be a capture: it would be lost.
     """
     named = [*(captures or ()), *(read or ())]
-    keep([0 if name == "-" else name for name in named], outputs, "the capture")
+    found = [file for name in named for file in _files(name)]
+    keep([0 if name == "-" else name for name in found], outputs, "the capture")
     if not named:
         raise typer.BadParameter("no capture given: name a file, or - for standard input")
     if "-" not in named:
-        return named
+        return found
     if len(named) > 1:
         raise typer.BadParameter("standard input (-) cannot be read along with files")
     if sys.stdin.isatty():
         raise typer.BadParameter("standard input is a terminal: pipe a capture into it")
     return sys.stdin.buffer
+
+
+def _files(name: str) -> list[str]:
+    """Return the captures that a name stands for, and say what of a directory is none."""
+    files, passed_over = rotation.files(name) if name != "-" else ([name], [])
+    if passed_over:
+        others = ", ".join(Path(one).name for one in passed_over)
+        sys.stderr.write(units.printable(f"bdpcap: {name}: passed over what is no capture: {others}") + "\n")
+    return files
 
 
 def keep(inputs: Sequence[Path | str | int], outputs: Iterable[Path | None], what: str) -> None:

@@ -87,10 +87,9 @@ class Account:
 
 def samples_of(flow: Flow) -> pd.DataFrame:
     """Return the samples of a flow, table as `bdpcap.tables.HOST`; empty where no account was given."""
-    account: Account | None = flow.capture.host
-    if account is None:
+    if flow.capture.host is None:
         return tables.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
-    return account.of(flow)
+    return flow.capture.host.of(flow)
 
 
 def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Account:

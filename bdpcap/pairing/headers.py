@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from bdpcap import reading
 from bdpcap.endpoints import port
 
 if TYPE_CHECKING:
@@ -65,12 +66,14 @@ def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
     A direction without a packet that has a sequence number, as one of acknowledgments alone, is left out. Reads the
     capture twice.
     """
-    clients = capture.directions("sender")["sender"][::2]
+    ends = capture.directions("sender", "receiver")
+    clients = ends["sender"][::2]
     found: list[pd.DataFrame] = []
-    for piece in capture.events_in_pieces(range(capture.info.streams)):
+    for columns in capture.event_columns(range(capture.info.streams)):
+        piece = reading.events(columns, ends)
         sent = piece[piece["sequence"].notna()]
-        ends = (sent["sequence"] + sent["length"]).astype("int64")
-        sent = sent.assign(start=sent["sequence"].astype("int64"), end=ends)
+        after = (sent["sequence"] + sent["length"]).astype("int64")
+        sent = sent.assign(start=sent["sequence"].astype("int64"), end=after)
         grouped = sent.groupby(["stream", "sender"], sort=False, observed=True)
         found.append(
             grouped.agg(

@@ -165,7 +165,7 @@ def _why(flow: Flow, *, full: bool) -> list[Part]:
     order = {weight: place for place, weight in enumerate(Weight)}
     for finding, weight in sorted(found, key=lambda item: order[item[1]]):
         if full:
-            parts += finding_parts(finding)
+            parts += finding_parts(finding, flow.capture)
         elif weight is not Weight.NOTE:
             parts.append(("  * ", finding.sentence))
     return parts
@@ -182,16 +182,16 @@ def _evidence(flow: Flow) -> list[Part]:
         stripe = span.stripe
         shown = (
             f"{units.span('Round', stripe.first_round, stripe.last_round)} "
-            f"({units.span('frame', span.first_frame, span.last_frame)}), {stripe.limit}"
+            f"({flow.capture.frame_span(span.first_frame, span.last_frame)}), {stripe.limit}"
             f"{f' ({stripe.detail})' if stripe.detail else ''}: {stripe.evidence}"
         )
         parts.append(("  - ", shown))
     return parts
 
 
-def finding_parts(finding: Finding) -> list[Part]:
-    """Return a whole finding."""
-    where = f" ({units.span('frame', *finding.frames)})" if finding.frames else ""
+def finding_parts(finding: Finding, capture: Capture | None) -> list[Part]:
+    """Return a whole finding; `capture` is what it was found in, if in any."""
+    where = f" ({capture.frame_span(*finding.frames)})" if finding.frames and capture else ""
     told = (
         ("Evidence", f"{finding.evidence}{where}" if finding.evidence else ""),
         ("Cause", finding.cause),
@@ -210,9 +210,9 @@ def sources(finding: Finding) -> list[str]:
     return [source for source in finding.source.split("; ") if source and "docs/" not in source]
 
 
-def finding_lines(finding: Finding) -> list[str]:
+def finding_lines(finding: Finding, capture: Capture | None) -> list[str]:
     """Return a finding in lines of at most 80 columns; commands stand on their own, whatever their length."""
-    return _lines(finding_parts(finding), ascii_only=False)
+    return _lines(finding_parts(finding, capture), ascii_only=False)
 
 
 def command_lines(command: str) -> list[str]:

@@ -221,4 +221,18 @@ def best_span(flow: Flow) -> Span | None:
     frames = events["frame"][inside]
     first, last = int(frames.min()), int(frames.max())
     wireshark = f"tcp.stream eq {flow.stream} && frame.number >= {first} && frame.number <= {last}"
+    if len(flow.capture.info.files) > 1:
+        wireshark = _in_any_file(flow, int(time[inside].min()), int(time[inside].max()))
     return Span(longest, first, last, wireshark)
+
+
+def _in_any_file(flow: Flow, first_ns: int, last_ns: int) -> str:
+    """Return a display filter for a while of a stream: its numbers would be others in each file of a set."""
+    (one, from_), (other, to) = (endpoint.rsplit(":", 1) for endpoint in (flow.sender, flow.receiver))
+    ip = "ipv6" if one.startswith("[") else "ip"
+    ends = " && ".join(
+        f"{ip}.addr == {address.strip('[]')} && tcp.port == {port}"
+        for address, port in ((one, from_), (other, to))
+    )
+    times = (f"{ns // 10**9}.{ns % 10**9:09}" for ns in (first_ns, last_ns))
+    return f"{ends} && frame.time_epoch >= {next(times)} && frame.time_epoch <= {next(times)}"

@@ -18,6 +18,7 @@ pub mod excerpt;
 pub mod filter;
 pub mod parquet;
 pub mod pipeline;
+pub mod source;
 pub mod track;
 
 #[cfg(feature = "python")]

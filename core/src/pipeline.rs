@@ -1,47 +1,17 @@
 //! # Pipeline
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
-use crate::capture::{CaptureError, CaptureInfo, Reader, Ticks};
+use crate::capture::{CaptureError, CaptureInfo, Reader, Ticks, Times};
 use crate::decode::{self, Packet, Path, Segment, Undecoded};
 use crate::filter::Program;
+use crate::source::{Source, in_order};
 use crate::track::{
     At, Batch, Datagrams, Ended, News, Register, Scales, Seen, Shards, Table, Wanted, shard,
 };
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::PathBuf;
+use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Scope};
-
-/// Where frames come from.
-pub enum Source {
-    /// A file, opened when its turn comes.
-    Path(PathBuf),
-    /// A stream that can be read once, and what to call it.
-    Stream(Box<dyn Read + Send>, String),
-}
-
-impl Source {
-    /// What to call it in messages; bytes of a path that are no UTF-8 are replaced.
-    fn name(&self) -> String {
-        match self {
-            Self::Path(path) => path.to_string_lossy().into_owned(),
-            Self::Stream(_, name) => name.clone(),
-        }
-    }
-
-    pub(crate) fn open(self) -> Result<Reader, Stop> {
-        let name = self.name();
-        let unopened = |error| Stop::Unreadable(format!("{name}: cannot be opened: {error}"));
-        let opened = match self {
-            Self::Path(path) => Reader::open_file(File::open(path).map_err(unopened)?, &name),
-            // What Python reads must be interrupted where it is waited for: here.
-            Self::Stream(stream, _) => Reader::open(stream, &name),
-        };
-        opened.map_err(|error| Stop::Unreadable(error.to_string()))
-    }
-}
 
 /// Why frames stopped coming before the end.
 #[derive(Debug)]
@@ -107,6 +77,7 @@ struct Intake {
     read_before: u64,
     frames_before: u64,
     previous_ns: i64,
+    times: Times,
     filters: Option<Filters>,
     counts: Counts,
     datagrams: Datagrams,
@@ -129,6 +100,7 @@ impl Intake {
             read_before: 0,
             frames_before: 0,
             previous_ns: i64::MIN,
+            times: Times::default(),
             filters,
             counts: Counts::default(),
             datagrams: Datagrams::default(),
@@ -151,7 +123,13 @@ impl Intake {
             self.frames_before = self.counts.frames;
             let name = self.names.pop_front().unwrap_or_default();
             let info = reader.info().clone();
-            self.captures.push((name, CaptureInfo { frames, ..info }));
+            let times = mem::take(&mut self.times);
+            let info = CaptureInfo {
+                frames,
+                times,
+                ..info
+            };
+            self.captures.push((name, info));
         }
         self.open_next()
     }
@@ -185,6 +163,7 @@ impl Intake {
             let time_ns = match frame.time_ns {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
+                    self.times.see(time_ns);
                     counts.backwards += u64::from(time_ns < self.previous_ns);
                     if counts.first_ns.is_some() {
                         counts.ticks.see(self.previous_ns, time_ns);
@@ -472,33 +451,4 @@ impl Pipeline {
         schedule.told(register, news);
         batches
     }
-}
-
-/// Files by the time of their first frame, so that a rotated capture may be named in any order. What can be read once
-/// only, a stream or a named pipe, cannot be looked into first: then all stay put.
-pub(crate) fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
-    let once = |source: &Source| match source {
-        Source::Path(path) => fs::metadata(path).is_ok_and(|found| !found.is_file()),
-        Source::Stream(..) => true,
-    };
-    if sources.len() < 2 || sources.iter().any(once) {
-        return Ok(sources.into());
-    }
-    let mut timed = Vec::with_capacity(sources.len());
-    for source in sources {
-        let Source::Path(path) = source else { continue };
-        let mut reader = Source::Path(path.clone()).open()?;
-        let first_ns = reader
-            .next_frame()
-            .ok()
-            .flatten()
-            .and_then(|frame| frame.time_ns);
-        timed.push((first_ns, path));
-    }
-    // Captures without frames or times keep their place at the end.
-    timed.sort_by_key(|(first_ns, _)| first_ns.unwrap_or(i64::MAX));
-    Ok(timed
-        .into_iter()
-        .map(|(_, path)| Source::Path(path))
-        .collect())
 }

@@ -11,7 +11,8 @@ use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::parquet;
-use crate::pipeline::{Filters, Pipeline, Source, Stop};
+use crate::pipeline::{Filters, Pipeline, Stop};
+use crate::source::Source;
 use crate::track::{NULL, Scales, Shards, Wanted};
 use ::parquet::errors::ParquetError;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -367,6 +368,10 @@ impl Analysis {
             dict.set_item("os", &info.os)?;
             dict.set_item("application", &info.application)?;
             dict.set_item("frames", info.frames)?;
+            dict.set_item("first_ns", info.times.first_ns)?;
+            dict.set_item("last_ns", info.times.last_ns)?;
+            dict.set_item("longest_gap_ns", info.times.longest_gap_ns)?;
+            dict.set_item("furthest_back_ns", info.times.furthest_back_ns)?;
             dict.set_item("drops", info.drops())?;
             let interfaces = PyList::empty(py);
             for interface in &info.interfaces {

@@ -1,6 +1,8 @@
 //! # Info
 //! What a capture says about itself.
 
+use super::Times;
+
 /// What is known of a capture so far. pcapng describes interfaces and drops anywhere, so this is complete only
 /// when the last frame has been read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,6 +31,8 @@ pub struct CaptureInfo {
     pub application: Option<String>,
     /// Frames read from it.
     pub frames: u64,
+    /// When they were captured.
+    pub times: Times,
 }
 
 impl CaptureInfo {

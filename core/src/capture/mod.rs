@@ -21,6 +21,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod times;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -35,6 +36,7 @@ pub use block::{Block, write_interface, write_packet, write_section};
 pub use error::{CaptureError, Reason};
 pub use info::{CaptureInfo, Interface};
 pub use ticks::Ticks;
+pub use times::Times;
 
 /// One captured frame. `data` is what the capture kept of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

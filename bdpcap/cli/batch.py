@@ -1,0 +1,109 @@
+"""``bdpcap batch``: many captures into one dataset."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bdpcap import _core, units
+from bdpcap.cli import exits, options
+from bdpcap.filter import compile_filter
+from bdpcap.progress import shown
+
+if TYPE_CHECKING:
+    from bdpcap.fleet.captures import Task
+
+EPILOG: Final = (
+    "INPUT is a capture, a directory with all captures below it, or a quoted pattern: a path, or a URL that fsspec "
+    "reads (s3://, http://). Each capture is analysed by itself. DIR may be a URL, too. A run that was stopped goes on "
+    "where it stood when the same command is given again. Needs the extra bdpcap[cluster]."
+)
+
+
+def command(
+    context: typer.Context,
+    inputs: Annotated[list[str] | None, typer.Argument(metavar="INPUT", hidden=True)] = None,
+    *,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="The dataset: flows, rtts, findings and status, by capture."
+        ),
+    ] = None,
+    filter_: options.Filter = None,
+    rotated: Annotated[
+        bool,
+        typer.Option(
+            "--rotated",
+            help="Files of one ring, by the numbers in their names, are one capture: ring_00001...",
+        ),
+    ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler whose workers reach INPUT and DIR: tcp://host:8786."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Processes of this machine. Default: one per processor.",
+            show_default=False,
+        ),
+    ] = None,
+) -> int:
+    """Analyse many captures, each by itself, into one Parquet dataset."""
+    if not inputs or out is None:
+        raise typer.BadParameter("name captures, and --out DIR")
+    if scheduler is not None and workers is not None:
+        raise typer.BadParameter("--workers is for this machine: a scheduler has its own")
+    try:
+        from bdpcap.fleet import run  # noqa: PLC0415 - Dask is slow to import, and an extra
+        from bdpcap.fleet.captures import tasks  # noqa: PLC0415
+        from bdpcap.fleet.dataset import Dataset  # noqa: PLC0415
+        from bdpcap.fleet.work import Order  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise typer.BadParameter(
+            f"{error.name} is missing: pip install 'bdpcap[cluster]', or analyse files one by one"
+        ) from None
+    if filter_:
+        compile_filter(filter_, _core.LINK_TYPES)  # a wrong one is wrong for every capture
+    try:
+        found, passed_over = tasks(inputs, rotated=rotated)
+    except (
+        ValueError,
+        ImportError,
+    ) as error:  # a URL of a kind that is not known, or whose package is missing
+        raise typer.BadParameter(str(error)) from None
+    if passed_over:
+        _say(f"passed over {units.number(passed_over, 'file')} whose names are no capture's")
+    order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj))
+    left = run.left(found, order)
+    if len(left) < len(found):
+        _say(f"{len(found) - len(left)} of {units.number(len(found), 'capture')} were done before")
+    if not left:
+        return exits.DONE
+    return _run(
+        left, lambda progress: run.run(left, order, scheduler=scheduler, workers=workers, progress=progress)
+    )
+
+
+def _run(left: list[Task], start: Any) -> int:
+    troubled = 0
+    with shown() as progress:
+        for task, status in start(progress):
+            trouble = status["error"] or status["damage"]
+            if trouble:
+                troubled += 1
+                _say(f"{task.name}: {trouble}")
+    done = f"{units.number(len(left), 'capture')} analysed"
+    _say(f"{done}, {troubled} of them damaged or unreadable: see status" if troubled else done)
+    return exits.DAMAGED if troubled else exits.DONE
+
+
+def _say(what: str) -> None:
+    sys.stderr.write(f"bdpcap: {units.printable(what)}\n")

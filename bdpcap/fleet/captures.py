@@ -1,0 +1,97 @@
+"""Which captures are meant: files, directories and patterns of any file system that fsspec reads, as tasks."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import fsspec
+
+from bdpcap import rotation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Task", "tasks"]
+
+_CAPTURE: Final = re.compile(r"\.(pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
+"""Names of captures. Files of a directory are not opened to tell, since it may be a bucket of thousands."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one worker analyses as one capture."""
+
+    name: str
+    """Its partition in the dataset: the path below what was named."""
+    files: tuple[str, ...]
+    """URLs or local paths."""
+    sizes_bytes: tuple[int, ...]
+
+
+def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
+    """Return the tasks, and how many files of directories were passed over since their names are no capture's.
+
+    Parameters
+    ----------
+    inputs
+        Paths or URLs of files, directories (with all below them) and patterns.
+    rotated
+        Take files of one ring, by the numbers in their names, as one capture.
+
+    Raises
+    ------
+    FileNotFoundError
+        An input names nothing.
+    ValueError
+        Two captures would have one name.
+    """
+    found: dict[str, Task] = {}
+    passed_over = 0
+    for named in inputs:
+        files, others = _below(named)
+        passed_over += others
+        for task in _rings(files) if rotated else (Task(name, (url,), (size,)) for name, url, size in files):
+            if found.setdefault(task.name, task).files != task.files:
+                raise ValueError(
+                    f"{found[task.name].files[0]} and {task.files[0]} would both be {task.name}: "
+                    "name a directory above both"
+                )
+    return list(found.values()), passed_over
+
+
+def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:
+    """Return name, URL and size of every capture that an input stands for, and the number of other files."""
+    system, path = fsspec.core.url_to_fs(named)
+    others = 0
+    if system.isdir(path):
+        every = system.find(path, detail=True)
+        listed = {one: about for one, about in every.items() if _CAPTURE.search(one)}
+        others, root = len(every) - len(listed), path
+    elif system.exists(path):
+        listed, root = {path: system.info(path)}, posixpath.dirname(path)
+    else:
+        matching = system.glob(path, detail=True)
+        listed = {one: about for one, about in matching.items() if about["type"] == "file"}
+        root = posixpath.dirname(re.split(r"[*?\[]", path, maxsplit=1)[0])
+    if not listed:
+        raise FileNotFoundError(f"{named}: no capture there")
+    return [
+        (posixpath.relpath(one, root or "."), _url(system, one), int(about.get("size") or 0))
+        for one, about in sorted(listed.items())
+    ], others
+
+
+def _url(system: Any, path: str) -> str:
+    return path if "file" in system.protocol else str(system.unstrip_protocol(path))
+
+
+def _rings(files: Iterable[tuple[str, str, int]]) -> list[Task]:
+    """Put the files of a ring into one task, named by what their names have in common."""
+    rings: dict[str, list[tuple[str, int]]] = {}
+    for name, url, size in files:
+        ring = rotation.members(name)
+        rings.setdefault(posixpath.normpath(ring[0]) if ring else name, []).append((url, size))
+    return [Task(name, *map(tuple, zip(*own, strict=True))) for name, own in rings.items()]

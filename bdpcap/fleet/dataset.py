@@ -1,0 +1,100 @@
+"""Where a fleet's results lie: tables partitioned by capture, each file whole or not there, and what is complete.
+
+``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` hold ``capture=NAME/part.parquet``; ``DIR/status`` holds
+``capture=NAME/part.json``, one object, written last: what has one is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import posixpath
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from urllib.parse import quote, unquote
+
+import fsspec
+
+from bdpcap import _core, cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import pandas as pd
+
+__all__ = ["TABLES", "Dataset"]
+
+TABLES: Final = ("flows", "rtts", "findings")
+_UNFINISHED: Final = "_unfinished"
+_READERS: Final = 16
+"""Status files read at once: with object storage each takes a round trip."""
+
+
+class Dataset:
+    """A directory of any file system that fsspec writes."""
+
+    def __init__(self, url: str) -> None:
+        self._system, self._root = fsspec.core.url_to_fs(url)
+        self.url: Final = self._root if "file" in self._system.protocol else url
+        """The same from any working directory."""
+
+    def path(self, table: str, capture: str) -> str:
+        """Return where a table of a capture lies; its name is quoted as DuckDB and Arrow read it."""
+        end = "json" if table == "status" else "parquet"
+        return posixpath.join(self._root, table, f"capture={quote(capture, safe='')}", f"part.{end}")
+
+    def statuses(self) -> dict[str, dict[str, Any]]:
+        """Return what is said of every capture that was finished, well or not, by name."""
+        paths = self._system.glob(posixpath.join(self._root, "status", "capture=*", "part.json"))
+        with ThreadPoolExecutor(_READERS) as readers:
+            said = readers.map(lambda path: json.loads(self._system.cat_file(path)), paths)
+            names = (unquote(posixpath.basename(posixpath.dirname(path)).partition("=")[2]) for path in paths)
+            return dict(zip(names, said, strict=True))
+
+    def write(
+        self, capture: str, tables: Mapping[str, Iterable[pd.DataFrame]], status: dict[str, Any]
+    ) -> None:
+        """Write the tables of a capture, then its status; an earlier result is taken away first."""
+        with self._unfinished() as folder:
+            for table, pieces in tables.items():
+                with self._system.open(posixpath.join(folder, f"{table}.parquet"), "wb") as file:
+                    _write_parquet(pieces, file)
+            self._system.pipe_file(posixpath.join(folder, "status.json"), json.dumps(status).encode())
+            self.forget(capture)
+            for table in [*tables, "status"]:
+                final = self.path(table, capture)
+                self._system.makedirs(posixpath.dirname(final), exist_ok=True)
+                self._system.mv(posixpath.join(folder, f"{table}{posixpath.splitext(final)[1]}"), final)
+
+    def forget(self, capture: str) -> None:
+        """Take away what there is of a capture: its status first, since without one nothing counts."""
+        for table in ("status", *TABLES):
+            with contextlib.suppress(FileNotFoundError):
+                self._system.rm_file(self.path(table, capture))
+
+    def clear(self) -> None:
+        """Take away what runs that were stopped left unfinished."""
+        with contextlib.suppress(FileNotFoundError):
+            self._system.rm(posixpath.join(self._root, _UNFINISHED), recursive=True)
+
+    @contextmanager
+    def _unfinished(self) -> Iterator[str]:
+        folder = posixpath.join(self._root, _UNFINISHED, uuid.uuid4().hex)
+        self._system.makedirs(folder, exist_ok=True)
+        try:
+            yield folder
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                self._system.rm(folder, recursive=True)
+
+
+def _write_parquet(pieces: Iterable[pd.DataFrame], file: BinaryIO) -> None:
+    parquet: _core.Parquet | None = None
+    for piece in pieces:
+        columns = cells.of_frame(piece)
+        parquet = parquet or _core.Parquet([*columns], [*columns.values()])
+        file.write(parquet.rows([*columns.values()]))
+    if parquet:
+        file.write(parquet.finish())

@@ -1,0 +1,53 @@
+"""The findings of a capture as a table."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from bdpcap.report import ranking
+from bdpcap.report.weight import weights
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Capture
+
+__all__ = ["table"]
+
+_WHOLE: Final = ("stream", "rank", "first_frame", "last_frame")
+_TEXT: Final = (
+    "sender", "receiver", "code", "weight", "certainty", "sentence", "evidence", "cause", "remedy", "settings",
+)  # fmt: skip
+
+
+def table(capture: Capture) -> pd.DataFrame:
+    """Return a row for each finding of the flows that a report treats one by one, the most important first.
+
+    ``rank`` counts the flows from 1; ``settings`` are the finding's values as JSON.
+    """
+    rows: list[dict[str, Any]] = []
+    for rank, flow in enumerate(ranking.that_matter(capture), start=1):
+        for finding, weight in weights(flow):
+            first, last = finding.frames or (None, None)
+            rows.append(
+                {
+                    "stream": flow.stream,
+                    "sender": flow.sender,
+                    "receiver": flow.receiver,
+                    "rank": rank,
+                    "code": str(finding.code),
+                    "weight": str(weight),
+                    "certainty": str(finding.certainty),
+                    "sentence": finding.sentence,
+                    "evidence": finding.evidence,
+                    "cause": finding.cause,
+                    "remedy": finding.remedy,
+                    "settings": json.dumps(finding.values, default=str),
+                    "first_frame": first,
+                    "last_frame": last,
+                }
+            )
+    columns = ["stream", "sender", "receiver", "rank", *_TEXT[2:], "first_frame", "last_frame"]
+    found = pd.DataFrame(rows, columns=columns)
+    return found.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_TEXT, "str"))

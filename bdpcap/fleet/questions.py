@@ -1,0 +1,166 @@
+"""What a dataset of many captures is asked: by DuckDB, where it lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import duckdb
+
+from bdpcap.palette import LIMIT_NAMES
+from bdpcap.report.ranking import LOSING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pandas as pd
+
+__all__ = ["DISTRIBUTED", "Answers", "ask"]
+
+WORST: Final = 10
+"""Rows of each list."""
+DISTRIBUTED: Final = {
+    "throughput_bps": "throughput",
+    "rtt_median_ns": "RTT",
+    "window_max_bytes": "largest window",
+    "retransmitted": "bytes retransmitted",
+}
+"""Quantities of a flow whose distribution is shown, and what they are called."""
+PERCENTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+_VIEWS: Final = """
+CREATE VIEW flow AS
+SELECT flows.*, end_ns - start_ns AS life_ns, retransmitted_bytes / greatest(payload_bytes, 1) AS retransmitted,
+       regexp_replace(sender, ':[0-9]+$', '') AS sender_host, regexp_replace(receiver, ':[0-9]+$', '') AS receiver_host
+FROM flows SEMI JOIN (SELECT capture FROM status WHERE state = 'done') USING (capture);
+
+CREATE VIEW held AS
+SELECT capture, stream, sender, receiver, sender_host, receiver_host, start_ns, cause AS "limit", share * life_ns AS ns
+FROM (UNPIVOT (SELECT * RENAME ("limit" AS prevailing) FROM flow)
+      ON rwnd_share AS rwnd, cwnd_share AS cwnd, sndbuf_share AS sndbuf, link_share AS link, app_share AS app,
+         unknown_share AS unknown
+      INTO NAME cause VALUE share);
+
+CREATE VIEW lost AS SELECT * FROM held WHERE "limit" IN ('rwnd', 'cwnd', 'sndbuf');
+"""
+_TOTALS: Final = """
+SELECT (SELECT count(*) FROM status) AS captures, (SELECT count(*) FROM status WHERE state <> 'done') AS failed,
+       count(*) AS flows, coalesce(sum(payload_bytes), 0)::DOUBLE AS payload_bytes,
+       coalesce(sum(life_ns), 0)::DOUBLE AS life_ns
+FROM flow
+"""
+_LIMITS: Final = """
+SELECT "limit", sum(ns) AS ns, sum(ns) / greatest(sum(sum(ns)) OVER (), 1) AS share
+FROM held GROUP BY "limit" ORDER BY ns DESC, "limit"
+"""
+_HOSTS: Final = """
+SELECT if("limit" = 'rwnd', receiver_host, sender_host) AS host, "limit", sum(ns) AS lost_ns,
+       count(*) AS flows
+FROM lost WHERE "limit" <> 'cwnd' AND ns > 0 GROUP BY ALL ORDER BY lost_ns DESC, host LIMIT $worst
+"""
+_PATHS: Final = """
+SELECT sender_host || ' → ' || receiver_host AS path, "limit", sum(ns) AS lost_ns, count(*) AS flows
+FROM lost WHERE ns > 0 GROUP BY ALL ORDER BY lost_ns DESC, path LIMIT $worst
+"""
+_CAUSES: Final = """
+SELECT code, count(*) AS flows, sum(lost.ns) AS lost_ns, arg_max(remedy, lost.ns) AS remedy
+FROM findings JOIN (SELECT capture, stream, sender, sum(ns) AS ns FROM lost GROUP BY ALL) AS lost
+     USING (capture, stream, sender)
+WHERE weight = 'root cause' AND lost.ns > 0 GROUP BY code ORDER BY lost_ns DESC, code LIMIT $worst
+"""
+_WORST: Final = """
+SELECT capture, stream, sender, receiver, "limit", throughput_bps,
+       (rwnd_share + cwnd_share + sndbuf_share) * life_ns AS lost_ns
+FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
+"""
+_QUANTILES: Final = """
+SELECT name, count(value) AS flows, quantile_cont(value, $percentiles) AS percentiles
+FROM (UNPIVOT (SELECT throughput_bps::DOUBLE AS throughput_bps, rtt_median_ns::DOUBLE AS rtt_median_ns,
+                      window_max_bytes::DOUBLE AS window_max_bytes, retransmitted::DOUBLE AS retransmitted,
+                      CASE WHEN $date_ns::BIGINT IS NULL THEN 'all'
+                           WHEN start_ns < $date_ns::BIGINT THEN 'before' ELSE 'after' END AS period FROM flow)
+      ON throughput_bps, rtt_median_ns, window_max_bytes, retransmitted INTO NAME name VALUE value)
+WHERE period = $period GROUP BY name
+"""
+_SINCE: Final = """
+SELECT "limit", period, sum(ns) AS ns, sum(ns) / greatest(sum(sum(ns)) OVER (PARTITION BY period), 1) AS share
+FROM (SELECT *, if(start_ns < $date_ns, 'before', 'after') AS period FROM held) GROUP BY "limit", period
+"""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a dataset shows. Times are nanoseconds that flows spent; time lost is that of `LOSING` limits."""
+
+    totals: dict[str, Any]
+    """``captures``, ``failed``, ``flows``, ``payload_bytes``, ``life_ns``."""
+    limits: pd.DataFrame
+    """``limit``, ``ns``, ``share`` of all flows' time."""
+    hosts: pd.DataFrame
+    """``host``, ``limit``, ``lost_ns``, ``flows``: the receiver's of `rwnd`, the sender's of `sndbuf`."""
+    paths: pd.DataFrame
+    """``path``, ``limit``, ``lost_ns``, ``flows``."""
+    causes: pd.DataFrame
+    """``code`` of the finding that is the root cause, ``flows``, ``lost_ns``, ``remedy`` of the one that lost most."""
+    worst: pd.DataFrame
+    """The flows that lost most time."""
+    quantiles: dict[str, pd.DataFrame]
+    """By period (``all``, or ``before`` and ``after`` a date): percentiles of each of `DISTRIBUTED`, by flow."""
+    since: pd.DataFrame | None
+    """``limit`` by ``period``, and its ``share`` of the time there; None without a date."""
+    date: datetime | None
+
+
+def ask(folder: str, date: datetime | None = None, percentiles: tuple[float, ...] = PERCENTILES) -> Answers:
+    """Ask a dataset of `bdpcap batch`; of captures that failed nothing counts.
+
+    Parameters
+    ----------
+    folder
+        Where it lies.
+    date
+        Flows that begin before it are set against the others.
+    percentiles
+        Of every distribution, from 0 to 1.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such dataset, or no capture in it was read.
+    """
+    assert set(LOSING) == {"rwnd", "cwnd", "sndbuf"} <= set(LIMIT_NAMES)  # noqa: S101  as the queries have it
+    with duckdb.connect() as database:
+        try:
+            for name in ("flows", "findings"):
+                read = database.read_parquet(
+                    f"{folder}/{name}/*/*.parquet", hive_partitioning=True, union_by_name=True
+                )
+                read.create_view(name)
+            database.read_json(f"{folder}/status/*/*.json", hive_partitioning=True).create_view("status")
+        except duckdb.IOException:
+            raise FileNotFoundError(f"{folder}: no results of bdpcap batch there") from None
+        database.execute(_VIEWS)
+        date_ns = None if date is None else int(date.timestamp() * 10**9)
+
+        def table(query: str, **values: Any) -> pd.DataFrame:
+            found: pd.DataFrame = database.execute(query, values).df()
+            return found
+
+        worst = {"worst": WORST}
+        periods = ("all",) if date is None else ("before", "after")
+        return Answers(
+            totals={str(name): value for name, value in table(_TOTALS).to_dict("records")[0].items()},
+            limits=table(_LIMITS),
+            hosts=table(_HOSTS, **worst),
+            paths=table(_PATHS, **worst),
+            causes=table(_CAUSES, **worst),
+            worst=table(_WORST, **worst),
+            quantiles={
+                period: table(
+                    _QUANTILES, percentiles=list(percentiles), period=period, date_ns=date_ns
+                ).set_index("name")
+                for period in periods
+            },
+            since=None if date is None else table(_SINCE, date_ns=date_ns),
+            date=date,
+        )

@@ -1,0 +1,303 @@
+"""Many captures as one dataset: the results of single runs, whatever stops, breaks or dies on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import fsspec
+import pandas as pd
+import pytest
+from packets import pcap, read_pcap
+from small_transfer import write_many, write_pcap
+
+import bdpcap
+from bdpcap.cli import main
+from bdpcap.fleet import run
+from bdpcap.fleet.captures import tasks
+from bdpcap.fleet.dataset import Dataset
+from bdpcap.fleet.work import Order, work
+
+WAIT_SECONDS = 120
+
+
+@pytest.fixture
+def captures(tmp_path):
+    """A folder of captures with several flows each, two of one name below different hosts among them."""
+    folder = tmp_path / "captures"
+    for host in ("a", "b"):
+        (folder / host).mkdir(parents=True)
+        write_many(folder / host / "trace.pcap", 3 if host == "a" else 5)
+    for number in range(4):
+        write_pcap(folder / f"run {number}.pcap", port=40_000 + number, rounds=10 + number)
+    (folder / "notes.txt").write_text("no capture")
+    return folder
+
+
+def bdpcap_batch(*arguments):
+    command = [sys.executable, "-m", "bdpcap", "batch", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
+
+
+def read(out, table):
+    """Return a table of the dataset as DuckDB reads it, ordered."""
+    found = duckdb.read_parquet(f"{out}/{table}/*/*.parquet", hive_partitioning=True).df()
+    order = ["capture", *(name for name in ("stream", "sender", "round", "rank", "code") if name in found)]
+    return found.sort_values(order, kind="stable", ignore_index=True)
+
+
+def status(out):
+    return Dataset(str(out)).statuses()
+
+
+def assert_same_as_single_runs(out, folder):
+    flows, rtts = read(out, "flows"), read(out, "rtts")
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.pcap"))
+    assert sorted(flows["capture"].unique()) == names
+    for name in names:
+        single = bdpcap.analyze(folder / name)
+        for all_of_them, table in ((flows, single.flows), (rtts, single.rtts)):
+            own = all_of_them[all_of_them["capture"] == name].drop(columns="capture")
+            order = [column for column in ("stream", "sender", "round") if column in table]
+            ours = table.sort_values(order, kind="stable", ignore_index=True)
+            assert list(own) == list(ours)
+            for column in ours:
+                mine, its = ours[column].astype(object), own[column].reset_index(drop=True).astype(object)
+                pd.testing.assert_series_equal(
+                    mine.where(mine.notna(), None), its.where(its.notna(), None), check_names=False
+                )
+
+
+def test_the_dataset_holds_the_tables_of_single_runs_with_their_provenance(captures, tmp_path):
+    done = bdpcap_batch(captures, "--out", tmp_path / "out", "--workers", 2)
+    assert (done.returncode, done.stderr) == (
+        0,
+        "bdpcap: passed over 1 file whose names are no capture's\nbdpcap: 6 captures analysed\n",
+    )
+    assert_same_as_single_runs(tmp_path / "out", captures)
+    one = status(tmp_path / "out")["a/trace.pcap"]
+    assert one["generator"] == f"bdpcap {bdpcap.__version__}"
+    assert one["command"][:2] == ["bdpcap", "batch"]
+    path = captures / "a" / "trace.pcap"
+    said = subprocess.run(["sha256sum", path], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert one["inputs"] == [
+        {"name": str(path), "size_bytes": path.stat().st_size, "sha256": said.split()[0]}
+    ]
+    findings = read(tmp_path / "out", "findings")
+    told = bdpcap.analyze(captures / "run 0.pcap").flow(0).findings
+    assert set(findings[findings["capture"] == "run 0.pcap"]["code"]) == {str(one.code) for one in told}
+
+
+def test_what_is_complete_is_not_done_again(captures, tmp_path):
+    out = tmp_path / "out"
+    assert bdpcap_batch(captures / "a", "--out", out).returncode == 0
+    assert bdpcap_batch(captures / "a", "--out", out).stderr == "bdpcap: 1 of 1 capture were done before\n"
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("part.*")}
+    order = Order(str(out), None, ())
+    (task,), _ = tasks([str(captures / "a")], rotated=False)
+    assert run.left([task], order) == []
+    # Of another size, or by another filter, it is another capture.
+    assert run.left([task], Order(str(out), "tcp", ())) == [task]
+    write_many(captures / "a" / "trace.pcap", 4)
+    (changed,), _ = tasks([str(captures / "a")], rotated=False)
+    assert run.left([changed], order) == [changed]
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("part.*")} == before
+
+
+def test_a_run_that_is_interrupted_leaves_only_whole_files_and_goes_on(captures, tmp_path):
+    for number in range(20):
+        write_many(captures / f"more {number}.pcap", 40)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "bdpcap", "batch", str(captures), "--out", str(out), "--workers", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 0, running)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=WAIT_SECONDS)
+    assert running.returncode == 130
+    done = len(status(out))
+    assert 0 < done < 26
+    for path in out.glob("*/capture=*/part.parquet"):
+        assert len(duckdb.read_parquet(str(path)).fetchall()) >= 0
+    resumed = bdpcap_batch(captures, "--out", out)
+    assert f"{done} of 26 captures were done before" in resumed.stderr
+    assert resumed.returncode == 0
+    assert not (out / "_unfinished").exists()
+    assert_same_as_single_runs(out, captures)
+
+
+def wait_for(holds, process, seconds=WAIT_SECONDS):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_bad_capture_is_recorded_and_ends_nothing(captures, tmp_path):
+    (captures / "junk.pcap").write_bytes(b"this is no capture")
+    torn = captures / "torn.pcap"
+    torn.write_bytes((captures / "run 0.pcap").read_bytes()[:-7])
+    out = tmp_path / "out"
+    done = bdpcap_batch(captures, "--out", out)
+    assert done.returncode == 1
+    assert "8 captures analysed, 2 of them damaged or unreadable" in done.stderr
+    said = status(out)
+    assert (said["junk.pcap"]["state"], said["torn.pcap"]["state"]) == ("failed", "done")
+    assert "junk.pcap" in said["junk.pcap"]["error"]
+    assert "cut" in said["torn.pcap"]["damage"] or "frame" in said["torn.pcap"]["damage"]
+    (captures / "junk.pcap").unlink()
+    assert_same_as_single_runs(out, captures)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two workers, each a process of its own, as on a cluster."""
+    about = tmp_path / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    start = [sys.executable, "-m"]
+    own = ["--no-dashboard", "--scheduler-file", str(about)]
+    with contextlib.ExitStack() as running:
+
+        def process(*arguments):
+            one = running.enter_context(subprocess.Popen([*start, *arguments, *own], **quiet))
+            running.callback(one.kill)
+            return one
+
+        scheduler = process("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+        wait_for(about.exists, scheduler)
+        worker = ["distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"]
+        workers = [process(*worker) for _ in range(2)]
+        yield about, workers
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(captures, tmp_path, cluster):
+    about, workers = cluster
+    wait_for(lambda: about.stat().st_size > 0, workers[0])
+    address = json.loads(about.read_text())["address"]
+    for number in range(20):
+        write_many(captures / f"more {number}.pcap", 40)
+    out = tmp_path / "out"
+    command = [
+        sys.executable,
+        "-m",
+        "bdpcap",
+        "batch",
+        str(captures),
+        "--out",
+        str(out),
+        "--scheduler",
+        address,
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 1, running)
+        workers[0].kill()
+        assert len(status(out)) < 26
+        said = running.communicate(timeout=WAIT_SECONDS)[1]
+    assert running.returncode == 0, said
+    assert_same_as_single_runs(out, captures)
+
+
+# what is meant, and where it lies
+
+
+def test_captures_and_results_lie_wherever_fsspec_reaches(tmp_path):
+    data = write_pcap(tmp_path / "one.pcap").read_bytes()
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/in/x/one.pcap", data)
+    found, _ = tasks(["memory://in"], rotated=False)
+    assert [(task.name, task.sizes_bytes) for task in found] == [("x/one.pcap", (len(data),))]
+    order = Order("memory://out", None, ("bdpcap",))
+    assert work(found[0], order)["state"] == "done"
+    said = Dataset("memory://out").statuses()["x/one.pcap"]
+    assert (said["files"], said["flows"]) == (["memory:///in/x/one.pcap"], 1)
+    table = tmp_path / "flows.parquet"
+    table.write_bytes(memory.cat_file("/out/flows/capture=x%2Fone.pcap/part.parquet"))
+    assert duckdb.read_parquet(str(table)).df()["payload_bytes"].tolist() == [320_000]
+    assert run.left(found, order) == []
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_capture_is_fetched_by_http(tmp_path):
+    write_pcap(tmp_path / "one.pcap")
+    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(quiet, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/one.pcap"
+        (task,), _ = tasks([url], rotated=False)
+        said = work(task, Order(str(tmp_path / "out"), None, ()))
+        server.shutdown()
+    assert (said["state"], said["files"], said["flows"]) == ("done", [url], 1)
+
+
+def test_a_ring_is_one_capture_where_it_is_asked_for(tmp_path):
+    whole = write_pcap(tmp_path / "whole.pcap")
+    packets = list(read_pcap(whole.read_bytes()))
+    (tmp_path / "in").mkdir()
+    for number, piece in enumerate([packets[:90], packets[90:200], packets[200:]], start=1):
+        (tmp_path / "in" / f"ring_{number:05}.pcap").write_bytes(pcap(piece))
+    apart, _ = tasks([str(tmp_path / "in")], rotated=False)
+    assert len(apart) == 3
+    (task,), _ = tasks([str(tmp_path / "in" / "ring_*.pcap")], rotated=True)
+    assert (task.name, len(task.files)) == ("ring.pcap", 3)
+    out = tmp_path / "out"
+    assert work(task, Order(str(out), None, ()))["streams"] == 1
+    assert (
+        read(out, "rtts").drop(columns="capture")["evidence"].tolist()
+        == bdpcap.analyze(whole).rtts["evidence"].tolist()
+    )
+
+
+def test_two_captures_of_one_name_are_refused(captures, capsys):
+    named = [str(captures / host / "trace.pcap") for host in ("a", "b")]
+    assert main(["batch", *named, "--out", "out"]) == 2
+    assert "would both be trace.pcap" in capsys.readouterr().err
+    found, _ = tasks([str(captures / "*" / "trace.pcap")], rotated=False)
+    assert [task.name for task in found] == ["a/trace.pcap", "b/trace.pcap"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--out", "out"], 2, "name captures, and --out DIR"),
+        (["absent.pcap", "--out", "out"], 1, "absent.pcap: no capture there"),
+        (["absent://x", "--out", "out"], 2, "absent"),
+        ([".", "--out", "out", "-f", "tcp prot 80"], 2, "filter"),
+        ([".", "--out", "out", "--scheduler", "tcp://x:1", "--workers", "2"], 2, "--workers"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(arguments, code, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["batch", *arguments]) == code
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_extra_the_message_names_it(monkeypatch, tmp_path, capsys):
+    for name in [name for name in sys.modules if name.startswith("bdpcap.fleet")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert main(["batch", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert "bdpcap[cluster]" in capsys.readouterr().err
+
+
+def test_nothing_of_a_fleet_is_loaded_before_it_is_asked_for():
+    loaded = (
+        "import sys, bdpcap, bdpcap.cli, bdpcap.cli.batch, bdpcap.cli.summary; "
+        "print([name for name in ('dask', 'distributed', 'fsspec', 'duckdb') if name in sys.modules])"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert said.stdout == "[]\n"
+    assert Path(bdpcap.__file__).parent.joinpath("fleet").is_dir()
