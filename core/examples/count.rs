@@ -5,7 +5,8 @@
     reason = "those of the tests and the extension"
 )]
 
-use bdpcap_core::pipeline::{Pipeline, Source};
+use bdpcap_core::pipeline::Pipeline;
+use bdpcap_core::source::Source;
 use bdpcap_core::track::{Scales, Wanted};
 use std::process::ExitCode;
 
