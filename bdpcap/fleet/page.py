@@ -68,7 +68,7 @@ def _figure(title: str, **layout: object) -> go.Figure:
             "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 15}},
             "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
             "height": 340,
-            "legend": {"orientation": "h", "y": -0.25},
+            "legend": {"orientation": "h", "y": -0.4},
             **layout,
         }
     )
@@ -97,9 +97,10 @@ def _stacked(table: pd.DataFrame, of: str, title: str) -> go.Figure:
 
 def _distribution(name: str, hundredths: dict[str, pd.DataFrame]) -> go.Figure:
     """Draw which part of the flows stays below a value."""
+    form = ".1%" if name == "retransmitted" else "~s"
     figure = _figure(
         f"{_TITLES[name]}, over flows",
-        xaxis={"title": {"text": _TITLES[name]}, "tickformat": "~s", "gridcolor": palette.GRID},
+        xaxis={"title": {"text": _TITLES[name]}, "tickformat": form, "gridcolor": palette.GRID},
         yaxis={"title": {"text": "part of the flows below"}, "range": [0, 1], "gridcolor": palette.GRID},
         showlegend=True,
     )
