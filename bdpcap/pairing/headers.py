@@ -9,16 +9,14 @@ from __future__ import annotations
 import io
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import pandas as pd
+import numpy as np
 
-from bdpcap import reading
+from bdpcap import _core
 from bdpcap.endpoints import port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from bdpcap.capture import Capture
 
 __all__ = ["SYN", "Direction", "Header", "directions"]
@@ -26,6 +24,8 @@ __all__ = ["SYN", "Direction", "Header", "directions"]
 SYN: Final = 2
 _FILE_HEADER, _PACKET_HEADER = 24, struct.Struct("<IIII")
 """A pcap file's header in bytes, and what stands before each packet: seconds, nanoseconds, bytes kept, bytes sent."""
+_FIRST: Final = ("frame", "time_ns", "tcp_flags", "sequence")
+"""What is kept of the first packet of each direction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,58 +66,47 @@ def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
     A direction without a packet that has a sequence number, as one of acknowledgments alone, is left out. Reads the
     capture twice.
     """
-    ends = capture.directions("sender", "receiver")
-    clients = ends["sender"][::2]
-    found: list[pd.DataFrame] = []
+    names = capture.directions("sender", "receiver")
+    senders, receivers = names["sender"], names["receiver"]
+    found = {name: np.zeros(len(senders), np.int64) for name in _FIRST}
+    low = np.full(len(senders), np.iinfo(np.int64).max)
+    high = np.full(len(senders), np.iinfo(np.int64).min)
     for columns in capture.event_columns(range(capture.info.streams)):
-        piece = reading.events(columns, ends)
-        sent = piece[piece["sequence"].notna()]
-        after = (sent["sequence"] + sent["length"]).astype("int64")
-        sent = sent.assign(start=sent["sequence"].astype("int64"), end=after)
-        grouped = sent.groupby(["stream", "sender"], sort=False, observed=True)
-        found.append(
-            grouped.agg(
-                frame=("frame", "first"),
-                time_ns=("time_ns", "first"),
-                flags=("tcp_flags", "first"),
-                sequence=("start", "first"),
-                receiver=("receiver", "first"),
-                first=("start", "min"),
-                end=("end", "max"),
-            )
-        )
-    if not found:
-        return {}
-    pieces = pd.concat(found).reset_index().groupby(["stream", "sender"], sort=False)
-    table = pieces.agg(
-        dict.fromkeys(("frame", "time_ns", "flags", "sequence", "receiver"), "first")
-        | {"first": "min", "end": "max"}
-    ).reset_index()
-    table = table.sort_values("frame")
+        sent = np.flatnonzero(columns["sequence"] != _core.NULL)
+        row = 2 * columns["stream"][sent].astype(np.int64) + columns["direction"][sent]
+        start = columns["sequence"][sent]
+        np.minimum.at(low, row, start)
+        np.maximum.at(high, row, start + columns["length"][sent])
+        rows, firsts = np.unique(row, return_index=True)
+        new = found["frame"][rows] == 0
+        for name, values in found.items():
+            values[rows[new]] = columns[name][sent[firsts[new]]]
+    there = np.flatnonzero(found["frame"])
+    order = there[np.argsort(found["frame"][there], kind="stable")].tolist()
+    wanted = [(int(found["frame"][row]), int(found["time_ns"][row])) for row in order]
+    packets = _packets(capture, list(dict.fromkeys(wanted)))
     made: dict[tuple[int, int], Direction] = {}
-    row: Any
-    for row, packet in zip(table.itertuples(), _packets(capture, table), strict=True):
-        header = read(packet, port(row.sender), port(row.receiver), row.flags)
+    for row, (frame, _) in zip(order, wanted, strict=True):
+        flags, sequence = int(found["tcp_flags"][row]), int(found["sequence"][row])
+        header = read(packets[frame], port(senders[row]), port(receivers[row]), flags)
         if header is not None:
-            base = (header.sequence - row.sequence) % 2**32
-            side = int(clients[row.stream] != row.sender)
-            made[row.stream, side] = Direction(row.sender, header, base, row.first, row.end)
+            base = (header.sequence - sequence) % 2**32
+            made[divmod(row, 2)] = Direction(senders[row], header, base, int(low[row]), int(high[row]))
     return made
 
 
-def _packets(capture: Capture, wanted: pd.DataFrame) -> Iterator[bytes]:
-    """Yield the bytes of the frames in a table, which ascend; a frame that stands there twice comes twice."""
+def _packets(capture: Capture, wanted: list[tuple[int, int]]) -> dict[int, bytes]:
+    """Return the bytes of frames by number; `wanted` are numbers, ascending, and times."""
     out = io.BytesIO()
-    frames = wanted[["frame", "time_ns"]].drop_duplicates("frame")
-    capture.excerpted(list(frames.itertuples(index=False, name=None)), out, headers_only=True)
+    capture.excerpted(wanted, out, headers_only=True)
     data, at = out.getvalue(), _FILE_HEADER
     kept = {}
-    for frame in frames["frame"]:
+    for frame, _ in wanted:
         _, _, size, _ = _PACKET_HEADER.unpack_from(data, at)
         at += _PACKET_HEADER.size
         kept[frame] = data[at : at + size]
         at += size
-    yield from (kept[frame] for frame in wanted["frame"])
+    return kept
 
 
 def read(packet: bytes, source: int, destination: int, flags: int) -> Header | None:
