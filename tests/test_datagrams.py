@@ -189,7 +189,8 @@ def test_iperf_2_reports_the_same_loss_order_and_jitter(tmp_path):
     assert flow.jitter_ns == pytest.approx(report["jitter_ns"], abs=0.01 * MS)
     assert flow.jitter_ns > 2 * MS
     # The server's clock begins with the first datagram, and is printed to a tenth of a millisecond of 1.5 s.
-    assert flow.throughput_bps == pytest.approx(report["throughput_bps"], rel=0.001)
+    # A datagram that is sent again, one of some 140, adds its bytes and the wait before it.
+    assert flow.throughput_bps == pytest.approx(report["throughput_bps"], rel=0.01 if late else 0.001)
 
 
 def agree(capture, reports):

@@ -7,6 +7,8 @@ import glob
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -75,8 +77,21 @@ def capture(tmp_path_factory):
     return write_many(tmp_path_factory.mktemp("capture") / "trace.pcap", flows=5, rounds=150)
 
 
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory, capture):
+    """Return a folder with ``captures``, and ``results`` of them."""
+    folder = tmp_path_factory.mktemp("dataset")
+    (folder / "captures").mkdir()
+    for name in ("monday.pcap", "tuesday.pcap"):
+        shutil.copy(capture, folder / "captures" / name)
+    words = ["batch", str(folder / "captures"), "--out", str(folder / "results"), "--workers", "1"]
+    # Its workers are processes that begin as the one did that started them.
+    subprocess.run([sys.executable, "-m", "bdpcap", *words], check=True, timeout=120)
+    return folder
+
+
 @pytest.fixture
-def place(tmp_path, monkeypatch, capture):
+def place(tmp_path, monkeypatch, capture, dataset):
     """Return a folder with every file that the examples read; they write here, too."""
     (tmp_path / "sample_captures").symlink_to(ROOT / "sample_captures")
     for name in (
@@ -89,6 +104,11 @@ def place(tmp_path, monkeypatch, capture):
     ):
         shutil.copy(capture, tmp_path / name)
     shutil.copy(KEPT / "host" / "ss.log", tmp_path)
+    for end in ("sender", "receiver"):
+        shutil.copy(ROOT / "sample_captures" / f"rwnd_slow_reader.{end}.pcap.zst", tmp_path / f"{end}.pcap")
+    for folder in ("captures", "results"):
+        (tmp_path / folder).symlink_to(dataset / folder)
+    (tmp_path / "build").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

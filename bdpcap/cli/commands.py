@@ -30,8 +30,8 @@ COMMANDS: Final = {
     "excerpt": "Write the packets of one stream as a capture of its own.",
     "annotate": "Write the capture with comments, for Wireshark.",
     "compare": "Compare captures: before and after.",
-    "pair": "Bring both ends of a path together: losses, delays, clocks.",
-    "batch": "Analyse many captures into one dataset, on this machine or a cluster.",
+    "pair": "Compare both ends of a path: losses, delays, clocks.",
+    "batch": "Analyse many captures into one dataset, here or on a cluster.",
     "summary": "Say what a dataset of many captures shows: who loses time to what.",
     "bdp": "Calculate: bandwidth-delay product, buffers, ceilings, time.",
 }

@@ -88,7 +88,11 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[distributed.
         return
     with (
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",  # None would take one port, which another run may have
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
