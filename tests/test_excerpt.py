@@ -64,7 +64,9 @@ def same_analysis(capture, stream, ours, events, *, names=None):
         ):  # few frames do not show a coarse clock, and then no doubt
             unsure = expected.columns.intersection(["confidence", "evidence", "bdp_bytes"])
             expected[unsure] = part[unsure]
-        if "bdp_bytes" in expected and capture.info.streams > 1:  # the rate of the path may be another flow's to tell
+        if (
+            "bdp_bytes" in expected and capture.info.streams > 1
+        ):  # the rate of the path may be another flow's to tell
             expected["bdp_bytes"] = part["bdp_bytes"]
         pd.testing.assert_frame_equal(part, expected, check_exact=True)
 
