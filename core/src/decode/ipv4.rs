@@ -5,9 +5,11 @@ use super::cursor::{Cursor, u16_at};
 use super::ip::{self, Header};
 use super::{Next, Path, Undecoded};
 
+/// Of the flags and the offset: what only a fragment has.
+pub(super) const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
+
 pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a>, Undecoded> {
     const FIXED_BYTES: usize = 20;
-    const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 
     let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Ipv4)?;
     let header_len = usize::from(fixed[0] & 0x0f) * 4;

@@ -44,6 +44,7 @@ impl Tcp<'_> {
 }
 
 /// Ends the walk: needs the fixed header whole, the options as far as they were kept.
+#[inline]
 pub(super) fn header<'a>(at: &mut Cursor<'a>, ip: Header<'a>) -> Result<Tcp<'a>, Undecoded> {
     let fixed: &[u8; Tcp::FIXED_BYTES] = at.take(Undecoded::Tcp)?;
     let header_len = usize::from(fixed[12] >> 4) * 4;

@@ -34,8 +34,8 @@ pub struct Half {
     carried: bool,
     /// Do its segments carry timestamps?
     stamped: bool,
-    /// Largest payload when its MSS was last worked out.
-    largest_bytes: i64,
+    /// Largest payload when its MSS was last worked out; none where the SYNs said something new since.
+    largest_bytes: Option<i64>,
 }
 
 /// A TCP connection.
@@ -93,7 +93,7 @@ impl Connection {
             way: OneWay::default(),
             carried: false,
             stamped: false,
-            largest_bytes: 0,
+            largest_bytes: None,
         };
         Self {
             number,
@@ -166,62 +166,31 @@ impl Connection {
             frame: at.frame,
         };
         let flags = segment.flags;
-        let syn = flags.has(Flags::SYN);
-        self.reset |= flags.has(Flags::RST);
-        self.closing |= self.reset || flags.has(Flags::FIN);
-        self.halves[from].stamped |= segment.options.timestamps.is_some();
-        if syn {
+        let control = flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) != 0;
+        if control && flags.has(Flags::SYN) {
             self.begin_anew(from, segment);
         }
-        let copy = self.halves[from]
-            .flow
-            .tap
-            .copies
-            .remember(segment, at.time_ns);
-        self.halves[from].flow.totals.copies += i64::from(copy);
-        if self.is_stray(from, segment) {
-            self.halves[from].flow.totals.packets += 1;
-            if self.wants_events {
-                let event = self.without_effect(from, segment, at);
-                rows.events.push(event);
-            }
-            return;
-        }
-        if syn {
-            if !copy {
-                self.handshake.syn(from, segment, at.time_ns);
-            }
-            let sack = self.handshake.allows_sack();
-            for half in &mut self.halves {
-                half.flow.retransmissions.set_sack(sack);
-            }
-            if flags.has(Flags::ACK) {
-                // A server that agrees to classic ECN sets this flag of the two (RFC 3168 section 6.1.1).
-                let agreed = flags.has(Flags::ECE) && !flags.has(Flags::CWR);
-                for half in &mut self.halves {
-                    half.flow.echoes_congestion = agreed;
+        let half = &mut self.halves[from];
+        half.stamped |= segment.options.timestamps.is_some();
+        half.flow.totals.packets += 1;
+        let copy = half.flow.tap.copies.remember(segment, at.time_ns);
+        half.flow.totals.copies += i64::from(copy);
+        if control {
+            self.reset |= flags.has(Flags::RST);
+            self.closing |= self.reset || flags.has(Flags::FIN);
+            if self.is_stray(from, segment) {
+                if self.wants_events {
+                    let event = self.without_effect(from, segment, at);
+                    rows.events.push(event);
                 }
+                return;
             }
-            self.shifts = [self.scale(0).0, self.scale(1).0];
-            for (end, shift) in self.shifts.into_iter().enumerate() {
-                let flow = &mut self.halves[1 - end].flow;
-                flow.scale.negotiated(shift.unwrap_or_default());
+            if flags.has(Flags::SYN) {
+                self.agree(from, segment, at, copy);
             }
         }
-        // As Wireshark: SYN is 0; a stream seen from the middle starts at 1.
-        self.halves[from].flow.tap.space.anchor(if syn {
-            segment.sequence
-        } else {
-            segment.sequence.wrapping_sub(1)
-        });
-        if flags.has(Flags::ACK) {
-            self.halves[to]
-                .flow
-                .tap
-                .space
-                .anchor(segment.acknowledgment.wrapping_sub(1));
-        }
-        if from == 0 {
+        self.anchor(from, segment);
+        if from == 0 && !self.handshake.is_complete() {
             self.complete(segment, at);
         }
         if !copy {
@@ -230,50 +199,22 @@ impl Connection {
                 in_window: sender.is_in_window(segment.sequence),
                 answers_syn: flags.has(Flags::ACK) && receiver.has_sent(segment.acknowledgment),
             });
-        }
-
-        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
-        let shift = if syn || segment.window == 0 {
-            Some(0)
-        } else {
-            self.shifts[from]
-        };
-        // A reset's field means nothing: its sender has no connection, or none any more.
-        let advertised = shift
-            .filter(|_| !flags.has(Flags::RST))
-            .map(|shift| i64::from(segment.window) << shift);
-        let payload = segment.payload_bytes > 0;
-        self.halves[from].flow.totals.packets += 1;
-
-        let occupies = payload || syn || flags.has(Flags::FIN) || flags.has(Flags::RST);
-        let probes = !occupies && self.probes(from, segment);
-        let sends = occupies || probes;
-        if !copy {
             self.halves[from].witness.see(segment);
         }
-        if let Some((value, _)) = segment.options.timestamps.filter(|_| !copy)
-            && let Some(excess_ns) = self.halves[from].way.excess_ns(value, at.time_ns)
-        {
-            if sends {
-                let tick_ns = self.halves[from].way.tick_ns();
-                self.halves[from].flow.late_forth(excess_ns, tick_ns);
-            }
-            self.halves[to].flow.late_back(excess_ns);
+        let advertised = self.advertised(from, segment);
+        let payload = segment.payload_bytes > 0;
+        let sends = payload || control || self.probes(from, segment);
+        if !copy && let Some((value, _)) = segment.options.timestamps {
+            self.time_way(from, value, sends, at);
         }
-        let Rows { turns, events } = rows;
-        let mut emit = |effect: Effect, direction: usize, connection: &Self| {
-            if connection.wants_events {
-                events.push(connection.event(effect, direction, from, segment, advertised, at));
-            }
-        };
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
-            let una = self.halves[to].flow.tap.una();
-            let effect = self.halves[to]
-                .flow
-                .acknowledge(segment, advertised, at, !sends, copy);
-            if !sends || self.halves[to].carried {
-                emit(effect, to, self);
+            let flow = &mut self.halves[to].flow;
+            let una = flow.tap.una();
+            let effect = flow.acknowledge(segment, advertised, at, !sends, copy);
+            if self.wants_events && (!sends || self.halves[to].carried) {
+                let event = self.event(effect, to, from, segment, advertised, at);
+                rows.events.push(event);
             }
             let rtt_ns = if payload { NULL } else { effect.rtt_ns };
             if !copy {
@@ -281,29 +222,111 @@ impl Connection {
             }
         }
         if sends {
-            let largest = self.halves[from].flow.totals.largest_bytes;
-            // What the MSS follows from changes with a SYN or a larger payload only.
-            if syn || largest != self.halves[from].largest_bytes || largest == 0 {
-                self.halves[from].largest_bytes = largest;
-                let mss = self.mss(from);
-                self.halves[from].flow.set_mss(mss);
-            }
-            let quiet = payload && self.is_quiet(from, segment);
-            let before = self.halves[from].flow.totals.payload_bytes;
-            let effect = self.halves[from].flow.segment(segment, at, copy);
-            // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
-            self.halves[from].carried |= payload && effect.kind != Kind::KeepAlive;
-            emit(effect, from, self);
-            let new_bytes = self.halves[from].flow.totals.payload_bytes - before;
-            if new_bytes > 0 {
-                turns.extend(self.talk(from, new_bytes, quiet, at));
-            } else if effect.kind == Kind::Retransmission {
-                self.turns.resent(from as u8, at);
-            }
+            self.send(from, segment, advertised, at, copy, rows);
         } else if !flags.has(Flags::ACK) && self.wants_events {
             // Neither data nor acknowledgment: malformed, but a segment all the same.
             let event = self.without_effect(from, segment, at);
             rows.events.push(event);
+        }
+    }
+
+    /// What the connection's SYNs agree on may change.
+    #[cold]
+    fn agree(&mut self, from: usize, segment: &Segment, at: At, copy: bool) {
+        if !copy {
+            self.handshake.syn(from, segment, at.time_ns);
+        }
+        let sack = self.handshake.allows_sack();
+        for half in &mut self.halves {
+            half.flow.retransmissions.set_sack(sack);
+        }
+        self.halves[from].largest_bytes = None;
+        let flags = segment.flags;
+        if flags.has(Flags::ACK) {
+            // A server that agrees to classic ECN sets this flag of the two (RFC 3168 section 6.1.1).
+            let agreed = flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+            for half in &mut self.halves {
+                half.flow.echoes_congestion = agreed;
+            }
+        }
+        self.shifts = [self.scale(0).0, self.scale(1).0];
+        for (end, shift) in self.shifts.into_iter().enumerate() {
+            let flow = &mut self.halves[1 - end].flow;
+            flow.scale.negotiated(shift.unwrap_or_default());
+        }
+    }
+
+    /// Fixes where the sequence numbers of both sides count from. As Wireshark: a SYN is 0; a stream seen from the
+    /// middle starts at 1.
+    fn anchor(&mut self, from: usize, segment: &Segment) {
+        let before = u32::from(!segment.flags.has(Flags::SYN));
+        let own = &mut self.halves[from].flow.tap.space;
+        own.anchor(segment.sequence.wrapping_sub(before));
+        if segment.flags.has(Flags::ACK) {
+            let other = &mut self.halves[1 - from].flow.tap.space;
+            other.anchor(segment.acknowledgment.wrapping_sub(1));
+        }
+    }
+
+    /// The window that a segment advertises, in bytes.
+    fn advertised(&self, from: usize, segment: &Segment) -> Option<i64> {
+        let flags = segment.flags;
+        // A reset's field means nothing: its sender has no connection, or none any more.
+        if flags.has(Flags::RST) {
+            return None;
+        }
+        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
+        if flags.has(Flags::SYN) || segment.window == 0 {
+            return Some(i64::from(segment.window));
+        }
+        self.shifts[from].map(|shift| i64::from(segment.window) << shift)
+    }
+
+    /// The sender's clock tells what the way to the tap took.
+    fn time_way(&mut self, from: usize, value: u32, sends: bool, at: At) {
+        let half = &mut self.halves[from];
+        if let Some(excess_ns) = half.way.excess_ns(value, at.time_ns) {
+            if sends {
+                let tick_ns = half.way.tick_ns();
+                half.flow.late_forth(excess_ns, tick_ns);
+            }
+            self.halves[1 - from].flow.late_back(excess_ns);
+        }
+    }
+
+    /// A segment that occupies sequence space, or probes, or resets.
+    fn send(
+        &mut self,
+        from: usize,
+        segment: &Segment,
+        advertised: Option<i64>,
+        at: At,
+        copy: bool,
+        rows: &mut Rows,
+    ) {
+        let payload = segment.payload_bytes > 0;
+        // What the MSS follows from changes with a SYN or a larger payload only.
+        let largest = self.halves[from].flow.totals.largest_bytes;
+        if self.halves[from].largest_bytes != Some(largest) || largest == 0 {
+            self.halves[from].largest_bytes = Some(largest);
+            let mss = self.mss(from);
+            self.halves[from].flow.set_mss(mss);
+        }
+        let quiet = payload && self.is_quiet(from, segment);
+        let half = &mut self.halves[from];
+        let before = half.flow.totals.payload_bytes;
+        let effect = half.flow.segment(segment, at, copy);
+        // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
+        half.carried |= payload && effect.kind != Kind::KeepAlive;
+        let new_bytes = half.flow.totals.payload_bytes - before;
+        if self.wants_events {
+            let event = self.event(effect, from, from, segment, advertised, at);
+            rows.events.push(event);
+        }
+        if new_bytes > 0 {
+            rows.turns.extend(self.talk(from, new_bytes, quiet, at));
+        } else if effect.kind == Kind::Retransmission {
+            self.turns.resent(from as u8, at);
         }
     }
 

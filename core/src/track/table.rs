@@ -14,7 +14,6 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Which connections' events are wanted.
@@ -49,34 +48,6 @@ impl Wanted {
 /// Window scales that an earlier pass inferred, by the first frame of the stream and the direction of the data that
 /// they limit.
 pub type Scales = HashMap<(u64, u8), u8>;
-
-/// Both ends of a connection, whichever sent; as numbers, which are quickly hashed and compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Ends {
-    addresses: (u128, u128),
-    version_and_ports: u64,
-}
-
-impl Ends {
-    fn of(one: &Endpoint, other: &Endpoint) -> Self {
-        let end = |end: &Endpoint| match end.address {
-            IpAddr::V4(address) => (4, u64::from(end.port), address.to_bits().into()),
-            IpAddr::V6(address) => (6, u64::from(end.port), address.to_bits()),
-        };
-        let (version, port, address): (u64, u64, u128) = end(one);
-        let (_, other_port, other_address) = end(other);
-        // Either order would do, if it is always the same.
-        let (ports, addresses) = if (port, address) <= (other_port, other_address) {
-            (port << 16 | other_port, (address, other_address))
-        } else {
-            (other_port << 16 | port, (other_address, address))
-        };
-        Self {
-            addresses,
-            version_and_ports: version << 32 | ports,
-        }
-    }
-}
 
 /// Where a segment stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +154,7 @@ impl Table {
     /// Wireshark.
     #[cold]
     fn quote(&mut self, segment: &Segment, path: &Path, at: At) {
-        let ends = Ends::of(&segment.source, &segment.destination);
+        let ends = [segment.source, segment.destination];
         let known = self.newest(ends);
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
@@ -206,7 +177,7 @@ impl Table {
 
     /// Takes the next segment of the capture, and the headers around it.
     pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
-        let ends = Ends::of(&segment.source, &segment.destination);
+        let ends = [segment.source, segment.destination];
         let known = self.newest(ends);
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
@@ -260,26 +231,20 @@ impl Table {
     }
 
     /// The newest connection between these ends.
-    fn newest(&self, ends: Ends) -> Option<usize> {
-        let hash = hash(&self.hasher, ends);
+    fn newest(&self, ends: [Endpoint; 2]) -> Option<usize> {
+        let hash = hash(&self.hasher, &ends);
         let found = self.by_ends.find(spread(hash), |&(own, index)| {
-            own == hash && self.is_between(index, ends)
+            own == hash && is_between(self.connections[index as usize].ends(), &ends)
         });
         found.map(|&(_, index)| index as usize)
     }
 
-    fn is_between(&self, index: u32, ends: Ends) -> bool {
-        let [one, other] = self.connections[index as usize].ends();
-        Ends::of(one, other) == ends
-    }
-
     /// From now on this connection is the newest between these ends.
-    fn register(&mut self, ends: Ends, index: usize) {
-        let hash = hash(&self.hasher, ends);
+    fn register(&mut self, ends: [Endpoint; 2], index: usize) {
+        let hash = hash(&self.hasher, &ends);
         let (connections, newest) = (&self.connections, (hash, number(index)));
         let known = self.by_ends.find_mut(spread(hash), |&(own, index)| {
-            let [one, other] = connections[index as usize].ends();
-            own == hash && Ends::of(one, other) == ends
+            own == hash && is_between(connections[index as usize].ends(), &ends)
         });
         match known {
             Some(known) => *known = newest,
@@ -434,8 +399,15 @@ impl Table {
 }
 
 /// A part of the hash is kept beside a connection's number: a table that grows looks at nothing else.
-fn hash(hasher: &RandomState, ends: Ends) -> u32 {
-    hasher.hash_one(ends) as u32
+fn hash(hasher: &RandomState, [one, other]: &[Endpoint; 2]) -> u32 {
+    // A sum is the same whichever sent.
+    hasher.hash_one(one).wrapping_add(hasher.hash_one(other)) as u32
+}
+
+/// Is a connection one of these two, whichever sent?
+fn is_between(ends: &[Endpoint; 2], [one, other]: &[Endpoint; 2]) -> bool {
+    let [client, server] = ends;
+    (client == one && server == other) || (client == other && server == one)
 }
 
 /// To all bits of a word, which the table looks at (multiplied by 2^64 over the golden ratio).
