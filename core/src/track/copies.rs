@@ -7,7 +7,6 @@
 //! two places of capture (RFC 791 section 3.2).
 
 use crate::decode::{Flags, Segment};
-use std::collections::VecDeque;
 
 /// Enough of a packet to know it again, in few bytes: one is kept of every packet. The lowest are the time to live.
 #[derive(Debug, Clone, Copy)]
@@ -51,8 +50,10 @@ struct Seen {
 /// The packets of the last moment, of one end of a connection.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// Newest at the back.
-    recent: VecDeque<Seen>,
+    /// A ring once it is full.
+    recent: Vec<Seen>,
+    /// The next to be forgotten.
+    oldest: usize,
     /// Sequence and acknowledgment number that no packet went beyond.
     furthest: Option<(u32, u32)>,
     /// Was there a copy?
@@ -77,20 +78,29 @@ impl Copies {
             print: Print::of(segment),
         };
         let copy = !self.move_furthest(segment) && self.holds(segment, seen);
-        self.any |= copy;
+        if copy && !self.any {
+            self.any = true;
+            self.recent.rotate_left(self.oldest);
+            self.oldest = 0;
+        }
+        let full = self.is_full();
+        match self.recent.get_mut(self.oldest) {
+            Some(oldest) if full => {
+                *oldest = seen;
+                self.oldest = (self.oldest + 1) % self.recent.len();
+            }
+            _ => self.recent.push(seen),
+        }
+        copy
+    }
+
+    fn is_full(&self) -> bool {
         let most = if self.any {
             Self::PACKETS_MOST
         } else {
             Self::PACKETS
         };
-        if self.recent.capacity() == 0 {
-            self.recent.reserve_exact(1); // a SYN is often all there is of a connection
-        }
-        if self.recent.len() >= most {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(seen);
-        copy
+        self.recent.len() == most
     }
 
     #[inline(never)] // few packets go beyond none before them
@@ -102,7 +112,6 @@ impl Copies {
             || segment.flags.has(Flags::SYN);
         self.recent
             .iter()
-            .rev()
             .filter(|seen| seen.print.is_copy_of(packet.print))
             .any(|seen| {
                 let apart_ns = (packet.time_ns - seen.time_ns).abs();

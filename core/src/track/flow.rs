@@ -224,11 +224,19 @@ impl Flow {
     }
 
     /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
+    #[inline]
     fn catch_up(&mut self, at: At, echo: Option<u32>) {
         if at.time_ns < self.last_ns {
             self.rounds.get().note(|row| row.backwards += 1);
         }
         self.last_ns = at.time_ns;
+        if self.way.is_travelled() {
+            self.deliver_arrived(at, echo);
+        }
+    }
+
+    #[inline(never)] // not at the sender
+    fn deliver_arrived(&mut self, at: At, echo: Option<u32>) {
         while let Some((time_ns, ack)) = self.way.arrived(at.time_ns, echo) {
             self.deliver(&ack, time_ns, at.frame);
         }
@@ -405,6 +413,21 @@ impl Flow {
         }
     }
 
+    /// An acknowledgment, as far as it does nothing.
+    #[must_use]
+    pub fn told(&self, segment: &Segment, window: Option<i64>) -> Effect {
+        Effect {
+            kind: Kind::Ack,
+            cause: Cause::None,
+            sequence: NULL,
+            length: NULL,
+            acknowledged: self.tap.space.relative(segment.acknowledgment),
+            window_bytes: window.unwrap_or(NULL),
+            rtt_ns: NULL,
+            sack: (NULL, NULL),
+        }
+    }
+
     /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `pure`: nothing but
     /// an acknowledgment.
     pub fn acknowledge(
@@ -415,17 +438,8 @@ impl Flow {
         pure: bool,
         copy: bool,
     ) -> Effect {
-        let ack = self.tap.space.relative(segment.acknowledgment);
-        let mut effect = Effect {
-            kind: Kind::Ack,
-            cause: Cause::None,
-            sequence: NULL,
-            length: NULL,
-            acknowledged: ack,
-            window_bytes: window.unwrap_or(NULL),
-            rtt_ns: NULL,
-            sack: (NULL, NULL),
-        };
+        let mut effect = self.told(segment, window);
+        let ack = effect.acknowledged;
         if copy {
             effect.kind = Kind::Duplicate;
             return effect;
@@ -440,12 +454,6 @@ impl Flow {
         }
         // The same field and the same meaning: a SYN's window means something else than what follows.
         let window_told = (window, segment.window);
-        if !pure && self.knows(segment, ack, window_told) {
-            self.probed = false;
-            self.totals.acks += 1;
-            self.finished();
-            return effect;
-        }
         let told = Ack {
             ack,
             window,
@@ -543,14 +551,28 @@ impl Flow {
         effect
     }
 
-    /// Is that nothing new to a sender that awaits nothing? So are most packets of a peer that only sends.
-    fn knows(&self, segment: &Segment, ack: i64, window_told: (Option<i64>, u16)) -> bool {
-        self.window_told == Some(window_told)
-            && window_told.0 != Some(0)
-            && self.tap.una() == Some(ack)
+    /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing? So are most packets of a peer
+    /// that only sends.
+    #[must_use]
+    pub fn knows(&self, segment: &Segment, window: Option<i64>) -> bool {
+        let ack = self.tap.space.relative(segment.acknowledgment);
+        self.tap.una() == Some(ack)
             && self.tap.next() == Some(ack)
+            && self.window_told == Some((window, segment.window))
+            && window != Some(0)
             && segment.options.sack_blocks == 0
-            && !segment.flags.has(Flags::ECE)
+            && segment.flags.0 & (Flags::ECE | Flags::RST) == 0
+    }
+
+    /// The sender hears what it [knows](Self::knows).
+    pub fn reassured(&mut self, segment: &Segment, at: At) {
+        self.catch_up(at, None);
+        if segment.payload_bytes > 0 {
+            self.rounds.get().note(|row| row.replies += 1);
+        }
+        self.probed = false;
+        self.totals.acks += 1;
+        self.finished();
     }
 
     /// SACK blocks, relative; as many as the segment has are valid.
@@ -591,6 +613,7 @@ impl Flow {
         kept
     }
 
+    #[inline]
     fn finished(&mut self) {
         let una = self.tap.una().unwrap_or(i64::MIN);
         self.rounds.finished(una);

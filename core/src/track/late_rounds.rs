@@ -76,6 +76,7 @@ impl LateRounds {
     }
 
     /// As [`Rounds::finished`].
+    #[inline]
     pub fn finished(&mut self, una: i64) {
         if let Some(rounds) = &mut self.made {
             rounds.finished(una);

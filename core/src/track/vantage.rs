@@ -182,6 +182,13 @@ impl Return {
         }
     }
 
+    /// Is anything on its way to the sender?
+    #[must_use]
+    #[inline]
+    pub fn is_travelled(&self) -> bool {
+        !self.travelling.is_empty()
+    }
+
     /// The next acknowledgment that has reached the sender by `now_ns`, with the time it did so. `echo` is the TSecr of
     /// a segment that passes now: it says exactly which acknowledgments its sender had; the clock decides among those
     /// of the same TSval, and where there is none.
