@@ -1,0 +1,67 @@
+//! # Plain
+//! Nearly every frame of nearly every capture: Ethernet, IPv4 without options or fragments, TCP. A shorter way to what
+//! the walk over all headers gives.
+
+use super::cursor::{Cursor, u16_at};
+use super::ip::Header;
+use super::tcp::{self, Tcp};
+use super::{Undecoded, ipv4};
+
+/// Reads such a frame; `None` where the walk must tell what it is.
+#[inline]
+pub(super) fn frame(link_type: u32, data: &[u8], wire_len: u32) -> Option<Tcp<'_>> {
+    const ETHERNET: u32 = 1;
+    const IPV4: u16 = 0x0800;
+    const WITHOUT_OPTIONS: u8 = 0x45;
+    const TCP: u8 = 6;
+    if link_type != ETHERNET {
+        return None;
+    }
+    let mut at = Cursor::new(data, wire_len);
+    let ethernet: &[u8; 14] = at.take(Undecoded::Link).ok()?;
+    let ip: &[u8; 20] = at.take(Undecoded::Ipv4).ok()?;
+    let total_len = usize::from(u16_at(ip, 2));
+    let plain = u16_at(ethernet, 12) == IPV4
+        && ip[0] == WITHOUT_OPTIONS
+        && ip[9] == TCP
+        && total_len >= ip.len()
+        && u16_at(ip, 6) & ipv4::MORE_FRAGMENTS_AND_OFFSET == 0;
+    if !plain {
+        return None;
+    }
+    at.set_wire_len(total_len - ip.len());
+    tcp::header(&mut at, Header::V4(ip)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::packets::ethernet_packet;
+    use super::super::{Packet, Path, decode, walk};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn gives_what_the_walk_gives(
+            packet in ethernet_packet(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+            kept in any::<prop::sample::Index>(),
+            more in 0..20_u32,
+        ) {
+            let mut bytes = packet.bytes;
+            for (at, value) in changes {
+                let at = at.index(bytes.len().min(54)); // of the fixed headers
+                bytes[at] = value;
+            }
+            let wire_len = bytes.len() as u32 + more;
+            let kept = &bytes[..=kept.index(bytes.len())];
+            let (mut path, mut walked) = (Path::default(), Path::default());
+            let segment = |packet| match packet {
+                Packet::Tcp(tcp) => Some(tcp.segment()),
+                Packet::Datagram(_) | Packet::Quoted(..) => None,
+            };
+            let short = decode(1, kept, wire_len, &mut path).map(segment);
+            let long = walk(1, kept, wire_len, &mut walked, |_, _| ()).map(segment);
+            prop_assert_eq!((short, path), (long, walked));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! # Acknowledging
+//! What its receiver's segments do to a flow.
+
+use super::super::event::Kind;
+use super::super::retransmissions::Cause;
+use super::super::sender::Ack;
+use super::super::tap::{Acknowledged, Sample};
+use super::{At, Effect, Flow, NULL};
+use crate::decode::{Flags, Segment};
+
+impl Flow {
+    /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing? So are most packets of a peer
+    /// that only sends.
+    #[must_use]
+    pub fn knows(&self, segment: &Segment, window: Option<i64>) -> bool {
+        let ack = self.tap.space.relative(segment.acknowledgment);
+        self.tap.una() == Some(ack)
+            && self.tap.next() == Some(ack)
+            && self.window_told == Some((window, segment.window))
+            && window != Some(0)
+            && segment.options.sack_blocks == 0
+            && segment.flags.0 & (Flags::ECE | Flags::RST) == 0
+    }
+
+    /// The sender hears what it [knows](Self::knows).
+    pub fn reassured(&mut self, segment: &Segment, at: At) {
+        self.catch_up(at, None);
+        if segment.payload_bytes > 0 {
+            self.rounds.get().note(|row| row.replies += 1);
+        }
+        self.probed = false;
+        self.totals.acks += 1;
+        self.finished();
+    }
+
+    /// An acknowledgment, as far as it does nothing.
+    #[must_use]
+    pub fn told(&self, segment: &Segment, window: Option<i64>) -> Effect {
+        Effect {
+            kind: Kind::Ack,
+            cause: Cause::None,
+            sequence: NULL,
+            length: NULL,
+            acknowledged: self.tap.space.relative(segment.acknowledgment),
+            window_bytes: window.unwrap_or(NULL),
+            rtt_ns: NULL,
+            sack: (NULL, NULL),
+        }
+    }
+
+    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `pure`: nothing but
+    /// an acknowledgment.
+    pub fn acknowledge(
+        &mut self,
+        segment: &Segment,
+        window: Option<i64>,
+        at: At,
+        pure: bool,
+        copy: bool,
+    ) -> Effect {
+        let mut effect = self.told(segment, window);
+        if copy {
+            effect.kind = Kind::Duplicate;
+            return effect;
+        }
+        self.catch_up(at, None);
+        if segment.flags.has(Flags::RST) {
+            effect.kind = Kind::Rst; // its acknowledgment number is no promise
+            return effect;
+        }
+        let ack = self.ack(segment, effect.acknowledged, window);
+        if let Some((start, end)) = ack.blocks().next() {
+            effect.sack = (start, end);
+        }
+        let (una, outstanding) = (self.tap.una(), self.tap.in_flight() > Some(0));
+        let (value, echo) = segment.options.timestamps.unzip();
+        let before = self.tap.delivered();
+        let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), echo, at.time_ns);
+        if self.retransmissions.any() {
+            let duplicate = self.duplicate(segment, ack.ack);
+            self.retransmissions
+                .acknowledged(ack.ack, echo, duplicate, self.mss);
+        }
+        effect.kind = self.kind(segment, &ack, una, outstanding, pure);
+        self.probed = false;
+        // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
+        if una.is_none_or(|una| ack.ack >= una) {
+            self.window_told = Some((window, segment.window));
+            self.window_at_tap = window;
+        }
+        self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
+        if seen.advanced + seen.sacked > 0 {
+            self.space_out(before, value, at.time_ns);
+        }
+        self.way.pass(ack, value, at.time_ns);
+        if let Some(sample) = seen.sample {
+            effect.rtt_ns = self.measured(sample, at.time_ns);
+        }
+        if self.way.direct() {
+            self.deliver(&ack, at.time_ns, at.frame);
+        }
+        self.finished();
+        effect
+    }
+
+    /// The acknowledgment as its sender will receive it.
+    #[inline]
+    fn ack(&self, segment: &Segment, ack: i64, window: Option<i64>) -> Ack {
+        let syn = segment.flags.has(Flags::SYN);
+        Ack {
+            ack,
+            window,
+            field: segment.window,
+            scaled: !syn,
+            blocks: self.blocks(segment, ack),
+            echo_congestion: self.echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
+            reply: segment.payload_bytes > 0,
+        }
+    }
+
+    /// What to call it. `una` and `outstanding` are as before it.
+    #[inline]
+    fn kind(
+        &self,
+        segment: &Segment,
+        ack: &Ack,
+        una: Option<i64>,
+        outstanding: bool,
+        pure: bool,
+    ) -> Kind {
+        // The same field and the same meaning: a SYN's window means something else than what follows.
+        let told = (ack.window, segment.window);
+        let same = self.window_told.is_none_or(|before| before == told);
+        if ack.window == Some(0) && ack.scaled {
+            Kind::ZeroWindow
+        } else if !pure || una != Some(ack.ack) {
+            Kind::Ack
+        } else if self.probed && same {
+            Kind::KeepAliveAck
+        } else if outstanding && (same || segment.options.sack_blocks > 0) {
+            Kind::DuplicateAck
+        } else if !same {
+            Kind::WindowUpdate
+        } else {
+            Kind::Ack
+        }
+    }
+
+    /// Counts it into the sums and the round now open.
+    #[inline]
+    fn count_ack(&mut self, ack: &Ack, seen: &Acknowledged, duplicate: bool) {
+        self.retransmissions.counted(seen.advanced > 0, duplicate);
+        let totals = &mut self.totals;
+        totals.acks += 1;
+        totals.acked_bytes += seen.advanced;
+        totals.missed_bytes += seen.missed;
+        if ack.scaled {
+            totals.window_max_bytes = totals.window_max_bytes.max(ack.window);
+        }
+        self.rounds.get().note(|row| {
+            row.replies += i64::from(ack.reply);
+            row.missed_bytes += seen.missed;
+            row.duplicate_acks += i64::from(duplicate);
+        });
+    }
+
+    /// It delivered something: how long after the one before, and was that another tick of its sender's clock?
+    #[inline]
+    fn space_out(&mut self, delivered_before: i64, value: Option<u32>, now_ns: i64) {
+        let gap_ns = (now_ns - self.last_delivery_ns).max(0);
+        let delivered = self.tap.delivered() - delivered_before;
+        let rounds = self.rounds.get();
+        if delivered > 0 {
+            rounds.measure().spaced(gap_ns, delivered);
+            self.last_delivery_ns = now_ns;
+        }
+        rounds.note(|row| row.ack_ticks += i64::from(value != self.last_value));
+        self.last_value = value;
+    }
+
+    /// It measured an RTT from the tap; gives that of the whole path.
+    #[inline]
+    fn measured(&mut self, mut sample: Sample, now_ns: i64) -> i64 {
+        if !sample.maybe_delayed {
+            self.measure_way(|way| way.receiver_side(sample.rtt_ns));
+        }
+        sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
+        self.retransmissions.measured(sample.rtt_ns);
+        let delivered = self.tap.delivered();
+        self.rounds.get().measured(sample, now_ns, delivered);
+        sample.rtt_ns
+    }
+
+    /// SACK blocks, relative; as many as the segment has are valid.
+    fn sack(&self, segment: &Segment) -> [(i64, i64); 4] {
+        let space = &self.tap.space;
+        let relative = |(start, end)| (space.relative(start), space.relative(end));
+        segment.options.sack.map(relative)
+    }
+
+    /// What the segment reports to have come twice: a first block below its acknowledgment or inside the second (D-SACK,
+    /// RFC 2883 section 4).
+    fn duplicate(&self, segment: &Segment, ack: i64) -> Option<(i64, i64)> {
+        let count = segment.options.sack_blocks;
+        let [first, second, ..] = (count > 0).then(|| self.sack(segment))?;
+        let duplicate = first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1);
+        duplicate.then_some(first)
+    }
+
+    /// SACK blocks as distances from the acknowledgment. One that reports a duplicate is left out, as is one beyond what
+    /// was sent.
+    fn blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
+        let mut kept = [(0, 0); 4];
+        let count = usize::from(segment.options.sack_blocks).min(4);
+        if count == 0 {
+            return kept;
+        }
+        let blocks = self.sack(segment);
+        let duplicate = self.duplicate(segment, ack).is_some();
+        let next = self.tap.next().unwrap_or(i64::MAX);
+        let good = blocks[..count]
+            .iter()
+            .skip(usize::from(duplicate))
+            .filter(|&&(start, end)| start < end && start >= ack && end <= next);
+        let distance = |to: i64| u32::try_from(to - ack).unwrap_or(u32::MAX);
+        for (slot, &(start, end)) in kept.iter_mut().zip(good) {
+            *slot = (distance(start), distance(end));
+        }
+        kept
+    }
+}
