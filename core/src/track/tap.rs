@@ -91,6 +91,15 @@ fn make_room<T>(queue: &mut VecDeque<T>) {
     }
 }
 
+/// What to call a segment that is no SYN `otherwise`.
+fn named(flags: Flags, otherwise: Kind) -> Kind {
+    match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+        (true, true) => Kind::SynAck,
+        (true, false) => Kind::Syn,
+        _ => otherwise,
+    }
+}
+
 /// The data stream of one direction at the tap.
 #[derive(Debug, Default)]
 pub struct Tap {
@@ -212,39 +221,50 @@ impl Tap {
             if start > next {
                 self.holes.add(next, start);
             }
-            self.record(start, end, time_ns, value, round);
-            self.next = Some(end);
-            self.space.advance(end);
+            self.extend(start, end, time_ns, value, round);
             self.frontier = Some((segment.identification, value));
-            let kind = match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
-                (true, true) => Kind::SynAck,
-                (true, false) => Kind::Syn,
-                _ if length == 0 => Kind::Fin,
-                _ => Kind::Data,
-            };
-            return whole(kind);
+            return whole(named(
+                flags,
+                if length == 0 { Kind::Fin } else { Kind::Data },
+            ));
         }
-        if syn == 0 && self.is_belated(start, end.min(next), time_ns) {
+        self.below_next(segment, whole(Kind::Data), time_ns, round)
+    }
+
+    /// A segment that begins below SND.NXT.
+    #[inline(never)] // rare
+    fn below_next(
+        &mut self,
+        segment: &Segment,
+        whole: Arrival,
+        time_ns: i64,
+        round: u32,
+    ) -> Arrival {
+        let Arrival { start, end, .. } = whole;
+        let flags = segment.flags;
+        let length = whole.new_bytes;
+        let value = segment.options.timestamps.map(|(value, _)| value);
+        let next = self.next.unwrap_or(start);
+        let below = end.min(next);
+        if !flags.has(Flags::SYN) && self.is_belated(start, below, time_ns) {
             if end > next {
-                self.record(next, end, time_ns, value, round);
-                self.next = Some(end);
-                self.space.advance(end);
+                self.extend(next, end, time_ns, value, round);
             }
             return Arrival {
-                belated: end.min(next) - start,
-                ..whole(if length == 0 { Kind::Fin } else { Kind::Data })
+                kind: if length == 0 { Kind::Fin } else { Kind::Data },
+                belated: below - start,
+                ..whole
             };
         }
-        let unseen = self.holes.covered(start, end.min(next)) + (end - next).max(0);
-        let overtaken = unseen == end - start && end <= next && self.overtaken(segment, time_ns);
+        let unseen = self.holes.covered(start, below) + (end - next).max(0);
+        let fills = unseen == end - start && end <= next;
+        let overtaken = fills && self.overtaken(segment, time_ns);
         self.holes.remove(start, end);
         if end > next {
-            self.record(next, end, time_ns, value, round);
-            self.next = Some(end);
-            self.space.advance(end);
+            self.extend(next, end, time_ns, value, round);
         }
         let mut before_ns = None;
-        if unseen == end - start && end <= next {
+        if fills {
             // It is what the next acknowledgment answers, not the segments that waited above the hole.
             self.forget_oldest();
             let place = self.records.partition_point(|r| r.start < start);
@@ -259,20 +279,25 @@ impl Tap {
         } else {
             before_ns = self.mark_resent(start, end, time_ns, value);
         }
-        let kind = match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
-            (true, true) => Kind::SynAck,
-            (true, false) => Kind::Syn,
-            _ if overtaken => Kind::Reordered,
-            _ => Kind::Retransmission,
+        let again = if overtaken {
+            Kind::Reordered
+        } else {
+            Kind::Retransmission
         };
         Arrival {
-            kind,
-            start,
-            end,
+            kind: named(flags, again),
             new_bytes: unseen.min(length),
             before_ns,
-            belated: 0,
+            ..whole
         }
+    }
+
+    /// Sends what follows what was sent, or lies beyond a hole.
+    #[inline]
+    fn extend(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
+        self.record(start, end, time_ns, value, round);
+        self.next = Some(end);
+        self.space.advance(end);
     }
 
     /// Is it a keep-alive, or a probe of a closed window: nothing outstanding, at most one byte, the one below SND.NXT or
