@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from bdpcap import _core
 from bdpcap.columns import floats
 
 __all__ = ["MILLION", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
@@ -22,8 +23,6 @@ REACH: Final = 4
 SECOND_NS: Final = 1e9
 MILLION: Final = 1e6
 """Sums are of whole numbers, so that they are exact: fractions are summed in millionths."""
-BLOCK: Final = 1 << 14
-"""Rounds whose spans are looked at together, so that they fit a cache."""
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -118,10 +117,7 @@ class Rounds:
 
     @staticmethod
     def _sums(values: Floats, first: Ints, past: Ints) -> Floats:
-        # Integers, whose differences are exact even where a clock that was set years ahead makes sums long.
-        total = np.concatenate([[0], np.cumsum(np.nan_to_num(values, posinf=0.0).astype(np.int64))])
-        sums: Floats = (total[past] - total[first]).astype(np.float64)
-        return sums
+        return _core.sums(values, first, past)
 
     @cached_property
     def _regime(self) -> tuple[Ints, Ints]:
@@ -167,22 +163,7 @@ class Rounds:
 
     def median_around(self, values: Floats, before: int, after: int) -> Floats:
         """Median of what is known over a span around each round, within its flow; NaN where nothing is."""
-        at, first, past = self._place
-        result = np.full(self.size, np.nan)
-        beyond = int((past - first).max(initial=1)) - 1  # of which even the longest flow has no round
-        steps = np.arange(-min(before, beyond), min(after, beyond) + 1)
-        for block in np.array_split(at, self.size // BLOCK + 1):
-            span = block[:, None] + steps
-            inside = (span >= first[block, None]) & (span < past[block, None])
-            seen = (
-                np.where(inside, values[np.where(inside, span, 0)], np.nan) if self.size else np.empty((0, 1))
-            )
-            seen.sort(axis=1)  # what is not known comes last
-            known = np.isfinite(seen).sum(axis=1)
-            rows, some = np.arange(len(block)), known > 0
-            low, high = seen[rows, np.maximum(known - 1, 0) // 2], seen[rows, known // 2 * some]
-            result[block[some]] = ((low + high) / 2)[some]
-        return result
+        return _core.median_around(np.ascontiguousarray(values), self.starts, before, after)
 
     def latest(self, values: Floats) -> Floats:
         """The newest known value up to each round, within its flow; NaN before the first."""

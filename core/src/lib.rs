@@ -5,7 +5,7 @@
 //! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`decode`] a frame to a
 //! TCP segment or a UDP datagram · [`track`] segments to connections · [`pipeline`] all of it ·
 //! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
-//! [`mod@parquet`] and `python` hand the results over.
+//! [`mod@parquet`] and `python` hand the results over; [`spans`] serves those who judge them.
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
 
 pub mod annotate;
@@ -19,6 +19,7 @@ pub mod filter;
 pub mod parquet;
 pub mod pipeline;
 pub mod source;
+pub mod spans;
 pub mod track;
 
 #[cfg(feature = "python")]

@@ -13,6 +13,7 @@ use crate::filter::Program;
 use crate::parquet;
 use crate::pipeline::{Filters, Pipeline, Stop};
 use crate::source::Source;
+use crate::spans;
 use crate::track::{NULL, Scales, Shards, Wanted};
 use ::parquet::errors::ParquetError;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -494,6 +495,34 @@ impl Cells<'_> {
     }
 }
 
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+type Given<'py, T> = PyReadonlyArray1<'py, T>;
+
+#[pyfunction]
+fn median_around<'py>(
+    py: Python<'py>,
+    values: Given<'py, f64>,
+    starts: Given<'py, i64>,
+    before: usize,
+    after: usize,
+) -> PyResult<Floats<'py>> {
+    let (values, starts) = (values.as_slice()?, starts.as_slice()?);
+    let medians = py.detach(|| spans::medians(values, starts, before, after));
+    Ok(medians.into_pyarray(py))
+}
+
+#[pyfunction]
+fn sums<'py>(
+    py: Python<'py>,
+    values: Given<'py, f64>,
+    first: Given<'py, i64>,
+    past: Given<'py, i64>,
+) -> PyResult<Floats<'py>> {
+    let (values, first, past) = (values.as_slice()?, first.as_slice()?, past.as_slice()?);
+    let sums = py.detach(|| spans::sums(values, first, past));
+    Ok(sums.into_pyarray(py))
+}
+
 #[pyfunction]
 fn csv_lines<'py>(py: Python<'py>, columns: Vec<Cells<'py>>) -> PyResult<Bound<'py, PyBytes>> {
     let columns = Cells::of(&columns)?;
@@ -550,6 +579,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Parquet>()?;
     module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
+    module.add_function(wrap_pyfunction!(median_around, module)?)?;
+    module.add_function(wrap_pyfunction!(sums, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add("FilterError", module.py().get_type::<FilterError>())?;
     for (name, names) in columns::NAMES {
