@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdpcap.cells import Cells
 
@@ -27,6 +28,8 @@ __all__ = [
     "__version__",
     "csv_lines",
     "filter_matches",
+    "median_around",
+    "sums",
 ]
 
 __version__: Final[str]
@@ -249,3 +252,12 @@ def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     FilterError
         The program is no valid classic BPF.
     """
+
+def median_around(values: np.ndarray, starts: np.ndarray, before: int, after: int) -> NDArray[np.float64]:
+    """Median of what is known from `before` rounds before each to `after` rounds after it, within its flow.
+
+    `starts` are the places of the flows' first rounds. NaN where nothing is known.
+    """
+
+def sums(values: np.ndarray, first: np.ndarray, past: np.ndarray) -> NDArray[np.float64]:
+    """Sum whole numbers from `first` to before `past` of each round; NaN counts as nothing."""

@@ -11,15 +11,15 @@ from grading import CONFIDENT, rows
 
 from bdpcap.limits import doubt
 from bdpcap.limits.confidence import BESIDE, LEAST, beside, measured
-from bdpcap.limits.decide import NO_RULE
 from bdpcap.limits.rules import RULES
+from bdpcap.limits.verdict import NO_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from batch import Batch
 
-    from bdpcap.limits.decide import Verdict
+    from bdpcap.limits.verdict import Verdict
 
 __all__ = ["PRIOR", "applied", "reliability", "sure", "table"]
 
@@ -43,7 +43,7 @@ def table(batch: Batch, verdict: Verdict, labs: Sequence[str]) -> pd.Series[floa
     met["weight"] /= met.groupby("lab")["capture"].transform("nunique")
     limits = {rule.id: rule.limit for rule in RULES} | dict.fromkeys(NO_RULE, "none")
     met = met.assign(
-        rule=verdict.rule[met["row"]], beside=beside(batch.evidence.rounds, verdict.limit)[met["row"]]
+        rule=verdict.rule[met["row"]], beside=beside(batch.evidence.rounds, verdict.limits)[met["row"]]
     )
     met["limit"] = met["rule"].map(limits)
     by_limit, by_place, by_rule = (
@@ -77,7 +77,7 @@ def _pulled(shares: pd.DataFrame, key: str | tuple[str, str], wide: float) -> fl
 
 def applied(batch: Batch, verdict: Verdict, shares: pd.Series[float]) -> Verdict:
     """Return the verdict with confidences of another table, doubts taken off."""
-    found = measured(batch.evidence.rounds, verdict.limit, verdict.rule, shares)
+    found = measured(batch.evidence.rounds, verdict.limits, verdict.rules, shares)
     plain = replace(verdict, confidence=found)
     return doubt.lowered(plain, doubt.doubts(batch.evidence, plain, batch.flows))
 

@@ -13,16 +13,18 @@ import pandas as pd
 from labelled import LIMITS
 
 from bdpcap.limits import doubt
-from bdpcap.limits.decide import NO_RULE, decide
+from bdpcap.limits.decide import decide
 from bdpcap.limits.rules import RULES
+from bdpcap.limits.verdict import LIMITS as TOLD
+from bdpcap.limits.verdict import NO_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from batch import Batch
 
-    from bdpcap.limits.decide import Verdict
     from bdpcap.limits.rule import Rule
+    from bdpcap.limits.verdict import Verdict
 
 __all__ = [
     "CONFIDENT",
@@ -58,7 +60,10 @@ def judge(batch: Batch, rules: Sequence[Rule] = RULES) -> Verdict:
 
 def by_rules_alone(verdict: Verdict) -> Verdict:
     """Leave unanswered what no rule decided."""
-    return replace(verdict, limit=np.where(np.isin(verdict.rule, list(NO_RULE)), "unknown", verdict.limit))
+    return replace(
+        verdict,
+        limits=np.where(verdict.is_by(*NO_RULE), TOLD.index("unknown"), verdict.limits).astype(np.int8),
+    )
 
 
 def codes(words: np.ndarray, names: Sequence[str] = ANSWERS) -> np.ndarray:

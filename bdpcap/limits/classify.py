@@ -12,11 +12,12 @@ import pandas as pd
 from bdpcap import _core, tables, vantage
 from bdpcap.columns import floats
 from bdpcap.limits import doubt
-from bdpcap.limits.decide import LIMITS, Verdict, decide, explain
+from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
 from bdpcap.limits.evidence.queue import least_rtt_ns
 from bdpcap.limits.rounds import Rounds
+from bdpcap.limits.verdict import LIMITS, Verdict
 from bdpcap.quality import acknowledgments_missing
 
 if TYPE_CHECKING:
@@ -212,12 +213,12 @@ def _flows(flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -
     rounds, rate, flow = evidence.rounds, evidence.rate, evidence.rounds.flow
     length = rounds.end_ns - rounds.start_ns
     total = np.maximum(np.bincount(flow, length, count), 1e-9)
-    held = {name: np.bincount(flow, length * (verdict.limit == name), count) for name in LIMITS}
+    held = {name: np.bincount(flow, length * verdict.is_limit(name), count) for name in LIMITS}
     # A flow captured in one instant has no time to share out.
     held["unknown"] = np.where(total > 1e-9, held["unknown"], total)
     most = np.argmax(np.stack([held[name] for name in LIMITS]), axis=0) if count else np.zeros(0, dtype=int)
     shares = {name: held[name] / total for name in LIMITS}
-    leads = verdict.limit == np.asarray(LIMITS, dtype=object)[most][flow]
+    leads = verdict.limits == most[flow]
     weight = np.bincount(flow, length * leads, count)
     sure = np.bincount(flow, length * leads * verdict.confidence, count)
     first = rounds.starts

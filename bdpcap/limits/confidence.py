@@ -6,17 +6,22 @@ What is wrong is mostly wrong beside a change: there rounds hold two limits, or 
 
 from __future__ import annotations
 
+import csv
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
+
+from bdpcap.limits.verdict import DECIDING, LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from bdpcap.limits.rounds import Floats, Rounds
+    from bdpcap.limits.verdict import Places
 
 __all__ = ["BESIDE", "LEAST", "MANY", "NEAR", "beside", "measured"]
 
@@ -31,13 +36,13 @@ LEAST: Final = 0.3
 """Confidence of what the table does not know."""
 
 
-def beside(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.str_]:
+def beside(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.str_]:
     """Return for each round which of `BESIDE` it is; a flow begins and ends with an edge."""
-    return np.asarray(BESIDE)[_place(rounds, limit)]
+    return np.asarray(BESIDE)[_place(rounds, limits)]
 
 
-def _place(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.intp]:
-    before, after = (rounds.shifted(limit, by, None) != limit for by in (-1, 1))
+def _place(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
+    before, after = (rounds.shifted(limits, by, -1) != limits for by in (-1, 1))
     edge = before | after
     wavering = rounds.around(before.astype(float), NEAR) >= MANY
     near = rounds.near(edge, NEAR, NEAR)
@@ -45,38 +50,30 @@ def _place(rounds: Rounds, limit: NDArray[np.object_]) -> NDArray[np.intp]:
 
 
 def measured(
-    rounds: Rounds,
-    limit: NDArray[np.object_],
-    rule: NDArray[np.object_],
-    shares: pd.Series[float] | None = None,
+    rounds: Rounds, limits: Places, rules: Places, shares: Mapping[tuple[str, str], float] | None = None
 ) -> Floats:
     """Return the confidence of each round, 0 where the limit is unknown.
 
     Parameters
     ----------
+    limits, rules
+        As `Verdict` has them.
     shares
         By rule and one of `BESIDE`; those of the table unless given.
     """
-    table = _table() if shares is None else _by_rule(shares)
-    place = _place(rounds, limit)
-    found = np.full(rounds.size, LEAST)
-    for name in table.keys() & set(rule.tolist()):
-        rows = np.flatnonzero(rule == name)
-        found[rows] = table[name][place[rows]]
-    return np.where(limit == "unknown", 0.0, found)
+    table = _table() if shares is None else _by_place(shares)
+    found: Floats = table[rules, _place(rounds, limits)]
+    return np.where(limits == LIMITS.index("unknown"), 0.0, found)
 
 
-def _by_rule(shares: pd.Series[float]) -> dict[str, Floats]:
-    """Return the shares of each rule in the order of `BESIDE`."""
-    of_rule = shares.groupby(level=0)
-    return {
-        str(name): np.asarray(rows.droplevel(0).reindex(list(BESIDE)).fillna(LEAST), dtype=np.float64)
-        for name, rows in of_rule
-    }
+def _by_place(shares: Mapping[tuple[str, str], float]) -> Floats:
+    """Return the shares of each of `DECIDING`, in the order of `BESIDE`."""
+    return np.array([[shares.get((rule, place), LEAST) for place in BESIDE] for rule in DECIDING])
 
 
 @cache
-def _table() -> dict[str, Floats]:
+def _table() -> Floats:
     """Confidence by rule and what is beside the round."""
     with resources.files("bdpcap.limits").joinpath("confidence.csv").open(encoding="utf-8") as file:
-        return _by_rule(pd.read_csv(file, comment="#", index_col=["rule", "beside"])["right"])
+        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+        return _by_place({(row["rule"], row["beside"]): float(row["right"]) for row in rows})

@@ -12,9 +12,9 @@ from bdpcap.quality import COARSE_NS, FINE_TICKS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bdpcap.limits.decide import Verdict
     from bdpcap.limits.evidence import Evidence
     from bdpcap.limits.rounds import Bools, Floats
+    from bdpcap.limits.verdict import Verdict
 
 __all__ = ["Doubt", "doubts", "lowered", "marked"]
 
@@ -39,10 +39,10 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     """
     rounds = evidence.rounds
     flow = rounds.flow
-    source = np.asarray(flows["window_scale_source"], dtype=object)[flow]
-    by_window = verdict.limit == "rwnd"
+    source = np.asarray(flows["window_scale_source"], dtype=object)
+    by_window = verdict.is_limit("rwnd")
     # The window is looked at before these, and of an unknown one nothing can be said.
-    instead = np.isin(verdict.limit, ("sndbuf", "cwnd"))
+    instead = verdict.is_limit("sndbuf", "cwnd")
     lost = np.clip(rounds.missed_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     flat = np.ones(rounds.size)
@@ -54,15 +54,17 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             np.where(rounds.rtt_ns >= tick_ns, 0.8, 0.5),
         ),
         Doubt(
-            (rounds.missed_bytes > 0) & (verdict.rule != "missed"),
+            (rounds.missed_bytes > 0) & ~verdict.is_by("missed"),
             "The capture lost part of the round's data.",
             0.85 - 0.5 * lost,
         ),
         Doubt(rounds.backwards > 0, "Time ran backwards in the round.", 0.8 * flat),
         Doubt(
-            by_window & (source == "inferred"), "The window scale is inferred.", np.where(reached, 0.95, 0.7)
+            by_window & (source == "inferred")[flow],
+            "The window scale is inferred.",
+            np.where(reached, 0.95, 0.7),
         ),
-        Doubt(instead & (source == "unknown"), "The window scale is unknown.", 0.75 * flat),
+        Doubt(instead & (source == "unknown")[flow], "The window scale is unknown.", 0.75 * flat),
         Doubt(
             by_window & (flows["multipath"][flow] > 0),
             "Other subflows of a multipath connection share the window.",

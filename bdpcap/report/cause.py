@@ -11,7 +11,7 @@ from bdpcap import units
 from bdpcap.endpoints import host
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.ceilings import window_bps
-from bdpcap.limits.decide import NO_RULE
+from bdpcap.limits.verdict import NO_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
