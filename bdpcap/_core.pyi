@@ -28,7 +28,11 @@ __all__ = [
     "__version__",
     "csv_lines",
     "filter_matches",
+    "floats",
     "median_around",
+    "medians",
+    "percentiles",
+    "somewhere",
     "sums",
 ]
 
@@ -241,8 +245,11 @@ class Parquet:
     def finish(self) -> bytes:
         """Return the last bytes of the file."""
 
-def csv_lines(columns: Sequence[Cells]) -> bytes:
-    """Write columns as lines of comma-separated values, numbers as Python writes them, texts as they are."""
+def csv_lines(columns: Sequence[Cells], written: Callable[[str], str]) -> bytes:
+    """Write columns as lines of comma-separated values, numbers as Python writes them.
+
+    `written` is asked how to write texts of more than letters, digits and marks that mean nothing to a reader of CSV.
+    """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """Run a compiled filter over one frame.
@@ -258,6 +265,20 @@ def median_around(values: np.ndarray, starts: np.ndarray, before: int, after: in
 
     `starts` are the places of the flows' first rounds. NaN where nothing is known.
     """
+
+def medians(values: np.ndarray, starts: np.ndarray) -> NDArray[np.float64]:
+    """Median of what is known of each flow; NaN where nothing is."""
+
+def percentiles(
+    values: np.ndarray, weights: np.ndarray, starts: np.ndarray, part: float
+) -> NDArray[np.float64]:
+    """Return the weighted percentile of what is known of each flow and has a weight; NaN where nothing is."""
+
+def floats(values: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return a column of the core as floats; what is absent as NaN."""
+
+def somewhere(holds: NDArray[np.bool_], first: np.ndarray, past: np.ndarray) -> NDArray[np.bool_]:
+    """Tell whether it holds anywhere from `first` to before `past` of each round."""
 
 def sums(values: np.ndarray, first: np.ndarray, past: np.ndarray) -> NDArray[np.float64]:
     """Sum whole numbers from `first` to before `past` of each round; NaN counts as nothing."""

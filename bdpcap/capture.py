@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from bdpcap import cells
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.facts import Damage, Fingerprint
     from bdpcap.limits import Classification
@@ -105,15 +106,27 @@ class Capture:
 
         from bdpcap import tables  # noqa: PLC0415 - likewise
 
-        flows = pd.concat(self._classification.flows(), ignore_index=True)
+        flows = pd.concat(self.flows_in_pieces(), ignore_index=True)
         return tables.described(flows, tables.FLOWS)
 
     def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of flows in pieces, at least one, none of which is kept."""
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        return (tables.of_cells(tables.FLOWS, piece) for piece in self.flow_cells())
+
+    def flow_cells(self) -> Iterator[cells.Columns]:
+        """Yield the same pieces as cells."""
         return self._classification.flows()
 
     def rtts_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of rounds in pieces, at least one, none of which is kept."""
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        return (tables.of_cells(tables.RTTS, piece) for piece in self.rtt_cells())
+
+    def rtt_cells(self) -> Iterator[cells.Columns]:
+        """Yield the same pieces as cells."""
         return self._classification.rtts()
 
     @cached_property
@@ -145,7 +158,7 @@ class Capture:
 
         from bdpcap import tables  # noqa: PLC0415 - likewise
 
-        rtts = pd.concat(self._classification.rtts(), ignore_index=True)
+        rtts = pd.concat(self.rtts_in_pieces(), ignore_index=True)
         return tables.described(rtts, tables.RTTS)
 
     @cached_property

@@ -9,10 +9,12 @@ import numpy as np
 from bdpcap import _core
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["Cells", "Columns", "of_frame", "whole"]
+__all__ = ["Cells", "Columns", "among", "known", "named", "of_frame", "texts", "whole"]
 
 Cells: TypeAlias = "tuple[NDArray[Any], NDArray[np.bool_]] | tuple[NDArray[np.int64], list[str]]"
 """64-bit integers or floats, and which are absent; or places of the texts beside them, negative where absent."""
@@ -33,6 +35,27 @@ def _cells(column: pd.Series[Any]) -> Cells:
         return column.to_numpy(kind, na_value=0) if absent.any() else column.to_numpy(kind), absent
     places, texts = pd.factorize(column)
     return places.astype(np.int64), [str(text) for text in texts]
+
+
+def known(values: NDArray[np.float64]) -> Cells:
+    """Return floats, of which NaN are absent."""
+    return values, np.isnan(values)
+
+
+def texts(values: list[str]) -> Cells:
+    """Return texts, of which each is a row's own."""
+    return np.arange(len(values)), values
+
+
+def among(values: NDArray[Any], names: Sequence[str]) -> Cells:
+    """Return texts that are all among some names."""
+    place = {name: at for at, name in enumerate(names)}
+    return np.array([place[value] for value in values.tolist()], dtype=np.int64), [*names]
+
+
+def named(places: NDArray[Any], names: Sequence[str]) -> Cells:
+    """Return texts by their places among some names, negative where absent."""
+    return places.astype(np.int64), [*names]
 
 
 def whole(values: NDArray[Any]) -> Cells:

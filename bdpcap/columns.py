@@ -16,6 +16,6 @@ __all__ = ["floats"]
 
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
     """Return a column as floats; what is missing as NaN."""
-    known = values.astype(np.float64)
-    known[values == _core.NULL] = np.nan
-    return known
+    return (
+        _core.floats(np.ascontiguousarray(values)) if values.dtype == np.int64 else values.astype(np.float64)
+    )

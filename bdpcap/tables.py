@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from bdpcap.cells import Columns
+
 __all__ = [
     "CONNECTIONS",
     "DATAGRAMS",
@@ -33,6 +35,7 @@ __all__ = [
     "described",
     "frame",
     "integers",
+    "of_cells",
     "timestamped",
     "unit_of",
 ]
@@ -315,3 +318,21 @@ def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFr
         else:
             series[name] = pd.Series(values, dtype=column.dtype)
     return pd.DataFrame(series)
+
+
+def of_cells(schema: dict[str, Column], columns: Columns) -> pd.DataFrame:
+    """Build a table from cells."""
+    import pandas as pd  # noqa: PLC0415 - likewise
+
+    made: dict[str, Any] = {}
+    for name, column in schema.items():
+        values, beside = columns[name]
+        if isinstance(beside, list):
+            made[name] = pd.Series(np.array([*beside, None], dtype=object)[values], dtype=column.dtype)
+        elif column.dtype == "Int64":
+            made[name] = pd.arrays.IntegerArray(values, beside)
+        elif column.dtype == "Float64":
+            made[name] = pd.arrays.FloatingArray(values.astype(np.float64, copy=False), beside)
+        else:
+            made[name] = values
+    return pd.DataFrame(made)

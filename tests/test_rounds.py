@@ -145,3 +145,28 @@ def test_a_round_is_near_a_change_of_the_limit_or_the_limit_wavers():
         *("edge", "near", "near", "inside", "inside", "near", "near", "edge", "edge", "near", "inside")
     ]
     assert set(places[39:44]) == {"wavering"}
+
+
+@given(FLOWS, st.integers(-5, 5))
+def test_a_neighbour_is_the_round_so_many_later_in_the_same_flow(rows, by):
+    flow, values = numbered(rows)
+    inside = [0 <= at + by < len(flow) and flow[at + by] == own for at, own in enumerate(flow)]
+    expected = [values[at + by] if there else -1.0 for at, there in enumerate(inside)]
+    np.testing.assert_array_equal(rounds(flow).shifted(values, by, -1.0), expected)
+
+
+@given(FLOWS, st.integers(0, 5), st.integers(0, 5))
+def test_what_holds_near_holds_in_a_round_of_the_span(rows, before, after):
+    flow, values = numbered(rows)
+    holds = values > 500
+    expected = [bool(holds[span].any()) for span in spans(flow, before, after)]
+    assert rounds(flow).near(holds, before, after).tolist() == expected
+
+
+@given(FLOWS)
+def test_the_median_of_a_flow_is_that_of_what_is_known_of_it(rows):
+    flow, values = numbered(rows)
+    found = _core.medians(values, rounds(flow).starts)
+    for own, result in enumerate(found):
+        seen = values[(flow == own) & np.isfinite(values)]
+        assert result == pytest.approx(np.median(seen) if seen.size else np.nan, nan_ok=True)

@@ -14,6 +14,8 @@ from bdpcap.cli.terminal import Column, Lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from bdpcap.cells import Columns
+
 
 def command(
     captures: options.Captures = None,
@@ -62,7 +64,11 @@ def command(
             gate.check(flows, all_bytes)
 
     in_order = pieces()
-    rows = in_order if column is None and not top else [_chosen(pd.concat(in_order), column, top)]
+    rows: Iterable[pd.DataFrame | Columns] = in_order
+    if column is not None or top:
+        rows = [_chosen(pd.concat(in_order), column, top)]
+    elif chosen in output.CELLS and not (stream or gate.rules):
+        rows = capture.flow_cells()  # of many flows, tables of pandas take as long as judging
     output.write("flows", rows, chosen, output_, _human)
     code = gate.finish(capture)
     return source.exit_code(capture.damage) or code

@@ -9,9 +9,11 @@ from bdpcap.cli import options, output, privacy, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     import pandas as pd
+
+    from bdpcap.cells import Columns
 
 
 def command(
@@ -33,7 +35,11 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
-    pieces = (source.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
+    pieces: Iterator[pd.DataFrame | Columns] = (
+        capture.rtt_cells()
+        if chosen in output.CELLS and not stream
+        else (source.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
+    )
     origin = capture.info.first_ns or 0
 
     def human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:

@@ -81,6 +81,10 @@ class Rounds:
         return np.asarray(values, dtype=np.float64)[self.flow]
 
     @cached_property
+    def _spans(self) -> dict[tuple[int, int], tuple[Ints, Ints]]:
+        return {}
+
+    @cached_property
     def _place(self) -> tuple[Ints, Ints, Ints]:
         """Index of each round, of its flow's first, and of the one past its flow's last."""
         ends = np.append(self.starts, self.size)[1:]
@@ -88,28 +92,39 @@ class Rounds:
 
     def shifted(self, values: NDArray[Any], by: int, missing: Any) -> NDArray[Any]:
         """The value `by` rounds later (earlier where negative) in the same flow."""
+        result = np.full(self.size, missing, dtype=values.dtype)
         at, first, past = self._place
-        inside = (at + by >= first) & (at + by < past)
-        return np.where(inside, values[np.where(inside, at + by, at)], missing)
+        if 0 < by < self.size:
+            result[:-by] = values[by:]
+            result[past - at <= by] = missing
+        elif 0 < -by < self.size:
+            result[-by:] = values[:by]
+            result[at - first < -by] = missing
+        elif by == 0:
+            result[:] = values
+        return result
 
     def _span(self, before: int | Ints, after: int | Ints) -> tuple[Ints, Ints]:
         """First round and the one past the last of a span around each round, within its flow."""
         at, first, past = self._place
         return np.maximum(at - before, first), np.minimum(at + (after + 1), past)
 
+    def _around(self, before: int, after: int) -> tuple[Ints, Ints]:
+        """Return the same for a span of any round's; made once."""
+        if (before, after) not in self._spans:
+            self._spans[before, after] = self._span(before, after)
+        return self._spans[before, after]
+
     def near(self, values: Bools, before: int, after: int) -> Bools:
         """Is it so in this round, or up to so many rounds before or after?"""
-        first, past = self._span(before, after)
-        count = np.concatenate([[0], np.cumsum(values)])
-        anywhere: Bools = count[past] > count[first]
-        return anywhere
+        return _core.somewhere(np.ascontiguousarray(values), *self._around(before, after))
 
     def around(self, values: Floats, reach: int = REACH) -> Floats:
         """Sum over the round and `reach` rounds on either side; NaN counts as nothing.
 
         Values are whole numbers, so that differences of running sums are exact.
         """
-        return self._sums(values, *self._span(reach, reach))
+        return self._sums(values, *self._around(reach, reach))
 
     def beside(self, values: Floats) -> Floats:
         """Sum over the round and the four on either side, but none of a side on which another regime reigned."""
@@ -125,7 +140,7 @@ class Rounds:
         here = self.flight_max_bytes
 
         def off(before: int, after: int) -> Floats:
-            first, past = self._span(before, after)
+            first, past = self._around(before, after)
             return np.abs(self._sums(here, first, past) / (past - first) - here) / np.maximum(here, 1.0)
 
         earlier, later = off(REACH, 0), off(0, REACH)
@@ -135,17 +150,7 @@ class Rounds:
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:
         """Weighted percentile within each flow, spread over its rounds; NaN where nothing is known."""
-        known = np.flatnonzero(np.isfinite(values) & (weights > 0))
-        order = known[np.lexsort((values[known], self.flow[known]))]
-        count = len(self.starts)
-        reached = np.cumsum(weights[order])
-        total = np.bincount(self.flow[order], weights[order], count)
-        before = np.cumsum(total) - total
-        at = np.searchsorted(reached, before + part * total * (1 - 1e-12))
-        result = np.full(count, np.nan)
-        some = total > 0
-        result[some] = values[order][np.minimum(at[some], len(order) - 1)]
-        return self.per_flow(result)
+        return self.per_flow(_core.percentiles(values, weights, self.starts, part))
 
     def mean_around(self, values: Floats, reach: int = REACH) -> Floats:
         """Mean over the round and `reach` rounds on either side; NaN counts as nothing."""

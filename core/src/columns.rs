@@ -3,8 +3,9 @@
 
 use crate::decode::{Endpoint, Layer, Path};
 use crate::track::{
-    Cause, DatagramFlow, Ending, Event, Kind, NULL, Opening, ScaleSource, Shards, Summary, Turn,
+    Cause, DatagramFlow, Ending, Event, Kind, NULL, Opening, ScaleSource, Shards, Turn,
 };
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Range;
@@ -28,7 +29,7 @@ pub enum Column {
 pub type Columns = Vec<(&'static str, Column)>;
 
 /// Rows that are transposed together, so that they fit a cache.
-const CHUNK: usize = 256;
+const CHUNK: usize = 32;
 
 macro_rules! transpose {
     ($rows:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
@@ -66,17 +67,16 @@ pub fn rounds(
     most: usize,
     wanted: impl Fn(&str) -> bool,
 ) -> (Columns, usize) {
-    let (mut next, mut count) = (first, 0);
+    let (mut next, count) = (first, Cell::new(0));
     let streams = std::iter::from_fn(|| {
-        let stream = next;
-        (stream < table.len() && count < most).then(|| {
-            next += 1;
-            let rows = [0, 1].map(|from| table.rounds(stream, from).collect::<Vec<_>>());
-            count += rows.iter().map(Vec::len).sum::<usize>();
-            rows
-        })
+        let more = next < table.len() && count.get() < most;
+        next += usize::from(more);
+        more.then(|| next - 1)
     });
-    let columns = transpose!(streams.flatten().flatten(), wanted,
+    let both = streams.flat_map(|stream| [(stream, 0), (stream, 1)]);
+    let rows = both.flat_map(|(stream, from)| table.rounds(stream, from));
+    let counted = rows.inspect(|_| count.set(count.get() + 1));
+    let columns = transpose!(counted, wanted,
         U32 { stream, round }
         U8 { direction, after_fin }
         U64 { first_frame, last_frame }
@@ -178,8 +178,7 @@ pub fn directions(
     let ticks = wanted("tick_ns");
     let rows = || streams.clone().flat_map(|stream| table.summaries(stream).2);
     let twice = || streams.clone().flat_map(|stream| [stream as u32; 2]);
-    let source = |row: Summary| ScaleSource::ALL[usize::from(row.window_scale_source)].name();
-    let made: [(&str, &dyn Fn() -> Column); 6] = [
+    let made: [(&str, &dyn Fn() -> Column); 5] = [
         ("stream", &|| Column::U32(twice().collect())),
         ("direction", &|| {
             Column::U8(
@@ -191,7 +190,6 @@ pub fn directions(
         }),
         ("sender", &|| ends(0)),
         ("receiver", &|| ends(1)),
-        ("window_scale_source", &|| Names::of(rows().map(source))),
         ("path", &|| {
             Names::of(twice().map(|stream| table.summaries(stream as usize).1))
         }),
@@ -204,6 +202,7 @@ pub fn directions(
     columns.extend(transpose!(rows(), wanted,
         U8 {
             carried, handshake, direct, has_timestamps, multipath, unfinished, scale_least, scale_most, scale_reached,
+            window_scale_source,
         }
         U64 { first_frame, last_frame }
         I64 {
@@ -214,6 +213,15 @@ pub fn directions(
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     ));
+    let sources = columns
+        .iter_mut()
+        .find(|(name, _)| *name == "window_scale_source");
+    if let Some((_, column)) = sources {
+        let name = |&source: &u8| ScaleSource::ALL[usize::from(source)].name();
+        if let Column::U8(sources) = column {
+            *column = Names::of(sources.iter().map(name));
+        }
+    }
     if ticks {
         columns.push(("tick_ns", Column::I64(vec![tick_ns; 2 * streams.len()])));
     }

@@ -38,7 +38,14 @@ fn whole(value: i64, out: &mut Vec<u8>) {
 
 /// The shortest decimal number that is read as this one, as Python's `repr` writes it.
 fn float(value: f64, out: &mut Vec<u8>) -> std::io::Result<()> {
+    /// Whole floats below this are whole numbers that 64 bits hold.
+    const EXACT: f64 = 1e15;
     let size = value.abs();
+    if size < EXACT && value.trunc() == value && (value != 0.0 || value.is_sign_positive()) {
+        whole(value as i64, out);
+        out.extend(b".0");
+        return Ok(());
+    }
     if !value.is_finite() || size == 0.0 || (1e-4..1e16).contains(&size) {
         return write!(out, "{value:?}");
     }
@@ -48,6 +55,14 @@ fn float(value: f64, out: &mut Vec<u8>) -> std::io::Result<()> {
         Some(power) => write!(out, "{digits}e-{power:0>2}"),
         None => write!(out, "{digits}e+{power:0>2}"),
     }
+}
+
+/// Is it written as it is: letters, digits and marks that mean nothing to a spreadsheet, a terminal or CSV?
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    let first = |byte: u8| byte.is_ascii_alphanumeric() || b"_:[".contains(&byte);
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(first) && bytes.all(|byte| first(byte) || b".] -".contains(&byte))
 }
 
 /// The lines of a table; as many as its shortest column has cells.
@@ -90,6 +105,25 @@ mod tests {
     }
 
     #[test]
+    fn names_and_addresses_are_plain_and_formulas_are_not() {
+        for text in ["192.0.2.1:80", "[2001:db8::1]:80", "slow reader", "x"] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in [
+            "",
+            "=1+1",
+            "-1",
+            "a,b",
+            "a\"b",
+            "a\nb",
+            "\u{202e}x",
+            "caf\u{e9}",
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
+    }
+
+    #[test]
     fn whole_numbers_of_any_size_are_written_in_full() {
         for value in [i64::MIN, -10, 0, 9, 10, i64::MAX] {
             let mut out = Vec::new();
@@ -103,7 +137,10 @@ mod tests {
         // Left: what Python 3.11 prints for repr() of the right.
         for (written, value) in [
             ("0.0", 0.0),
+            ("-0.0", -0.0),
             ("-2.0", -2.0),
+            ("999999999999999.0", 999_999_999_999_999.0),
+            ("1000000000000000.0", 1e15),
             ("0.1", 0.1),
             ("259110.77618688773", 259_110.776_186_887_73),
             ("0.0001", 1e-4),

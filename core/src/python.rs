@@ -507,8 +507,50 @@ fn median_around<'py>(
     after: usize,
 ) -> PyResult<Floats<'py>> {
     let (values, starts) = (values.as_slice()?, starts.as_slice()?);
-    let medians = py.detach(|| spans::medians(values, starts, before, after));
+    let medians = py.detach(|| spans::medians_around(values, starts, before, after));
     Ok(medians.into_pyarray(py))
+}
+
+#[pyfunction]
+fn medians<'py>(
+    py: Python<'py>,
+    values: Given<'py, f64>,
+    starts: Given<'py, i64>,
+) -> PyResult<Floats<'py>> {
+    let (values, starts) = (values.as_slice()?, starts.as_slice()?);
+    let medians = py.detach(|| spans::medians(values, starts));
+    Ok(medians.into_pyarray(py))
+}
+
+#[pyfunction]
+fn percentiles<'py>(
+    py: Python<'py>,
+    values: Given<'py, f64>,
+    weights: Given<'py, f64>,
+    starts: Given<'py, i64>,
+    part: f64,
+) -> PyResult<Floats<'py>> {
+    let (values, weights, starts) = (values.as_slice()?, weights.as_slice()?, starts.as_slice()?);
+    let found = py.detach(|| spans::percentiles(values, weights, starts, part));
+    Ok(found.into_pyarray(py))
+}
+
+#[pyfunction]
+fn somewhere<'py>(
+    py: Python<'py>,
+    holds: Given<'py, bool>,
+    first: Given<'py, i64>,
+    past: Given<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<bool>>> {
+    let (holds, first, past) = (holds.as_slice()?, first.as_slice()?, past.as_slice()?);
+    let found = py.detach(|| spans::somewhere(holds, first, past));
+    Ok(found.into_pyarray(py))
+}
+
+#[pyfunction]
+fn floats<'py>(py: Python<'py>, values: Given<'py, i64>) -> PyResult<Floats<'py>> {
+    let values = values.as_slice()?;
+    Ok(py.detach(|| spans::floats(values)).into_pyarray(py))
 }
 
 #[pyfunction]
@@ -524,7 +566,19 @@ fn sums<'py>(
 }
 
 #[pyfunction]
-fn csv_lines<'py>(py: Python<'py>, columns: Vec<Cells<'py>>) -> PyResult<Bound<'py, PyBytes>> {
+fn csv_lines<'py>(
+    py: Python<'py>,
+    mut columns: Vec<Cells<'py>>,
+    written: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    for cells in &mut columns {
+        let Cells::Text((_, texts)) = cells else {
+            continue;
+        };
+        for text in texts.iter_mut().filter(|text| !csv::is_plain(text)) {
+            *text = written.call1((text.as_str(),))?.extract()?;
+        }
+    }
     let columns = Cells::of(&columns)?;
     let lines = py.detach(|| csv::lines(&columns))?;
     Ok(PyBytes::new(py, &lines))
@@ -579,7 +633,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Parquet>()?;
     module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
+    module.add_function(wrap_pyfunction!(somewhere, module)?)?;
+    module.add_function(wrap_pyfunction!(floats, module)?)?;
+    module.add_function(wrap_pyfunction!(percentiles, module)?)?;
     module.add_function(wrap_pyfunction!(median_around, module)?)?;
+    module.add_function(wrap_pyfunction!(medians, module)?)?;
     module.add_function(wrap_pyfunction!(sums, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add("FilterError", module.py().get_type::<FilterError>())?;

@@ -2,9 +2,23 @@
 //! Arithmetic over what lies around each round, within its flow. `starts` are the places of the flows' first rounds,
 //! ascending from 0. What is not finite is not known.
 
+use crate::track::NULL;
+
+/// The median of what is known of each flow; not a number where nothing is.
+#[must_use]
+pub fn medians(values: &[f64], starts: &[i64]) -> Vec<f64> {
+    let median = |flow: &[f64]| {
+        let finite = flow.iter().copied().filter(|value| value.is_finite());
+        let mut known: Vec<f64> = finite.collect();
+        known.sort_unstable_by(f64::total_cmp);
+        middle(&known)
+    };
+    flows(values, starts).map(median).collect()
+}
+
 /// The median of what is known from `before` rounds before each to `after` rounds after it; not a number where nothing is.
 #[must_use]
-pub fn medians(values: &[f64], starts: &[i64], before: usize, after: usize) -> Vec<f64> {
+pub fn medians_around(values: &[f64], starts: &[i64], before: usize, after: usize) -> Vec<f64> {
     let mut medians = Vec::with_capacity(values.len());
     // What is known of the span, in order.
     let mut known: Vec<f64> = Vec::new();
@@ -47,6 +61,61 @@ pub fn sums(values: &[f64], first: &[i64], past: &[i64]) -> Vec<f64> {
     spans
         .map(|(&first, &past)| at(past).wrapping_sub(at(first)) as f64)
         .collect()
+}
+
+/// Does it hold anywhere from `first` to before `past` of each round?
+#[must_use]
+pub fn somewhere(holds: &[bool], first: &[i64], past: &[i64]) -> Vec<bool> {
+    let mut count = 0_u32;
+    let mut running = Vec::with_capacity(holds.len() + 1);
+    running.push(0);
+    for &held in holds {
+        count += u32::from(held);
+        running.push(count);
+    }
+    let at = |place: i64| {
+        let place = usize::try_from(place).unwrap_or(0);
+        running.get(place).copied().unwrap_or(count)
+    };
+    let spans = first.iter().zip(past);
+    spans.map(|(&first, &past)| at(past) > at(first)).collect()
+}
+
+/// A weighted percentile of what is known of each flow and has a weight; not a number where nothing is.
+#[must_use]
+pub fn percentiles(values: &[f64], weights: &[f64], starts: &[i64], part: f64) -> Vec<f64> {
+    /// Of the total, so that a sum that is as large but for its rounding counts as large enough.
+    const ROUNDING: f64 = 1e-12;
+    let percentile = |(values, weights): (&[f64], &[f64])| {
+        let both = values.iter().copied().zip(weights.iter().copied());
+        let mut known: Vec<_> = both
+            .filter(|(value, weight)| value.is_finite() && *weight > 0.0)
+            .collect();
+        known.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let total: f64 = known.iter().map(|(_, weight)| weight).sum();
+        let wanted = part * total * (1.0 - ROUNDING);
+        let mut reached = 0.0;
+        let found = known.iter().find(|(_, weight)| {
+            reached += weight;
+            reached >= wanted
+        });
+        found.or(known.last()).map_or(f64::NAN, |(value, _)| *value)
+    };
+    let both = flows(values, starts).zip(flows(weights, starts));
+    both.map(percentile).collect()
+}
+
+/// Integers of the core as floats; what is absent is not a number.
+#[must_use]
+pub fn floats(values: &[i64]) -> Vec<f64> {
+    let float = |&value: &i64| {
+        if value == NULL {
+            f64::NAN
+        } else {
+            value as f64
+        }
+    };
+    values.iter().map(float).collect()
 }
 
 fn flows<'a>(values: &'a [f64], starts: &'a [i64]) -> impl Iterator<Item = &'a [f64]> {

@@ -129,12 +129,14 @@ class Rate(Concept):
         median.
         """
         bursts, others = self._bursts
+        best = np.full(len(bursts), np.nan)
+        seen = np.isfinite(bursts).any(axis=1)  # of most short flows nothing is
+        bursts, others = bursts[seen], others[seen]
         alike = np.abs(bursts[:, :, None] - others[:, None, :]) <= SAME * bursts[:, :, None]
         borne_out: Floats = np.fmax.reduce(np.where(alike.sum(axis=2) > 1, bursts, np.nan), axis=1)
-        best = np.where(np.isnan(borne_out), np.fmax.reduce(bursts, axis=1), borne_out)
-        seen = np.isfinite(best)
-        same = np.abs(bursts - best[:, None]) <= SAME * best[:, None]
-        best[seen] = np.nanmedian(np.where(same, bursts, np.nan)[seen], axis=1)
+        top = np.where(np.isnan(borne_out), np.fmax.reduce(bursts, axis=1), borne_out)[:, None]
+        same = np.abs(bursts - top) <= SAME * top
+        best[seen] = np.nanmedian(np.where(same, bursts, np.nan), axis=1)
         return self.rounds.per_flow(best)
 
     @field("ratio")
