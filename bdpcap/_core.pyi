@@ -124,8 +124,13 @@ class Analysis:
 
         From stream `first` on, until there are `most` rounds or a stream's more; of all columns, or those named.
         """
-    def ways(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ways from host to host as numbers: of the rows of `directions`, and of those of `datagrams`."""
+    def paths(self) -> dict[str, Any]:
+        """What flows from one host to another tell of each other.
+
+        ``of_streams`` and ``of_datagrams``: ways from host to host as numbers, of the rows of `directions` and of
+        `datagrams`; ``rtt_ns``: the least RTT of each way; ``row``, ``start_ns``, ``end_ns`` and ``delivered_bytes``: of
+        the rounds of rows whose way has others; ``last_ns``: when the last round ended; ``rounds``: how many there are.
+        """
     def take_turns(self) -> dict[str, np.ndarray]:
         """Turns finished since the last call, by stream and time, as columns."""
     def directions(

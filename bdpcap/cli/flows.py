@@ -8,6 +8,7 @@ import pandas as pd
 import typer
 
 from bdpcap import tables, units
+from bdpcap.ahead import ahead
 from bdpcap.cli import options, output, privacy, rules, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
@@ -68,7 +69,7 @@ def command(
     if column is not None or top:
         rows = [_chosen(pd.concat(in_order), column, top)]
     elif chosen in output.CELLS and not (stream or gate.rules):
-        rows = capture.flow_cells()  # of many flows, tables of pandas take as long as judging
+        rows = ahead(capture.flow_cells())  # of many flows, tables of pandas take as long as judging
     output.write("flows", rows, chosen, output_, _human)
     code = gate.finish(capture)
     return source.exit_code(capture.damage) or code

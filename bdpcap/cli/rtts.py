@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import IO, TYPE_CHECKING
 
 from bdpcap import units
+from bdpcap.ahead import ahead
 from bdpcap.cli import options, output, privacy, source, terminal
 from bdpcap.cli.terminal import Column, Lines
 
@@ -36,7 +37,7 @@ def command(
     chosen = output.chosen(format_, output_)
     capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
     pieces: Iterator[pd.DataFrame | Columns] = (
-        capture.rtt_cells()
+        ahead(capture.rtt_cells())
         if chosen in output.CELLS and not stream
         else (source.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
     )

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import _core, tables, vantage
+from bdpcap.ahead import ahead
 from bdpcap.columns import floats
 from bdpcap.limits import doubt, rows
 from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
-from bdpcap.limits.evidence.queue import least_rtt_ns
 from bdpcap.limits.rounds import Rounds
 from bdpcap.quality import NEEDED, acknowledgments_missing
 
@@ -32,9 +32,6 @@ __all__ = ["Classification"]
 
 BLOCK: Final = 1 << 14
 """Rounds that are judged together, in whole streams: enough for numpy, few enough for a cache and little memory."""
-SPAN: Final = ("start_ns", "end_ns", "delivered_bytes")
-SHARED: Final = ("stream", "direction", *SPAN, "rtt_floor_ns")
-"""Columns of rounds that tell something of the rounds of other flows."""
 DIRECTIONS: Final = 2
 LOOKED_AT: Final = (
     *tables.FLOWS,
@@ -70,34 +67,20 @@ class Classification:
 
     def __init__(self, core: _core.Analysis, named: Callable[[Columns], Columns], datagrams: Columns) -> None:
         self._core, self._named = core, named
-        self._path, of_datagrams = (ways.astype(np.int64) for ways in core.ways())
-        shared = np.bincount(np.concatenate([self._path, of_datagrams])) > 1
-        self._first: list[int] = []
-        self._end_ns = 0
-        self._rtt_ns = np.full(len(shared), np.nan)
-        spans: list[Columns] = []
-        for first, columns, directions in self._blocks(SHARED, ("initial_rtt_ns",)):
-            self._first.append(first)
-            self._end_ns = max(self._end_ns, int(columns["end_ns"].max(initial=0)))
-            row = _rows(columns)
-            starts = np.flatnonzero(np.diff(row, prepend=-1))
-            initial = floats(directions["initial_rtt_ns"])[row - DIRECTIONS * first]
-            rounds = Rounds(columns, np.cumsum(np.diff(row, prepend=-1) > 0) - 1)
-            np.fmin.at(self._rtt_ns, self._path[row[starts]], least_rtt_ns(rounds, initial))
-            crowded = shared[self._path[row]]
-            spans.append({name: columns[name][crowded] for name in SPAN} | {"row": row[crowded]})
-        together = {name: np.concatenate([span[name] for span in spans]) for name in (*SPAN, "row")}
-        self._crowded = together["row"]
-        self._meanwhile = meanwhile(together, self._path[self._crowded], datagrams, of_datagrams)
+        paths = core.paths()
+        self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
+        self._rtt_ns = floats(paths["rtt_ns"])
+        self._end_ns = paths["last_ns"]
+        self._few = paths["rounds"] <= BLOCK
+        self._crowded = paths["row"]
+        self._meanwhile = meanwhile(paths, self._path[self._crowded], datagrams, of_datagrams)
 
-    def _blocks(
-        self, of_rounds: tuple[str, ...] | None, of_directions: tuple[str, ...]
-    ) -> Iterator[tuple[int, Columns, Columns]]:
-        """Yield the first stream of each block, columns of its rounds (None: all) and directions; at least one block."""
+    def _blocks(self) -> Iterator[tuple[int, Columns, Columns]]:
+        """Yield the first stream of each block, columns of its rounds and of its directions; at least one block."""
         first, more = 0, True
         while more:
-            columns, following = self._core.rounds(first, BLOCK, of_rounds)
-            directions = self._core.directions(first, following - first, of_directions)
+            columns, following = self._core.rounds(first, BLOCK)
+            directions = self._core.directions(first, following - first, LOOKED_AT)
             yield first, columns, directions
             first, more = following, DIRECTIONS * following < len(self._path)
 
@@ -140,10 +123,10 @@ class Classification:
 
     def _pieces(self) -> Iterator[_Judged]:
         """Yield the blocks, judged; most captures have one, and it is kept."""
-        if len(self._first) == 1:
+        if self._few:
             yield self._only
         else:
-            for block in self._blocks(None, LOOKED_AT):
+            for block in ahead(self._blocks()):
                 piece = self._judge(*block)
                 yield piece
                 piece.evidence.forget()

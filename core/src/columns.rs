@@ -228,27 +228,6 @@ pub fn directions(
     columns
 }
 
-/// The way from host to host, as a number, of either direction of every stream, and of every UDP flow.
-#[must_use]
-pub fn ways(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
-    let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
-    let mut number = |from: &Endpoint, to: &Endpoint| {
-        let next = numbers.len() as u32;
-        *numbers.entry((from.address, to.address)).or_insert(next)
-    };
-    let of_streams = (0..table.len())
-        .flat_map(|stream| {
-            let [client, server] = table.ends(stream);
-            [number(client, server), number(server, client)]
-        })
-        .collect();
-    let of_datagrams = datagrams
-        .iter()
-        .map(|flow| number(&flow.sender, &flow.receiver))
-        .collect();
-    (of_streams, of_datagrams)
-}
-
 /// What the summaries of all streams add up to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sums {

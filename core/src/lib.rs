@@ -5,7 +5,7 @@
 //! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`decode`] a frame to a
 //! TCP segment or a UDP datagram · [`track`] segments to connections · [`pipeline`] all of it ·
 //! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
-//! [`mod@parquet`] and `python` hand the results over; [`spans`] serves those who judge them.
+//! [`mod@parquet`] and `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
 
 pub mod annotate;
@@ -17,6 +17,7 @@ pub mod decode;
 pub mod excerpt;
 pub mod filter;
 pub mod parquet;
+pub mod paths;
 pub mod pipeline;
 pub mod source;
 pub mod spans;

@@ -11,6 +11,7 @@ use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::parquet;
+use crate::paths::Paths;
 use crate::pipeline::{Filters, Pipeline, Stop};
 use crate::source::Source;
 use crate::spans;
@@ -255,10 +256,23 @@ impl Analysis {
         arrays(py, py.detach(|| columns::turns(&rows)))
     }
 
-    fn ways<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<u32>>; 2] {
-        let pipeline = self.pipeline();
-        let (streams, datagrams) = columns::ways(&pipeline.table, pipeline.datagrams().flows());
-        [streams.into_pyarray(py), datagrams.into_pyarray(py)]
+    fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let paths = py.detach(|| {
+            let pipeline = self.pipeline();
+            Paths::of(&pipeline.table, pipeline.datagrams().flows())
+        });
+        let dict = PyDict::new(py);
+        dict.set_item("of_streams", paths.of_streams.into_pyarray(py))?;
+        dict.set_item("of_datagrams", paths.of_datagrams.into_pyarray(py))?;
+        dict.set_item("rtt_ns", paths.rtt_ns.into_pyarray(py))?;
+        dict.set_item("row", paths.shared.row.into_pyarray(py))?;
+        dict.set_item("start_ns", paths.shared.start_ns.into_pyarray(py))?;
+        dict.set_item("end_ns", paths.shared.end_ns.into_pyarray(py))?;
+        let delivered = paths.shared.delivered_bytes;
+        dict.set_item("delivered_bytes", delivered.into_pyarray(py))?;
+        dict.set_item("last_ns", paths.end_ns)?;
+        dict.set_item("rounds", paths.rounds)?;
+        Ok(dict)
     }
 
     #[pyo3(signature = (first=0, count=None, names=None))]
