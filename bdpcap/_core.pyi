@@ -110,6 +110,9 @@ class Analysis:
     def frames(self) -> int:
         """Frames read."""
     @property
+    def streams(self) -> int:
+        """Streams so far."""
+    @property
     def first_ns(self) -> int | None:
         """Time of the earliest frame so far."""
     def take_events(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:

@@ -157,7 +157,7 @@ def directions(
     core: _core.Analysis, pseudonyms: Pseudonyms | None, names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the core's columns of these names about both directions of every stream, some streams at a time."""
-    for first in range(0, core.counts()["streams"], STREAMS):
+    for first in range(0, core.streams, STREAMS):
         yield named(core.directions(first, STREAMS, names), pseudonyms)
 
 

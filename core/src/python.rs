@@ -220,6 +220,11 @@ impl Analysis {
     }
 
     #[getter]
+    fn streams(&self) -> usize {
+        self.pipeline().table.len()
+    }
+
+    #[getter]
     fn first_ns(&self) -> Option<i64> {
         self.pipeline().counts().first_ns
     }
