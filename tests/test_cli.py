@@ -156,7 +156,7 @@ def test_a_word_that_is_neither_command_nor_file_is_said_to_be(word, says, capsy
 # start
 
 
-SLOW = {"numpy", "pandas", "plotly", "rich", "jinja2"}
+SLOW = {"numpy", "pandas", "plotly", "pydantic", "rich", "jinja2"}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,9 @@ SLOW = {"numpy", "pandas", "plotly", "rich", "jinja2"}
         (["--help"], set()),
         (["bdp", "--rate", "100M", "--rtt", "10ms"], set()),
         (["info", "CAPTURE"], {"numpy"}),
-        (["flows", "CAPTURE", "--format", "csv"], {"numpy", "pandas"}),
+        (["flows", "CAPTURE", "--format", "csv"], {"numpy"}),
+        (["rtts", "CAPTURE", "--format", "csv"], {"numpy"}),
+        (["flows", "CAPTURE"], {"numpy", "pandas", "rich"}),
         (["events", "CAPTURE", "--format", "csv"], {"numpy"}),
         (["explain", "CAPTURE"], {"numpy", "pandas"}),
         (["report", "CAPTURE", "--text", "-"], {"numpy", "pandas"}),

@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from bdpcap import units
 from bdpcap.cli import options
+from bdpcap.cli.plain import read_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +46,16 @@ def loaded(name: str) -> Any:
     """Load a command from the module of its name."""
     module = import_module(f"bdpcap.cli.{name}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, epilog=getattr(module, "EPILOG", options.CAPTURES))(module.command)
+    app.command(name, cls=Command, epilog=getattr(module, "EPILOG", options.CAPTURES))(module.command)
     return get_command(app)
+
+
+class Command(TyperCommand):
+    """A command."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return its options and arguments."""
+        return read_plainly(super().get_params(ctx))
 
 
 class Deferred(TyperCommand):
@@ -61,6 +70,10 @@ class Root(TyperGroup):
     """The program: its first word is a command, or a capture to report on."""
 
     _hint: str | None = None
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return its options."""
+        return read_plainly(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Find the command; a capture in its place is reported as text."""

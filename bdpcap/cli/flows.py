@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Annotated, Final
 
-import pandas as pd
 import typer
 
 from bdpcap import tables, units
@@ -14,6 +13,8 @@ from bdpcap.cli.terminal import Column, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import pandas as pd
 
     from bdpcap.cells import Columns
 
@@ -67,7 +68,7 @@ def command(
     in_order = pieces()
     rows: Iterable[pd.DataFrame | Columns] = in_order
     if column is not None or top:
-        rows = [_chosen(pd.concat(in_order), column, top)]
+        rows = [_chosen(_joined(in_order), column, top)]
     elif chosen in output.CELLS and not (stream or gate.rules):
         rows = ahead(capture.flow_cells())  # of many flows, tables of pandas take as long as judging
     output.write("flows", rows, chosen, output_, _human)
@@ -102,6 +103,12 @@ def _column(typed: str | None) -> str | None:
     return _SHOWN[typed.lower()]
 
 
+def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to flows that are written as cells
+
+    return pd.concat(frames, ignore_index=True)
+
+
 def _chosen(flows: pd.DataFrame, column: str | None, top: int | None) -> pd.DataFrame:
     """Sort from the largest number, or from A, and take the top; what is missing comes last, equals keep their order."""
     if column is not None:
@@ -112,7 +119,7 @@ def _chosen(flows: pd.DataFrame, column: str | None, top: int | None) -> pd.Data
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     """Write the ends of a flow after its numbers; below them, where the lines are too short for all."""
-    frame = pd.concat(frames, ignore_index=True)
+    frame = _joined(frames)
     lines = Lines(_NUMBERS, file)
     before = sum(abs(column.width) + 1 for column in lines.columns)
     if frame.empty:

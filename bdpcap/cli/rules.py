@@ -7,7 +7,6 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
 import typer
 
 from bdpcap import expression, tables, units
@@ -17,6 +16,8 @@ from bdpcap.limits import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     from bdpcap.capture import Capture
     from bdpcap.expression import Expression
@@ -52,6 +53,8 @@ class Rule:
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    import pandas as pd  # noqa: PLC0415 - slow to import, and whoever has a rule has a table
+
     return "missing" if pd.isna(value) else units.printable(value)
 
 
