@@ -248,16 +248,17 @@ class Capture:
         """Row of `flows`, chosen and missed as `flow` says."""
         rows = self.flows
         if isinstance(which, str):
-            rows = rows[_is_end(rows["sender"], which)]
-            rows = rows if other is None else rows[_is_end(rows["receiver"], other)]
+            chosen = _is_end(rows["sender"], which)
+            chosen = chosen if other is None else chosen & _is_end(rows["receiver"], other)
             told = f"from {which}" + (f" to {other}" if other else "")
         else:
-            rows = rows[rows["stream"] == which]
-            rows = rows if other is None else rows[_is_end(rows["sender"], other)]
+            chosen = rows["stream"] == which
+            chosen = chosen if other is None else chosen & _is_end(rows["sender"], other)
             told = f"of stream {which}" + (f" from {other}" if other else "")
-        if rows.empty:
+        places = np.flatnonzero(chosen.to_numpy())
+        if not places.size:
             raise KeyError(f"no flow {told}")
-        return rows.iloc[int(rows["payload_bytes"].to_numpy().argmax())]
+        return rows.iloc[int(places[rows["payload_bytes"].to_numpy()[places].argmax()])]
 
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:

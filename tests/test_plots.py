@@ -243,7 +243,7 @@ def test_a_round_without_a_value_leaves_a_gap(flow):
     canvas = Canvas("", "", "s", flow)
     canvas.fit(1.0)
     canvas.staircase(drawn, floats(drawn["rtt_ns"]), name="round")
-    steps = canvas.figure.data[0]
+    steps = canvas.finish().data[0]
     assert np.isnan(steps.y[6])
     assert not np.isnan(steps.y[[5, 7]]).any()
 

@@ -117,18 +117,21 @@ class Canvas:
         self.columns = columns
         self.points = 0
         self.drawn = 0
-        self.own = figure is None
-        import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
-
-        self.figure = go.Figure(layout=_layout(title)) if figure is None else figure
-        x, y = "xaxis", "yaxis"
+        self._figure = figure
+        self._layout = _layout(title) if figure is None else {}
+        self._traces: list[dict[str, Any]] = []
+        names = ["xaxis", "yaxis"]
         if row is not None:
             if figure is None:
                 raise ValueError("row names a subplot of a figure: name the figure, too")
             place = figure.get_subplot(row, col)
-            x, y = place.xaxis.plotly_name, place.yaxis.plotly_name
-        self.x_axis, self.y_axis = self.figure.layout[x], self.figure.layout[y]
-        self.x, self.y = x.replace("axis", ""), y.replace("axis", "")
+            names = [axis.plotly_name for axis in (place.xaxis, place.yaxis)]
+        # Plain mappings until the end: plotly checks each property anew at every change of a figure.
+        self.x_axis, self.y_axis = (
+            self._layout.setdefault(name, figure.layout[name].to_plotly_json() if figure else {})
+            for name in names
+        )
+        self.x, self.y = (name.replace("axis", "") for name in names)
         self.y_title, self.y_unit = y_title, y_unit
         common = {
             "gridcolor": palette.GRID,
@@ -137,12 +140,12 @@ class Canvas:
             "ticklen": 5,
             "tickcolor": "rgba(0, 0, 0, 0)",
         }
-        self.x_axis.update(
+        self.x_axis |= {
             **common,
-            title={"text": "time since capture start (s)", "standoff": 10},
-            range=[self.start, self.end],
-        )
-        self.y_axis.update(**common, tickformat=",.12~r")
+            "title": {"text": "time since capture start (s)", "standoff": 10},
+            "range": [self.start, self.end],
+        }
+        self.y_axis |= {**common, "tickformat": ",.12~r"}
 
     def within(self, time: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell which times are drawn."""
@@ -162,16 +165,17 @@ class Canvas:
         """Set the vertical axis, in a unit that suits its end; one that was drawn on before keeps its own."""
         scales = units.scales(self.y_unit)
         fitting = [scale for scale in scales if high >= scale[0]]
-        used = [scale for scale in scales if self.y_axis.title.text == f"{self.y_title} ({scale[1]})"]
+        titled = self.y_axis.get("title", {}).get("text")
+        used = [scale for scale in scales if titled == f"{self.y_title} ({scale[1]})"]
         self.size, self.unit = (used or fitting[-1:] or scales)[0]
         if used:
-            low = min(low, self.y_axis.range[0] * self.size)
-            high = max(high, self.y_axis.range[1] * self.size)
+            low = min(low, self.y_axis["range"][0] * self.size)
+            high = max(high, self.y_axis["range"][1] * self.size)
         self.top = high
-        self.y_axis.update(
-            title={"text": f"{self.y_title} ({self.unit})", "standoff": 12},
-            range=[low / self.size, high / self.size],
-        )
+        self.y_axis |= {
+            "title": {"text": f"{self.y_title} ({self.unit})", "standoff": 12},
+            "range": [low / self.size, high / self.size],
+        }
 
     def named(self, name: str, highest: float, show: Callable[[float], str]) -> str:
         """Return a name for the legend, which says so if what it names goes beyond the vertical axis."""
@@ -189,9 +193,20 @@ class Canvas:
 
     def add(self, x: NDArray[np.float64], y: NDArray[np.float64], **style: Any) -> None:
         """Add a trace of plotly's; ``y`` in the unit without prefix."""
-        import plotly.graph_objects as go  # noqa: PLC0415 - likewise
+        self.trace(x=x, y=y / self.size, yaxis=self.y, **style)
 
-        self.figure.add_trace(go.Scatter(x=x, y=y / self.size, xaxis=self.x, yaxis=self.y, **style))
+    def trace(self, **style: Any) -> None:
+        """Add a trace of plotly's as it is."""
+        self._traces.append({"type": "scatter", "xaxis": self.x, **style})
+
+    def axis_above(self, domain: list[float], **style: Any) -> str:
+        """Add another vertical axis in a part of the figure's height; return its name."""
+        axes = (
+            ["yaxis"] if self._figure is None else [axis.plotly_name for axis in self._figure.select_yaxes()]
+        )
+        number = max((int(name.removeprefix("yaxis") or 1) for name in axes), default=1) + 1
+        self._layout[f"yaxis{number}"] = {"domain": domain, "anchor": self.x, **style}
+        return f"y{number}"
 
     def chosen(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the indices of the points that a line needs: thinned, with the neighbours of the time drawn."""
@@ -340,14 +355,21 @@ class Canvas:
 
     def finish(self) -> go.Figure:
         """Return the figure; where points were left out, its time axis says so."""
+        import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
+
         if self.drawn < self.points:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
-            title = self.x_axis.title
-            title.text = f'{title.text}<br><span style="font-size: 10px">{note}</span>'
-        if self.own:
-            lines = legend_lines([trace.name for trace in self.figure.data if trace.showlegend is not False])
-            self.figure.update_layout(height=342 + 18 * lines, margin={"t": 46 + 18 * lines})
-        return self.figure
+            title = self.x_axis["title"]
+            title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
+        if self._figure is not None:
+            self._figure.add_traces([go.Scatter(trace) for trace in self._traces])
+            return self._figure.update_layout(self._layout)
+        lines = legend_lines(
+            [trace["name"] for trace in self._traces if trace.get("showlegend") is not False]
+        )
+        self._layout["height"] = 342 + 18 * lines
+        self._layout["margin"]["t"] = 46 + 18 * lines
+        return go.Figure(self._traces, self._layout)
 
 
 def legend_lines(names: list[str]) -> int:

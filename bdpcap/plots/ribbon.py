@@ -16,21 +16,10 @@ if TYPE_CHECKING:
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
     """Add the strip above the plot, one trace a limit so that the legend names each colour once."""
     parts = stripes(rtts)
-    bottom, top = canvas.y_axis.domain or (0.0, 1.0)
-    taken = [int(axis.plotly_name.removeprefix("yaxis") or 1) for axis in canvas.figure.select_yaxes()]
-    number = max(taken, default=1) + 1
-    canvas.y_axis.domain = [bottom, bottom + 0.9 * (top - bottom)]
-    canvas.figure.update_layout(
-        {
-            f"yaxis{number}": {
-                "domain": [bottom + 0.93 * (top - bottom), top],
-                "range": [-1, 1],
-                "visible": False,
-                "fixedrange": True,
-                "anchor": canvas.x,
-            }
-        }
-    )
+    bottom, top = canvas.y_axis.get("domain") or (0.0, 1.0)
+    canvas.y_axis["domain"] = [bottom, bottom + 0.9 * (top - bottom)]
+    domain = [bottom + 0.93 * (top - bottom), top]
+    axis = canvas.axis_above(domain, range=[-1, 1], visible=False, fixedrange=True)
     for limit, colour in palette.LIMIT_COLOURS.items():
         x: list[float | None] = []
         text: list[str] = []
@@ -43,11 +32,10 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
             text += [_label(stripe)] * (3 + len(gap))
         if not x:
             continue
-        canvas.figure.add_scatter(
+        canvas.trace(
             x=x,
             y=[0.0 if value is not None else None for value in x],
-            xaxis=canvas.x,
-            yaxis=f"y{number}",
+            yaxis=axis,
             text=text,
             mode="lines",
             line={"color": colour, "width": 16},

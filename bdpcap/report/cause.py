@@ -12,6 +12,7 @@ from bdpcap.endpoints import host
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.limits.verdict import NO_RULE
+from bdpcap.once import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,7 @@ class Cause:
     """What to do there, where no finding knows better."""
 
 
+@once
 def of(flow: Flow) -> tuple[Cause, pd.DataFrame]:
     """Return what held a flow for most of its time, and its rounds under this limit."""
     limit = str(flow.summary["limit"])

@@ -38,12 +38,11 @@ ROUNDS: Final = (300, 100)
 """Most rounds in the table of the first flow, and of every other one."""
 
 COLUMNS: Final = (800, 300)
-"""Time columns of the first flow's figures, and of every other one's."""
+"""Time columns of the first flow's figures, and of every other one's; these are also the stills of both."""
 
 HEAD: Final = "window"
 """The figure that stands beside the verdict."""
 
-_STILL_COLUMNS: Final = 250
 _STRIPES: Final = 300
 
 _LIGHT_INK: Final = {"rwnd"}
@@ -195,8 +194,9 @@ def _pictures(number: int, flow: Flow) -> dict[str, Picture]:
 
 def _picture(number: int, flow: Flow, kind: plots.Kind) -> Picture:
     def drawn() -> Picture:
-        figure = plots.figure(flow, kind, COLUMNS[min(number, 1)])
-        still = plots.figure(flow, kind, _STILL_COLUMNS)
+        columns = COLUMNS[min(number, 1)]
+        figure = plots.figure(flow, kind, columns)
+        still = figure if columns == COLUMNS[1] else plots.figure(flow, kind, COLUMNS[1])
         said = f"{still.layout.title.text} of stream {flow.stream}: {verdict.sentence(flow)}"
         return Picture(kind, Markup(svg(still, said)), json.loads(figure.to_json()))  # noqa: S704  escaped there
 

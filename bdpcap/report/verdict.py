@@ -13,6 +13,7 @@ from bdpcap import units
 from bdpcap.explain.capacity import sent_a_window, word
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.limits import LIMITS
+from bdpcap.once import once
 from bdpcap.palette import LIMIT_NAMES
 from bdpcap.report import cause
 from bdpcap.report.weight import remedied
@@ -74,6 +75,7 @@ def held(flow: Flow) -> list[Held]:
     return told
 
 
+@once
 def sentence(flow: Flow) -> str:
     """Say what limited a flow, for how long, and by which of its numbers; then what else held it a tenth or more."""
     summary = flow.summary

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
-from weakref import WeakKeyDictionary
 
 from bdpcap.explain.findings import handshake, path, program, receive, retransmissions, send, tap, turns
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
+from bdpcap.once import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,14 +53,10 @@ def findings(
     return Findings(agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary))
 
 
-_FOUND: Final[WeakKeyDictionary[Flow, Findings]] = WeakKeyDictionary()
-
-
+@once
 def found(flow: Flow) -> Findings:
     """Return the findings of a flow of which nothing else is known; they are made once."""
-    if flow not in _FOUND:
-        _FOUND[flow] = findings(flow)
-    return _FOUND[flow]
+    return findings(flow)
 
 
 def gather(
