@@ -10,6 +10,8 @@ from bdpcap.cells import Cells
 
 _Instructions: TypeAlias = list[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
+_Whole: TypeAlias = tuple[int | None, int, Sequence[tuple[int, int]], Sequence[tuple[int, int]]]
+_Steps: TypeAlias = tuple[int, int, int | None]
 
 __all__ = [
     "CAUSES",
@@ -25,6 +27,7 @@ __all__ = [
     "Excerpt",
     "FilterError",
     "Parquet",
+    "Pieces",
     "__version__",
     "csv_lines",
     "filter_matches",
@@ -34,6 +37,7 @@ __all__ = [
     "percentiles",
     "somewhere",
     "sums",
+    "tick_ns",
 ]
 
 __version__: Final[str]
@@ -101,6 +105,22 @@ class Analysis:
         scales: Mapping[tuple[int, int], int] | None = None,
         jobs: int = 1,
     ) -> Analysis: ...
+    @staticmethod
+    def of_pieces(
+        pieces: Sequence[BinaryIO], whole: _Whole, scales: Mapping[tuple[int, int], int]
+    ) -> Analysis:
+        """Begin a pass over one of the `Pieces` of each file of a capture.
+
+        Parameters
+        ----------
+        pieces
+            Those that are not empty, in the order of the files.
+        whole
+            What they are told of the whole capture: the time of its first frame, its tick, its frames by link type;
+            and for each piece how many frames the files before its own have, and the time of the latest of these.
+        scales
+            As those of an `Analysis`.
+        """
     def advance(self, frames: int) -> bool:
         """Read `frames` frames or a few more, without the interpreter lock; say whether there may be more."""
     @property
@@ -151,6 +171,8 @@ class Analysis:
         """
     def datagrams(self) -> dict[str, Any]:
         """Columns about the UDP flows, by their first datagram; `tool` is empty where none is known."""
+    def first_frames(self) -> np.ndarray:
+        """First frame of every stream, also of one that ICMP messages quote; only of pieces, else empty."""
     def damages(self) -> list[tuple[str, int, int, str]]:
         """Where captures broke: file, frame, offset, reason."""
     def counts(self) -> dict[str, Any]:
@@ -232,6 +254,38 @@ class Annotated:
         """Comments on frames that were written; a simple packet block of pcapng can have none."""
 
 @final
+class Pieces:
+    """The headers of one file of a capture, shared out by host pair.
+
+    Parameters
+    ----------
+    path
+        The file.
+    filters
+        As those of an `Analysis`.
+    buckets
+        How many pieces. All frames between two hosts are in one piece, which one depends on nothing but the hosts.
+
+    Raises
+    ------
+    CaptureError
+        The file cannot be read at all.
+    """
+
+    def __new__(cls, path: str, filters: dict[int, _Instructions | str] | None, buckets: int) -> Pieces: ...
+    def advance(self, frames: int) -> bool:
+        """Read up to `frames` frames; say whether there may be more."""
+    def take(self) -> list[bytes]:
+        """Return the pieces, each a source of an `Analysis`; one without frames is empty."""
+    def counts(self) -> dict[str, Any]:
+        """Return what was counted on the way.
+
+        ``place`` sorts the files of a capture. ``frames``; ``first_ns`` and ``last_ns``, the earliest and the latest
+        frame; ``opened_ns`` and ``closed_ns``, the first and the last frame with a time; ``steps`` for `tick_ns`;
+        ``link_types``, frames by number; ``damages`` as those of an `Analysis`.
+        """
+
+@final
 class Parquet:
     """A Parquet file in the making, of columns as `bdpcap.cells.Columns` has them; any cell may be absent.
 
@@ -257,6 +311,15 @@ def csv_lines(columns: Sequence[Cells], written: Callable[[str], str]) -> bytes:
     """Write columns as lines of comma-separated values, numbers as Python writes them.
 
     `written` is asked how to write texts of more than letters, digits and marks that mean nothing to a reader of CSV.
+    """
+
+def tick_ns(steps: Sequence[_Steps]) -> int:
+    """Return the tick of a capture's clock, 0 where the times do not show it.
+
+    Parameters
+    ----------
+    steps
+        Of each file, and between files: steps to the same time, steps to a later one, the least of these.
     """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:

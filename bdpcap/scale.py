@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["InferredScale", "infer"]
+    Directions = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
+
+__all__ = ["InferredScale", "chosen", "infer", "negotiated", "wanting"]
 
 OFTEN: Final = 0.05
 """Share of segments far beyond the window from which its scale is taken for another: stray ones are lost ACKs."""
@@ -68,7 +70,7 @@ USED: Final = (
 )  # fmt: skip
 
 
-def infer(directions: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]) -> list[InferredScale]:
+def infer(directions: Directions) -> list[InferredScale]:
     """Choose the scales that have to be inferred and can be.
 
     Parameters
@@ -76,17 +78,28 @@ def infer(directions: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]) ->
     directions
         Gives columns of `bdpcap._core.Analysis.directions` by their names, in pieces, as often as it is called.
     """
+    found = wanting(directions)
+    return chosen(found, negotiated(directions)) if found else []
+
+
+def wanting(directions: Directions) -> list[dict[str, Any]]:
+    """Return what is known of each direction whose scale has to be inferred."""
     # Most captures have none: names, which take long to make, are asked for where they are needed.
     if not any(_is_wanting(piece).any() for piece in directions(CHECKED)):
         return []
-    wanting = [
+    return [
         {name: values[row] for name, values in piece.items()}
         for piece in directions(USED)
         for row in np.flatnonzero(_is_wanting(piece))
     ]
-    elsewhere = _negotiated(directions(("receiver", "window_scale_source", "window_scale")))
-    chosen = (_choose(one, elsewhere) for one in wanting)
-    return [scale for scale in chosen if scale is not None]
+
+
+def chosen(
+    wanting: Iterable[Mapping[str, Any]], elsewhere: Mapping[str, Counter[int]]
+) -> list[InferredScale]:
+    """Choose scales, by what their hosts negotiated elsewhere, too."""
+    scales = (_choose(one, elsewhere) for one in wanting)
+    return [scale for scale in scales if scale is not None]
 
 
 def _is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -108,11 +121,9 @@ def _is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
 
 def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> InferredScale | None:
     least, most = int(one["scale_least"]), int(one["scale_most"])
-    peers = [
-        shift
-        for shift, _ in elsewhere.get(host(one["receiver"]), Counter()).most_common()
-        if least <= shift <= most
-    ]
+    counted = elsewhere.get(host(one["receiver"]), Counter())
+    # Of two that were negotiated as often, the smaller one.
+    peers = [shift for shift in sorted(counted, key=lambda it: (-counted[it], it)) if least <= shift <= most]
     if one["scale_reached"]:
         shift, because = least, "the sender kept just within such a window"
     elif peers:
@@ -139,10 +150,10 @@ def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> In
     )
 
 
-def _negotiated(directions: Iterable[Mapping[str, Any]]) -> dict[str, Counter[int]]:
+def negotiated(directions: Directions) -> dict[str, Counter[int]]:
     """Return the scales that each host's handshakes showed."""
     scales: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for piece in directions:
+    for piece in directions(("receiver", "window_scale_source", "window_scale")):
         for receiver, source, shift in zip(
             piece["receiver"], piece["window_scale_source"], piece["window_scale"], strict=True
         ):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.server
-import json
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +15,7 @@ import duckdb
 import fsspec
 import pandas as pd
 import pytest
+from dask_cluster import WAIT_SECONDS, two_workers, wait_for
 from packets import pcap, read_pcap
 from small_transfer import write_many, write_pcap
 
@@ -25,10 +23,8 @@ import bdpcap
 from bdpcap.cli import main
 from bdpcap.fleet import run
 from bdpcap.fleet.captures import tasks
-from bdpcap.fleet.dataset import Dataset
+from bdpcap.fleet.dataset import TABLES, Dataset
 from bdpcap.fleet.work import Order, work
-
-WAIT_SECONDS = 120
 
 
 @pytest.fixture
@@ -121,7 +117,7 @@ def test_a_run_that_is_interrupted_leaves_only_whole_files_and_goes_on(captures,
     out = tmp_path / "out"
     command = [sys.executable, "-m", "bdpcap", "batch", str(captures), "--out", str(out), "--workers", "1"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 0, running)
+        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 0, lambda: running.poll() is None)
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=WAIT_SECONDS)
     assert running.returncode == 130
@@ -134,14 +130,6 @@ def test_a_run_that_is_interrupted_leaves_only_whole_files_and_goes_on(captures,
     assert resumed.returncode == 0
     assert not (out / "_unfinished").exists()
     assert_same_as_single_runs(out, captures)
-
-
-def wait_for(holds, process, seconds=WAIT_SECONDS):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_bad_capture_is_recorded_and_ends_nothing(captures, tmp_path):
@@ -160,52 +148,35 @@ def test_a_bad_capture_is_recorded_and_ends_nothing(captures, tmp_path):
     assert_same_as_single_runs(out, captures)
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    """A scheduler and two workers, each a process of its own, as on a cluster."""
-    about = tmp_path / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
-    start = [sys.executable, "-m"]
-    own = ["--no-dashboard", "--scheduler-file", str(about)]
-    with contextlib.ExitStack() as running:
-
-        def process(*arguments):
-            one = running.enter_context(subprocess.Popen([*start, *arguments, *own], **quiet))
-            running.callback(one.kill)
-            return one
-
-        scheduler = process("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-        wait_for(about.exists, scheduler)
-        worker = ["distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"]
-        workers = [process(*worker) for _ in range(2)]
-        yield about, workers
-
-
-def test_a_worker_that_is_killed_in_the_middle_changes_nothing(captures, tmp_path, cluster):
-    about, workers = cluster
-    wait_for(lambda: about.stat().st_size > 0, workers[0])
-    address = json.loads(about.read_text())["address"]
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(captures, tmp_path):
     for number in range(20):
         write_many(captures / f"more {number}.pcap", 40)
     out = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "bdpcap",
-        "batch",
-        str(captures),
-        "--out",
-        str(out),
-        "--scheduler",
-        address,
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
-        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 1, running)
+    command = [sys.executable, "-m", "bdpcap", "batch", str(captures), "--out", str(out)]
+    with (
+        two_workers(tmp_path) as (address, workers),
+        subprocess.Popen([*command, "--scheduler", address], stderr=subprocess.PIPE, text=True) as running,
+    ):
+        wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 1, lambda: running.poll() is None)
         workers[0].kill()
         assert len(status(out)) < 26
         said = running.communicate(timeout=WAIT_SECONDS)[1]
     assert running.returncode == 0, said
     assert_same_as_single_runs(out, captures)
+
+
+def test_a_capture_without_flows_leaves_the_columns_of_the_others_what_they_are(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.pcap").write_bytes(pcap([]))
+    write_pcap(tmp_path / "in" / "b.pcap")
+    for task in tasks([str(tmp_path / "in")], rotated=False)[0]:
+        assert work(task, Order(str(tmp_path / "out"), None, ()))["state"] == "done"
+    for table in TABLES:
+        empty, other = (
+            duckdb.read_parquet(f"{tmp_path}/out/{table}/capture={name}.pcap/part.parquet") for name in "ab"
+        )
+        assert len(empty) == 0 < len(other)
+        assert empty.types == other.types
 
 
 # what is meant, and where it lies

@@ -1,7 +1,8 @@
 """Where a fleet's results lie: tables partitioned by capture, each file whole or not there, and what is complete.
 
-``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` hold ``capture=NAME/part.parquet``; ``DIR/status`` holds
-``capture=NAME/part.json``, one object, written last: what has one is complete.
+``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` hold ``capture=NAME/part.parquet``, or ``part0.parquet`` and so on where
+several workers wrote them; ``DIR/status`` holds ``capture=NAME/part.json``, one object, written last: what has one is
+complete.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class Dataset:
     def path(self, table: str, capture: str) -> str:
         """Return where a table of a capture lies; its name is quoted as DuckDB and Arrow read it."""
         end = "json" if table == "status" else "parquet"
-        return posixpath.join(self._root, table, f"capture={quote(capture, safe='')}", f"part.{end}")
+        return posixpath.join(self._folder(table, capture), f"part.{end}")
+
+    def _folder(self, table: str, capture: str) -> str:
+        return posixpath.join(self._root, table, f"capture={quote(capture, safe='')}")
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """Return what is said of every capture that was finished, well or not, by name."""
@@ -57,22 +61,55 @@ class Dataset:
         self, capture: str, tables: Mapping[str, Iterable[pd.DataFrame]], status: dict[str, Any]
     ) -> None:
         """Write the tables of a capture, then its status; an earlier result is taken away first."""
-        with self._unfinished() as folder:
-            for table, pieces in tables.items():
-                with self._system.open(posixpath.join(folder, f"{table}.parquet"), "wb") as file:
-                    _write_parquet(pieces, file)
-            self._system.pipe_file(posixpath.join(folder, "status.json"), json.dumps(status).encode())
-            self.forget(capture)
-            for table in [*tables, "status"]:
-                final = self.path(table, capture)
-                self._system.makedirs(posixpath.dirname(final), exist_ok=True)
-                self._system.mv(posixpath.join(folder, f"{table}{posixpath.splitext(final)[1]}"), final)
+        with self.unfinished() as folder:
+            parts = {table: [self.store(folder, pieces)] for table, pieces in tables.items()}
+            self.publish(capture, parts, status)
+
+    def store(self, folder: str, pieces: Iterable[pd.DataFrame]) -> str:
+        """Write a table, or a part of one, into an unfinished folder; return its path."""
+        path = self._fresh(folder)
+        with self._system.open(path, "wb") as file:
+            _write_parquet(pieces, file)
+        return path
+
+    def store_bytes(self, folder: str, pieces: Iterable[bytes]) -> str:
+        """Write bytes likewise."""
+        path = self._fresh(folder)
+        with self._system.open(path, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+        return path
+
+    def stored(self, path: str, start: int, end: int) -> bytes:
+        """Return some of the bytes that were stored."""
+        found: bytes = self._system.cat_file(path, start, end)
+        return found
+
+    @staticmethod
+    def _fresh(folder: str) -> str:
+        # A task that is run again, since its worker died or seemed to, gets in nobody's way.
+        return posixpath.join(folder, uuid.uuid4().hex)
+
+    def publish(self, capture: str, parts: Mapping[str, list[str]], status: dict[str, Any]) -> None:
+        """Give the stored parts of tables their places, then write the status; an earlier result is taken away first."""
+        self.forget(capture)
+        for table, stored in parts.items():
+            final = self.path(table, capture)
+            self._system.makedirs(posixpath.dirname(final), exist_ok=True)
+            stem, end = posixpath.splitext(final)
+            for number, path in enumerate(stored):
+                self._system.mv(path, final if len(stored) == 1 else f"{stem}{number}{end}")
+        with self.unfinished() as folder:
+            whole = self.store_bytes(folder, [json.dumps(status).encode()])
+            final = self.path("status", capture)
+            self._system.makedirs(posixpath.dirname(final), exist_ok=True)
+            self._system.mv(whole, final)
 
     def forget(self, capture: str) -> None:
         """Take away what there is of a capture: its status first, since without one nothing counts."""
         for table in ("status", *TABLES):
             with contextlib.suppress(FileNotFoundError):
-                self._system.rm_file(self.path(table, capture))
+                self._system.rm(self._folder(table, capture), recursive=True)
 
     def clear(self) -> None:
         """Take away what runs that were stopped left unfinished."""
@@ -80,7 +117,8 @@ class Dataset:
             self._system.rm(posixpath.join(self._root, _UNFINISHED), recursive=True)
 
     @contextmanager
-    def _unfinished(self) -> Iterator[str]:
+    def unfinished(self) -> Iterator[str]:
+        """Give a folder for what is not complete; it is taken away afterwards."""
         folder = posixpath.join(self._root, _UNFINISHED, uuid.uuid4().hex)
         self._system.makedirs(folder, exist_ok=True)
         try:

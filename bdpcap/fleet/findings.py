@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap.report import ranking
 from bdpcap.report.weight import weights
 
 if TYPE_CHECKING:
-    from bdpcap.capture import Capture
+    from collections.abc import Iterable
+
+    from bdpcap.capture import Flow
 
 __all__ = ["table"]
 
@@ -21,13 +22,10 @@ _TEXT: Final = (
 )  # fmt: skip
 
 
-def table(capture: Capture) -> pd.DataFrame:
-    """Return a row for each finding of the flows that a report treats one by one, the most important first.
-
-    ``rank`` counts the flows from 1; ``settings`` are the finding's values as JSON.
-    """
+def table(ranked: Iterable[tuple[int, Flow]]) -> pd.DataFrame:
+    """Return a row for each finding of flows with their ranks; ``settings`` are the finding's values as JSON."""
     rows: list[dict[str, Any]] = []
-    for rank, flow in enumerate(ranking.that_matter(capture), start=1):
+    for rank, flow in ranked:
         for finding, weight in weights(flow):
             first, last = finding.frames or (None, None)
             rows.append(

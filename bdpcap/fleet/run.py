@@ -10,6 +10,7 @@ import distributed
 import bdpcap
 from bdpcap.facts import Progress
 from bdpcap.fleet.dataset import Dataset
+from bdpcap.fleet.spread import is_spread, spread
 from bdpcap.fleet.work import failed, work
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def run(
 ) -> Iterator[tuple[Task, dict[str, Any]]]:
     """Analyse captures, the largest first, and yield each with its status as it is finished.
 
-    A capture whose worker dies is given to another one; one that kills several is recorded as failed.
+    A capture whose worker dies is given to another one; one that kills several is recorded as failed. A set of files
+    that is larger than a worker's part of the run is shared out to all of them.
 
     Parameters
     ----------
@@ -63,21 +65,42 @@ def run(
     """
     Dataset(order.out).clear()
     total, read, frames = sum(sum(task.sizes_bytes) for task in tasks), 0, 0
-    # The longest work first: otherwise the last capture may keep one worker busy while the others wait.
-    largest = sorted(tasks, key=lambda task: -sum(task.sizes_bytes))
     with _client(scheduler, workers) as client:
-        futures = {client.submit(work, task, order, pure=False): task for task in largest}
-        for future in distributed.as_completed(futures, loop=client.loop):
-            task = futures.pop(future)
-            error = future.exception()
-            status = future.result() if error is None else failed(task, order, error)
-            future.release()
+        for task, status in _done(client, tasks, order, total):
             read += sum(task.sizes_bytes)
             frames += status.get("frames") or 0
             if progress:
                 progress(Progress(read, total, frames))
             yield task, status
     Dataset(order.out).clear()
+
+
+def _done(
+    client: distributed.Client, tasks: Sequence[Task], order: Order, total_bytes: int
+) -> Iterator[tuple[Task, dict[str, Any]]]:
+    # The longest work first: otherwise the last capture may keep one worker busy while the others wait.
+    largest = sorted(tasks, key=lambda task: -sum(task.sizes_bytes))
+    client.wait_for_workers(1)  # those of a scheduler that was just started may be on their way
+    workers = sum(client.ncores().values())
+    together = [task for task in largest if is_spread(task, total_bytes, workers)]
+    # The others fill the time in which a set's last part keeps some workers waiting.
+    futures = {
+        client.submit(work, task, order, pure=False, priority=-1): task
+        for task in largest
+        if task not in together
+    }
+    for task in together:
+        try:
+            status = spread(client, task, order, workers)
+        except Exception as failure:  # noqa: BLE001  of whatever kind, it is recorded as that of a single worker is
+            status = failed(task, order, failure)
+        yield task, status
+    for future in distributed.as_completed(futures, loop=client.loop):
+        task = futures.pop(future)
+        error = future.exception()
+        status = future.result() if error is None else failed(task, order, error)
+        future.release()
+        yield task, status
 
 
 @contextmanager

@@ -15,13 +15,14 @@ import fsspec
 import bdpcap
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
+from bdpcap.report import ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from bdpcap.fleet.captures import Task
 
-__all__ = ["Order", "failed", "work"]
+__all__ = ["Order", "failed", "local", "record", "work"]
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ def work(task: Task, order: Order) -> dict[str, Any]:
     started, began = time.time_ns(), time.monotonic_ns()
     dataset = Dataset(order.out)
     try:
-        with _local(task) as paths:
+        with local(task.files) as paths:
             capture = bdpcap.analyze(paths, filter=order.filter, jobs=1)
             about = {
                 "state": "done",
                 "error": None,
-                "damage": capture.damage and f"{Path(capture.damage.file).name}: {_broke(capture.damage)}",
+                "damage": broke(capture.damage),
                 "inputs": [
                     {**dataclasses.asdict(one), "name": named}
                     for one, named in zip(capture.fingerprints(), task.files, strict=True)
@@ -60,12 +61,13 @@ def work(task: Task, order: Order) -> dict[str, Any]:
                 "last_ns": capture.info.last_ns,
                 "started_ns": started,
             }
+            first = ranking.first(capture)
             tables = {
                 "flows": capture.flows_in_pieces(),
                 "rtts": capture.rtts_in_pieces(),
-                "findings": iter([findings.table(capture)]),
+                "findings": iter([findings.table(enumerate(first, start=1))]),
             }
-            status = _record(task, order) | about | {"work_ns": time.monotonic_ns() - began}
+            status = record(task, order) | about | {"work_ns": time.monotonic_ns() - began}
             dataset.write(task.name, tables, status)
             return status
     except (KeyboardInterrupt, SystemExit):
@@ -77,12 +79,13 @@ def work(task: Task, order: Order) -> dict[str, Any]:
 def failed(task: Task, order: Order, error: BaseException) -> dict[str, Any]:
     """Record that a capture could not be analysed, and return its status."""
     about = {"state": "failed", "error": f"{type(error).__name__}: {error}", "inputs": None}
-    status = _record(task, order) | about
+    status = record(task, order) | about
     Dataset(order.out).write(task.name, {}, status)
     return status
 
 
-def _record(task: Task, order: Order) -> dict[str, Any]:
+def record(task: Task, order: Order) -> dict[str, Any]:
+    """Return what tells which task was done, and how."""
     return {
         "generator": f"bdpcap {bdpcap.__version__}",
         "command": list(order.command),
@@ -92,16 +95,19 @@ def _record(task: Task, order: Order) -> dict[str, Any]:
     }
 
 
-def _broke(damage: bdpcap.Damage) -> str:
-    return f"frame {damage.frame}, byte {damage.offset}: {damage.reason}"
+def broke(damage: bdpcap.Damage | None) -> str | None:
+    """Say where a capture broke, if it did."""
+    if damage is None:
+        return None
+    return f"{Path(damage.file).name}: frame {damage.frame}, byte {damage.offset}: {damage.reason}"
 
 
 @contextmanager
-def _local(task: Task) -> Iterator[list[str]]:
+def local(files: Sequence[str]) -> Iterator[list[str]]:
     """Give local paths of the files: of those elsewhere, copies for as long as it takes; they are read more than once."""
     with tempfile.TemporaryDirectory(prefix="bdpcap-") as scratch:
         paths = []
-        for number, url in enumerate(task.files):
+        for number, url in enumerate(files):
             system, path = fsspec.core.url_to_fs(url)
             if "file" not in system.protocol:
                 # Apart, since files of one task may have one name.

@@ -13,6 +13,8 @@ from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bdpcap.capture import Capture, Flow
 
 DETAILED_FLOWS: Final = 8
@@ -65,7 +67,11 @@ def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
 
 def importance(flows: pd.DataFrame) -> pd.Series[float]:
     """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
-    lost, carried = lost_ns(flows), flows["payload_bytes"].astype("float64")
+    return _importance(flows["payload_bytes"], lost_ns(flows))
+
+
+def _importance(payload_bytes: pd.Series[int], lost: pd.Series[float]) -> pd.Series[float]:
+    carried = payload_bytes.astype("float64")
     total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
     return total
 
@@ -83,22 +89,60 @@ def groups(capture: Capture) -> list[Group]:
     A flow has a place from ten full segments or a hundredth of all bytes on, if it has a hundredth of the largest
     importance. Where no flow carried ten segments and there are more than have room, none is singled out.
     """
-    flows = ranked(capture)
-    if flows.empty or no_bulk(capture):
+    found = alike(standing(capture))
+    shown = listed(capture, leaders(found))
+    capture.load_events([flow.stream for flow in shown])
+    return [
+        Group(flow, capture.flows.loc[own.index[1:]], to_server=bool(own["to_server"].iloc[0]))
+        for flow, own in zip(shown, found, strict=True)
+    ]
+
+
+def first(capture: Capture) -> list[Flow]:
+    """Return what `that_matter` does, and read no packets again."""
+    return listed(capture, leaders(alike(standing(capture))))
+
+
+def standing(capture: Capture) -> pd.DataFrame:
+    """Return what ranks each row of ``flows``; of flows that are not `bulk`, no names."""
+    flows = capture.flows
+    large = bulk(flows)
+    named = flows[large]
+    return pd.DataFrame(
+        {
+            "stream": flows["stream"],
+            "payload_bytes": flows["payload_bytes"],
+            "lost_ns": lost_ns(flows),
+            "ten_segments": _ten_segments(flows),
+            "sender": named["sender"],
+            "receiver": named["receiver"],
+            "limit": named["limit"],
+            "detail": _details(capture, named),
+            "to_server": _to_server(capture, flows),
+        },
+        index=flows.index,
+    )
+
+
+def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the flows of each of `groups`, the one that matters most first; rows as those of `standing`."""
+    if standing.empty or (len(standing) > DETAILED_FLOWS and not standing["ten_segments"].any()):
         return []
-    important = importance(flows)
-    flows = flows[bulk(flows) & (important >= LEAST_SHARE * important.max())]
-    to_server = _to_server(capture, flows)
+    important = _importance(standing["payload_bytes"], standing["lost_ns"])
+    large = standing["ten_segments"] | _is_hundredth(standing["payload_bytes"])
+    counts = large & (important >= LEAST_SHARE * important.max())
+    flows = standing.loc[important.sort_values(ascending=False, kind="stable").index]
+    flows = flows[counts.loc[flows.index]]
+    to_server = flows["to_server"]
     server = flows["receiver"].where(to_server, flows["sender"])
     client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
-    keys = [server, client, to_server, flows["limit"], _details(capture, flows)]
-    alike = [own for _, own in flows.groupby(keys, sort=False, dropna=False)][:DETAILED_FLOWS]
-    first = listed(capture, pd.concat([own.head(1) for own in alike]))
-    capture.load_events([flow.stream for flow in first])
-    return [
-        Group(flow, own.iloc[1:], to_server=bool(to_server[own.index[0]]))
-        for flow, own in zip(first, alike, strict=True)
-    ]
+    keys = [server, client, to_server, flows["limit"], flows["detail"]]
+    return [own for _, own in flows.groupby(keys, sort=False, dropna=False)][:DETAILED_FLOWS]
+
+
+def leaders(alike: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the first row of each, with ``stream`` and ``sender``."""
+    return pd.concat([own.head(1) for own in alike]) if alike else pd.DataFrame(columns=["stream", "sender"])
 
 
 def that_matter(capture: Capture) -> list[Flow]:
@@ -160,8 +204,14 @@ def bulk(flows: pd.DataFrame, all_bytes: int | None = None) -> pd.Series[bool]:
     all_bytes
         Payload of the whole capture, where these are not all of its flows.
     """
-    total = flows["payload_bytes"].sum() if all_bytes is None else all_bytes
-    return _ten_segments(flows) | (flows["payload_bytes"] >= LEAST_SHARE * total)
+    return _ten_segments(flows) | _is_hundredth(flows["payload_bytes"], all_bytes)
+
+
+def _is_hundredth(payload_bytes: pd.Series[int], all_bytes: int | None = None) -> pd.Series[bool]:
+    large: pd.Series[bool] = payload_bytes >= LEAST_SHARE * (
+        payload_bytes.sum() if all_bytes is None else all_bytes
+    )
+    return large
 
 
 def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:

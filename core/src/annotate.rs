@@ -2,7 +2,7 @@
 //! Captures written again as pcapng, with comments on chosen frames and on the whole.
 
 use crate::capture::{Piece, Reader, write_interface, write_packet, write_section};
-use crate::pipeline::Stop;
+use crate::intake::Stop;
 use crate::source::{Source, in_order};
 use std::collections::VecDeque;
 

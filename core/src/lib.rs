@@ -3,9 +3,10 @@
 //!
 //! From the ground up, each room imports only what stands below it:
 //! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`decode`] a frame to a
-//! TCP segment or a UDP datagram · [`track`] segments to connections · [`pipeline`] all of it ·
-//! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
-//! [`mod@parquet`] and `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
+//! TCP segment or a UDP datagram · [`intake`] captures, one after the other, through these · [`track`] segments to
+//! connections · [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair · [`excerpt`] frames
+//! written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`], [`mod@parquet`] and
+//! `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
 
 pub mod annotate;
@@ -16,8 +17,10 @@ pub mod csv;
 pub mod decode;
 pub mod excerpt;
 pub mod filter;
+pub mod intake;
 pub mod parquet;
 pub mod paths;
+pub mod pieces;
 pub mod pipeline;
 pub mod source;
 pub mod spans;

@@ -1,5 +1,5 @@
 //! # Python
-//! The extension module `bdpcap._core`: the only file that knows Python.
+//! The extension module `bdpcap._core`: only here Python is known.
 
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
@@ -12,7 +12,7 @@ use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::parquet;
 use crate::paths::Paths;
-use crate::pipeline::{Filters, Pipeline, Stop};
+use crate::pipeline::{self, Filters, Pipeline, Stop};
 use crate::source::Source;
 use crate::spans;
 use crate::track::{NULL, Scales, Shards, Wanted};
@@ -26,6 +26,8 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod pieces;
 
 pyo3::create_exception!(
     _core,
@@ -156,6 +158,17 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
     Ok(dict)
 }
 
+/// Of a [`pipeline::Whole`]: its first frame, its tick, its link types, and what came before each source.
+type Told = (Option<i64>, i64, Vec<(u32, u64)>, Vec<(u64, i64)>);
+
+/// Where captures broke: file, frame, offset, reason.
+fn places(damages: &[crate::capture::CaptureError]) -> Vec<(String, u64, u64, String)> {
+    let place = |d: &crate::capture::CaptureError| {
+        (d.file.clone(), d.frame, d.offset, d.reason.to_string())
+    };
+    damages.iter().map(place).collect()
+}
+
 /// Is a column among those named? All are where none is.
 fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {
     move |name| names.is_none_or(|names| names.iter().any(|one| one == name))
@@ -201,7 +214,23 @@ impl Analysis {
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
-        let pipeline = raised.or(Pipeline::new(sources, filters, &wanted, &scales, jobs))?;
+        let pipeline = Pipeline::new(sources, filters, &wanted, &scales, jobs);
+        let pipeline = raised.or(pipeline)?;
+        Ok(Self(Mutex::new(pipeline), raised))
+    }
+
+    #[staticmethod]
+    fn of_pieces(pieces: Vec<Bound<'_, PyAny>>, whole: Told, scales: Scales) -> PyResult<Self> {
+        let raised = Raised::default();
+        let sources = all_sources(&pieces, &raised)?;
+        let (first_ns, tick_ns, link_types, before) = whole;
+        let whole = pipeline::Whole {
+            first_ns,
+            tick_ns,
+            link_types,
+            before: before.into(),
+        };
+        let pipeline = raised.or(Pipeline::of_pieces(sources, whole, &scales))?;
         Ok(Self(Mutex::new(pipeline), raised))
     }
 
@@ -226,7 +255,7 @@ impl Analysis {
 
     #[getter]
     fn first_ns(&self) -> Option<i64> {
-        self.pipeline().counts().first_ns
+        self.pipeline().first_ns()
     }
 
     #[pyo3(signature = (names=None))]
@@ -293,7 +322,7 @@ impl Analysis {
             let table = &pipeline.table;
             columns::directions(
                 table,
-                pipeline.counts().ticks.tick_ns(),
+                pipeline.tick_ns(),
                 streams(table, first, count),
                 wanted(names.as_deref()),
             )
@@ -308,20 +337,23 @@ impl Analysis {
 
     fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pipeline = self.pipeline();
-        let begun_ns = pipeline.counts().first_ns.unwrap_or_default();
+        let begun_ns = pipeline.first_ns().unwrap_or_default();
         arrays(
             py,
             columns::datagrams(pipeline.datagrams().flows(), begun_ns),
         )
     }
 
+    fn first_frames<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
+        self.pipeline()
+            .table
+            .first_frames()
+            .to_vec()
+            .into_pyarray(py)
+    }
+
     fn damages(&self) -> Vec<(String, u64, u64, String)> {
-        let pipeline = self.pipeline();
-        pipeline
-            .damages()
-            .iter()
-            .map(|d| (d.file.clone(), d.frame, d.offset, d.reason.to_string()))
-            .collect()
+        places(self.pipeline().damages())
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -342,7 +374,7 @@ impl Analysis {
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;
-        dict.set_item("tick_ns", counts.ticks.tick_ns())?;
+        dict.set_item("tick_ns", pipeline.tick_ns())?;
         dict.set_item("first_ns", counts.first_ns)?;
         dict.set_item("last_ns", counts.last_ns)?;
         let undecoded = PyDict::new(py);
@@ -354,7 +386,7 @@ impl Analysis {
         }
         dict.set_item("undecoded", undecoded)?;
         let link_types = PyDict::new(py);
-        let mut sorted = counts.link_types.clone();
+        let mut sorted = pipeline.link_types().to_vec();
         sorted.sort_unstable();
         for (link_type, count) in sorted {
             let name = link_type_name(link_type)
@@ -492,9 +524,10 @@ type Text<'py> = (PyReadonlyArray1<'py, i64>, Vec<String>);
 
 #[derive(FromPyObject)]
 enum Cells<'py> {
-    Text(Text<'py>),
     Whole(Whole<'py>),
     Float(Float<'py>),
+    // Last, since an empty array of numbers passes for a list of names.
+    Text(Text<'py>),
 }
 
 impl Cells<'_> {
@@ -650,6 +683,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Excerpt>()?;
     module.add_class::<Annotated>()?;
     module.add_class::<Parquet>()?;
+    module.add_class::<pieces::Pieces>()?;
+    module.add_function(wrap_pyfunction!(pieces::tick_ns, module)?)?;
     module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
     module.add_function(wrap_pyfunction!(somewhere, module)?)?;

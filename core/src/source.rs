@@ -2,7 +2,7 @@
 //! Where frames come from, and in which order several files are read.
 
 use crate::capture::Reader;
-use crate::pipeline::Stop;
+use crate::intake::Stop;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::Read;
@@ -50,18 +50,19 @@ pub(crate) fn in_order(sources: Vec<Source>) -> Result<VecDeque<Source>, Stop> {
     let mut timed = Vec::with_capacity(sources.len());
     for source in sources {
         let Source::Path(path) = source else { continue };
-        let mut reader = Source::Path(path.clone()).open()?;
-        let first_ns = reader
-            .next_frame()
-            .ok()
-            .flatten()
-            .and_then(|frame| frame.time_ns);
-        timed.push((first_ns, path));
+        timed.push((place(path.clone())?, path));
     }
-    // Captures without frames or times keep their place at the end.
-    timed.sort_by_key(|(first_ns, _)| first_ns.unwrap_or(i64::MAX));
+    timed.sort_by_key(|(place, _)| *place);
     Ok(timed
         .into_iter()
         .map(|(_, path)| Source::Path(path))
         .collect())
+}
+
+/// Where a file stands among others: the time of its first frame. Captures without frames or times keep their place at
+/// the end.
+pub(crate) fn place(path: PathBuf) -> Result<i64, Stop> {
+    let mut reader = Source::Path(path).open()?;
+    let first = reader.next_frame().ok().flatten();
+    Ok(first.and_then(|frame| frame.time_ns).unwrap_or(i64::MAX))
 }

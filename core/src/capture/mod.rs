@@ -15,6 +15,7 @@ mod info;
 mod options;
 mod pcap;
 mod pcapng;
+pub mod rows;
 mod source;
 #[cfg(test)]
 mod testing;
@@ -30,6 +31,7 @@ use std::ops::Range;
 use buffer::Window;
 use pcap::Pcap;
 use pcapng::Pcapng;
+use rows::Rows;
 use source::Source;
 
 pub use block::{Block, write_interface, write_packet, write_section};
@@ -95,6 +97,7 @@ pub struct Reader {
 enum Format {
     Pcap(Pcap),
     Pcapng(Pcapng),
+    Rows(Rows),
 }
 
 impl Reader {
@@ -153,6 +156,12 @@ impl Reader {
         let record = match &mut self.format {
             Format::Pcap(pcap) => pcap.next(&mut self.window),
             Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.info),
+            Format::Rows(rows) => rows.next(&mut self.window).map(|next| {
+                next.map(|(number, record)| {
+                    self.frames = number.saturating_sub(1);
+                    record
+                })
+            }),
         };
         match record {
             Ok(Some(record)) => {
@@ -217,7 +226,7 @@ impl Reader {
     pub fn pcap_interface(&self) -> Option<&Interface> {
         match self.format {
             Format::Pcap(_) => self.info.interfaces.first(),
-            Format::Pcapng(_) => None,
+            Format::Pcapng(_) | Format::Rows(_) => None,
         }
     }
 
@@ -252,6 +261,10 @@ impl Format {
         }
         if let Some(pcapng) = Pcapng::open(magic, window, info)? {
             return Ok(Format::Pcapng(pcapng));
+        }
+        if magic == rows::MAGIC {
+            window.take(magic.len());
+            return Ok(Format::Rows(Rows::default()));
         }
         Err(Reason::NotACapture(magic))
     }

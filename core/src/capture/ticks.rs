@@ -23,6 +23,22 @@ impl Ticks {
         }
     }
 
+    /// How many steps there were to the same time and to a later one, and the least of these: what [`Ticks::joined`] takes.
+    #[must_use]
+    pub fn steps(&self) -> (u64, u64, Option<i64>) {
+        (self.same, self.later, self.least_ns)
+    }
+
+    /// What several files of a capture show together.
+    #[must_use]
+    pub fn joined(all: &[(u64, u64, Option<i64>)]) -> Self {
+        Self {
+            same: all.iter().map(|steps| steps.0).sum(),
+            later: all.iter().map(|steps| steps.1).sum(),
+            least_ns: all.iter().filter_map(|steps| steps.2).min(),
+        }
+    }
+
     /// The least step forward, where a tenth of the frames or more share a time: what came between two ticks does. 0
     /// where the times do not show it.
     #[must_use]

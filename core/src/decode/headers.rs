@@ -1,8 +1,7 @@
 //! # Headers
 //! Where in a frame each header stands, for those who rewrite frames.
 
-use super::cursor::Cursor;
-use super::{Next, Packet, Path, Undecoded, walk};
+use super::{Datagram, Next, Packet, Path, Undecoded, walk};
 use std::ops::Range;
 
 /// A header, as far as it matters to what can be rewritten in it.
@@ -64,7 +63,7 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
         wire_len,
         &mut Path::default(),
         |next, at| {
-            let start = offset(data, at);
+            let start = offset(data, at.data());
             if let Some(before) = headers.last_mut() {
                 before.range.end = start;
             }
@@ -87,9 +86,28 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
     }
 }
 
+/// How many bytes of a frame [`super::decode`] looks at: up to the end of the innermost TCP header, also of one that is
+/// quoted, or of the head of the datagram. 0 of a frame that carries neither.
+#[must_use]
+pub fn extent(link_type: u32, data: &[u8], wire_len: u32) -> usize {
+    const UDP_BYTES: usize = 8;
+    let mut last = 0;
+    let packet = walk(link_type, data, wire_len, &mut Path::default(), |_, at| {
+        last = offset(data, at.data());
+    });
+    let end = match packet {
+        Ok(Packet::Tcp(tcp) | Packet::Quoted(_, tcp)) => {
+            offset(data, tcp.options()) + tcp.options().len()
+        }
+        Ok(Packet::Datagram(_)) => last + UDP_BYTES + Datagram::HEAD_BYTES,
+        Err(_) => 0,
+    };
+    end.min(data.len())
+}
+
 /// Lengths do not tell, since a header may have taken off what follows its payload.
-fn offset(data: &[u8], at: &Cursor<'_>) -> usize {
-    at.data().as_ptr().addr() - data.as_ptr().addr()
+fn offset(data: &[u8], rest: &[u8]) -> usize {
+    rest.as_ptr().addr() - data.as_ptr().addr()
 }
 
 const fn kind(next: &Next<'_>) -> Kind {

@@ -28,7 +28,7 @@ mod undecoded;
 mod wifi;
 
 pub use datagram::Datagram;
-pub use headers::{Header, Kind, headers};
+pub use headers::{Header, Kind, extent, headers};
 pub use link::{LINK_TYPES, link_type_name};
 pub use segment::{Endpoint, Flags, Layer, Options, Path, Segment};
 pub use tcp::Tcp;

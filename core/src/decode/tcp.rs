@@ -3,7 +3,7 @@
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip::Header;
-use super::{Flags, Options, Segment, Undecoded};
+use super::{Endpoint, Flags, Options, Segment, Undecoded};
 
 /// A TCP header where it lies in the frame: found, not yet read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,15 +16,26 @@ pub struct Tcp<'a> {
     payload_bytes: u32,
 }
 
-impl Tcp<'_> {
+impl<'a> Tcp<'a> {
     const FIXED_BYTES: usize = 20;
+
+    /// Where it came from and where it went.
+    #[must_use]
+    pub fn ends(&self) -> [Endpoint; 2] {
+        self.ip.ends(self.fixed)
+    }
+
+    /// What was captured of the options, which end the header.
+    pub(super) const fn options(&self) -> &'a [u8] {
+        self.options
+    }
 
     /// Reads it.
     #[must_use]
     #[inline]
     pub fn segment(&self) -> Segment {
         let fixed = self.fixed;
-        let [source, destination] = self.ip.ends(fixed);
+        let [source, destination] = self.ends();
         Segment {
             source,
             destination,

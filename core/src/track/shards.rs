@@ -64,6 +64,8 @@ pub struct Register {
     places: Vec<Place>,
     /// Stream numbers, by table and place in it.
     numbers: Vec<Vec<u32>>,
+    /// First frames, by stream number, if they are to be kept.
+    first_frames: Option<Vec<u64>>,
     /// Connections that ended but may get packets yet, the longest ago first.
     ended: VecDeque<(u32, Ended)>,
     /// Rows made so far and not yet taken.
@@ -118,6 +120,9 @@ impl Register {
             .flat_map(|(shard, news)| news.opened.iter().map(move |&frame| (frame, shard)))
             .collect();
         opened.sort_unstable();
+        if let Some(frames) = &mut self.first_frames {
+            frames.extend(opened.iter().map(|(frame, _)| frame));
+        }
         for (_, shard) in opened {
             let numbers: &mut Vec<u32> = &mut self.numbers[shard as usize];
             let index = numbers.len() as u32;
@@ -149,6 +154,17 @@ impl Shards {
                 ..Register::default()
             },
         }
+    }
+
+    /// From now on keeps the first frame of every stream, also of one that is only quoted.
+    pub fn keep_first_frames(&mut self) {
+        self.register.first_frames = Some(Vec::new());
+    }
+
+    /// First frames by stream number, as far as they were kept.
+    #[must_use]
+    pub fn first_frames(&self) -> &[u64] {
+        self.register.first_frames.as_deref().unwrap_or_default()
     }
 
     /// The tables, to be filled, and what to tell of it.

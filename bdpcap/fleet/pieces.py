@@ -1,0 +1,200 @@
+"""A set of files as pieces by host pair: what a worker makes of a file, and what another makes of a bucket of all files.
+
+All that is told of a flow follows from the frames between its two hosts, and from a few facts of the whole set. Only
+headers are handed around.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+import numpy as np
+
+from bdpcap import _core, reading, scale
+from bdpcap.analysis import Capture
+from bdpcap.filter import compile_filter
+from bdpcap.fleet import findings
+from bdpcap.fleet.dataset import Dataset
+from bdpcap.fleet.work import local
+from bdpcap.report import ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from bdpcap.fleet.work import Order
+    from bdpcap.scale import InferredScale
+
+__all__ = ["Bucket", "Followed", "Judged", "Member", "explain", "follow", "judge", "share_out", "whole"]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of a set, shared out."""
+
+    input: dict[str, Any]
+    """Name, size and SHA-256."""
+    counts: dict[str, Any]
+    """Those of `bdpcap._core.Pieces`."""
+    stored: str
+    """Where its pieces lie, one after the other."""
+    ends: tuple[int, ...]
+    """Where each begins, and where the last one ends."""
+
+
+def share_out(url: str, order: Order, buckets: int, folder: str) -> Member:
+    """Write the pieces of a file into a folder of the dataset.
+
+    Raises
+    ------
+    CaptureError, FilterError
+        As `bdpcap.analyze`.
+    """
+    filters = compile_filter(order.filter, _core.LINK_TYPES) if order.filter else None
+    with local([url]) as (path,):
+        core = _core.Pieces(path, filters, buckets)
+        while core.advance(reading.STEP):
+            pass
+        about = dataclasses.asdict(reading.fingerprint(path, str)) | {"name": url}
+    pieces = core.take()
+    ends = (0, *accumulate(map(len, pieces)))
+    return Member(about, core.counts(), Dataset(order.out).store_bytes(folder, pieces), ends)
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """All frames between some hosts, and what they are told of the whole set."""
+
+    out: str
+    """The dataset in which they lie."""
+    first_ns: int | None
+    tick_ns: int
+    link_types: tuple[tuple[int, int], ...]
+    """Frames of the set by link type."""
+    before: tuple[tuple[int, int], ...]
+    """Of each piece: frames of the files before its own, and the latest time there."""
+    places: tuple[tuple[str, int, int], ...]
+    """Of each piece: where it is stored, and from which byte to which."""
+
+    def capture(self, scales: Sequence[InferredScale] = ()) -> Capture:
+        """Return their analysis. Streams have numbers of their own, frames those of the set."""
+        return Capture(self.read(scales), [], None, None, scales=list(scales), pseudonyms=None)
+
+    def read(self, scales: Sequence[InferredScale] = ()) -> _core.Analysis:
+        """Follow their connections."""
+        dataset = Dataset(self.out)
+        core = _core.Analysis.of_pieces(
+            [cast("BinaryIO", _Piece(dataset, *place)) for place in self.places],
+            (self.first_ns, self.tick_ns, self.link_types, self.before),
+            {(one.first_frame, one.direction): one.shift for one in scales},
+        )
+        while core.advance(reading.STEP):
+            pass
+        return core
+
+
+class _Piece:
+    """A file that is fetched when it is first read, and let go when it was read."""
+
+    def __init__(self, dataset: Dataset, path: str, start: int, end: int) -> None:
+        self.name: Final = path
+        self._dataset: Final = dataset
+        self._span: Final = (start, end)
+        self._bytes: BinaryIO | None = None
+
+    def read(self, size: int) -> bytes:
+        if self._bytes is None:
+            self._bytes = io.BytesIO(self._dataset.stored(self.name, *self._span))
+        found = self._bytes.read(size)
+        if not found:
+            self._bytes = io.BytesIO()
+        return found
+
+
+def whole(members: Sequence[Member], out: str) -> tuple[list[Member], list[Bucket]]:
+    """Return the files in the order in which `bdpcap.analyze` reads them, and the buckets that hold something.
+
+    There is one at least.
+    """
+    ordered = sorted(members, key=lambda one: int(one.counts["place"]))
+    counts = [one.counts for one in ordered]
+    link_types: Counter[int] = Counter()
+    steps, before, frames, latest = [], [], 0, None
+    for one in counts:
+        before.append((frames, _core.NULL if latest is None else latest))
+        if latest is not None and one["opened_ns"] is not None:
+            step = one["opened_ns"] - latest
+            steps.append((int(step == 0), int(step > 0), step if step > 0 else None))
+        steps.append(one["steps"])
+        frames += one["frames"]
+        latest = latest if one["closed_ns"] is None else one["closed_ns"]
+        link_types.update(dict(one["link_types"]))
+    first_ns = min((one["first_ns"] for one in counts if one["first_ns"] is not None), default=None)
+    tick_ns = _core.tick_ns(steps)
+    buckets = []
+    for spans in zip(*(pairwise(one.ends) for one in ordered), strict=True):
+        filled = [place for place, (start, end) in enumerate(spans) if end > start]
+        places = tuple((ordered[place].stored, *spans[place]) for place in filled)
+        before_each = tuple(before[place] for place in filled)
+        buckets.append(Bucket(out, first_ns, tick_ns, tuple(link_types.items()), before_each, places))
+    return ordered, [one for one in buckets if one.places] or buckets[:1]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What others need of a bucket before its flows can be judged."""
+
+    first_frames: NDArray[np.uint64]
+    """Of each stream."""
+    wanting: list[dict[str, Any]]
+    negotiated: dict[str, Counter[int]]
+    """Window scales: as in `bdpcap.scale`."""
+
+
+def follow(bucket: Bucket) -> Followed:
+    """Follow the connections of a bucket."""
+    core = bucket.read()
+
+    def directions(names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        return reading.directions(core, None, names)
+
+    return Followed(core.first_frames(), scale.wanting(directions), dict(scale.negotiated(directions)))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Where a bucket's part of the tables is stored, and what ranks its flows."""
+
+    flows: str
+    rtts: str
+    standing: pd.DataFrame
+    """As that of `bdpcap.report.ranking`, with the bucket's own numbers of streams."""
+
+
+def judge(bucket: Bucket, scales: Sequence[InferredScale], numbers: NDArray[np.int64], folder: str) -> Judged:
+    """Write a bucket's part of the tables; `numbers` are those that its streams have in the set."""
+    capture, dataset = bucket.capture(scales), Dataset(bucket.out)
+
+    def numbered(pieces: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for piece in pieces:
+            kind = piece["stream"].dtype
+            yield piece.assign(stream=numbers[piece["stream"].to_numpy(np.int64)]).astype({"stream": kind})
+
+    flows = dataset.store(folder, numbered(capture.flows_in_pieces()))
+    rtts = dataset.store(folder, numbered(capture.rtts_in_pieces()))
+    return Judged(flows, rtts, ranking.standing(capture))
+
+
+def explain(
+    bucket: Bucket, scales: Sequence[InferredScale], ranked: Sequence[tuple[int, int, str]]
+) -> pd.DataFrame:
+    """Return the findings of some flows: rank, stream in the bucket and sender of each."""
+    capture = bucket.capture(scales)
+    return findings.table((rank, capture.flow(stream, sender)) for rank, stream, sender in ranked)

@@ -1,0 +1,284 @@
+//! # Intake
+//! Captures, one after the other, through the filter and the decoder.
+
+use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Ticks, Times};
+use crate::decode::{self, Packet, Path, Undecoded};
+use crate::filter::Program;
+use crate::source::{Source, in_order};
+use crate::track::At;
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+
+/// Why frames stopped coming before the end.
+#[derive(Debug)]
+pub enum Stop {
+    /// Nothing could be read: which file, and why.
+    Unreadable(String),
+    /// The filter does not fit a link type that the capture has: link type, libpcap's message.
+    Filter(u32, String),
+}
+
+/// One filter program per link type, or why there is none.
+pub type Filters = HashMap<u32, Result<Program, String>>;
+
+/// What was counted on the way.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Frames read.
+    pub frames: u64,
+    /// Frames that the filter left out.
+    pub filtered_out: u64,
+    /// TCP segments.
+    pub segments: u64,
+    /// UDP datagrams.
+    pub datagrams: u64,
+    /// Frames that gave neither, by [`Undecoded::index`].
+    pub undecoded: [u64; Undecoded::COUNT],
+    /// Frames by link type.
+    pub link_types: Vec<(u32, u64)>,
+    /// Frames by what they were wrapped in.
+    pub paths: HashMap<Path, u64>,
+    /// Frames shorter than they were on the wire.
+    pub cut: u64,
+    /// Frames without a time; they count as if captured with the frame before.
+    pub without_time: u64,
+    /// Frames with a time before that of the frame before.
+    pub backwards: u64,
+    /// How finely the clock counts.
+    pub ticks: Ticks,
+    /// Earliest frame.
+    pub first_ns: Option<i64>,
+    /// Latest frame.
+    pub last_ns: Option<i64>,
+}
+
+impl Counts {
+    fn of_link_type(&mut self, link_type: u32) {
+        match self
+            .link_types
+            .iter_mut()
+            .find(|(one, _)| *one == link_type)
+        {
+            Some((_, frames)) => *frames += 1,
+            None => self.link_types.push((link_type, 1)),
+        }
+    }
+}
+
+/// What a part of a capture, as [`crate::pieces`] makes it, has to be told of the whole.
+#[derive(Debug, Default)]
+pub struct Whole {
+    /// Earliest frame.
+    pub first_ns: Option<i64>,
+    /// See [`Ticks::tick_ns`].
+    pub tick_ns: i64,
+    /// Frames by link type.
+    pub link_types: Vec<(u32, u64)>,
+    /// Of each source, what came before: how many frames, and the time of the latest that had one.
+    pub before: VecDeque<(u64, i64)>,
+}
+
+/// Captures, one after the other, to packets.
+pub(crate) struct Intake {
+    sources: VecDeque<Source>,
+    names: VecDeque<String>,
+    reader: Option<Reader>,
+    read_before: u64,
+    frames_before: u64,
+    counted_before: u64,
+    opened_ns: Option<i64>,
+    previous_ns: i64,
+    times: Times,
+    filters: Option<Filters>,
+    /// What was counted.
+    pub counts: Counts,
+    whole: Option<Whole>,
+    /// Captures read to the end, or to where they broke, by name.
+    pub captures: Vec<(String, CaptureInfo)>,
+    /// Where captures broke.
+    pub damages: Vec<CaptureError>,
+}
+
+impl Intake {
+    /// Times are taken to lie between the epoch and this, 146 years later (pcap's own clock ends in 2106), so that
+    /// differences of times fit in 64 bits; sums of two saturate.
+    const FURTHEST_NS: i64 = 1 << 62;
+    /// The time before the first.
+    const NEVER_NS: i64 = i64::MIN;
+
+    /// Opens the first source; of a part of a capture, with what it is told of the whole.
+    pub fn new(
+        sources: Vec<Source>,
+        filters: Option<Filters>,
+        whole: Option<Whole>,
+    ) -> Result<Self, Stop> {
+        let sources = in_order(sources)?;
+        let names = sources.iter().map(Source::name).collect();
+        let mut intake = Self {
+            sources,
+            names,
+            reader: None,
+            read_before: 0,
+            frames_before: 0,
+            counted_before: 0,
+            opened_ns: None,
+            previous_ns: Self::NEVER_NS,
+            times: Times::default(),
+            filters,
+            counts: Counts::default(),
+            whole,
+            captures: Vec::new(),
+            damages: Vec::new(),
+        };
+        intake.open_next()?;
+        Ok(intake)
+    }
+
+    fn open_next(&mut self) -> Result<(), Stop> {
+        self.reader = self.sources.pop_front().map(Source::open).transpose()?;
+        if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
+            (self.frames_before, self.previous_ns) = before;
+        }
+        Ok(())
+    }
+
+    /// Time of the first frame that has one.
+    pub fn opened_ns(&self) -> Option<i64> {
+        self.opened_ns
+    }
+
+    /// Bytes taken from the sources, compressed as they are.
+    pub fn bytes_read(&self) -> u64 {
+        self.read_before + self.reader.as_ref().map_or(0, Reader::bytes_read)
+    }
+
+    /// The time of the latest frame that had one.
+    pub fn previous_ns(&self) -> Option<i64> {
+        Some(self.previous_ns).filter(|&ns| ns != Self::NEVER_NS)
+    }
+
+    /// Earliest frame of the whole capture.
+    pub fn first_ns(&self) -> Option<i64> {
+        let counted = self.counts.first_ns;
+        self.whole.as_ref().map_or(counted, |whole| whole.first_ns)
+    }
+
+    /// See [`Ticks::tick_ns`]; of the whole capture.
+    pub fn tick_ns(&self) -> i64 {
+        let counted = || self.counts.ticks.tick_ns();
+        self.whole.as_ref().map_or_else(counted, |it| it.tick_ns)
+    }
+
+    /// Frames of the whole capture by link type.
+    pub fn link_types(&self) -> &[(u32, u64)] {
+        let counted = &self.counts.link_types;
+        self.whole.as_ref().map_or(counted, |it| &it.link_types)
+    }
+
+    fn next_capture(&mut self) -> Result<(), Stop> {
+        if let Some(reader) = self.reader.take() {
+            self.read_before += reader.bytes_read();
+            let frames = self.counts.frames - self.counted_before;
+            self.counted_before = self.counts.frames;
+            self.frames_before += frames;
+            let name = self.names.pop_front().unwrap_or_default();
+            let info = reader.info().clone();
+            let times = mem::take(&mut self.times);
+            let info = CaptureInfo {
+                frames,
+                times,
+                ..info
+            };
+            self.captures.push((name, info));
+        }
+        self.open_next()
+    }
+
+    /// Gives what up to `frames` frames carry to `take`, and the frames, their time as far as it is known; says whether
+    /// there may be more.
+    pub fn read(
+        &mut self,
+        frames: usize,
+        mut take: impl FnMut(Packet<'_>, &Path, At, &Frame<'_>),
+    ) -> Result<bool, Stop> {
+        let mut path = Path::default();
+        for _ in 0..frames {
+            let Some(reader) = &mut self.reader else {
+                return Ok(false);
+            };
+            let frame = match reader.next_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    self.next_capture()?;
+                    continue;
+                }
+                Err(damage) => {
+                    self.damages.push(damage);
+                    continue;
+                }
+            };
+            let counts = &mut self.counts;
+            counts.frames += 1;
+            counts.of_link_type(frame.link_type);
+            counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
+            // A frame without a time has that of the frame before.
+            let known_ns = match frame.time_ns {
+                Some(time_ns) => {
+                    let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
+                    self.times.see(time_ns);
+                    counts.backwards += u64::from(time_ns < self.previous_ns);
+                    if counts.first_ns.is_some() {
+                        counts.ticks.see(self.previous_ns, time_ns);
+                    }
+                    counts.first_ns = Some(counts.first_ns.map_or(time_ns, |t| t.min(time_ns)));
+                    counts.last_ns = Some(counts.last_ns.map_or(time_ns, |t| t.max(time_ns)));
+                    self.opened_ns.get_or_insert(time_ns);
+                    self.previous_ns = time_ns;
+                    Some(time_ns)
+                }
+                None => {
+                    counts.without_time += 1;
+                    Some(self.previous_ns).filter(|&ns| ns != Self::NEVER_NS)
+                }
+            };
+            if let Some(filters) = &self.filters {
+                match filters.get(&frame.link_type) {
+                    Some(Ok(program)) if program.matches(frame.data, frame.wire_len) => {}
+                    Some(Ok(_)) => {
+                        counts.filtered_out += 1;
+                        continue;
+                    }
+                    Some(Err(message)) => {
+                        return Err(Stop::Filter(frame.link_type, message.clone()));
+                    }
+                    None => {} // not a link type that is decoded: counted as such below
+                }
+            }
+            if !path.is_plain() {
+                path = Path::default();
+            }
+            let at = At {
+                time_ns: known_ns.unwrap_or_default(),
+                frame: self.frames_before + frame.number,
+            };
+            let decoded = decode::decode(frame.link_type, frame.data, frame.wire_len, &mut path);
+            match &decoded {
+                Ok(Packet::Tcp(_)) => {
+                    counts.segments += 1;
+                    if !path.is_plain() {
+                        *counts.paths.entry(path).or_default() += 1;
+                    }
+                }
+                Ok(Packet::Datagram(_)) => counts.datagrams += 1,
+                Ok(Packet::Quoted(reason, _)) | Err(reason) => {
+                    counts.undecoded[reason.index()] += 1;
+                }
+            }
+            if let Ok(packet) = decoded {
+                let time_ns = known_ns;
+                take(packet, &path, at, &Frame { time_ns, ..frame });
+            }
+        }
+        Ok(self.reader.is_some())
+    }
+}
