@@ -18,7 +18,7 @@ PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
     {"_core"},
-    {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "palette"}
+    {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "once", "palette"}
     | {"quantities", "units"},
     {"rotation"},
     {"anonymize", "connections", "progress", "quality", "settings", "spreadsheet", "tables", "vantage"},
