@@ -79,7 +79,7 @@ pub struct Whole {
 }
 
 /// Captures, one after the other, to packets.
-pub(crate) struct Intake {
+pub struct Intake {
     sources: VecDeque<Source>,
     names: VecDeque<String>,
     reader: Option<Reader>,
@@ -107,6 +107,9 @@ impl Intake {
     const NEVER_NS: i64 = i64::MIN;
 
     /// Opens the first source; of a part of a capture, with what it is told of the whole.
+    ///
+    /// # Errors
+    /// Any of the sources cannot be read at all.
     pub fn new(
         sources: Vec<Source>,
         filters: Option<Filters>,
@@ -143,33 +146,39 @@ impl Intake {
     }
 
     /// Time of the first frame that has one.
+    #[must_use]
     pub fn opened_ns(&self) -> Option<i64> {
         self.opened_ns
     }
 
     /// Bytes taken from the sources, compressed as they are.
+    #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.read_before + self.reader.as_ref().map_or(0, Reader::bytes_read)
     }
 
     /// The time of the latest frame that had one.
+    #[must_use]
     pub fn previous_ns(&self) -> Option<i64> {
         Some(self.previous_ns).filter(|&ns| ns != Self::NEVER_NS)
     }
 
     /// Earliest frame of the whole capture.
+    #[must_use]
     pub fn first_ns(&self) -> Option<i64> {
         let counted = self.counts.first_ns;
         self.whole.as_ref().map_or(counted, |whole| whole.first_ns)
     }
 
     /// See [`Ticks::tick_ns`]; of the whole capture.
+    #[must_use]
     pub fn tick_ns(&self) -> i64 {
         let counted = || self.counts.ticks.tick_ns();
         self.whole.as_ref().map_or_else(counted, |it| it.tick_ns)
     }
 
     /// Frames of the whole capture by link type.
+    #[must_use]
     pub fn link_types(&self) -> &[(u32, u64)] {
         let counted = &self.counts.link_types;
         self.whole.as_ref().map_or(counted, |it| &it.link_types)
@@ -196,6 +205,9 @@ impl Intake {
 
     /// Gives what up to `frames` frames carry to `take`, and the frames, their time as far as it is known; says whether
     /// there may be more.
+    ///
+    /// # Errors
+    /// [`Stop`]; a capture that breaks in the middle is none.
     pub fn read(
         &mut self,
         frames: usize,

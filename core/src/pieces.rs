@@ -25,7 +25,8 @@ struct Bucket {
 
 /// A file on its way into buckets.
 pub struct Pieces {
-    pub(crate) intake: Intake,
+    /// What was counted on the way.
+    pub intake: Intake,
     /// Where the file stands among others of its capture, by the time of its first frame.
     pub place: i64,
     buckets: Vec<Bucket>,
