@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import random
 import struct
 import sys
 import warnings
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +20,9 @@ import zstandard
 from oracles import SAMPLES, SHARED
 
 import bdpcap
+from bdpcap import _core
 from bdpcap.report import ranking, text
+from bdpcap.report.document import document
 from bdpcap.report.page import html
 
 if TYPE_CHECKING:
@@ -32,6 +36,7 @@ FLOWS = 3
 """Flows of a mutant that are explained."""
 HEADERS = 14 + 20 + 20 + 20
 """Bytes of a frame within which most damage is done: what lies behind is payload, which nobody reads."""
+RTTS = ("rtt_min_ns", "rtt_ns", "rtt_max_ns")
 EXTREMES = (b"\0\0", b"\xff\xff", b"\x7f\xff", b"\x80\0", b"\0\1", b"\xff\xfe")
 
 
@@ -176,6 +181,10 @@ def ill_formed(capture: bdpcap.Capture) -> Iterator[str]:
         "rounds tile": not (same & (rtts["start_ns"] != rtts["end_ns"].shift())).any(),
         "a confidence is a share": rtts["confidence"].between(0, 1).all(),
     }
+    counted, _ = capture._core.rounds(names=RTTS)  # noqa: SLF001  no table has the extremes of a round
+    for low, high in pairwise(RTTS):
+        known = (counted[low] != _core.NULL) & (counted[high] != _core.NULL)
+        must_hold[f"{low} is at most {high}"] = not (known & (counted[low] > counted[high])).any()
     yield from (f"not so: {what}" for what, holds in must_hold.items() if not holds)
 
 
@@ -202,6 +211,11 @@ def wrong(content: bytes, *, paged: bool = False) -> list[str]:
     if paged:
         text(capture)
         html(capture)
+        # Strict JSON has neither NaN nor infinity.
+        json.dumps(document(capture), allow_nan=False)
+        in_flight = capture.events["in_flight_bytes"].dropna()
+        if (in_flight < 0).any():
+            found.append("events.in_flight_bytes is below 0")
     return found
 
 

@@ -126,7 +126,9 @@ def _growth(_: Flow, own: pd.DataFrame) -> str:
 
 
 def _even(_: Flow, own: pd.DataFrame) -> str:
-    return f"segments left at equal intervals, at {_rate(own)}"
+    told = "segments left at equal intervals"
+    # Of data that nothing acknowledged no rate is known.
+    return f"{told}, at {_rate(own)}" if own["acked_bytes"].any() else told
 
 
 def _flat(_: Flow, own: pd.DataFrame) -> str:
@@ -145,10 +147,10 @@ def _buffer(flow: Flow, own: pd.DataFrame) -> str:
 
 def _queue(flow: Flow, own: pd.DataFrame) -> str:
     least, usual = flow.summary["rtt_min_ns"], own["rtt_ns"].median()
-    told = f"it carried this flow at {_rate(own)}"
-    if pd.isna(least) or pd.isna(usual) or usual <= least:
-        return told
-    return f"{told}, and packets waited {units.duration(usual - least)} in its queue"
+    told = [f"it carried this flow at {_rate(own)}"] if own["acked_bytes"].any() else []
+    if pd.notna(least) and pd.notna(usual) and usual > least:
+        told.append(f"packets waited {units.duration(usual - least)} in its queue")
+    return ", and ".join(told)
 
 
 def _rate(own: pd.DataFrame) -> str:

@@ -41,13 +41,16 @@ def link(flow: Flow) -> list[Finding]:
     lasting, carried = busy["end_ns"] - busy["start_ns"], busy["acked_bytes"]
     rate = delivered_bps(busy)
     others = (busy["detail"] == "others' queue").mean() > 1 / 2
+    # Of data that nothing acknowledged no rate is known.
+    did = f" and carried {units.data_size(carried.sum())} in" if carried.any() else " for"
+    reached = f", {units.rate(rate)}" if carried.any() else ""
+    trips = f" Round trips took {units.duration(median)}, {units.duration(floor)} at best." if pd.notna(median) else ""
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values().index[len(busy) // 2]]
     return [
         Finding(
             code=Code.LINK_FULL,
-            sentence=f"The bottleneck was busy and carried {units.data_size(carried.sum())} in "
-            f"{units.duration(lasting.sum())}, {units.rate(rate)}; the path can carry about {units.rate(capacity)}. "
-            f"Round trips took {units.duration(median)}, {units.duration(floor)} at best.",
+            sentence=f"The bottleneck was busy{did} {units.duration(lasting.sum())}{reached}; the path can carry about "
+            f"{units.rate(capacity)}.{trips}",
             cause="The path was busy before this flow came: others keep a queue in front of the bottleneck."
             if others
             else "The sender keeps a queue in front of the bottleneck at all times.",

@@ -34,7 +34,8 @@ def limits(flow: Flow) -> list[Finding]:
     held = (flow.rtts["limit"] == "rwnd").to_numpy()
     part = slow_part(flow)
     told = [_slow(flow, held)] if part > 0.2 else []
-    if part > 0.8:
+    # A window that was 0 all along allows nothing, and the sender sent in spite of it.
+    if part > 0.8 or window == 0:
         return told
     ceiling = window_bps(window, rtt)
     reached = flow.summary["throughput_bps"]
