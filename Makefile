@@ -10,11 +10,14 @@ QUICK := $(addprefix tests/test_,$(addsuffix .py,layers python decide rules roun
 	handshake documents))
 
 FUZZ_SECONDS ?= 30
+FUZZ_TARGETS := frames segment rounds filter
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # What cargo-fuzz asks of the compiler, as far as a stable one knows it.
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-trace-compares \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 \
 	-Cdebug-assertions --cfg fuzzing
+# It watches all memory: what leaks, and how much is taken at once.
+LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
 .PHONY: demo test quick lint format site instructions bench lab fuzz accuracy help
 
@@ -55,13 +58,18 @@ bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap
 lab: $(VENV)/ready ## make labelled transfers in lab/out (as root; about half an hour)
 	$(BIN)/python lab/make.py
 
-fuzz: ## replay the corpus of every fuzz target, then mutate it for FUZZ_SECONDS each (needs a C++ compiler)
+fuzz: ## replay the corpus of every fuzz target, then mutate it for FUZZ_SECONDS each (needs gcc and a C++ compiler)
 	CARGO_TARGET_DIR=core/fuzz/target RUSTFLAGS="$(COVERAGE)" cargo build --quiet --release --locked \
 		--target $(HOST) --manifest-path core/fuzz/Cargo.toml
-	@scratch=$$(mktemp -d) && trap 'rm -r "$$scratch"' EXIT && for target in frames segment rounds filter; do \
-		core/fuzz/target/$(HOST)/release/$$target "$$scratch" core/fuzz/corpus/$$target \
-			-max_total_time=$(FUZZ_SECONDS) -timeout=10 -artifact_prefix=core/fuzz/ -verbosity=0 || exit 1; \
-	done
+	@$(MAKE) --no-print-directory --jobs 2 $(FUZZ_TARGETS:%=fuzz-%)
+
+# New inputs go to a directory of their own: the corpus grows by hand only. What a target says is shown if it fails.
+fuzz-%:
+	@new=$$(mktemp -d) && trap 'rm -r "$$new"' EXIT && mkdir "$$new/corpus" && \
+	LD_PRELOAD=$(LEAK_SANITIZER) core/fuzz/target/$(HOST)/release/$* "$$new/corpus" core/fuzz/corpus/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+		-rss_limit_mb=256 -malloc_limit_mb=256 -artifact_prefix=core/fuzz/$*- -print_final_stats=1 >"$$new/log" 2>&1 || \
+		{ cat "$$new/log"; exit 1; }; \
+	sed -n 's/^stat::number_of_executed_units: */fuzz $*, executions: /p' "$$new/log"
 
 accuracy: $(VENV)/ready ## grade verdicts against lab/out and write docs/accuracy.md
 	$(BIN)/python benchmarks/accuracy.py $(LABELLED) -o docs/accuracy.md

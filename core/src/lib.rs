@@ -18,6 +18,7 @@ pub mod decode;
 pub mod excerpt;
 pub mod filter;
 pub mod intake;
+#[cfg(not(fuzzing))]
 pub mod parquet;
 pub mod paths;
 pub mod pieces;
@@ -30,5 +31,6 @@ pub mod track;
 mod python;
 
 /// Of a short connection, half the time went to the memory that it took and gave back.
+#[cfg(not(fuzzing))]
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
