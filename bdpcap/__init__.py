@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding, Findings
     from bdpcap.facts import CaptureInfo, Damage, Progress
     from bdpcap.path_ends import Pair, pair
+    from bdpcap.resources import Limits
 
 __all__ = [
     "Capture",
@@ -41,6 +42,7 @@ __all__ = [
     "Finding",
     "Findings",
     "Flow",
+    "Limits",
     "Pair",
     "Progress",
     "Pseudonyms",
@@ -58,6 +60,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
     **dict.fromkeys(("Pair", "pair"), "bdpcap.path_ends"),
+    "Limits": "bdpcap.resources",
     "bdp": "bdpcap.explain.bdp",
     "Pseudonyms": "bdpcap.anonymize",
 }

@@ -18,6 +18,7 @@ __all__ = [
     "ENDINGS",
     "HANDSHAKES",
     "KINDS",
+    "LIMITS",
     "LINK_TYPES",
     "NULL",
     "OPTIMISED",
@@ -49,6 +50,8 @@ HANDSHAKES: Final[list[str]]
 """Names of `handshake` in connections."""
 KINDS: Final[list[str]]
 """Names of `kind` in events."""
+LIMITS: Final[dict[str, int]]
+"""The usual limits of an analysis; see `bdpcap.Limits`."""
 LINK_TYPES: Final[list[int]]
 """LINKTYPE_ values that can be decoded."""
 NULL: Final[int]
@@ -82,6 +85,8 @@ class Analysis:
     scales
         Window scales that an earlier pass inferred, by first frame of the stream and direction of the data that they
         limit.
+    limits
+        What may be followed and kept, by the names of `LIMITS`; those that are left out are the usual ones.
     jobs
         Threads that follow connections; what they find does not depend on their number. Events of some streams alone
         take one.
@@ -103,6 +108,7 @@ class Analysis:
         rounds: bool = True,
         streams: Sequence[int] | None = None,
         scales: Mapping[tuple[int, int], int] | None = None,
+        limits: Mapping[str, int] | None = None,
         jobs: int = 1,
     ) -> Analysis: ...
     @staticmethod
@@ -145,7 +151,8 @@ class Analysis:
     ) -> tuple[dict[str, np.ndarray], int]:
         """Columns of the finished rounds of whole streams, by stream, direction and round, and the next stream.
 
-        From stream `first` on, until there are `most` rounds or a stream's more; of all columns, or those named.
+        From stream `first` on, until there are `most` rounds or a stream's more, or as many streams; of all
+        columns, or those named.
         """
     def paths(self) -> dict[str, Any]:
         """What flows from one host to another tell of each other.
@@ -163,8 +170,8 @@ class Analysis:
 
         All columns, or those named.
         """
-    def connections(self) -> dict[str, np.ndarray]:
-        """Columns about every stream, by number.
+    def connections(self, first: int = 0, count: int | None = None) -> dict[str, np.ndarray]:
+        """Columns about `count` streams from `first` on, or all, by number.
 
         `handshake` indexes `HANDSHAKES`, `ended` `ENDINGS`; `ended_by` is 0 for the client, 1 for the server;
         `retry_wait_ns` is what the last SYN or retransmission waited for where nothing answered it.

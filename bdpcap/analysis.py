@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, overload
 
 from bdpcap import _core, capture, quantities, reading
 from bdpcap.progress import shown
+from bdpcap.resources import Limits
 from bdpcap.scale import infer
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Findings
     from bdpcap.facts import Progress
     from bdpcap.plots import Kind, Options
-    from bdpcap.reading import OneSource, Source
+    from bdpcap.reading import OneSource, Read, Source
     from bdpcap.settings import Settings
 
 __all__ = ["Capture", "Flow", "analyze", "compare", "event_pieces", "stream_events"]
@@ -37,6 +38,9 @@ def analyze(
     progress: Callable[[Progress], None] | bool | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
+    limits: Limits | None = None,
+    memory_bytes: int | None = None,
+    summarize: bool = False,
 ) -> Capture:
     """Read a capture and classify every round trip in it.
 
@@ -54,6 +58,13 @@ def analyze(
     jobs
         Threads that follow the connections; what they find does not depend on their number. None for one per
         processor, or a single one where files are small.
+    limits
+        What may be followed and kept. What lies beyond is counted: see ``info.left_out`` and `Capture.quality`.
+    memory_bytes
+        Lower the limits on connections and rows, so that the analysis takes no more memory than this.
+    summarize
+        Keep flows, rounds and connections only, so that a pipe takes little memory. `Capture.exchanges`, and of a pipe
+        `Capture.events`, raise `CaptureError` then.
 
     Raises
     ------
@@ -63,22 +74,45 @@ def analyze(
         A source is none of these; a file object open for text is not.
     FilterError
         The filter is wrong, or does not fit a link type in the capture.
+    ValueError
+        A limit is below 1, or `memory_bytes` below what Python takes.
     """
     sources = reading.sources(source)
+    limits = (limits or Limits()).within(memory_bytes)
     lasting = reading.is_lasting(sources)
     with shown(wanted=progress is True) as bar:
         update = progress if callable(progress) else bar
         # What cannot be read twice keeps its events at once.
-        core = reading.opened(sources, filter, events=not lasting, jobs=jobs)
-        events = [core.take_events() for _ in reading.steps(core, sources, update)]
+        core = reading.opened(sources, filter, events=not (lasting or summarize), limits=limits, jobs=jobs)
+        kept, left_out = None, 0
+        if lasting or summarize:
+            _read(core, sources, update, turns=not summarize)
+        else:
+            kept, left_out = reading.kept_events(core, sources, update, limits.rows)
         scales = infer(lambda names: reading.directions(core, pseudonyms, names)) if lasting else []
         if scales:
             # Windows count as packets come: with another scale, all of them anew.
-            core = reading.opened(sources, filter, events=False, scales=scales, jobs=jobs)
-            for _ in reading.steps(core, sources, update):
-                pass
-    kept = None if lasting else reading.joined(events)
-    return Capture(core, sources, filter, kept, scales=scales, pseudonyms=pseudonyms)
+            core = reading.opened(sources, filter, events=False, scales=scales, limits=limits, jobs=jobs)
+            _read(core, sources, update, turns=not summarize)
+    return Capture(
+        core,
+        sources,
+        filter,
+        kept,
+        scales=scales,
+        pseudonyms=pseudonyms,
+        events_left_out=left_out,
+        summarized=summarize,
+    )
+
+
+def _read(
+    core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None, *, turns: bool
+) -> None:
+    """Read to the end, and keep turns or let them go."""
+    for _ in reading.steps(core, sources, progress):
+        if not turns:
+            core.take_turns()
 
 
 def stream_events(
@@ -89,6 +123,7 @@ def stream_events(
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read a capture and hand out its events in pieces, in memory that does not grow with it.
 
@@ -106,7 +141,13 @@ def stream_events(
         As `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
     """
     for piece in event_pieces(
-        source, filter=filter, streams=streams, progress=progress, pseudonyms=pseudonyms, jobs=jobs
+        source,
+        filter=filter,
+        streams=streams,
+        progress=progress,
+        pseudonyms=pseudonyms,
+        jobs=jobs,
+        limits=limits,
     ):
         yield piece.frame()
 
@@ -119,12 +160,15 @@ def event_pieces(
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Events]:
     """Do as `stream_events`, before a table is made of it."""
     from bdpcap.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
 
     sources = reading.sources(source)
-    core = reading.opened(sources, filter, events=True, rounds=False, streams=streams, jobs=jobs)
+    core = reading.opened(
+        sources, filter, events=True, rounds=False, streams=streams, limits=limits, jobs=jobs
+    )
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in reading.steps(core, sources, progress, events=True):
         core.take_turns()

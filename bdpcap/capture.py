@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast, get_args, overload
 
@@ -64,7 +65,10 @@ class Capture:
         *,
         scales: list[InferredScale],
         pseudonyms: Pseudonyms | None,
+        events_left_out: int = 0,
+        summarized: bool = False,
     ) -> None:
+        self._summarized = summarized
         self._sources = sources
         self._filter = expression
         self.pseudonyms: Final = pseudonyms
@@ -78,6 +82,9 @@ class Capture:
         damages = [reading.damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
         info = reading.info(core)
+        if events_left_out:
+            rows = info.left_out.get("rows", 0) + events_left_out
+            info = replace(info, left_out=info.left_out | {"rows": rows})
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
         self.scales: Final = scales
@@ -97,7 +104,7 @@ class Capture:
     @cached_property
     def quality(self) -> list[Flaw]:
         """What is wrong with the capture itself, gravest first."""
-        return flaws(self.info, self.directions(*TOLD))
+        return flaws(self.info, reading.directions(self._core, self.pseudonyms, TOLD))
 
     @cached_property
     def flows(self) -> pd.DataFrame:
@@ -136,20 +143,25 @@ class Capture:
 
         return tables.described(datagrams.flows(self._udp), tables.DATAGRAMS)
 
-    @cached_property
-    def lifecycles(self) -> dict[str, np.ndarray]:
-        """Columns of `connections`."""
+    @property
+    def lifecycles(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield how connections began and ended, some at a time, without their names."""
         from bdpcap import connections  # noqa: PLC0415 - likewise
 
-        directions = self.directions(*_ENDS, "start_ns", "end_ns")
-        return connections.named(self._core.connections(), directions, self.info.last_ns)
+        for first in range(0, self.info.streams, reading.STREAMS):
+            columns = self._core.connections(first, reading.STREAMS)
+            ends = self._core.directions(first, reading.STREAMS, ("end_ns",))
+            yield connections.told(columns, ends["end_ns"][::2], self.info.last_ns)
 
     @cached_property
     def connections(self) -> pd.DataFrame:
         """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
-        from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap import connections, tables  # noqa: PLC0415 - likewise
 
-        return tables.described(tables.frame(tables.CONNECTIONS, self.lifecycles), tables.CONNECTIONS)
+        named = connections.named(
+            self._core.connections(), self.directions(*_ENDS, "start_ns", "end_ns"), self.info.last_ns
+        )
+        return tables.described(tables.frame(tables.CONNECTIONS, named), tables.CONNECTIONS)
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
@@ -164,6 +176,8 @@ class Capture:
     @cached_property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
+        if self._summarized:
+            raise _core.CaptureError("exchanges were not kept: analyze the capture without summarize")
         from bdpcap import exchanges, tables  # noqa: PLC0415 - likewise
 
         found = exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
@@ -263,9 +277,13 @@ class Capture:
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:
         """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
-        directions = self.directions("carried", *_OF_CARRIERS)
-        carried = np.flatnonzero(directions["carried"])
-        columns = {name: np.asarray(directions[name])[carried] for name in _OF_CARRIERS}
+        pieces = [{name: np.zeros(0, dtype=np.int64) for name in _OF_CARRIERS}]
+        for columns in reading.directions(self._core, self.pseudonyms, ("carried", *_OF_CARRIERS)):
+            # A scan has millions of directions that carried nothing.
+            carried = np.flatnonzero(columns["carried"])
+            if len(carried):
+                pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
+        columns = reading.joined(pieces[1:] or pieces)
         return columns | {"vantage": vantage.places(columns)}
 
     def directions(self, *names: str) -> dict[str, Any]:
@@ -302,11 +320,17 @@ class Capture:
             self._by_stream[stream] = table[table["stream"] == stream].reset_index(drop=True)
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
-        core = reading.opened(
-            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
-        )
+        core = self._opened_again(streams)
         pieces = [core.take_events() for _ in reading.steps(core, self._sources, None, events=True)]
         return reading.events(reading.joined(pieces), self.directions(*_ENDS))
+
+    def _opened_again(self, streams: Sequence[int] | None) -> _core.Analysis:
+        """Return a second pass, for events."""
+        if not reading.is_lasting(self._sources):
+            raise _core.CaptureError("events of a pipe were not kept: analyze it without summarize")
+        return reading.opened(
+            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
+        )
 
     def events_of(self, stream: int) -> pd.DataFrame:
         """Events of both directions of a stream."""
@@ -337,9 +361,7 @@ class Capture:
         if self._kept is not None:
             yield self._kept
             return
-        core = reading.opened(
-            self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
-        )
+        core = self._opened_again(streams)
         for _ in reading.steps(core, self._sources, None, events=True):
             core.take_turns()
             yield core.take_events()
@@ -361,7 +383,7 @@ class Capture:
         CaptureError
             It came from a pipe, or from bytes.
         """
-        if self._kept is not None:
+        if self._kept is not None or not reading.is_lasting(self._sources):
             raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
         if any(isinstance(source, bytes) for source in self._sources):
             raise _core.CaptureError("bytes are no file: save the capture to a file first")

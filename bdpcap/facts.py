@@ -91,6 +91,10 @@ class CaptureInfo:
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by what they were wrapped in: tags and tunnels."""
+    left_out: dict[str, int] = field(default_factory=dict)
+    """What the limits of `bdpcap.resources.Limits` left out, by limit: segments of connections, rows, ranges that
+    became one, frames with too many headers.
+    """
     copies: int = 0
     """Packets that the capture holds another time."""
     unacknowledged: int = 0

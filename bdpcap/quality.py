@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,7 @@ from bdpcap import rotation, units
 from bdpcap.rotation import Seam
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -102,7 +103,7 @@ class Flaw:
     """Where the first flow begins that has it, where flows have it."""
 
 
-def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
+def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Flaw]:
     """Return what is wrong with a capture, gravest first; empty if nothing is.
 
     Parameters
@@ -110,19 +111,19 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
     info
         What is known of it as a whole.
     directions
-        The columns `TOLD` of `bdpcap._core.Analysis.directions`.
+        The columns `TOLD` of `bdpcap._core.Analysis.directions`, some rows at a time.
     """
-    columns = {name: np.asarray(values) for name, values in directions.items()}
-    carried = columns["carried"] > 0
-
-    def first(holds: Bools) -> int | None:
-        return int(columns["first_frame"][holds].min()) if holds.any() else None
-
-    unheard = acknowledgments_missing(columns)
-    silent, dataless = carried & (columns["acks"] == 0), ~carried & (columns["acked_bytes"] > 2)
-    headless = carried & (columns["handshake"] == 0)
-    offloaded = carried & (columns["largest_bytes"] > columns["mss_bytes"])
-    payload = int(columns["payload_bytes"][carried].sum()) + info.missed_bytes
+    counts: Counter[str] = Counter()
+    first: dict[str, int] = {}
+    payload = info.missed_bytes
+    for piece in directions:
+        columns = {name: np.asarray(values) for name, values in piece.items()}
+        payload += int(columns["payload_bytes"][columns["carried"] > 0].sum())
+        for code, rows in _with(columns).items():
+            if rows.any():
+                counts[code] += int(rows.sum())
+                frame = int(columns["first_frame"][rows].min())
+                first[code] = min(frame, first.get(code, frame))
     drops = info.capture_drops or 0
     several = (
         f" The {len(info.interfaces)} interfaces may differ in clock or queue."
@@ -137,7 +138,7 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             "both directions, without a filter on payload.",
             "The flows are not judged, and no setting is named.",
             grave=True,
-            first_frame=first(unheard),
+            first_frame=first.get("acknowledgments-missing"),
         ),
         Flaw(
             "no-acknowledgments",
@@ -145,7 +146,7 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             f"Without a single acknowledgment: {_flows(info.data_only)}. Only what was sent, and when, is known.",
             "The flows are not judged.",
             grave=True,
-            first_frame=first(silent),
+            first_frame=first.get("no-acknowledgments"),
         ),
         Flaw(
             "no-data",
@@ -154,7 +155,7 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             "another way, or were filtered out.",
             "The flows are not judged.",
             grave=True,
-            first_frame=first(dataless),
+            first_frame=first.get("no-data"),
         ),
         Flaw(
             "data-missing",
@@ -163,7 +164,7 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             "dropped while capturing); they do not count as lost on the path.",
             "Rounds that miss data are marked and less sure; those that miss most are not judged.",
             grave=info.missed_bytes >= GRAVE * max(1, payload),
-            first_frame=first(carried & (columns["missed_bytes"] > 0)),
+            first_frame=first.get("data-missing"),
         ),
         Flaw(
             "dropped",
@@ -194,24 +195,24 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             f"{units.number(info.copies, 'packet')} more than were sent.",
             "Copies are left out.",
             grave=False,
-            first_frame=first(columns["copies"] > 0),
+            first_frame=first.get("copies"),
         ),
         Flaw(
             "handshake-missing",
-            int(headless.sum()),
-            f"Handshake not captured: {_flows(int(headless.sum()))}.",
+            counts["handshake-missing"],
+            f"Handshake not captured: {_flows(counts['handshake-missing'])}.",
             "Window scale and MSS are inferred, or unknown.",
             grave=False,
-            first_frame=first(headless),
+            first_frame=first.get("handshake-missing"),
         ),
         Flaw(
             "offload",
-            int(offloaded.sum()),
-            f"Segments larger than the MSS (offload at the tap): {_flows(int(offloaded.sum()))}. Their times are those "
+            counts["offload"],
+            f"Segments larger than the MSS (offload at the tap): {_flows(counts['offload'])}. Their times are those "
             "of bursts.",
             "Packets of one segment have one time.",
             grave=False,
-            first_frame=first(offloaded),
+            first_frame=first.get("offload"),
         ),
         Flaw(
             "cut",
@@ -221,7 +222,47 @@ def flaws(info: CaptureInfo, directions: Mapping[str, Any]) -> list[Flaw]:
             grave=False,
         ),
     ]
-    return [*_rotation(info), *(flaw for flaw in found if flaw.count)]
+    return [*_rotation(info), *_left_out(info), *(flaw for flaw in found if flaw.count)]
+
+
+def _left_out(info: CaptureInfo) -> list[Flaw]:
+    """Return what was left out because of a limit."""
+    told = {
+        "connections": ("segment", "Their connections are not told.", True),
+        "rows": ("row", "Of what is told of requests, rounds and packets, the end is missing.", True),
+        "ranges": (
+            "range",
+            "What is in flight is rough in these flows.",
+            False,
+        ),
+        "headers": ("frame", "The frames are not decoded.", False),
+    }
+    return [
+        Flaw(
+            f"limit-{name}",
+            count,
+            f"Left out beyond the limit {name}: {units.number(count, thing)}. Raise the limit (--limit {name}=N), or "
+            "read less by a filter (-f).",
+            effect,
+            grave=grave,
+        )
+        for name, (thing, effect, grave) in told.items()
+        if (count := info.left_out.get(name, 0))
+    ]
+
+
+def _with(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
+    """Return, by code, which directions have what only directions show."""
+    carried = columns["carried"] > 0
+    return {
+        "acknowledgments-missing": acknowledgments_missing(columns),
+        "no-acknowledgments": carried & (columns["acks"] == 0),
+        "no-data": ~carried & (columns["acked_bytes"] > 2),
+        "data-missing": carried & (columns["missed_bytes"] > 0),
+        "copies": columns["copies"] > 0,
+        "handshake-missing": carried & (columns["handshake"] == 0),
+        "offload": carried & (columns["largest_bytes"] > columns["mss_bytes"]),
+    }
 
 
 def _rotation(info: CaptureInfo) -> list[Flaw]:

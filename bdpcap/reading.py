@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -16,6 +17,7 @@ from bdpcap.facts import CaptureInfo, Damage, Fingerprint, Progress
 from bdpcap.filter import compile_filter
 from bdpcap.jobs import threads
 from bdpcap.quality import NEEDED, acknowledgments_missing
+from bdpcap.resources import Limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +76,7 @@ def opened(
     rounds: bool = True,
     streams: Sequence[int] | None = None,
     scales: Sequence[InferredScale] = (),
+    limits: Limits | None = None,
     jobs: int | None = None,
 ) -> _core.Analysis:
     """Return a pass that has read nothing yet; the parameters are those of `bdpcap._core.Analysis`."""
@@ -87,6 +90,7 @@ def opened(
         rounds=rounds,
         streams=streams,
         scales=shifts,
+        limits=asdict(limits or Limits()),
         jobs=threads(jobs, sources),
     )
 
@@ -111,6 +115,21 @@ def steps(
         if progress:
             progress(Progress(core.bytes_read, total, core.frames))
         yield
+
+
+def kept_events(
+    core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None, most: int
+) -> tuple[dict[str, np.ndarray], int]:
+    """Read to the end; return the columns of the first events, and how many more there were."""
+    pieces = [core.take_events()]
+    room, left_out = most, 0
+    for _ in steps(core, sources, progress):
+        piece = core.take_events()
+        count = len(piece["stream"])
+        pieces.append({name: values[:room] for name, values in piece.items()})
+        left_out += max(0, count - room)
+        room = max(0, room - count)
+    return joined(pieces), left_out
 
 
 def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -163,7 +182,10 @@ def directions(
 
 def info(core: _core.Analysis) -> CaptureInfo:
     """Return what a pass that has come to its end knows of its captures."""
-    directions = core.directions(names=["copies", *NEEDED])
+    copies = unacknowledged = 0
+    for piece in directions(core, None, ["copies", *NEEDED]):
+        copies += int(piece["copies"].sum())
+        unacknowledged += int(acknowledgments_missing(piece).sum())
     captures = core.captures()
     absent = rotation.missing([capture["file"] for capture in captures])
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
@@ -178,7 +200,7 @@ def info(core: _core.Analysis) -> CaptureInfo:
             for capture, missing in zip(captures, absent, strict=True)
         ],
         capture_drops=sum(drops) if drops else None,
-        copies=int(directions["copies"].sum()),
-        unacknowledged=int(acknowledgments_missing(directions).sum()),
+        copies=copies,
+        unacknowledged=unacknowledged,
         **core.counts(),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from bdpcap import units, vantage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from bdpcap.capture import Capture
     from bdpcap.facts import CaptureInfo
@@ -62,18 +62,19 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
 
 def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
     """Return how many connections began and ended how; empty if there were none."""
-    columns = capture.lifecycles
-    if not len(columns["handshake"]):
+    handshakes: Counter[str] = Counter()
+    ended: Counter[str] = Counter()
+    who = {0: " by the client", 1: " by the server"}
+    for columns in capture.lifecycles:
+        seen = columns["seen"]
+        handshakes.update(columns["handshake"][seen])
+        ended.update(
+            f"{how}{who.get(by, '')}"
+            for how, by in zip(columns["ended"][seen], columns["ended_by"][seen].tolist(), strict=True)
+        )
+    if not handshakes:
         return []
-    ended = [
-        how if by is None else f"{how} by the {'client' if by == client else 'server'}"
-        for how, by, client in zip(columns["ended"], columns["ended_by"], columns["client"], strict=True)
-    ]
-    return [("handshakes", _counts(_most(columns["handshake"]))), ("ended", _counts(_most(ended)))]
-
-
-def _most(names: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(names).most_common())
+    return [("handshakes", _counts(handshakes)), ("ended", _counts(ended))]
 
 
 def line(capture: Capture) -> str:

@@ -21,7 +21,17 @@ LAYERS = (
     {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "once", "palette"}
     | {"quantities", "units"},
     {"rotation"},
-    {"anonymize", "connections", "progress", "quality", "settings", "spreadsheet", "tables", "vantage"},
+    {
+        "anonymize",
+        "connections",
+        "progress",
+        "quality",
+        "resources",
+        "settings",
+        "spreadsheet",
+        "tables",
+        "vantage",
+    },
     {"datagrams", "events", "exchanges", "expression", "limits", "scale"},
     {"reading"},
     {"capture"},

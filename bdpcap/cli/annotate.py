@@ -23,6 +23,7 @@ def command(
     filter_: options.Filter = None,
     output_: _Output,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
 ) -> int:
     """Write the capture as pcapng with comments, for Wireshark.
 
@@ -34,7 +35,14 @@ def command(
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
-    capture = source.capture(captures, read, filter_, outputs=[None if to_stdout else output_], jobs=jobs)
+    capture = source.capture(
+        captures,
+        read,
+        filter_,
+        outputs=[None if to_stdout else output_],
+        jobs=jobs,
+        limits=options.limits(limit),
+    )
     if to_stdout:
         packets = capture.annotate(sys.stdout.buffer)
     else:

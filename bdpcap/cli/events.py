@@ -25,6 +25,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
     stream: options.Streams = None,
     per_flow: Annotated[
         bool,
@@ -48,7 +49,17 @@ def command(
     apart = output_ is not None or not sys.stdout.isatty()
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    pieces = source.Pieces(captures, read, filter_, stream, names, output=output_, progress=apart, jobs=jobs)
+    pieces = source.Pieces(
+        captures,
+        read,
+        filter_,
+        stream,
+        names,
+        output=output_,
+        progress=apart,
+        jobs=jobs,
+        limits=options.limits(limit),
+    )
     rows = pieces if per_flow else map(Events.per_segment, pieces)
     made = Events.cells if chosen in output.CELLS else Events.frame
     output.write("events", map(made, rows), chosen, output_, _human)

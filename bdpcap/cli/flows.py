@@ -25,6 +25,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
     stream: options.Streams = None,
     sort: Annotated[
         str | None,
@@ -56,7 +57,16 @@ def command(
     column = _column(sort) if sort or not top else "payload_bytes"
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_, junit], jobs=jobs)
+    capture = source.capture(
+        captures,
+        read,
+        filter_,
+        names,
+        outputs=[output_, junit],
+        jobs=jobs,
+        limits=options.limits(limit),
+        summarize=True,
+    )
     all_bytes = int(capture.carriers["payload_bytes"].sum()) if gate.rules else 0
 
     def pieces() -> Iterator[pd.DataFrame]:
@@ -118,31 +128,34 @@ def _chosen(flows: pd.DataFrame, column: str | None, top: int | None) -> pd.Data
 
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
-    """Write the ends of a flow after its numbers; below them, where the lines are too short for all."""
-    frame = _joined(frames)
+    """Write the ends of a flow after its numbers; below them, where the lines are too short for all of a piece."""
     lines = Lines(_NUMBERS, file)
-    before = sum(abs(column.width) + 1 for column in lines.columns)
-    if frame.empty:
+    room = lines.console.width - sum(abs(column.width) + 1 for column in lines.columns)
+    headed = False
+    for frame in frames:
+        if frame.empty:
+            continue
+        ends = [
+            (units.printable(sender), units.printable(receiver))
+            for sender, receiver in zip(frame["sender"], frame["receiver"], strict=True)
+        ]
+        share = [getattr(flow, f"{flow.limit}_share") for flow in frame.itertuples()]
+        shown = frame.assign(share=share, ends=[f"{sender} → {receiver}" for sender, receiver in ends])
+        fits = shown["ends"].map(len).max() <= room
+        if not headed:
+            lines.columns += [Column("sender → receiver", -room, "ends")] if fits else []
+            lines.head()
+            headed = True
+        if fits and lines.columns[-1].source == "ends":
+            lines.rows(shown)
+            continue
+        for index, (sender, receiver) in enumerate(ends):
+            lines.rows(shown.iloc[index : index + 1])
+            together = f"{' ' * 7}{sender} → {receiver}"
+            if len(together) <= lines.console.width:
+                lines.note(together)
+            else:
+                lines.note(f"{' ' * 7}{sender}")
+                lines.note(f"{' ' * 5}→ {receiver}")
+    if not headed:
         lines.note(f"No flow: {terminal.NO_PAYLOAD}")
-        return
-    ends = [
-        (units.printable(sender), units.printable(receiver))
-        for sender, receiver in zip(frame["sender"], frame["receiver"], strict=True)
-    ]
-    share = [getattr(flow, f"{flow.limit}_share") for flow in frame.itertuples()]
-    shown = frame.assign(share=share, ends=[f"{sender} → {receiver}" for sender, receiver in ends])
-    longest = max(map(len, shown["ends"]))
-    if before + longest <= lines.console.width:
-        lines.columns.append(Column("sender → receiver", -max(longest, 17), "ends"))
-        lines.head()
-        lines.rows(shown)
-        return
-    lines.head()
-    for index, (sender, receiver) in enumerate(ends):
-        lines.rows(shown.iloc[index : index + 1])
-        together = f"{' ' * 7}{sender} → {receiver}"
-        if len(together) <= lines.console.width:
-            lines.note(together)
-        else:
-            lines.note(f"{' ' * 7}{sender}")
-            lines.note(f"{' ' * 5}→ {receiver}")

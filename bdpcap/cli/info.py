@@ -23,6 +23,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
     anonymize: options.Anonymize = False,
@@ -34,7 +35,16 @@ def command(
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
+    capture = source.capture(
+        captures,
+        read,
+        filter_,
+        names,
+        outputs=[output_],
+        jobs=jobs,
+        limits=options.limits(limit),
+        summarize=True,
+    )
     if chosen is options.Format.TABLE:
         with output.opened(output_) as file:
             _human(capture, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bdpcap.palette import LIMIT_NAMES
+from bdpcap.resources import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +88,26 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=VALUE",
+        autocompletion=lambda: [f"{name}={value}" for name, value in asdict(Limits()).items()],
+        help="Follow or keep no more than this, and count what is left out: "
+        f"{', '.join(f'{name} ({value:,})' for name, value in asdict(Limits()).items())}. Repeatable.",
+    ),
+]
+
+
+def limits(typed: list[str] | None) -> Limits:
+    """Return the limits that were typed, and the usual ones where none were."""
+    try:
+        return Limits().changed(typed or [])
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--limit") from None
+
+
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output."),

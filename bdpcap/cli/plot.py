@@ -52,6 +52,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
     stream: _Stream = None,
     kind: _KindOption = _WINDOW,
     start: _From = None,
@@ -72,7 +73,9 @@ def command(
             f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",
         )
-    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
+    capture = source.capture(
+        captures, read, filter_, names, outputs=[output_], jobs=jobs, limits=options.limits(limit)
+    )
     flow = _flow(capture, stream)
     try:
         figure.write(flow, cast("Kind", str(kind)), output_, start=start, end=end)

@@ -23,6 +23,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
     output_: Annotated[
         Path | None,
         typer.Option(
@@ -96,7 +97,9 @@ def command(
     source.distinct(outputs)
     source.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
     account = _account(ss, tcp_info)
-    capture = source.capture(captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs)
+    capture = source.capture(
+        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, limits=options.limits(limit)
+    )
     capture.host = account
     if text is not None:
         with output.opened(_file(text)) as file:

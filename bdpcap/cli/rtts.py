@@ -23,6 +23,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
+    limit: options.Limit = None,
     stream: options.Streams = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
@@ -35,7 +36,16 @@ def command(
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs)
+    capture = source.capture(
+        captures,
+        read,
+        filter_,
+        names,
+        outputs=[output_],
+        jobs=jobs,
+        limits=options.limits(limit),
+        summarize=True,
+    )
     pieces: Iterator[pd.DataFrame | Columns] = (
         ahead(capture.rtt_cells())
         if chosen in output.CELLS and not stream

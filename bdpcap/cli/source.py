@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.events import Events
     from bdpcap.facts import Damage
+    from bdpcap.resources import Limits
 
 
 def sources(
@@ -86,11 +87,24 @@ def capture(
     *,
     outputs: Iterable[Path | None],
     jobs: int | None = None,
+    limits: Limits | None = None,
+    summarize: bool = False,
 ) -> Capture:
-    """Analyse what was named, with progress on a terminal; `outputs` as `sources` takes them."""
+    """Analyse what was named, with progress on a terminal.
+
+    `outputs` are as `sources` takes them, `limits` and `summarize` as `bdpcap.analyze` does.
+    """
     source = sources(captures, read, outputs)
     with shown() as progress:
-        capture = bdpcap.analyze(source, filter=filter_, progress=progress, pseudonyms=pseudonyms, jobs=jobs)
+        capture = bdpcap.analyze(
+            source,
+            filter=filter_,
+            progress=progress,
+            pseudonyms=pseudonyms,
+            jobs=jobs,
+            limits=limits,
+            summarize=summarize,
+        )
     if (twice := same_packets(capture)) is not None:
         one, other = map(units.printable, twice)
         sys.stderr.write(
@@ -126,6 +140,7 @@ class Pieces:
         output: Path | None,
         progress: bool,
         jobs: int | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._progress = progress
         self._pseudonyms = pseudonyms
@@ -133,6 +148,7 @@ class Pieces:
         self._filter = filter_
         self._streams = streams
         self._jobs = jobs
+        self._limits = limits
         self._damage: bdpcap.CaptureError | None = None
 
     def __iter__(self) -> Iterator[Events]:
@@ -146,6 +162,7 @@ class Pieces:
                 progress=progress,
                 pseudonyms=self._pseudonyms,
                 jobs=self._jobs,
+                limits=self._limits,
             )
             try:
                 # Standard input must be interrupted where it is waited for: here.

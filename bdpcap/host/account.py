@@ -45,7 +45,7 @@ class Account:
     def doubts(self, capture: Capture) -> list[str]:
         """Say what of it could not be used, in sentences."""
         lives: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-        told = capture.lifecycles
+        told = capture.connections
         for client, server, start, end in zip(
             *(told[name] for name in ("client", "server", "start_ns", "end_ns")), strict=True
         ):

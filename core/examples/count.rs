@@ -5,6 +5,7 @@
     reason = "those of the tests and the extension"
 )]
 
+use bdpcap_core::limits::Limits;
 use bdpcap_core::pipeline::Pipeline;
 use bdpcap_core::source::Source;
 use bdpcap_core::track::{Scales, Wanted};
@@ -13,8 +14,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let sources = std::env::args_os().skip(1);
     let sources = sources.map(|path| Source::Path(path.into())).collect();
-    let read = Pipeline::new(sources, None, &Wanted::None, &Scales::default(), 1)
-        .and_then(|mut pipeline| pipeline.advance(usize::MAX).map(|_| pipeline));
+    let read = Pipeline::new(
+        sources,
+        None,
+        &Wanted::None,
+        &Scales::default(),
+        Limits::DEFAULT,
+        1,
+    )
+    .and_then(|mut pipeline| pipeline.advance(usize::MAX).map(|_| pipeline));
     match read {
         Ok(pipeline) => {
             let streams = pipeline.table.len();

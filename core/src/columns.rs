@@ -58,8 +58,8 @@ macro_rules! transpose {
     };
 }
 
-/// The finished rounds of streams from `first` on, until there are `most` or a stream's more, by stream, direction and
-/// number: a column for each field of [`crate::track::Round`] that is `wanted`, and the stream that follows.
+/// The finished rounds of streams from `first` on, until there are `most` or a stream's more, or so many streams, by
+/// stream, direction and number: a column for each field of [`crate::track::Round`] that is `wanted`, and the stream that follows.
 #[must_use]
 pub fn rounds(
     table: &Shards,
@@ -69,7 +69,7 @@ pub fn rounds(
 ) -> (Columns, usize) {
     let (mut next, count) = (first, Cell::new(0));
     let streams = std::iter::from_fn(|| {
-        let more = next < table.len() && count.get() < most;
+        let more = next < table.len() && count.get() < most && next - first < most;
         next += usize::from(more);
         more.then(|| next - 1)
     });
@@ -239,6 +239,10 @@ pub struct Sums {
     pub acknowledgments_only: usize,
     /// Streams that are part of a multipath connection.
     pub multipath: usize,
+    /// Rounds that were not kept.
+    pub rounds_left_out: i64,
+    /// Ranges that became one for want of room.
+    pub merged_ranges: i64,
 }
 
 impl Sums {
@@ -255,18 +259,21 @@ impl Sums {
                 sums.acknowledgments_only += usize::from(summary.acked_bytes > 2);
             }
             sums.multipath += usize::from(summary.multipath);
+            sums.rounds_left_out = sums.rounds_left_out.saturating_add(summary.rounds_left_out);
+            sums.merged_ranges = sums.merged_ranges.saturating_add(summary.merged_ranges);
         }
         sums.multipath /= 2;
         sums
     }
 }
 
-/// Every connection, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1
+/// Some connections, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1
 /// for the server.
 #[must_use]
-pub fn connections(table: &Shards) -> Columns {
-    let mut columns = vec![("stream", Column::U32((0..table.len() as u32).collect()))];
-    columns.extend(transpose!((0..table.len()).map(|stream| table.life(stream)),
+pub fn connections(table: &Shards, streams: Range<usize>) -> Columns {
+    let numbers = streams.clone().map(|stream| stream as u32);
+    let mut columns = vec![("stream", Column::U32(numbers.collect()))];
+    columns.extend(transpose!(streams.map(|stream| table.life(stream)),
         U8 { handshake, ended, completeness }
         I64 { ended_by, syns, syn_acks, client_bytes, server_bytes, unacknowledged_bytes, retry_wait_ns }
     ));

@@ -4,6 +4,7 @@
 use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Ticks, Times};
 use crate::decode::{self, Packet, Path, Undecoded};
 use crate::filter::Program;
+use crate::limits::Limits;
 use crate::source::{Source, in_order};
 use crate::track::At;
 use std::collections::{HashMap, VecDeque};
@@ -90,6 +91,7 @@ pub struct Intake {
     previous_ns: i64,
     times: Times,
     filters: Option<Filters>,
+    limits: Limits,
     /// What was counted.
     pub counts: Counts,
     whole: Option<Whole>,
@@ -128,6 +130,7 @@ impl Intake {
             previous_ns: Self::NEVER_NS,
             times: Times::default(),
             filters,
+            limits: Limits::DEFAULT,
             counts: Counts::default(),
             whole,
             captures: Vec::new(),
@@ -137,8 +140,17 @@ impl Intake {
         Ok(intake)
     }
 
+    /// From now on, no more headers of a frame are walked, and no capture is unpacked further.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
+        if let Some(reader) = &mut self.reader {
+            reader.limit_ratio(limits.ratio);
+        }
+    }
+
     fn open_next(&mut self) -> Result<(), Stop> {
         self.reader = self.sources.pop_front().map(Source::open).transpose()?;
+        self.limit(self.limits);
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
             (self.frames_before, self.previous_ns) = before;
         }
@@ -273,7 +285,14 @@ impl Intake {
                 time_ns: known_ns.unwrap_or_default(),
                 frame: self.frames_before + frame.number,
             };
-            let decoded = decode::decode(frame.link_type, frame.data, frame.wire_len, &mut path);
+            let headers = self.limits.headers;
+            let decoded = decode::decode(
+                frame.link_type,
+                frame.data,
+                frame.wire_len,
+                headers,
+                &mut path,
+            );
             match &decoded {
                 Ok(Packet::Tcp(_)) => {
                     counts.segments += 1;

@@ -2,11 +2,11 @@
 //! Counting: a capture in, TCP connections, rounds and events out, in one streaming pass.
 //!
 //! From the ground up, each room imports only what stands below it:
-//! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`decode`] a frame to a
-//! TCP segment or a UDP datagram · [`intake`] captures, one after the other, through these · [`track`] segments to
-//! connections · [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair · [`excerpt`] frames
-//! written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`], [`mod@parquet`] and
-//! `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
+//! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`limits`] what a run may take ·
+//! [`decode`] a frame to a TCP segment or a UDP datagram · [`intake`] captures, one after the other, through these ·
+//! [`track`] segments to connections · [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair ·
+//! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
+//! [`mod@parquet`] and `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
 
 pub mod annotate;
@@ -18,6 +18,7 @@ pub mod decode;
 pub mod excerpt;
 pub mod filter;
 pub mod intake;
+pub mod limits;
 #[cfg(not(fuzzing))]
 pub mod parquet;
 pub mod paths;

@@ -166,15 +166,19 @@ fn parts(streams: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The way from host to host, as a number, of either direction of every stream, and of every UDP flow.
+/// The way from host to host, as a number, of either direction of every stream, and of every UDP flow; 0 of streams of
+/// which there is nothing but a SYN, of which a scan has millions.
 fn ways(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
     let mut number = |from: &Endpoint, to: &Endpoint| {
-        let next = numbers.len() as u32;
+        let next = numbers.len() as u32 + 1;
         *numbers.entry((from.address, to.address)).or_insert(next)
     };
     let of_streams = (0..table.len())
         .flat_map(|stream| {
+            if !table.went_on(stream) {
+                return [0, 0];
+            }
             let [client, server] = table.ends(stream);
             [number(client, server), number(server, client)]
         })

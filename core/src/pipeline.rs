@@ -4,9 +4,10 @@
 use crate::capture::{CaptureError, CaptureInfo, Frame};
 use crate::decode::{Packet, Path, Segment};
 use crate::intake::Intake;
+use crate::limits::Limits;
 use crate::source::Source;
 use crate::track::{
-    At, Batch, Datagrams, Ended, News, Register, Scales, Seen, Shards, Table, Wanted, shard,
+    At, Batch, Datagrams, News, Orders, Register, Scales, Seen, Shards, Table, Wanted, shard,
 };
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -28,8 +29,8 @@ pub struct Pipeline {
 struct Schedule {
     /// Batches begun.
     begun: usize,
-    /// By batch, what the tables should let go because of it.
-    due: VecDeque<(usize, Vec<Vec<Ended>>)>,
+    /// By batch, what the tables should do because of it.
+    due: VecDeque<(usize, Vec<Orders>)>,
     /// Batches told of.
     told: usize,
 }
@@ -38,14 +39,14 @@ impl Schedule {
     /// What a batch tells takes effect so many batches later, as tables may be that far behind.
     const DELAY: usize = 2;
 
-    /// The next batch begins: what each of so many tables should let go.
-    fn begin(&mut self, tables: usize) -> Vec<Vec<Ended>> {
+    /// The next batch begins: what each of so many tables should do first.
+    fn begin(&mut self, tables: usize) -> Vec<Orders> {
         self.begun += 1;
         let is_due = |(told, _): &(usize, _)| told + Self::DELAY <= self.begun;
         let due = self.due.front().is_some_and(is_due);
         due.then(|| self.due.pop_front())
             .flatten()
-            .map_or_else(|| vec![Vec::new(); tables], |(_, ended)| ended)
+            .map_or_else(|| vec![Orders::default(); tables], |(_, orders)| orders)
     }
 
     /// All tables told of the next batch.
@@ -109,6 +110,7 @@ impl Pipeline {
         filters: Option<Filters>,
         wanted: &Wanted,
         scales: &Scales,
+        limits: Limits,
         jobs: usize,
     ) -> Result<Self, Stop> {
         let tables = if matches!(wanted, Wanted::Streams(_)) {
@@ -116,8 +118,10 @@ impl Pipeline {
         } else {
             jobs
         };
-        let table = Shards::new(tables, wanted, scales);
-        Ok(Self::over(Intake::new(sources, filters, None)?, table))
+        let table = Shards::new(tables, wanted, scales, limits);
+        let mut intake = Intake::new(sources, filters, None)?;
+        intake.limit(limits);
+        Ok(Self::over(intake, table))
     }
 
     /// The same over pieces of files, as [`crate::pieces`] makes them, in one thread and without events; keeps the first
@@ -126,7 +130,7 @@ impl Pipeline {
     /// # Errors
     /// The first piece cannot be read.
     pub fn of_pieces(pieces: Vec<Source>, whole: Whole, scales: &Scales) -> Result<Self, Stop> {
-        let mut table = Shards::new(1, &Wanted::None, scales);
+        let mut table = Shards::new(1, &Wanted::None, scales, Limits::DEFAULT);
         table.keep_first_frames();
         Ok(Self::over(Intake::new(pieces, None, Some(whole))?, table))
     }
@@ -227,7 +231,9 @@ impl Pipeline {
         batches: usize,
     ) -> Result<bool, Stop> {
         for _ in 0..batches {
-            table.let_go(schedule.begin(1).into_iter().flatten());
+            for orders in schedule.begin(1) {
+                table.follow(&orders);
+            }
             let follow = |seen, segment: &_, path: &_, at| table.take(seen, segment, path, at);
             let more = intake.read(Self::BATCH, shared_out(datagrams, follow))?;
             schedule.told(register, vec![table.news()]);
@@ -259,12 +265,12 @@ impl Pipeline {
                 if schedule.is_behind() {
                     spare.extend(Self::hear(&workers, schedule, register));
                 }
-                let ended = schedule.begin(count);
+                let orders = schedule.begin(count);
                 let mut parts: Vec<_> = (0..count)
                     .map(|_| spare.pop().unwrap_or_default())
                     .collect();
-                for (part, ended) in parts.iter_mut().zip(ended) {
-                    part.let_go(ended);
+                for (part, orders) in parts.iter_mut().zip(orders) {
+                    part.begin(orders);
                 }
                 let follow = |seen, segment: &_, path: &_, at| {
                     parts[shard(segment, count)].push(seen, segment, path, at);

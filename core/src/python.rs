@@ -10,6 +10,7 @@ use crate::csv;
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
+use crate::limits::Limits;
 use crate::parquet;
 use crate::paths::Paths;
 use crate::pipeline::{self, Filters, Pipeline, Stop};
@@ -182,6 +183,23 @@ fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
     first.min(end)..end
 }
 
+/// Limits by their names; those that are not named are the usual ones.
+fn limits(named: HashMap<String, u64>) -> PyResult<Limits> {
+    let mut limits = Limits::DEFAULT;
+    for (name, most) in named {
+        let whole = usize::try_from(most).unwrap_or(usize::MAX);
+        match name.as_str() {
+            "connections" => limits.connections = whole,
+            "rows" => limits.rows = whole,
+            "ranges" => limits.ranges = whole,
+            "headers" => limits.headers = whole,
+            "ratio" => limits.ratio = most,
+            _ => return Err(PyValueError::new_err(format!("no such limit: {name}"))),
+        }
+    }
+    Ok(limits)
+}
+
 #[pyclass(module = "bdpcap._core")]
 struct Analysis(Mutex<Pipeline>, Raised);
 
@@ -194,7 +212,10 @@ impl Analysis {
 #[pymethods]
 impl Analysis {
     #[new]
-    #[pyo3(signature = (sources, filters=None, *, events=false, rounds=true, streams=None, scales=None, jobs=1))]
+    #[pyo3(signature = (
+        sources, filters=None, *, events=false, rounds=true, streams=None, scales=None, limits=None, jobs=1
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         filters: Option<HashMap<u32, Bound<'_, PyAny>>>,
@@ -202,6 +223,7 @@ impl Analysis {
         rounds: bool,
         streams: Option<Vec<u32>>,
         scales: Option<Scales>,
+        limits: Option<HashMap<String, u64>>,
         jobs: usize,
     ) -> PyResult<Self> {
         let raised = Raised::default();
@@ -214,7 +236,8 @@ impl Analysis {
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
-        let pipeline = Pipeline::new(sources, filters, &wanted, &scales, jobs);
+        let limits = self::limits(limits.unwrap_or_default())?;
+        let pipeline = Pipeline::new(sources, filters, &wanted, &scales, limits, jobs);
         let pipeline = raised.or(pipeline)?;
         Ok(Self(Mutex::new(pipeline), raised))
     }
@@ -330,9 +353,16 @@ impl Analysis {
         arrays(py, columns)
     }
 
-    fn connections<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (first=0, count=None))]
+    fn connections<'py>(
+        &self,
+        py: Python<'py>,
+        first: usize,
+        count: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let pipeline = self.pipeline();
-        arrays(py, columns::connections(&pipeline.table))
+        let streams = streams(&pipeline.table, first, count);
+        arrays(py, columns::connections(&pipeline.table, streams))
     }
 
     fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -371,6 +401,20 @@ impl Analysis {
         dict.set_item("data_only", sums.data_only)?;
         dict.set_item("acknowledgments_only", sums.acknowledgments_only)?;
         dict.set_item("multipath", sums.multipath)?;
+        let left_out = PyDict::new(py);
+        let missing = pipeline.table.left_out();
+        let rows = missing.turns.saturating_add(sums.rounds_left_out as u64);
+        for (name, count) in [
+            ("connections", missing.segments),
+            ("rows", rows),
+            ("ranges", sums.merged_ranges as u64),
+            ("headers", counts.undecoded[Undecoded::Depth.index()]),
+        ] {
+            if count > 0 {
+                left_out.set_item(name, count)?;
+            }
+        }
+        dict.set_item("left_out", left_out)?;
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;
@@ -700,6 +744,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("LINK_TYPES", crate::decode::LINK_TYPES)?;
     module.add("NULL", NULL)?;
+    let limits = PyDict::new(module.py());
+    limits.set_item("connections", Limits::DEFAULT.connections)?;
+    limits.set_item("rows", Limits::DEFAULT.rows)?;
+    limits.set_item("ranges", Limits::DEFAULT.ranges)?;
+    limits.set_item("headers", Limits::DEFAULT.headers)?;
+    limits.set_item("ratio", Limits::DEFAULT.ratio)?;
+    module.add("LIMITS", limits)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     // A debug build is some thirty times slower: the Python side warns.
     module.add("OPTIMISED", !cfg!(debug_assertions))?;

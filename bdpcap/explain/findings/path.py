@@ -44,7 +44,11 @@ def link(flow: Flow) -> list[Finding]:
     # Of data that nothing acknowledged no rate is known.
     did = f" and carried {units.data_size(carried.sum())} in" if carried.any() else " for"
     reached = f", {units.rate(rate)}" if carried.any() else ""
-    trips = f" Round trips took {units.duration(median)}, {units.duration(floor)} at best." if pd.notna(median) else ""
+    trips = (
+        f" Round trips took {units.duration(median)}, {units.duration(floor)} at best."
+        if pd.notna(median)
+        else ""
+    )
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values().index[len(busy) // 2]]
     return [
         Finding(

@@ -4,11 +4,13 @@
 #![no_main]
 
 use bdpcap_core::decode::{self, Packet, Path};
+use bdpcap_core::limits::Limits;
 use bdpcap_core::track::{At, Scales, Table, Wanted};
 use libfuzzer_sys::fuzz_target;
 
 /// LINKTYPE_RAW: a frame is an IP packet.
 const RAW: u32 = 101;
+const HEADERS: usize = Limits::DEFAULT.headers;
 /// As the pipeline clamps times.
 const FURTHEST_NS: i64 = 1 << 62;
 /// Shift of the time that passes: from nanoseconds to decades.
@@ -19,7 +21,7 @@ const SHIFTS: u32 = 30;
 type Step<'a> = (u8, u8, i32, i16, i16, u16, u16, &'a [u8]);
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
-    let mut table = Table::new(Wanted::All, Scales::default());
+    let mut table = Table::new(Wanted::All, Scales::default(), Limits::DEFAULT);
     let mut time_ns = 1i64 << 60;
     for (number, &(bits, flags, wait, seq, ack, window, bytes, options)) in steps.iter().enumerate()
     {
@@ -29,7 +31,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
         let frame = packet(bits & 1, flags, seq, ack, window, bytes, options);
         let wire_len = frame.len() as u32 + u32::from(bytes);
         let mut path = Path::default();
-        if let Ok(Packet::Tcp(tcp)) = decode::decode(RAW, &frame, wire_len, &mut path) {
+        if let Ok(Packet::Tcp(tcp)) = decode::decode(RAW, &frame, wire_len, HEADERS, &mut path) {
             let at = At {
                 time_ns,
                 frame: number as u64 + 1,

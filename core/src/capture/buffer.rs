@@ -33,6 +33,11 @@ impl<R: Read> Window<R> {
         &self.input
     }
 
+    /// The same, to be changed.
+    pub fn input_mut(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     /// Position in the stream of the first byte not yet consumed.
     pub fn offset(&self) -> u64 {
         self.offset

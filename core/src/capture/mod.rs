@@ -236,6 +236,11 @@ impl Reader {
         &self.info
     }
 
+    /// How often the bytes of a packed capture may be multiplied; see [`crate::limits::Limits::ratio`].
+    pub fn limit_ratio(&mut self, most: u64) {
+        self.window.input_mut().most_ratio = most;
+    }
+
     /// Bytes taken from the input so far, compressed as they are.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {

@@ -9,13 +9,11 @@ use flate2::bufread::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
 use super::ahead::Ahead;
+use crate::limits::Limits;
 
 /// Buffer before a decompressor; larger reads of an uncompressed capture pass it by.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// How often the bytes may be multiplied. gzip cannot reach it (1,032 is its most), but a few kilobytes of zstd may mean
-/// terabytes of zeros, which would take days to read. Frames of 64 KiB whose payload is all zeros reach 3,400.
-const MOST_RATIO: u64 = 10_000;
 /// So many unpacked bytes are read in any case, in a second or so.
 const FREE_BYTES: u64 = 256 << 20;
 
@@ -24,6 +22,8 @@ pub(super) struct Source {
     bytes: Box<dyn Read + Send>,
     raw: Arc<AtomicU64>,
     unpacked: u64,
+    /// See [`Limits::ratio`].
+    pub most_ratio: u64,
     /// "gzip", "zstd" or "lz4".
     pub compression: Option<&'static str>,
 }
@@ -66,6 +66,7 @@ impl Source {
             bytes,
             raw,
             unpacked: 0,
+            most_ratio: Limits::DEFAULT.ratio,
             compression,
         })
     }
@@ -89,11 +90,12 @@ impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.compression.is_some()
             && self.unpacked >= FREE_BYTES
-            && self.unpacked / MOST_RATIO >= self.raw_bytes()
+            && self.unpacked / self.most_ratio.max(1) >= self.raw_bytes()
         {
             return Err(io::Error::other(format!(
-                "{} bytes were unpacked to more than {MOST_RATIO} times as many, as no capture is",
-                self.raw_bytes()
+                "{} bytes were unpacked to more than {} times as many, as no capture is (the limit ratio)",
+                self.raw_bytes(),
+                self.most_ratio
             )));
         }
         let read = self.bytes.read(buffer)?;

@@ -2,6 +2,7 @@
 //! Where in a frame each header stands, for those who rewrite frames.
 
 use super::{Datagram, Next, Packet, Path, Undecoded, walk};
+use crate::limits::Limits;
 use std::ops::Range;
 
 /// A header, as far as it matters to what can be rewritten in it.
@@ -61,6 +62,7 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
         link_type,
         data,
         wire_len,
+        Limits::DEFAULT.headers,
         &mut Path::default(),
         |next, at| {
             let start = offset(data, at.data());
@@ -92,9 +94,16 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
 pub fn extent(link_type: u32, data: &[u8], wire_len: u32) -> usize {
     const UDP_BYTES: usize = 8;
     let mut last = 0;
-    let packet = walk(link_type, data, wire_len, &mut Path::default(), |_, at| {
-        last = offset(data, at.data());
-    });
+    let packet = walk(
+        link_type,
+        data,
+        wire_len,
+        Limits::DEFAULT.headers,
+        &mut Path::default(),
+        |_, at| {
+            last = offset(data, at.data());
+        },
+    );
     let end = match packet {
         Ok(Packet::Tcp(tcp) | Packet::Quoted(_, tcp)) => {
             offset(data, tcp.options()) + tcp.options().len()

@@ -36,9 +36,6 @@ pub use undecoded::Undecoded;
 
 use cursor::Cursor;
 
-/// Headers walked before a frame is given up: an overlay on an overlay with tags and labels takes about 20.
-const HEADERS_MAX: usize = 32;
-
 /// The header that the cursor stands at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next<'a> {
@@ -94,7 +91,7 @@ pub enum Packet<'a> {
 /// Decodes a frame as far as its innermost TCP or UDP header.
 ///
 /// `link_type` is a LINKTYPE_ value, `data` what the capture kept of the frame, `wire_len` its length in bytes on the
-/// wire. The headers around the innermost IP packet are added to `path`.
+/// wire. No more than `most` headers are walked; those around the innermost IP packet are added to `path`.
 ///
 /// # Errors
 /// The reason why neither was found, for counting.
@@ -102,11 +99,12 @@ pub fn decode<'a>(
     link_type: u32,
     data: &'a [u8],
     wire_len: u32,
+    most: usize,
     path: &mut Path,
 ) -> Result<Packet<'a>, Undecoded> {
     match plain::frame(link_type, data, wire_len) {
         Some(tcp) => Ok(Packet::Tcp(tcp)),
-        None => walk(link_type, data, wire_len, path, |_, _| ()),
+        None => walk(link_type, data, wire_len, most, path, |_, _| ()),
     }
 }
 
@@ -116,12 +114,13 @@ fn walk<'a>(
     link_type: u32,
     data: &'a [u8],
     wire_len: u32,
+    most: usize,
     path: &mut Path,
     mut visit: impl FnMut(&Next<'a>, &Cursor<'a>),
 ) -> Result<Packet<'a>, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
-    for _ in 0..HEADERS_MAX {
+    for _ in 0..most {
         visit(&next, &at);
         next = match next {
             Next::Null => link::null(&mut at)?,

@@ -35,7 +35,7 @@ pub(super) fn frame(link_type: u32, data: &[u8], wire_len: u32) -> Option<Tcp<'_
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::packets::ethernet_packet;
+    use super::super::tests::packets::{HEADERS, ethernet_packet};
     use super::super::{Packet, Path, decode, walk};
     use proptest::prelude::*;
 
@@ -59,8 +59,8 @@ mod tests {
                 Packet::Tcp(tcp) => Some(tcp.segment()),
                 Packet::Datagram(_) | Packet::Quoted(..) => None,
             };
-            let short = decode(1, kept, wire_len, &mut path).map(segment);
-            let long = walk(1, kept, wire_len, &mut walked, |_, _| ()).map(segment);
+            let short = decode(1, kept, wire_len, HEADERS, &mut path).map(segment);
+            let long = walk(1, kept, wire_len, HEADERS, &mut walked, |_, _| ()).map(segment);
             prop_assert_eq!((short, path), (long, walked));
         }
     }

@@ -8,7 +8,9 @@ use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
 use super::*;
-use packets::{encapsulate, ethernet_packet, ip_packet, ipv6_node, segment as decode, tunnel};
+use packets::{
+    HEADERS, encapsulate, ethernet_packet, ip_packet, ipv6_node, segment as decode, tunnel,
+};
 
 const ETHERNET: u32 = 1;
 const RAW: u32 = 101;
@@ -99,7 +101,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         wire_len: u32,
     ) {
-        if let Ok(packet) = super::decode(link_type, &bytes, wire_len, &mut Path::default()) {
+        if let Ok(packet) = super::decode(link_type, &bytes, wire_len, HEADERS, &mut Path::default()) {
             prop_assert!(payload_bytes(&packet) <= wire_len.max(0xffff));
         }
     }
@@ -119,7 +121,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = value;
         }
-        if let Ok(packet) = super::decode(RAW, &bytes, wire_len, &mut Path::default()) {
+        if let Ok(packet) = super::decode(RAW, &bytes, wire_len, HEADERS, &mut Path::default()) {
             prop_assert!(payload_bytes(&packet) <= 0xffff);
         }
     }
@@ -279,9 +281,13 @@ fn a_datagram_is_found_where_a_segment_is_and_padding_is_none_of_it() {
         .write(&mut bytes, &[7; 20])
         .expect("a vector takes all");
     bytes.extend([0; 9]);
-    let Ok(Packet::Datagram(datagram)) =
-        super::decode(ETHERNET, &bytes, bytes.len() as u32, &mut Path::default())
-    else {
+    let Ok(Packet::Datagram(datagram)) = super::decode(
+        ETHERNET,
+        &bytes,
+        bytes.len() as u32,
+        HEADERS,
+        &mut Path::default(),
+    ) else {
         panic!("no datagram");
     };
     assert_eq!(

@@ -282,9 +282,23 @@ impl Flow {
         self.ended && self.tap.una() >= self.tap.next()
     }
 
-    /// Of a flow that begins: its rounds need not be kept.
-    pub fn keep_no_rounds(&mut self) {
-        self.rounds.keep_none();
+    /// Of a flow that begins: how many rounds are kept, and ranges of each set.
+    pub fn hold(&mut self, rounds: usize, ranges: usize) {
+        self.rounds.keep(rounds);
+        self.tap.hold_ranges(ranges);
+        self.sender.hold_ranges(ranges);
+    }
+
+    /// How often two ranges became one for want of room.
+    #[must_use]
+    pub fn merged_ranges(&self) -> i64 {
+        i64::from(self.tap.merged_ranges()) + i64::from(self.sender.merged_ranges())
+    }
+
+    /// As [`super::kept::Kept::left_out`].
+    #[must_use]
+    pub fn rounds_left_out(&self) -> i64 {
+        self.rounds.left_out()
     }
 
     /// The rounds that are finished, packed; see [`super::kept`].

@@ -70,8 +70,10 @@ impl Before {
 pub struct Kept {
     before: Before,
     bytes: Vec<u8>,
-    /// Nobody asks for them.
-    none: bool,
+    /// No more than so many are kept.
+    most: u32,
+    /// How many there were.
+    count: u32,
 }
 
 impl Default for Kept {
@@ -79,20 +81,28 @@ impl Default for Kept {
         Self {
             before: Before::NONE,
             bytes: Vec::new(),
-            none: false,
+            most: u32::MAX,
+            count: 0,
         }
     }
 }
 
 impl Kept {
-    /// Keeps none of the rounds to come.
-    pub fn keep_none(&mut self) {
-        self.none = true;
+    /// Keeps so many rounds, the first ones.
+    pub fn keep(&mut self, most: u32) {
+        self.most = most;
+    }
+
+    /// How many rounds were not kept, as there was no room for them.
+    #[must_use]
+    pub fn left_out(&self) -> i64 {
+        i64::from(self.count.saturating_sub(self.most))
     }
 
     /// Adds a round.
     pub fn push(&mut self, row: &Round) {
-        if self.none {
+        self.count = self.count.saturating_add(1);
+        if self.count > self.most {
             return;
         }
         let expected = self.before.expected(row.stream, row.direction);
@@ -125,11 +135,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_kept_where_nobody_asks() {
-        let mut kept = Kept::default();
-        kept.keep_none();
-        kept.push(&Round::default());
-        assert!(kept.bytes().is_empty());
+    fn no_more_is_kept_than_there_is_room_for() {
+        for most in 0..3 {
+            let mut kept = Kept::default();
+            kept.keep(most);
+            for round in 0..3 {
+                kept.push(&Round {
+                    round,
+                    ..Round::default()
+                });
+            }
+            let rounds = unpacked(0, 0, kept.bytes()).count();
+            assert_eq!(
+                (rounds, kept.left_out()),
+                (most as usize, i64::from(3 - most))
+            );
+        }
     }
 
     #[test]

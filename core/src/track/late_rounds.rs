@@ -11,7 +11,7 @@ struct First {
     start_ns: i64,
     frame: u64,
     mss: i64,
-    kept: bool,
+    kept: u32,
 }
 
 impl First {
@@ -19,9 +19,7 @@ impl First {
     fn make(&self) -> Box<Rounds> {
         let mut rounds = Rounds::new(self.stream, self.direction, self.start_ns, self.frame);
         rounds.set_mss(self.mss);
-        if !self.kept {
-            rounds.keep_none();
-        }
+        rounds.keep(self.kept);
         Box::new(rounds)
     }
 }
@@ -44,7 +42,7 @@ impl LateRounds {
                 start_ns,
                 frame,
                 mss: 1,
-                kept: true,
+                kept: u32::MAX,
             },
             made: None,
         }
@@ -56,9 +54,15 @@ impl LateRounds {
         self.made.get_or_insert_with(|| self.first.make())
     }
 
-    /// As [`Rounds::keep_none`], of those not made yet.
-    pub fn keep_none(&mut self) {
-        self.first.kept = false;
+    /// As [`Rounds::keep`], of those not made yet.
+    pub fn keep(&mut self, most: usize) {
+        self.first.kept = u32::try_from(most).unwrap_or(u32::MAX);
+    }
+
+    /// As [`Rounds::left_out`].
+    #[must_use]
+    pub fn left_out(&self) -> i64 {
+        self.made.as_ref().map_or(0, |rounds| rounds.left_out())
     }
 
     /// As [`Rounds::set_mss`].

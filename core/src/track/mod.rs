@@ -46,5 +46,5 @@ pub use retransmissions::Cause;
 pub use round::Round;
 pub use shards::{Batch, Register, Shards, shard};
 pub use summary::{Life, Summary};
-pub use table::{Ended, News, Scales, Seen, Table, Wanted};
+pub use table::{News, Orders, Scales, Seen, Table, Wanted};
 pub use turns::Turn;

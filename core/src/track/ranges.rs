@@ -1,15 +1,44 @@
 //! # Ranges
 //! A small sorted set of disjoint byte ranges: the SACK scoreboard, the holes a tap saw, what was sent again.
 
+use crate::limits::Limits;
+
 /// Disjoint, sorted, non-empty half-open ranges of relative sequence numbers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranges {
     ranges: Vec<(i64, i64)>,
+    /// More ranges than this and the lowest two are merged: hostile input must not grow the set without bound.
+    most: u32,
+    /// How often that was so.
+    merged: u32,
+}
+
+impl Default for Ranges {
+    fn default() -> Self {
+        Self {
+            ranges: Vec::new(),
+            most: Limits::DEFAULT.ranges as u32,
+            merged: 0,
+        }
+    }
 }
 
 impl Ranges {
-    /// More ranges than this and the lowest two are merged: hostile input must not grow the set without bound.
-    const MOST: usize = 1024;
+    /// Holds no more ranges than this.
+    pub fn hold(&mut self, most: usize) {
+        self.most = u32::try_from(most).unwrap_or(u32::MAX);
+    }
+
+    /// How often two ranges became one for want of room.
+    #[must_use]
+    pub fn merged(&self) -> u32 {
+        self.merged
+    }
+
+    /// Forgets all ranges.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
 
     /// Nothing in the set?
     #[must_use]
@@ -47,7 +76,8 @@ impl Ranges {
     }
 
     fn bound(&mut self) {
-        if self.ranges.len() > Self::MOST {
+        if self.ranges.len() > self.most as usize {
+            self.merged = self.merged.saturating_add(1);
             let (start, _) = self.ranges.remove(0);
             if let Some(lowest) = self.ranges.first_mut() {
                 lowest.0 = start;
@@ -142,7 +172,7 @@ mod tests {
         for byte in (1..10_000).step_by(2) {
             set.remove(byte, byte + 1);
         }
-        assert_eq!(set.iter().count(), Ranges::MOST);
+        assert_eq!(set.iter().count(), Limits::DEFAULT.ranges);
         assert_eq!(set.end(), Some(9_999));
     }
 

@@ -464,9 +464,15 @@ impl Rounds {
         }
     }
 
-    /// As [`Kept::keep_none`].
-    pub fn keep_none(&mut self) {
-        self.kept.keep_none();
+    /// As [`Kept::keep`].
+    pub fn keep(&mut self, most: u32) {
+        self.kept.keep(most);
+    }
+
+    /// As [`Kept::left_out`].
+    #[must_use]
+    pub fn left_out(&self) -> i64 {
+        self.kept.left_out()
     }
 
     #[inline(never)] // once a round, in a loop that runs twice a packet

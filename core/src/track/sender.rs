@@ -59,6 +59,18 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// As [`Ranges::hold`], of both sets.
+    pub fn hold_ranges(&mut self, most: usize) {
+        self.sacked.hold(most);
+        self.resent.hold(most);
+    }
+
+    /// As [`Ranges::merged`], of both sets.
+    #[must_use]
+    pub fn merged_ranges(&self) -> u32 {
+        self.sacked.merged().saturating_add(self.resent.merged())
+    }
+
     /// SND.NXT.
     #[must_use]
     pub fn next(&self) -> Option<i64> {

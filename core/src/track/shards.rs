@@ -9,8 +9,10 @@ use super::connection::Rows;
 use super::flow::At;
 use super::round::Round;
 use super::summary::{Life, Summary};
-use super::table::{Ended, News, Scales, Seen, Table, Wanted};
+use super::table::{Ended, News, Orders, Scales, Seen, Table, Wanted};
+use super::turns::Turn;
 use crate::decode::{Endpoint, Path, Segment};
+use crate::limits::{LeftOut, Limits};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -20,14 +22,14 @@ pub struct Batch {
     segments: Vec<(Seen, Segment, u32, At)>,
     /// The headers around segments, by the number beside them: each differs from the one before.
     paths: Vec<Path>,
-    /// Connections to let go first.
-    ended: Vec<Ended>,
+    /// What to do first.
+    orders: Orders,
 }
 
 impl Batch {
-    /// A batch that begins with connections to let go.
-    pub fn let_go(&mut self, ended: Vec<Ended>) {
-        self.ended = ended;
+    /// What its table does first.
+    pub fn begin(&mut self, orders: Orders) {
+        self.orders = orders;
     }
 
     /// Adds the next segment.
@@ -41,7 +43,7 @@ impl Batch {
 
     /// Gives all to their table; the batch is empty then.
     pub fn give(&mut self, table: &mut Table) -> News {
-        table.let_go(self.ended.drain(..));
+        table.follow(&self.orders);
         for (seen, segment, path, at) in self.segments.drain(..) {
             table.take(seen, &segment, &self.paths[path as usize], at);
         }
@@ -70,6 +72,9 @@ pub struct Register {
     ended: VecDeque<(u32, Ended)>,
     /// Rows made so far and not yet taken.
     pub rows: Rows,
+    limits: Limits,
+    /// What there was no room for.
+    pub left_out: LeftOut,
 }
 
 impl Register {
@@ -77,10 +82,11 @@ impl Register {
     /// same purpose in TIME-WAIT (Linux: `tcp_max_tw_buckets`).
     const MOST_ENDED: usize = 4096;
 
-    /// Takes what the tables told of one batch, in their order. Gives the connections that each should let go.
-    pub fn take(&mut self, mut news: Vec<News>) -> Vec<Vec<Ended>> {
+    /// Takes what the tables told of one batch, in their order. Gives what each should do because of it.
+    pub fn take(&mut self, mut news: Vec<News>) -> Vec<Orders> {
         self.number(&news);
         let mut ended = Vec::new();
+        let mut all_turns = Vec::new();
         for ((shard, numbers), news) in (0..).zip(&self.numbers).zip(&mut news) {
             let Rows { turns, events } = &mut news.rows;
             for turn in turns.iter_mut() {
@@ -89,19 +95,36 @@ impl Register {
             for event in events.iter_mut() {
                 event.stream = numbers[event.stream as usize];
             }
-            self.rows.turns.append(turns);
+            all_turns.append(turns);
+            self.left_out.segments += news.left_out;
             ended.extend(news.ended.drain(..).map(|ended| (shard, ended)));
         }
+        self.put_turns(all_turns);
         self.put_events(news);
         ended.sort_unstable_by_key(|(_, ended)| ended.frame);
         self.ended.extend(ended);
-        let mut letting = vec![Vec::new(); self.numbers.len()];
+        let orders = Orders {
+            ended: Vec::new(),
+            full: self.places.len() >= self.limits.connections,
+        };
+        let mut orders = vec![orders; self.numbers.len()];
         while self.ended.len() > Self::MOST_ENDED {
             if let Some((shard, ended)) = self.ended.pop_front() {
-                letting[shard as usize].push(ended);
+                orders[shard as usize].ended.push(ended);
             }
         }
-        letting
+        orders
+    }
+
+    /// Turns, as long as there is room for them: of one batch the streams with the lowest numbers go first.
+    fn put_turns(&mut self, mut turns: Vec<Turn>) {
+        let room = self.limits.rows.saturating_sub(self.rows.turns.len());
+        if turns.len() > room {
+            turns.sort_by_key(|turn| turn.stream);
+            self.left_out.turns += (turns.len() - room) as u64;
+            turns.truncate(room);
+        }
+        self.rows.turns.append(&mut turns);
     }
 
     /// Events in the order of their frames; those of one frame are of one table.
@@ -142,15 +165,16 @@ pub struct Shards {
 impl Shards {
     /// So many tables that make the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(tables: usize, wanted: &Wanted, scales: &Scales) -> Self {
+    pub fn new(tables: usize, wanted: &Wanted, scales: &Scales, limits: Limits) -> Self {
         let tables: Vec<_> = (0..tables.max(1))
-            .map(|_| Table::new(wanted.clone(), scales.clone()))
+            .map(|_| Table::new(wanted.clone(), scales.clone(), limits))
             .collect();
         let numbers = vec![Vec::new(); tables.len()];
         Self {
             tables,
             register: Register {
                 numbers,
+                limits,
                 ..Register::default()
             },
         }
@@ -184,6 +208,12 @@ impl Shards {
     /// Rows made so far and not yet taken.
     pub fn rows(&mut self) -> &mut Rows {
         &mut self.register.rows
+    }
+
+    /// What there was no room for.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
+        self.register.left_out
     }
 
     /// How many connections there are.
@@ -221,6 +251,13 @@ impl Shards {
     pub fn summaries(&self, stream: usize) -> (&[Endpoint; 2], &Path, [Summary; 2]) {
         let (table, index) = self.at(stream);
         table.summaries(index)
+    }
+
+    /// As [`Table::went_on`].
+    #[must_use]
+    pub fn went_on(&self, stream: usize) -> bool {
+        let (table, index) = self.at(stream);
+        table.went_on(index)
     }
 
     /// How a stream began and ended.

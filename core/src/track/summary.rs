@@ -88,6 +88,10 @@ row! {
         pub window_max_bytes: i64,
         /// Most in flight.
         pub in_flight_max_bytes: i64,
+        /// See [`super::ranges::Ranges::merged`].
+        pub merged_ranges: i64,
+        /// See [`super::kept::Kept::left_out`].
+        pub rounds_left_out: i64,
         /// Least RTT.
         pub rtt_min_ns: i64,
         /// RTT of the handshake.
@@ -156,6 +160,8 @@ impl Summary {
             syn_window_bytes: or_null(connection.handshake.window(1 - from).map(i64::from)),
             window_max_bytes: or_null(totals.window_max_bytes),
             in_flight_max_bytes: totals.in_flight_max_bytes,
+            merged_ranges: flow.merged_ranges(),
+            rounds_left_out: flow.rounds_left_out(),
             rtt_min_ns: or_null(flow.rtt_min_ns()),
             initial_rtt_ns: or_null(connection.initial_rtt_ns),
             sender_side_ns: or_null(flow.way.least_ns()),

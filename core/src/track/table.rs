@@ -10,6 +10,7 @@ use super::passed::Passed;
 use super::round::Round;
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Path, Segment};
+use crate::limits::Limits;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::collections::{HashMap, HashSet};
@@ -114,6 +115,17 @@ pub struct News {
     pub ended: Vec<Ended>,
     /// Rows, their streams numbered as in the table.
     pub rows: Rows,
+    /// Segments of connections that were not to begin.
+    pub left_out: u64,
+}
+
+/// What a table does before its next segment.
+#[derive(Debug, Clone, Default)]
+pub struct Orders {
+    /// Connections to let go, unless packets came since.
+    pub ended: Vec<Ended>,
+    /// Whether no more connections are to begin.
+    pub full: bool,
 }
 
 /// Connections of a capture, numbered by their first frames.
@@ -125,6 +137,9 @@ pub struct Table {
     connections: Vec<Entry>,
     wanted: Wanted,
     scales: Scales,
+    limits: Limits,
+    /// No more connections are to begin.
+    full: bool,
     /// Of the newest connection; most share it.
     path: Arc<Path>,
     news: News,
@@ -133,10 +148,11 @@ pub struct Table {
 impl Table {
     /// A table that makes the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(wanted: Wanted, scales: Scales) -> Self {
+    pub fn new(wanted: Wanted, scales: Scales, limits: Limits) -> Self {
         Self {
             wanted,
             scales,
+            limits,
             ..Self::default()
         }
     }
@@ -162,6 +178,9 @@ impl Table {
                 if let Some(before) = known {
                     self.connections[before].finish(&mut self.news.rows);
                 }
+                if self.full {
+                    return self.leave_out(ends);
+                }
                 let index = self.connections.len();
                 let quoted = Passed::new(segment, Arc::new(*path));
                 self.connections.push(Entry::Quoted(Box::new(quoted)));
@@ -184,6 +203,9 @@ impl Table {
             None => {
                 if let Some(before) = known {
                     self.connections[before].finish(&mut self.news.rows);
+                }
+                if self.full {
+                    return self.leave_out(ends);
                 }
                 let index = self.connections.len();
                 self.news.opened.push(at.frame);
@@ -255,6 +277,20 @@ impl Table {
         }
     }
 
+    /// There is no room for a connection between these ends, nor is what follows one that was there before.
+    #[cold]
+    fn leave_out(&mut self, ends: [Endpoint; 2]) {
+        self.news.left_out += 1;
+        let hash = hash(&self.hasher, &ends);
+        let connections = &self.connections;
+        let known = self.by_ends.find_entry(spread(hash), |&(own, index)| {
+            own == hash && is_between(connections[index as usize].ends(), &ends)
+        });
+        if let Ok(known) = known {
+            known.remove();
+        }
+    }
+
     /// A connection that goes on after its SYN.
     fn followed(&self, index: usize, asked: &Asked) -> Connection {
         let (segment, at) = (asked.segment(), asked.at);
@@ -276,10 +312,13 @@ impl Table {
         let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
         let wanted = self.wanted.wants(number);
         let mut connection = Connection::new(number, segment, path, at, wanted, inferred);
-        if !self.wanted.keeps_rounds() {
-            for half in &mut connection.halves {
-                half.flow.keep_no_rounds();
-            }
+        let rounds = if self.wanted.keeps_rounds() {
+            self.limits.rows
+        } else {
+            0
+        };
+        for half in &mut connection.halves {
+            half.flow.hold(rounds, self.limits.ranges);
         }
         connection
     }
@@ -306,9 +345,10 @@ impl Table {
         Entry::Open(Box::new(self.begun(index, segment, path, at)))
     }
 
-    /// Finishes connections that ended, unless packets came since.
-    pub fn let_go(&mut self, ended: impl Iterator<Item = Ended>) {
-        for Ended { index, frame } in ended {
+    /// Does what is to be done before the next segment.
+    pub fn follow(&mut self, orders: &Orders) {
+        self.full = orders.full;
+        for &Ended { index, frame } in &orders.ended {
             match &self.connections[index] {
                 Entry::Open(connection) if connection.last.frame != frame => {
                     let frame = connection.last.frame;
@@ -374,6 +414,12 @@ impl Table {
                 (&asked.ends, &asked.path, summaries)
             }
         }
+    }
+
+    /// Was more of a stream captured than a SYN?
+    #[must_use]
+    pub fn went_on(&self, stream: usize) -> bool {
+        matches!(self.connections[stream], Entry::Open(_) | Entry::Over(_))
     }
 
     /// How a stream began and ended.

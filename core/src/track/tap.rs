@@ -138,6 +138,20 @@ impl Tap {
     /// More unacknowledged records than this are not a live stream (a one-sided capture): the oldest go.
     const MOST_RECORDS: usize = 1 << 17;
 
+    /// As [`Ranges::hold`], of every set.
+    pub fn hold_ranges(&mut self, most: usize) {
+        for ranges in [&mut self.holes, &mut self.sacked, &mut self.early] {
+            ranges.hold(most);
+        }
+    }
+
+    /// As [`Ranges::merged`], of all sets.
+    #[must_use]
+    pub fn merged_ranges(&self) -> u32 {
+        let [a, b, c] = [&self.holes, &self.sacked, &self.early].map(Ranges::merged);
+        a.saturating_add(b).saturating_add(c)
+    }
+
     /// SND.NXT at the tap.
     #[must_use]
     pub fn next(&self) -> Option<i64> {
@@ -337,7 +351,7 @@ impl Tap {
             return;
         }
         if (time_ns - self.early_ns).abs() >= Self::MIXED_NS {
-            self.early = Ranges::default();
+            self.early.clear();
         }
         self.early_ns = time_ns;
         self.early.add(start, end);

@@ -10,6 +10,7 @@ use etherparse::{
 use proptest::prelude::*;
 
 use crate::decode::{self, Endpoint, Flags, Layer, Options, Path, Segment, Undecoded};
+use crate::limits::Limits;
 
 /// A packet as etherparse writes it, and the segment that must be read from it.
 #[derive(Debug, Clone)]
@@ -366,6 +367,9 @@ pub(crate) fn ipv6_node(number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number)
 }
 
+/// Headers that a frame may have.
+pub(crate) const HEADERS: usize = Limits::DEFAULT.headers;
+
 /// The segment of a frame, if that is what it carries, and the headers around it.
 pub(crate) fn segment(
     link_type: u32,
@@ -373,7 +377,7 @@ pub(crate) fn segment(
     wire_len: u32,
 ) -> Result<(Segment, Path), Undecoded> {
     let mut path = Path::default();
-    match decode::decode(link_type, data, wire_len, &mut path)? {
+    match decode::decode(link_type, data, wire_len, HEADERS, &mut path)? {
         decode::Packet::Tcp(tcp) => Ok((tcp.segment(), path)),
         decode::Packet::Datagram(_) => Err(Undecoded::Udp),
         decode::Packet::Quoted(other, _) => Err(other),

@@ -1,0 +1,120 @@
+"""Limits of an analysis: what lies beyond one is left out, and counted."""
+
+from __future__ import annotations
+
+import io
+import struct
+from dataclasses import asdict, replace
+
+import pytest
+from packets import Address, pcap, tcp_packet
+from scenario import HANDSHAKE, SERVER, START_NS, scenario
+
+import bdpcap
+from bdpcap import resources
+from bdpcap.cli import main
+
+UNNOTICED = 3 * 4096
+"""Connections that may begin until the limit is noticed: batches on their way to the threads."""
+SYNS = 40_000
+TRANSFER = (
+    HANDSHAKE
+    + """
+    +0    > P. 1:1001(1000)   ack 1 win 502
+    +.020 < .  1:1(0)         ack 1001 win 16384
+    +0    > P. 1001:2001(1000)   ack 1 win 502
+    +.020 < .  1:1(0)         ack 2001 win 16384
+    """
+)
+
+
+@pytest.fixture(scope="module")
+def scan():
+    """A scan of many ports from many hosts; nothing answers."""
+    return pcap(
+        tcp_packet(
+            START_NS + number,
+            Address(f"198.51.{number // 250 % 250}.{1 + number % 250}", 1024 + number),
+            SERVER,
+            seq=7,
+            flags=2,
+        )
+        for number in range(SYNS)
+    )
+
+
+def flaw(capture, code):
+    return next((one for one in capture.quality if one.code == code), None)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_connections_beyond_the_limit_are_counted_whatever_the_number_of_threads(scan, jobs):
+    capture = bdpcap.analyze(io.BytesIO(scan), limits=bdpcap.Limits(connections=1000), jobs=jobs)
+    assert 1000 <= capture.info.streams <= 1000 + UNNOTICED
+    # Every connection is one segment.
+    assert capture.info.streams + capture.info.left_out["connections"] == SYNS
+    assert capture.info.streams == len(capture.connections)
+    assert f"{SYNS - capture.info.streams:,} segments" in flaw(capture, "limit-connections").sentence
+
+
+def test_nothing_is_left_out_within_the_limits(scan):
+    capture = bdpcap.analyze(io.BytesIO(scan))
+    assert (capture.info.streams, capture.info.left_out) == (SYNS, {})
+
+
+def test_a_budget_of_memory_sets_limits_that_fit_it(scan):
+    budget = resources.BASE_BYTES + 2 * 1000 * resources.CONNECTION_BYTES
+    capture = bdpcap.analyze(io.BytesIO(scan), memory_bytes=budget)
+    assert capture.info.streams <= 1000 + UNNOTICED
+    assert capture.info.left_out["connections"] > 0
+    # A larger budget than the usual limits need changes nothing.
+    assert bdpcap.Limits().within(1 << 50) == bdpcap.Limits()
+    with pytest.raises(ValueError, match="memory_bytes must be above"):
+        bdpcap.Limits().within(1000)
+
+
+def test_rows_beyond_the_limit_are_counted():
+    content = pcap(scenario(TRANSFER))
+    whole = bdpcap.analyze(io.BytesIO(content))
+    few = bdpcap.analyze(io.BytesIO(content), limits=bdpcap.Limits(rows=1))
+    assert len(whole.rtts) > 1
+    assert len(few.rtts) == len(few.events) == 1
+    rows = sum(len(table) for table in (whole.rtts, whole.exchanges, whole.events))
+    kept = sum(len(table) for table in (few.rtts, few.exchanges, few.events))
+    assert few.info.left_out["rows"] == rows - kept
+    assert "--limit rows=N" in flaw(few, "limit-rows").sentence
+
+
+def test_frames_of_more_headers_are_counted():
+    (syn, *_) = scenario(TRANSFER)
+    tags = struct.pack(">HH", 0x8100, 7) * 10
+    tagged = replace(syn, data=syn.data[:12] + tags + syn.data[12:], wire_length=len(syn.data) + len(tags))
+    for most, decoded in ((20, 1), (5, 0)):
+        capture = bdpcap.analyze(io.BytesIO(pcap([tagged])), limits=bdpcap.Limits(headers=most))
+        assert capture.info.segments == decoded
+        assert capture.info.left_out.get("headers", 0) == 1 - decoded
+
+
+def test_a_summary_keeps_flows_and_rounds_and_says_what_it_lacks():
+    content = pcap(scenario(TRANSFER))
+    whole, summary = (bdpcap.analyze(io.BytesIO(content), summarize=one) for one in (False, True))
+    assert whole.flows.equals(summary.flows)
+    assert whole.rtts.equals(summary.rtts)
+    for lacking in ("events", "exchanges"):
+        with pytest.raises(bdpcap.CaptureError, match="not kept"):
+            getattr(summary, lacking)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("depth=3", "there are " + ", ".join(asdict(bdpcap.Limits()))),
+        ("rows=-1", "whole number"),
+        ("rows=0", "at least 1"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_a_usage_error(typed, said, tmp_path, capsys):
+    path = tmp_path / "transfer.pcap"
+    path.write_bytes(pcap(scenario(TRANSFER)))
+    assert main(["info", "--limit", typed, str(path)]) == 2
+    assert said in capsys.readouterr().err
