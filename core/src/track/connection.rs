@@ -11,6 +11,7 @@ use super::retransmissions::Cause;
 use super::turns::{Turn, Turns};
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};
+use crate::limits::Limits;
 use std::sync::Arc;
 
 /// Where rows go. Events are only made where they are wanted.
@@ -66,6 +67,8 @@ pub struct Connection {
     /// Who talks.
     turns: Turns,
     wants_events: bool,
+    /// Rounds of each flow that are kept, and ranges of each set.
+    held: (usize, usize),
     /// A FIN or RST was seen.
     closing: bool,
     reset: bool,
@@ -109,8 +112,17 @@ impl Connection {
             inferred,
             turns: Turns::default(),
             wants_events,
+            held: (Limits::DEFAULT.rows, Limits::DEFAULT.ranges),
             closing: false,
             reset: false,
+        }
+    }
+
+    /// Of a connection that begins: how many rounds of each flow are kept, and ranges of each set.
+    pub fn hold(&mut self, held: (usize, usize)) {
+        self.held = held;
+        for half in &mut self.halves {
+            half.flow.hold(held.0, held.1);
         }
     }
 
@@ -438,6 +450,7 @@ impl Connection {
             for (half, direction) in self.halves.iter_mut().zip(0..) {
                 half.flow = Flow::new(self.number, direction, self.start);
             }
+            self.hold(self.held);
         }
     }
 

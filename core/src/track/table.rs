@@ -317,9 +317,7 @@ impl Table {
         } else {
             0
         };
-        for half in &mut connection.halves {
-            half.flow.hold(rounds, self.limits.ranges);
-        }
+        connection.hold((rounds, self.limits.ranges));
         connection
     }
 
