@@ -19,7 +19,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 # It watches all memory: what leaks, and how much is taken at once.
 LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
-.PHONY: demo test quick lint format site instructions bench lab fuzz accuracy help
+.PHONY: demo test quick lint format site instructions bench lab fuzz accuracy audit help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -57,6 +57,11 @@ bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap
 
 lab: $(VENV)/ready ## make labelled transfers in lab/out (as root; about half an hour)
 	$(BIN)/python lab/make.py
+
+audit: $(VENV)/ready ## licences, sources and known weaknesses of all that bdpcap is built from (needs the network and cargo-deny)
+	cargo deny --manifest-path core/Cargo.toml check
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip_audit --local --skip-editable
 
 fuzz: ## replay the corpus of every fuzz target, then mutate it for FUZZ_SECONDS each (needs gcc and a C++ compiler)
 	CARGO_TARGET_DIR=core/fuzz/target RUSTFLAGS="$(COVERAGE)" cargo build --quiet --release --locked \
