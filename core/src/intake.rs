@@ -117,7 +117,11 @@ impl Intake {
         filters: Option<Filters>,
         whole: Option<Whole>,
     ) -> Result<Self, Stop> {
-        let sources = in_order(sources)?;
+        // Pieces are given in the order of their files.
+        let sources = match whole {
+            Some(_) => sources.into(),
+            None => in_order(sources)?,
+        };
         let names = sources.iter().map(Source::name).collect();
         let mut intake = Self {
             sources,
@@ -149,7 +153,11 @@ impl Intake {
     }
 
     fn open_next(&mut self) -> Result<(), Stop> {
-        self.reader = self.sources.pop_front().map(Source::open).transpose()?;
+        let open = match self.whole {
+            Some(_) => Source::open_rows,
+            None => Source::open,
+        };
+        self.reader = self.sources.pop_front().map(open).transpose()?;
         self.limit(self.limits);
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
             (self.frames_before, self.previous_ns) = before;

@@ -27,14 +27,28 @@ impl Source {
 
     pub(crate) fn open(self) -> Result<Reader, Stop> {
         let name = self.name();
-        let unopened = |error| Stop::Unreadable(format!("{name}: cannot be opened: {error}"));
         let opened = match self {
-            Self::Path(path) => Reader::open_file(File::open(path).map_err(unopened)?, &name),
+            Self::Path(path) => Reader::open_file(file(path)?, &name),
             // What Python reads must be interrupted where it is waited for: here.
             Self::Stream(stream, _) => Reader::open(stream, &name),
         };
         opened.map_err(|error| Stop::Unreadable(error.to_string()))
     }
+
+    /// Opens rows that [`crate::pieces`] wrote.
+    pub(crate) fn open_rows(self) -> Result<Reader, Stop> {
+        let name = self.name();
+        let stream = match self {
+            Self::Path(path) => Box::new(file(path)?),
+            Self::Stream(stream, _) => stream,
+        };
+        Reader::open_rows(stream, &name).map_err(|error| Stop::Unreadable(error.to_string()))
+    }
+}
+
+fn file(path: PathBuf) -> Result<File, Stop> {
+    let name = path.to_string_lossy().into_owned();
+    File::open(path).map_err(|error| Stop::Unreadable(format!("{name}: cannot be opened: {error}")))
 }
 
 /// Files by the time of their first frame, so that a rotated capture may be named in any order. What can be read once

@@ -107,7 +107,7 @@ impl Reader {
     /// If the input is empty, no capture, of an unsupported version, or breaks off before the first packet could
     /// come.
     pub fn open(input: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
-        Self::new(Source::open(input), name)
+        Self::new(Source::open(input), name, Format::open)
     }
 
     /// The same of a file; if it is compressed, another thread decompresses it.
@@ -115,10 +115,23 @@ impl Reader {
     /// # Errors
     /// As [`Reader::open`].
     pub fn open_file(file: File, name: &str) -> Result<Self, CaptureError> {
-        Self::new(Source::open(Box::new(file)).and_then(Source::ahead), name)
+        let source = Source::open(Box::new(file)).and_then(Source::ahead);
+        Self::new(source, name, Format::open)
     }
 
-    fn new(source: io::Result<Source>, name: &str) -> Result<Self, CaptureError> {
+    /// Rows that [`crate::pieces`] wrote: no capture is read like this, whatever it begins with.
+    ///
+    /// # Errors
+    /// As [`Reader::open`].
+    pub fn open_rows(input: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
+        Self::new(Source::open(input), name, Format::rows)
+    }
+
+    fn new(
+        source: io::Result<Source>,
+        name: &str,
+        open: impl FnOnce(&mut Window<Source>, &mut CaptureInfo) -> Result<Format, Reason>,
+    ) -> Result<Self, CaptureError> {
         let fault = |offset, reason| CaptureError {
             file: name.to_owned(),
             frame: 1,
@@ -131,8 +144,8 @@ impl Reader {
             ..CaptureInfo::default()
         };
         let mut window = Window::new(source);
-        let format = Format::open(&mut window, &mut info)
-            .map_err(|reason| fault(window.offset(), reason))?;
+        let format =
+            open(&mut window, &mut info).map_err(|reason| fault(window.offset(), reason))?;
         Ok(Reader {
             window,
             format,
@@ -250,27 +263,37 @@ impl Reader {
 
 impl Format {
     fn open(window: &mut Window<Source>, info: &mut CaptureInfo) -> Result<Self, Reason> {
-        window.fill(4)?;
-        let Some(magic) = window.bytes().first_chunk::<4>().copied() else {
-            let mut magic = [0; 4];
-            let bytes = window.bytes();
-            magic[..bytes.len()].copy_from_slice(bytes);
-            return Err(if bytes.is_empty() {
-                Reason::Empty
-            } else {
-                Reason::NotACapture(magic)
-            });
-        };
+        let magic = Self::magic(window)?;
         if let Some(pcap) = Pcap::open(magic, window, info)? {
             return Ok(Format::Pcap(pcap));
         }
         if let Some(pcapng) = Pcapng::open(magic, window, info)? {
             return Ok(Format::Pcapng(pcapng));
         }
-        if magic == rows::MAGIC {
-            window.take(magic.len());
-            return Ok(Format::Rows(Rows::default()));
-        }
         Err(Reason::NotACapture(magic))
+    }
+
+    fn rows(window: &mut Window<Source>, _: &mut CaptureInfo) -> Result<Self, Reason> {
+        let magic = Self::magic(window)?;
+        if magic != rows::MAGIC {
+            return Err(Reason::NotACapture(magic));
+        }
+        window.take(magic.len());
+        Ok(Format::Rows(Rows::default()))
+    }
+
+    /// The first bytes, which stay.
+    fn magic(window: &mut Window<Source>) -> Result<[u8; 4], Reason> {
+        window.fill(4)?;
+        window.bytes().first_chunk().copied().ok_or_else(|| {
+            let mut magic = [0; 4];
+            let bytes = window.bytes();
+            magic[..bytes.len()].copy_from_slice(bytes);
+            if bytes.is_empty() {
+                Reason::Empty
+            } else {
+                Reason::NotACapture(magic)
+            }
+        })
     }
 }

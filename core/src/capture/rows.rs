@@ -84,7 +84,7 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Item, read};
+    use super::super::testing::{Item, read, read_rows};
     use super::*;
 
     fn item(number: u64, time_ns: Option<i64>, wire_len: u32, data: &[u8]) -> Item {
@@ -119,13 +119,21 @@ mod tests {
             item(4, Some(1 << 62), 0, b"abcdef"),
             item(900, Some(5), 9, b"xy"),
         ];
-        let back = read(&written(&given, 4)).frames;
+        let back = read_rows(&written(&given, 4)).frames;
         let expected = [
             item(3, None, 60, b"abcd"),
             item(4, Some(1 << 62), 6, b"abcd"),
             item(900, Some(5), 9, b"xy"),
         ];
         assert_eq!(back, expected);
+    }
+
+    #[test]
+    fn no_capture_is_read_as_rows() {
+        let told = read(&written(&[item(1, Some(1), 6, b"abcdef")], 6));
+        assert!(told.frames.is_empty());
+        let reason = told.damage.map(|damage| damage.reason);
+        assert!(matches!(reason, Some(Reason::NotACapture(MAGIC))));
     }
 
     #[test]
@@ -138,13 +146,13 @@ mod tests {
             6,
         );
         for length in 4 + HEAD_BYTES + 7..whole.len() {
-            let told = read(&whole[..length]);
+            let told = read_rows(&whole[..length]);
             assert_eq!((told.frames.len(), told.damage.is_some()), (1, true));
         }
         let mut long = whole;
         long[4 + 20..4 + 24].fill(0xff);
         assert!(matches!(
-            read(&long).damage.map(|damage| damage.reason),
+            read_rows(&long).damage.map(|damage| damage.reason),
             Some(Reason::PacketTooLong { .. })
         ));
     }

@@ -25,9 +25,21 @@ pub struct Contents {
 
 /// Reads a capture through, and makes sure that the end stays the end.
 pub fn read(bytes: &[u8]) -> Contents {
+    contents(Reader::open(Box::new(Cursor::new(bytes.to_vec())), "test"))
+}
+
+/// The same of rows.
+pub fn read_rows(bytes: &[u8]) -> Contents {
+    contents(Reader::open_rows(
+        Box::new(Cursor::new(bytes.to_vec())),
+        "test",
+    ))
+}
+
+fn contents(opened: Result<Reader, CaptureError>) -> Contents {
     let mut frames = Vec::new();
     let mut damage = None;
-    let mut reader = match Reader::open(Box::new(Cursor::new(bytes.to_vec())), "test") {
+    let mut reader = match opened {
         Ok(reader) => reader,
         Err(error) => {
             return Contents {
