@@ -324,6 +324,14 @@ def test_without_scripts_the_verdict_the_tables_and_the_pictures_are_there(open_
     assert not page.locator(".scripted").is_visible()
 
 
+def test_a_still_picture_stands_where_a_figure_is_not_drawn_yet(open_page, file):
+    page = open_page(file)
+    still = page.locator("figure > .plot + svg.still").last
+    assert still.is_visible()
+    draw_all(page)
+    assert not still.is_visible()
+
+
 def test_print_shows_the_still_pictures_whole(page):
     assert not page.locator("svg.still").first.is_visible()
     page.emulate_media(media="print")
