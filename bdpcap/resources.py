@@ -10,9 +10,10 @@ from bdpcap import _core
 __all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Limits"]
 
 CONNECTION_BYTES: Final = 2_000
-"""Memory of a connection, at most: a lone SYN takes a tenth, a short transfer with its rounds half of it."""
+"""What a budget counts for a connection: a lone SYN takes a tenth of it, a short transfer with its rounds half once it
+has ended, and four times as much while it lasts."""
 ROW_BYTES: Final = 250
-"""Memory of a row that is kept, at most: of a pipe's events, of requests with their responses, of rounds."""
+"""What a budget counts for a row that is kept: of a pipe's events, of requests with their responses, of rounds."""
 BASE_BYTES: Final = 150 << 20
 """What Python and its libraries take, whatever the capture."""
 
@@ -40,8 +41,8 @@ class Limits:
     def within(self, memory_bytes: int | None) -> Limits:
         """Return limits that keep an analysis within so much memory; the same ones where None.
 
-        Half of what Python leaves is for connections, half for rows. They are counted at their most, so that less is
-        taken as a rule.
+        Half of what Python leaves is for connections, half for rows. Many large connections at the same time may take
+        more.
         """
         if memory_bytes is None:
             return self
