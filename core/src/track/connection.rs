@@ -222,27 +222,15 @@ impl Connection {
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
             let flow = &mut self.halves[to].flow;
-            if sends && !copy && flow.knows(segment, advertised) {
-                flow.reassured(segment, at);
-                if flow.is_answered() {
-                    self.turns.answered(to as u8, at);
-                }
-                if self.wants_events && self.halves[to].carried {
-                    let effect = self.halves[to].flow.told(segment, advertised);
-                    let event = self.event(effect, to, from, segment, advertised, at);
-                    rows.events.push(event);
-                }
-            } else {
-                let una = flow.tap.una();
-                let effect = flow.acknowledge(segment, advertised, at, !sends, copy);
-                if self.wants_events && (!sends || self.halves[to].carried) {
-                    let event = self.event(effect, to, from, segment, advertised, at);
-                    rows.events.push(event);
-                }
-                if !copy {
-                    let rtt_ns = if payload { NULL } else { effect.rtt_ns };
-                    self.listen(to, una, rtt_ns, at);
-                }
+            let una = flow.tap.una();
+            let effect = flow.acknowledge(segment, advertised, at, !sends, copy);
+            if self.wants_events && (!sends || self.halves[to].carried) {
+                let event = self.event(effect, to, from, segment, advertised, at);
+                rows.events.push(event);
+            }
+            if !copy {
+                let rtt_ns = if payload { NULL } else { effect.rtt_ns };
+                self.listen(to, una, rtt_ns, at);
             }
         }
         if sends {

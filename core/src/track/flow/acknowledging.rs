@@ -11,8 +11,7 @@ use crate::decode::{Flags, Segment};
 impl Flow {
     /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing? So are most packets of a peer
     /// that only sends.
-    #[must_use]
-    pub fn knows(&self, segment: &Segment, window: Option<i64>) -> bool {
+    fn knows(&self, segment: &Segment, window: Option<i64>) -> bool {
         let ack = self.tap.space.relative(segment.acknowledgment);
         self.tap.una() == Some(ack)
             && self.tap.next() == Some(ack)
@@ -23,7 +22,7 @@ impl Flow {
     }
 
     /// The sender hears what it [knows](Self::knows).
-    pub fn reassured(&mut self, segment: &Segment, at: At) {
+    fn reassured(&mut self, segment: &Segment, at: At) {
         self.catch_up(at, None);
         if segment.payload_bytes > 0 {
             self.rounds.get().note(|row| row.replies += 1);
@@ -34,8 +33,7 @@ impl Flow {
     }
 
     /// An acknowledgment, as far as it does nothing.
-    #[must_use]
-    pub fn told(&self, segment: &Segment, window: Option<i64>) -> Effect {
+    fn told(&self, segment: &Segment, window: Option<i64>) -> Effect {
         Effect {
             kind: Kind::Ack,
             cause: Cause::None,
@@ -61,6 +59,10 @@ impl Flow {
         let mut effect = self.told(segment, window);
         if copy {
             effect.kind = Kind::Duplicate;
+            return effect;
+        }
+        if !pure && self.knows(segment, window) {
+            self.reassured(segment, at);
             return effect;
         }
         self.catch_up(at, None);
