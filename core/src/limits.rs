@@ -15,7 +15,7 @@ pub struct Limits {
     /// How often the bytes of a packed capture may be multiplied. gzip cannot reach it (1,032 is its most), but a few
     /// kilobytes of zstd may mean terabytes of zeros, which would take days to read. Frames of 64 KiB whose payload is
     /// all zeros reach 3,400.
-    pub ratio: u64,
+    pub ratio: usize,
 }
 
 impl Limits {
@@ -27,6 +27,17 @@ impl Limits {
         headers: 32,
         ratio: 10_000,
     };
+
+    /// Each by its name.
+    pub fn named(&mut self) -> [(&'static str, &mut usize); 5] {
+        [
+            ("connections", &mut self.connections),
+            ("rows", &mut self.rows),
+            ("ranges", &mut self.ranges),
+            ("headers", &mut self.headers),
+            ("ratio", &mut self.ratio),
+        ]
+    }
 }
 
 impl Default for Limits {

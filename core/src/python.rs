@@ -4,21 +4,16 @@
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
 use crate::annotate;
-use crate::cells;
 use crate::columns::{self, Column, Columns, Sums};
-use crate::csv;
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
 use crate::limits::Limits;
-use crate::parquet;
 use crate::paths::Paths;
 use crate::pipeline::{self, Filters, Pipeline, Stop};
 use crate::source::Source;
-use crate::spans;
 use crate::track::{NULL, Scales, Shards, Wanted};
-use ::parquet::errors::ParquetError;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -29,6 +24,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod pieces;
+mod spans;
+mod tables;
 
 pyo3::create_exception!(
     _core,
@@ -184,17 +181,13 @@ fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
 }
 
 /// Limits by their names; those that are not named are the usual ones.
-fn limits(named: HashMap<String, u64>) -> PyResult<Limits> {
+fn limits(named: HashMap<String, usize>) -> PyResult<Limits> {
     let mut limits = Limits::DEFAULT;
     for (name, most) in named {
-        let whole = usize::try_from(most).unwrap_or(usize::MAX);
-        match name.as_str() {
-            "connections" => limits.connections = whole,
-            "rows" => limits.rows = whole,
-            "ranges" => limits.ranges = whole,
-            "headers" => limits.headers = whole,
-            "ratio" => limits.ratio = most,
-            _ => return Err(PyValueError::new_err(format!("no such limit: {name}"))),
+        let mut known = limits.named().into_iter();
+        match known.find(|(known, _)| *known == name) {
+            Some((_, limit)) => *limit = most,
+            None => return Err(PyValueError::new_err(format!("no such limit: {name}"))),
         }
     }
     Ok(limits)
@@ -223,7 +216,7 @@ impl Analysis {
         rounds: bool,
         streams: Option<Vec<u32>>,
         scales: Option<Scales>,
-        limits: Option<HashMap<String, u64>>,
+        limits: Option<HashMap<String, usize>>,
         jobs: usize,
     ) -> PyResult<Self> {
         let raised = Raised::default();
@@ -562,161 +555,6 @@ fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult
     Ok(load(&program)?.matches(data, wire_len))
 }
 
-type Whole<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, bool>);
-type Float<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, bool>);
-type Text<'py> = (PyReadonlyArray1<'py, i64>, Vec<String>);
-
-#[derive(FromPyObject)]
-enum Cells<'py> {
-    Whole(Whole<'py>),
-    Float(Float<'py>),
-    // Last, since an empty array of numbers passes for a list of names.
-    Text(Text<'py>),
-}
-
-impl Cells<'_> {
-    fn of<'a>(columns: &'a [Self]) -> PyResult<Vec<cells::Cells<'a>>> {
-        let one = |cells: &'a Self| {
-            Ok(match cells {
-                Self::Text((places, names)) => cells::Cells::Text(places.as_slice()?, names),
-                Self::Whole((values, absent)) => {
-                    cells::Cells::Whole(values.as_slice()?, absent.as_slice()?)
-                }
-                Self::Float((values, absent)) => {
-                    cells::Cells::Float(values.as_slice()?, absent.as_slice()?)
-                }
-            })
-        };
-        columns.iter().map(one).collect()
-    }
-}
-
-type Floats<'py> = Bound<'py, PyArray1<f64>>;
-type Given<'py, T> = PyReadonlyArray1<'py, T>;
-
-#[pyfunction]
-fn median_around<'py>(
-    py: Python<'py>,
-    values: Given<'py, f64>,
-    starts: Given<'py, i64>,
-    before: usize,
-    after: usize,
-) -> PyResult<Floats<'py>> {
-    let (values, starts) = (values.as_slice()?, starts.as_slice()?);
-    let medians = py.detach(|| spans::medians_around(values, starts, before, after));
-    Ok(medians.into_pyarray(py))
-}
-
-#[pyfunction]
-fn medians<'py>(
-    py: Python<'py>,
-    values: Given<'py, f64>,
-    starts: Given<'py, i64>,
-) -> PyResult<Floats<'py>> {
-    let (values, starts) = (values.as_slice()?, starts.as_slice()?);
-    let medians = py.detach(|| spans::medians(values, starts));
-    Ok(medians.into_pyarray(py))
-}
-
-#[pyfunction]
-fn percentiles<'py>(
-    py: Python<'py>,
-    values: Given<'py, f64>,
-    weights: Given<'py, f64>,
-    starts: Given<'py, i64>,
-    part: f64,
-) -> PyResult<Floats<'py>> {
-    let (values, weights, starts) = (values.as_slice()?, weights.as_slice()?, starts.as_slice()?);
-    let found = py.detach(|| spans::percentiles(values, weights, starts, part));
-    Ok(found.into_pyarray(py))
-}
-
-#[pyfunction]
-fn somewhere<'py>(
-    py: Python<'py>,
-    holds: Given<'py, bool>,
-    first: Given<'py, i64>,
-    past: Given<'py, i64>,
-) -> PyResult<Bound<'py, PyArray1<bool>>> {
-    let (holds, first, past) = (holds.as_slice()?, first.as_slice()?, past.as_slice()?);
-    let found = py.detach(|| spans::somewhere(holds, first, past));
-    Ok(found.into_pyarray(py))
-}
-
-#[pyfunction]
-fn floats<'py>(py: Python<'py>, values: Given<'py, i64>) -> PyResult<Floats<'py>> {
-    let values = values.as_slice()?;
-    Ok(py.detach(|| spans::floats(values)).into_pyarray(py))
-}
-
-#[pyfunction]
-fn sums<'py>(
-    py: Python<'py>,
-    values: Given<'py, f64>,
-    first: Given<'py, i64>,
-    past: Given<'py, i64>,
-) -> PyResult<Floats<'py>> {
-    let (values, first, past) = (values.as_slice()?, first.as_slice()?, past.as_slice()?);
-    let sums = py.detach(|| spans::sums(values, first, past));
-    Ok(sums.into_pyarray(py))
-}
-
-#[pyfunction]
-fn csv_lines<'py>(
-    py: Python<'py>,
-    mut columns: Vec<Cells<'py>>,
-    written: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyBytes>> {
-    for cells in &mut columns {
-        let Cells::Text((_, texts)) = cells else {
-            continue;
-        };
-        for text in texts.iter_mut().filter(|text| !csv::is_plain(text)) {
-            *text = written.call1((text.as_str(),))?.extract()?;
-        }
-    }
-    let columns = Cells::of(&columns)?;
-    let lines = py.detach(|| csv::lines(&columns))?;
-    Ok(PyBytes::new(py, &lines))
-}
-
-/// One column has the name of another, or is of another kind than at first.
-fn wrong(error: ParquetError) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
-#[pyclass(module = "bdpcap._core")]
-struct Parquet(Mutex<Option<parquet::File>>);
-
-#[pymethods]
-impl Parquet {
-    #[new]
-    fn new(names: Vec<String>, columns: Vec<Cells<'_>>) -> PyResult<Self> {
-        let file = parquet::File::new(&names, &Cells::of(&columns)?).map_err(wrong)?;
-        Ok(Self(Mutex::new(Some(file))))
-    }
-
-    fn rows<'py>(
-        &self,
-        py: Python<'py>,
-        columns: Vec<Cells<'py>>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let columns = Cells::of(&columns)?;
-        let bytes = py.detach(|| {
-            let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            file.as_mut()
-                .map_or(Ok(Vec::new()), |file| file.rows(&columns))
-        });
-        Ok(PyBytes::new(py, &bytes.map_err(wrong)?))
-    }
-
-    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let bytes = file.map_or(Ok(Vec::new()), parquet::File::finish);
-        Ok(PyBytes::new(py, &bytes.map_err(wrong)?))
-    }
-}
-
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // A panic arrives in Python as an exception that says the same; no backtrace is written beside it.
@@ -726,17 +564,17 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Analysis>()?;
     module.add_class::<Excerpt>()?;
     module.add_class::<Annotated>()?;
-    module.add_class::<Parquet>()?;
+    module.add_class::<tables::Parquet>()?;
     module.add_class::<pieces::Pieces>()?;
     module.add_function(wrap_pyfunction!(pieces::tick_ns, module)?)?;
-    module.add_function(wrap_pyfunction!(csv_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::csv_lines, module)?)?;
     module.add_function(wrap_pyfunction!(filter_matches, module)?)?;
-    module.add_function(wrap_pyfunction!(somewhere, module)?)?;
-    module.add_function(wrap_pyfunction!(floats, module)?)?;
-    module.add_function(wrap_pyfunction!(percentiles, module)?)?;
-    module.add_function(wrap_pyfunction!(median_around, module)?)?;
-    module.add_function(wrap_pyfunction!(medians, module)?)?;
-    module.add_function(wrap_pyfunction!(sums, module)?)?;
+    module.add_function(wrap_pyfunction!(spans::somewhere, module)?)?;
+    module.add_function(wrap_pyfunction!(spans::floats, module)?)?;
+    module.add_function(wrap_pyfunction!(spans::percentiles, module)?)?;
+    module.add_function(wrap_pyfunction!(spans::median_around, module)?)?;
+    module.add_function(wrap_pyfunction!(spans::medians, module)?)?;
+    module.add_function(wrap_pyfunction!(spans::sums, module)?)?;
     module.add("CaptureError", module.py().get_type::<CaptureError>())?;
     module.add("FilterError", module.py().get_type::<FilterError>())?;
     for (name, names) in columns::NAMES {
@@ -745,11 +583,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LINK_TYPES", crate::decode::LINK_TYPES)?;
     module.add("NULL", NULL)?;
     let limits = PyDict::new(module.py());
-    limits.set_item("connections", Limits::DEFAULT.connections)?;
-    limits.set_item("rows", Limits::DEFAULT.rows)?;
-    limits.set_item("ranges", Limits::DEFAULT.ranges)?;
-    limits.set_item("headers", Limits::DEFAULT.headers)?;
-    limits.set_item("ratio", Limits::DEFAULT.ratio)?;
+    for (name, limit) in Limits::default().named() {
+        limits.set_item(name, *limit)?;
+    }
     module.add("LIMITS", limits)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     // A debug build is some thirty times slower: the Python side warns.

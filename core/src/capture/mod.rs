@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// How often the bytes of a packed capture may be multiplied; see [`crate::limits::Limits::ratio`].
-    pub fn limit_ratio(&mut self, most: u64) {
+    pub fn limit_ratio(&mut self, most: usize) {
         self.window.input_mut().most_ratio = most;
     }
 

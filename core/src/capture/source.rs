@@ -23,7 +23,7 @@ pub(super) struct Source {
     raw: Arc<AtomicU64>,
     unpacked: u64,
     /// See [`Limits::ratio`].
-    pub most_ratio: u64,
+    pub most_ratio: usize,
     /// "gzip", "zstd" or "lz4".
     pub compression: Option<&'static str>,
 }
@@ -90,7 +90,7 @@ impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.compression.is_some()
             && self.unpacked >= FREE_BYTES
-            && self.unpacked / self.most_ratio.max(1) >= self.raw_bytes()
+            && self.unpacked / self.most_ratio.max(1) as u64 >= self.raw_bytes()
         {
             return Err(io::Error::other(format!(
                 "{} bytes were unpacked to more than {} times as many, as no capture is (the limit ratio)",
