@@ -1,6 +1,7 @@
 //! # Headers
 //! Where in a frame each header stands, for those who rewrite frames.
 
+use super::cursor::Cursor;
 use super::{Datagram, Next, Packet, Path, Undecoded, walk};
 use crate::limits::Limits;
 use std::ops::Range;
@@ -58,29 +59,22 @@ pub struct Header {
 /// As [`super::decode`], and [`Undecoded::Udp`] for a datagram.
 pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>, Undecoded> {
     let mut headers: Vec<Header> = Vec::new();
-    let packet = walk(
-        link_type,
-        data,
-        wire_len,
-        Limits::DEFAULT.headers,
-        &mut Path::default(),
-        |next, at| {
-            let start = offset(data, at.data());
-            if let Some(before) = headers.last_mut() {
-                before.range.end = start;
-            }
-            let rest = at.data();
-            let end = match next {
-                // Its length stands in the fourth bit group from the 12th byte on, in words.
-                Next::Tcp(_) => rest.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
-                _ => 0,
-            };
-            headers.push(Header {
-                kind: kind(next),
-                range: start..start + end.min(rest.len()),
-            });
-        },
-    )?;
+    let packet = walked(link_type, data, wire_len, |next, at| {
+        let start = offset(data, at.data());
+        if let Some(before) = headers.last_mut() {
+            before.range.end = start;
+        }
+        let rest = at.data();
+        let end = match next {
+            // Its length stands in the fourth bit group from the 12th byte on, in words.
+            Next::Tcp(_) => rest.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
+            _ => 0,
+        };
+        headers.push(Header {
+            kind: kind(next),
+            range: start..start + end.min(rest.len()),
+        });
+    })?;
     match packet {
         Packet::Tcp(_) => Ok(headers),
         Packet::Datagram(_) => Err(Undecoded::Udp),
@@ -88,30 +82,34 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
     }
 }
 
-/// How many bytes of a frame [`super::decode`] looks at: up to the end of the innermost TCP header, also of one that is
-/// quoted, or of the head of the datagram. 0 of a frame that carries neither.
+/// How many bytes of a frame [`super::decode`] looked at to find this packet: up to the end of the innermost TCP header,
+/// also of one that is quoted, or of the head of the datagram.
 #[must_use]
-pub fn extent(link_type: u32, data: &[u8], wire_len: u32) -> usize {
+pub fn extent(packet: &Packet<'_>, link_type: u32, data: &[u8], wire_len: u32) -> usize {
     const UDP_BYTES: usize = 8;
-    let mut last = 0;
-    let packet = walk(
-        link_type,
-        data,
-        wire_len,
-        Limits::DEFAULT.headers,
-        &mut Path::default(),
-        |_, at| {
-            last = offset(data, at.data());
-        },
-    );
     let end = match packet {
-        Ok(Packet::Tcp(tcp) | Packet::Quoted(_, tcp)) => {
+        Packet::Tcp(tcp) | Packet::Quoted(_, tcp) => {
             offset(data, tcp.options()) + tcp.options().len()
         }
-        Ok(Packet::Datagram(_)) => last + UDP_BYTES + Datagram::HEAD_BYTES,
-        Err(_) => 0,
+        Packet::Datagram(_) => {
+            let mut last = 0;
+            let visit = |_: &Next<'_>, at: &Cursor<'_>| last = offset(data, at.data());
+            let _ = walked(link_type, data, wire_len, visit);
+            last + UDP_BYTES + Datagram::HEAD_BYTES
+        }
     };
     end.min(data.len())
+}
+
+/// All headers of a frame, as many as are usual at most.
+fn walked<'a>(
+    link_type: u32,
+    data: &'a [u8],
+    wire_len: u32,
+    visit: impl FnMut(&Next<'a>, &Cursor<'a>),
+) -> Result<Packet<'a>, Undecoded> {
+    let (headers, mut path) = (Limits::DEFAULT.headers, Path::default());
+    walk(link_type, data, wire_len, headers, &mut path, visit)
 }
 
 /// Lengths do not tell, since a header may have taken off what follows its payload.
