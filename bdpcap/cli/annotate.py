@@ -41,7 +41,7 @@ def command(
         filter_,
         outputs=[None if to_stdout else output_],
         jobs=jobs,
-        limits=options.limits(limit),
+        limit=limit,
     )
     if to_stdout:
         packets = capture.annotate(sys.stdout.buffer)

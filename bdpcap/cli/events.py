@@ -58,7 +58,7 @@ def command(
         output=output_,
         progress=apart,
         jobs=jobs,
-        limits=options.limits(limit),
+        limit=limit,
     )
     rows = pieces if per_flow else map(Events.per_segment, pieces)
     made = Events.cells if chosen in output.CELLS else Events.frame

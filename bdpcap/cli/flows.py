@@ -64,7 +64,7 @@ def command(
         names,
         outputs=[output_, junit],
         jobs=jobs,
-        limits=options.limits(limit),
+        limit=limit,
         summarize=True,
     )
     all_bytes = int(capture.carriers["payload_bytes"].sum()) if gate.rules else 0

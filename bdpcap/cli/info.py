@@ -42,7 +42,7 @@ def command(
         names,
         outputs=[output_],
         jobs=jobs,
-        limits=options.limits(limit),
+        limit=limit,
         summarize=True,
     )
     if chosen is options.Format.TABLE:

@@ -73,9 +73,7 @@ def command(
             f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",
         )
-    capture = source.capture(
-        captures, read, filter_, names, outputs=[output_], jobs=jobs, limits=options.limits(limit)
-    )
+    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs, limit=limit)
     flow = _flow(capture, stream)
     try:
         figure.write(flow, cast("Kind", str(kind)), output_, start=start, end=end)

@@ -98,7 +98,7 @@ def command(
     source.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
     account = _account(ss, tcp_info)
     capture = source.capture(
-        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, limits=options.limits(limit)
+        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, limit=limit
     )
     capture.host = account
     if text is not None:

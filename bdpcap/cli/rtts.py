@@ -43,7 +43,7 @@ def command(
         names,
         outputs=[output_],
         jobs=jobs,
-        limits=options.limits(limit),
+        limit=limit,
         summarize=True,
     )
     pieces: Iterator[pd.DataFrame | Columns] = (

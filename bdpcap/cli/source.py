@@ -13,7 +13,7 @@ import bdpcap
 from bdpcap import rotation, units
 from bdpcap.ahead import ahead
 from bdpcap.analysis import event_pieces
-from bdpcap.cli import exits
+from bdpcap.cli import exits, options
 from bdpcap.progress import shown
 from bdpcap.twice import same_packets
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bdpcap.anonymize import Pseudonyms
     from bdpcap.events import Events
     from bdpcap.facts import Damage
-    from bdpcap.resources import Limits
 
 
 def sources(
@@ -87,13 +86,14 @@ def capture(
     *,
     outputs: Iterable[Path | None],
     jobs: int | None = None,
-    limits: Limits | None = None,
+    limit: list[str] | None = None,
     summarize: bool = False,
 ) -> Capture:
     """Analyse what was named, with progress on a terminal.
 
-    `outputs` are as `sources` takes them, `limits` and `summarize` as `bdpcap.analyze` does.
+    `outputs` are as `sources` takes them, `limit` as it is typed, and `summarize` as `bdpcap.analyze` takes it.
     """
+    limits = options.limits(limit)
     source = sources(captures, read, outputs)
     with shown() as progress:
         capture = bdpcap.analyze(
@@ -140,7 +140,7 @@ class Pieces:
         output: Path | None,
         progress: bool,
         jobs: int | None = None,
-        limits: Limits | None = None,
+        limit: list[str] | None = None,
     ) -> None:
         self._progress = progress
         self._pseudonyms = pseudonyms
@@ -148,7 +148,7 @@ class Pieces:
         self._filter = filter_
         self._streams = streams
         self._jobs = jobs
-        self._limits = limits
+        self._limits = options.limits(limit)
         self._damage: bdpcap.CaptureError | None = None
 
     def __iter__(self) -> Iterator[Events]:
