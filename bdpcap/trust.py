@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap import units, vantage
+from bdpcap import _core, units, vantage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,14 +64,13 @@ def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
     """Return how many connections began and ended how; empty if there were none."""
     handshakes: Counter[str] = Counter()
     ended: Counter[str] = Counter()
-    who = {0: " by the client", 1: " by the server"}
+    who = {0: " by the client", 1: " by the server", _core.NULL: ""}
     for columns in capture.lifecycles:
         seen = columns["seen"]
         handshakes.update(columns["handshake"][seen])
-        ended.update(
-            f"{how}{who.get(by, '')}"
-            for how, by in zip(columns["ended"][seen], columns["ended_by"][seen].tolist(), strict=True)
-        )
+        for by, named in who.items():
+            of_one = Counter(columns["ended"][seen & (columns["ended_by"] == by)])
+            ended.update({f"{how}{named}": count for how, count in of_one.items()})
     if not handshakes:
         return []
     return [("handshakes", _counts(handshakes)), ("ended", _counts(ended))]

@@ -29,7 +29,7 @@ impl Hash for Endpoint {
 }
 
 /// TCP flag bits, byte 13 of the header (RFC 9293 section 3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(pub u8);
 
 impl Flags {
@@ -58,7 +58,7 @@ impl Flags {
 }
 
 /// TCP options that matter here; of a truncated or malformed list those that could be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1).
     pub mss: Option<u16>,
@@ -137,7 +137,7 @@ impl Path {
 }
 
 /// A decoded TCP segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Segment {
     /// Where it came from.
     pub source: Endpoint,

@@ -1,102 +1,244 @@
 //! # Asked
-//! A connection of which there is a SYN and no more: what makes it a connection when more comes.
+//! A connection of which there is a SYN and no more: what makes it a connection when more comes, and what is told of it
+//! if nothing does.
 
+use super::connection::Connection;
+use super::event::NULL;
 use super::flow::At;
+use super::handshake::Handshake;
+use super::lifecycle::{Ending, Lifecycle, Opening};
 use super::passed::client_and_server;
-use crate::decode::{Endpoint, Flags, Options, Path, Segment};
+use super::scale::Scale;
+use super::summary::{Life, Summary, in_force};
+use super::witness::Witness;
+use crate::decode::{Endpoint, Flags, Path, Segment};
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+
+/// What SYNs have in common that one program sends, on one way.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Kind {
+    path: Arc<Path>,
+    /// With nothing in it that each SYN has of its own.
+    syn: Segment,
+}
+
+/// The kinds of SYNs that came.
+#[derive(Debug, Default)]
+pub struct Kinds(HashSet<Arc<Kind>, RandomState>);
+
+impl Kinds {
+    const NOBODY: Endpoint = Endpoint {
+        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        port: 0,
+    };
+
+    fn of(&mut self, segment: &Segment, path: &Arc<Path>) -> Arc<Kind> {
+        let syn = Segment {
+            source: Self::NOBODY,
+            destination: Self::NOBODY,
+            sequence: 0,
+            identification: segment.identification.map(|_| 0),
+            checksum: 0,
+            window: 0,
+            ttl: 0,
+            ..*segment
+        };
+        let path = Arc::clone(path);
+        let mut kind = Kind { path, syn };
+        kind.syn.options.timestamps = segment.options.timestamps.map(|_| (0, 0));
+        match self.0.get(&kind) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let kind = Arc::new(kind);
+                self.0.insert(Arc::clone(&kind));
+                kind
+            }
+        }
+    }
+}
 
 /// A SYN that nothing followed yet; small, as a scan leaves millions.
 #[derive(Debug)]
 pub struct Asked {
     /// Client, server.
     pub ends: [Endpoint; 2],
-    /// Outer headers.
-    pub path: Arc<Path>,
     /// When it was captured.
     pub at: At,
+    kind: Arc<Kind>,
     sequence: u32,
-    acknowledgment: u32,
-    timestamps: Option<(u32, u32)>,
-    mss: Option<u16>,
-    identification: Option<u16>,
-    window: u16,
+    timestamp: u32,
+    identification: u16,
     checksum: u16,
-    window_scale: Option<u8>,
-    flags: Flags,
-    header_bytes: u8,
+    window: u16,
     ttl: u8,
-    ecn: u8,
-    sack_permitted: bool,
-    fast_open: bool,
-    multipath: bool,
-    incomplete: bool,
 }
 
 impl Asked {
     /// Of a SYN without anything that it seldom has, as payload; `None` of any other segment.
     #[must_use]
-    pub fn new(segment: &Segment, path: &Arc<Path>, at: At) -> Option<Self> {
+    pub fn new(segment: &Segment, path: &Arc<Path>, at: At, kinds: &mut Kinds) -> Option<Self> {
         let options = &segment.options;
         let plain = segment.opens() && segment.payload_bytes == 0 && options.sack_blocks == 0;
         let alone = segment.flags.0 & (Flags::FIN | Flags::RST) == 0;
         (plain && alone).then(|| Self {
             ends: client_and_server(segment),
-            path: Arc::clone(path),
             at,
+            kind: kinds.of(segment, path),
             sequence: segment.sequence,
-            acknowledgment: segment.acknowledgment,
-            timestamps: options.timestamps,
-            mss: options.mss,
-            identification: segment.identification,
-            window: segment.window,
+            timestamp: options.timestamps.map_or(0, |(value, _)| value),
+            identification: segment.identification.unwrap_or_default(),
             checksum: segment.checksum,
-            window_scale: options.window_scale,
-            flags: segment.flags,
-            header_bytes: segment.header_bytes,
+            window: segment.window,
             ttl: segment.ttl,
-            ecn: segment.ecn,
-            sack_permitted: options.sack_permitted,
-            fast_open: options.fast_open,
-            multipath: options.multipath,
-            incomplete: options.incomplete,
         })
     }
 
-    /// The SYN.
+    /// Outer headers.
+    #[must_use]
+    pub fn path(&self) -> &Arc<Path> {
+        &self.kind.path
+    }
+
+    /// The SYN. It echoes no timestamp (RFC 7323 section 3.2), whatever stands there.
     #[must_use]
     pub fn segment(&self) -> Segment {
         let [source, destination] = self.ends;
-        Segment {
+        let mut syn = Segment {
             source,
             destination,
             sequence: self.sequence,
-            acknowledgment: self.acknowledgment,
-            flags: self.flags,
-            window: self.window,
-            header_bytes: self.header_bytes,
-            payload_bytes: 0,
-            options: Options {
-                mss: self.mss,
-                window_scale: self.window_scale,
-                sack_permitted: self.sack_permitted,
-                timestamps: self.timestamps,
-                sack: Default::default(),
-                sack_blocks: 0,
-                fast_open: self.fast_open,
-                multipath: self.multipath,
-                incomplete: self.incomplete,
-            },
-            ttl: self.ttl,
-            identification: self.identification,
-            ecn: self.ecn,
             checksum: self.checksum,
-        }
+            window: self.window,
+            ttl: self.ttl,
+            ..self.kind.syn
+        };
+        syn.identification = syn.identification.map(|_| self.identification);
+        syn.options.timestamps = syn.options.timestamps.map(|_| (self.timestamp, 0));
+        syn
     }
 
     /// As [`super::connection::Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens() && segment.source == self.ends[0] && segment.sequence != self.sequence
+    }
+
+    /// What is told of either direction.
+    #[must_use]
+    pub fn summaries(&self) -> [Summary; 2] {
+        let syn = self.segment();
+        let mut handshake = Handshake::default();
+        handshake.syn(0, &syn, self.at.time_ns);
+        let mut witness = Witness::default();
+        witness.see(&syn);
+        let mss = handshake.mss(syn.options.timestamps.is_some());
+        let told = |from: usize| {
+            let (shift, source) = handshake.scale(1 - from);
+            let mut scale = Scale::default();
+            scale.negotiated(shift.unwrap_or_default());
+            Summary {
+                handshake: 1,
+                direct: 1,
+                unfinished: u8::from(from == 0 && witness.is_unfinished()),
+                scale_least: scale.least(),
+                scale_most: scale.most(),
+                window_scale_source: source as u8,
+                start_ns: self.at.time_ns,
+                end_ns: self.at.time_ns,
+                first_frame: self.at.frame,
+                last_frame: self.at.frame,
+                packets: i64::from(from == 0),
+                mss_bytes: mss.filter(|_| from == 0).unwrap_or(Connection::USUAL_MSS),
+                window_scale: in_force(shift, source),
+                ttl: if from == 0 { syn.ttl.into() } else { NULL },
+                syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
+                window_max_bytes: NULL,
+                rtt_min_ns: NULL,
+                initial_rtt_ns: NULL,
+                sender_side_ns: NULL,
+                receiver_side_ns: NULL,
+                ..Summary::default()
+            }
+        };
+        [0, 1].map(told)
+    }
+
+    /// How it began and ended.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        Life {
+            handshake: Opening::NeverAnswered as u8,
+            ended: Ending::Open as u8,
+            completeness: Lifecycle::SYN,
+            ended_by: NULL,
+            syns: 1,
+            retry_wait_ns: NULL,
+            ..Life::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::connection::Rows;
+    use super::*;
+    use crate::decode::Options;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        fn syn()(
+            sequence: u32, acknowledgment: u32, window: u16, ttl: u8, ecn in 0..4u8, checksum: u16,
+            identification: Option<u16>, others: u8, mss: Option<u16>, window_scale: Option<u8>,
+            timestamps: Option<(u32, u32)>, [sack_permitted, fast_open, multipath, incomplete]: [bool; 4],
+        ) -> Segment {
+            let end = |last, port| Endpoint { address: [10, 0, 0, last].into(), port };
+            Segment {
+                source: end(1, 40_000),
+                destination: end(2, 80),
+                sequence,
+                acknowledgment,
+                flags: Flags(Flags::SYN | others & !(Flags::ACK | Flags::FIN | Flags::RST)),
+                window,
+                header_bytes: 40,
+                payload_bytes: 0,
+                options: Options {
+                    mss, window_scale, sack_permitted, timestamps, fast_open, multipath, incomplete, ..Options::default()
+                },
+                ttl,
+                identification,
+                ecn,
+                checksum,
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_syn_is_small() {
+        // With its number, its hash and what memory is asked for at a time, 200 bytes at most.
+        assert!(size_of::<Asked>() <= 80);
+    }
+
+    proptest! {
+        #[test]
+        fn a_lone_syn_is_told_of_as_any_connection(syns in prop::collection::vec(syn(), 1..4), frame: u32, time_ns in 0..i64::MAX) {
+            let at = At { time_ns, frame: frame.into() };
+            let path = Arc::default();
+            let mut kinds = Kinds::default();
+            let asked: Vec<_> = syns.iter().map(|syn| Asked::new(syn, &path, at, &mut kinds)).collect();
+            for (syn, asked) in syns.iter().zip(asked) {
+                let asked = asked.expect("nothing is odd about it");
+                let mut told = *syn;
+                told.options.timestamps = told.options.timestamps.map(|(value, _)| (value, 0));
+                prop_assert_eq!(asked.segment(), told);
+                let mut whole = Connection::new(0, syn, Arc::clone(&path), at, false, [None; 2]);
+                whole.segment(syn, at, &mut Rows::default());
+                whole.finish(&mut Rows::default());
+                prop_assert_eq!(asked.summaries(), [0, 1].map(|from| Summary::of(&whole, from)));
+                prop_assert_eq!(asked.life(), Life::of(&whole));
+            }
+        }
     }
 }

@@ -76,7 +76,7 @@ pub struct Connection {
 
 impl Connection {
     /// Payload of a full packet on Ethernet with timestamps, where nothing tells.
-    const USUAL_MSS: i64 = 1448;
+    pub const USUAL_MSS: i64 = 1448;
 
     /// A connection that begins with this segment, with the window scales that an earlier pass inferred, by who sends
     /// the data that they limit.

@@ -82,7 +82,8 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    const SYN: u8 = 1;
+    /// A bit of [`Self::completeness`]: the client's SYN was captured.
+    pub const SYN: u8 = 1;
     const SYN_ACK: u8 = 2;
     const ACK: u8 = 4;
     const DATA: u8 = 8;

@@ -103,6 +103,16 @@ row! {
     }
 }
 
+/// The shift of windows, [`NULL`] where nothing is scaled: no scale is in force, which is not the same as a scale of 0.
+pub(super) fn in_force(scale: Option<u8>, source: ScaleSource) -> i64 {
+    match source {
+        ScaleSource::Declined | ScaleSource::Unknown => NULL,
+        ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
+            scale.map_or(NULL, i64::from)
+        }
+    }
+}
+
 impl Summary {
     /// Of what one end of a connection sends, as it stands.
     #[must_use]
@@ -147,13 +157,7 @@ impl Summary {
             missed_bytes: totals.missed_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
-            window_scale: match source {
-                // Nothing was scaled: no scale is in force, which is not the same as a scale of 0.
-                ScaleSource::Declined | ScaleSource::Unknown => NULL,
-                ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
-                    or_null(scale.map(i64::from))
-                }
-            },
+            window_scale: in_force(scale, source),
             scale_checked: i64::from(flow.scale.checked()),
             scale_exceeded: i64::from(flow.scale.exceeded()),
             ttl: or_null(half.witness.ttl().map(i64::from)),

@@ -1,7 +1,7 @@
 //! # Table
 //! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
 
-use super::asked::Asked;
+use super::asked::{Asked, Kinds};
 use super::connection::{Connection, Rows};
 use super::flow::At;
 use super::kept;
@@ -142,6 +142,8 @@ pub struct Table {
     full: bool,
     /// Of the newest connection; most share it.
     path: Arc<Path>,
+    /// The kinds of SYNs that nothing followed at first.
+    asked: Kinds,
     news: News,
 }
 
@@ -294,16 +296,9 @@ impl Table {
     /// A connection that goes on after its SYN.
     fn followed(&self, index: usize, asked: &Asked) -> Connection {
         let (segment, at) = (asked.segment(), asked.at);
-        let mut connection = self.begun(index, &segment, Arc::clone(&asked.path), at);
+        let mut connection = self.begun(index, &segment, Arc::clone(asked.path()), at);
         // A SYN without payload makes no rows.
         connection.segment(&segment, at, &mut Rows::default());
-        connection
-    }
-
-    /// A connection of which nothing but a SYN came.
-    fn unanswered(&self, index: usize, asked: &Asked) -> Connection {
-        let mut connection = self.followed(index, asked);
-        connection.finish(&mut Rows::default());
         connection
     }
 
@@ -334,7 +329,7 @@ impl Table {
             }
             // Of those of which events are wanted, the SYN is one.
             Wanted::None => {
-                if let Some(asked) = Asked::new(segment, &path, at) {
+                if let Some(asked) = Asked::new(segment, &path, at, &mut self.asked) {
                     return Entry::Asked(Box::new(asked));
                 }
             }
@@ -406,11 +401,7 @@ impl Table {
             Entry::Passed(passed) | Entry::Quoted(passed) => {
                 (&passed.ends, &passed.path, Default::default())
             }
-            Entry::Asked(asked) => {
-                let whole = self.unanswered(stream, asked);
-                let summaries = [0, 1].map(|from| Summary::of(&whole, from));
-                (&asked.ends, &asked.path, summaries)
-            }
+            Entry::Asked(asked) => (&asked.ends, asked.path(), asked.summaries()),
         }
     }
 
@@ -427,7 +418,7 @@ impl Table {
             Entry::Open(open) => Life::of(open),
             Entry::Over(over) => over.life(),
             Entry::Passed(_) | Entry::Quoted(_) => Life::default(),
-            Entry::Asked(asked) => Life::of(&self.unanswered(stream, asked)),
+            Entry::Asked(asked) => asked.life(),
         }
     }
 
