@@ -84,6 +84,8 @@ $(VENV)/ready: $(SOURCES)
 	@echo "Building bdpcap and installing what it needs (a few minutes the first time) ..."
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	@$(BIN)/python -m pip install --quiet --editable . --group test --group lint
+# Containers that forbid Python to write bytecode would compile each module at every start.
+	@$(BIN)/python -m compileall -q bdpcap
 	@touch $@
 
 help: ## this list
