@@ -31,24 +31,38 @@ pub type Columns = Vec<(&'static str, Column)>;
 /// Rows that are transposed together, so that they fit a cache.
 const CHUNK: usize = 32;
 
+/// Rows for which room is made before they come.
+const MOST_ROOM: usize = 1 << 16;
+
+/// Gives rows in chunks. An iterator that is driven from within is several times as fast as one that is asked for each row.
+fn in_chunks<T>(rows: impl Iterator<Item = T>, mut take: impl FnMut(&[T])) {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    rows.for_each(|row| {
+        chunk.push(row);
+        if chunk.len() == CHUNK {
+            take(&chunk);
+            chunk.clear();
+        }
+    });
+    take(&chunk);
+}
+
 macro_rules! transpose {
     ($rows:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
         transpose!($rows, |_: &str| true, $($variant { $($field),* })*)
     };
     ($rows:expr, $wanted:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
+        transpose!($rows, $wanted, 0, $($variant { $($field),* })*)
+    };
+    ($rows:expr, $wanted:expr, $room:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
         {
-            let wanted = $wanted;
-            $($(let mut $field = wanted(stringify!($field)).then(Vec::new);)*)*
-            let mut rows = $rows.into_iter();
-            loop {
-                let chunk: Vec<_> = rows.by_ref().take(CHUNK).collect();
-                if chunk.is_empty() {
-                    break;
-                }
+            let (wanted, room) = ($wanted, $room);
+            $($(let mut $field = wanted(stringify!($field)).then(|| Vec::with_capacity(room));)*)*
+            in_chunks($rows.into_iter(), |chunk| {
                 $($(if let Some(column) = &mut $field {
                     column.extend(chunk.iter().map(|row| row.$field));
                 })*)*
-            }
+            });
             let mut columns: Columns = Vec::new();
             $($(if let Some(column) = $field {
                 columns.push((stringify!($field), Column::$variant(column)));
@@ -76,7 +90,9 @@ pub fn rounds(
     let both = streams.flat_map(|stream| [(stream, 0), (stream, 1)]);
     let rows = both.flat_map(|(stream, from)| table.rounds(stream, from));
     let counted = rows.inspect(|_| count.set(count.get() + 1));
-    let columns = transpose!(counted, wanted,
+    // A column that grows is copied as often as it doubles.
+    let room = if most > MOST_ROOM { 0 } else { most };
+    let columns = transpose!(counted, wanted, room,
         U32 { stream, round }
         U8 { direction, after_fin }
         U64 { first_frame, last_frame }

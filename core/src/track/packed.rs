@@ -75,16 +75,22 @@ fn put(number: u64, out: &mut [u8]) -> usize {
 
 /// The next number off `bytes`.
 fn next(bytes: &mut &[u8]) -> u64 {
-    match bytes.first() {
-        None => 0,
-        Some(0) => {
-            *bytes = &bytes[1..];
-            word(bytes, 8)
+    let Some(first) = bytes.first() else {
+        return 0;
+    };
+    let length = first.trailing_zeros() as usize + 1;
+    if length > 8 {
+        *bytes = &bytes[1..];
+        return word(bytes, 8);
+    }
+    match bytes.first_chunk() {
+        // Most often more follows: what lies behind the number is shifted out.
+        Some(eight) => {
+            *bytes = &bytes[length..];
+            let behind = 64 - 8 * length;
+            u64::from_le_bytes(*eight) << behind >> (behind + length)
         }
-        Some(first) => {
-            let length = first.trailing_zeros() as usize + 1;
-            word(bytes, length) >> length
-        }
+        None => word(bytes, length) >> length,
     }
 }
 
