@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.answer import Answer, Exactness, Facts, Observed, Solution
@@ -50,9 +51,10 @@ def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> lis
     return list(dict.fromkeys(told)) or usual
 
 
+@lru_cache(maxsize=64)
 def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     """
-    Return every setting that explains a window.
+    Return every setting that explains a window; the flows of a host mostly share one, and are told the same.
 
     Parameters
     ----------
