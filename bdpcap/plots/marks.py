@@ -65,7 +65,7 @@ def names(events: pd.DataFrame) -> NDArray[np.str_]:
 def ordered(given: NDArray[np.str_]) -> list[str]:
     """Return the names that have a mark, each once, in the order of the legend."""
     known = list(BY_NAME)
-    found = {str(name) for name in given} - {*PLAIN}
+    found = set(given.tolist()) - {*PLAIN}
     return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
