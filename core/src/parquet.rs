@@ -8,6 +8,7 @@ use parquet::errors::Result;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,11 +107,19 @@ impl File {
 }
 
 /// The values there are, and for each row 1 where there is one.
-fn present<T: Copy>(values: &[T], absent: &[bool], rows: usize) -> (Vec<T>, Vec<i16>) {
-    let levels = absent[..rows].iter().map(|&absent| i16::from(!absent));
-    let held = values[..rows].iter().zip(absent);
-    let held = held.filter(|(_, absent)| !**absent);
-    (held.map(|(&value, _)| value).collect(), levels.collect())
+fn present<'a, T: Copy>(values: &'a [T], absent: &[bool], rows: usize) -> (Cow<'a, [T]>, Vec<i16>) {
+    let (values, absent) = (&values[..rows], &absent[..rows]);
+    let levels: Vec<i16> = absent.iter().map(|&absent| i16::from(!absent)).collect();
+    if !absent.contains(&true) {
+        return (Cow::Borrowed(values), levels);
+    }
+    let mut held = Vec::with_capacity(rows);
+    let both = values.iter().zip(absent);
+    held.extend(
+        both.filter(|(_, absent)| !**absent)
+            .map(|(&value, _)| value),
+    );
+    (Cow::Owned(held), levels)
 }
 
 fn write(
@@ -140,10 +149,8 @@ fn write(
                 .iter()
                 .map(|&place| i16::from(known(place).is_some()))
                 .collect();
-            let values: Vec<ByteArray> = places
-                .iter()
-                .filter_map(|&place| known(place).cloned())
-                .collect();
+            let mut values = Vec::with_capacity(rows);
+            values.extend(places.iter().filter_map(|&place| known(place).cloned()));
             let writer = column.typed::<ByteArrayType>();
             writer.write_batch(&values, Some(&levels), None)?;
         }
