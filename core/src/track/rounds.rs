@@ -54,9 +54,8 @@ pub struct Rounds {
     current: Open,
     target: i64,
     pending: VecDeque<Box<Open>>,
-    /// Handed over, to be used again; boxed as those pending are.
-    #[allow(clippy::vec_box)]
-    spare: Vec<Box<Open>>,
+    /// Handed over, to be used again.
+    spare: Option<Box<Open>>,
     /// The sender has sent its FIN: few rounds follow.
     over: bool,
     empty_since_ns: Option<i64>,
@@ -88,7 +87,7 @@ impl Rounds {
             current: Open::default(),
             target: 1, // the SYN's own acknowledgment ends no round
             pending: VecDeque::new(),
-            spare: Vec::new(),
+            spare: None,
             over: false,
             empty_since_ns: Some(start_ns),
             empty_zero_ns: 0,
@@ -277,7 +276,7 @@ impl Rounds {
         if self.started() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
         }
-        self.spare = Vec::new();
+        self.spare = None;
     }
 
     /// The sender received an acknowledgment. It ends no round while `undecided`, either.
@@ -417,7 +416,7 @@ impl Rounds {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
         }
-        let mut done = self.spare.pop().unwrap_or_default();
+        let mut done = self.spare.take().unwrap_or_default();
         std::mem::swap(&mut self.current, &mut *done);
         self.current.row = blank;
         done.row.end_ns = now_ns;
@@ -505,7 +504,7 @@ impl Rounds {
         if !self.over {
             open.measured.clear();
             (open.flight_integral, open.acknowledged) = (0, false);
-            self.spare.push(open);
+            self.spare = Some(open);
         }
         row
     }
