@@ -43,6 +43,18 @@ with files.replacing(pathlib.Path(sys.argv[1])) as part:
     time.sleep(60)
 """
 
+INTERRUPTED_AT_AN_IMPORT = """
+import runpy, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == at:
+            print("what nobody reads any more")
+            signal.raise_signal(signal.SIGINT)
+at = sys.argv.pop(1)
+sys.meta_path.insert(0, Finder())
+runpy.run_module("bdpcap", run_name="__main__")
+"""
+
 
 @pytest.fixture(scope="module")
 def transfer(tmp_path_factory):
@@ -211,6 +223,24 @@ def test_an_interrupt_while_reading_exits_as_such(tmp_path):
     _, said = process.communicate(timeout=SECONDS)
     assert (process.returncode, said) == (130, "")
     assert os.listdir(tmp_path) == ["pipe"]  # noqa: PTH208
+
+
+@pytest.mark.parametrize("at", ["typer", "bdpcap.cli.commands", "bdpcap.cli.flows", "bdpcap.analysis"])
+def test_an_interrupt_at_any_moment_of_the_start_is_quiet(at, transfer):
+    # As of `bdpcap flows | head`, of which ^C ends both.
+    end, start = os.pipe()
+    os.close(end)
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT_AN_IMPORT, at, "flows", str(transfer)],
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        stdout=start,
+        stderr=subprocess.PIPE,
+        check=False,
+        text=True,
+        timeout=SECONDS,
+    )
+    os.close(start)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_the_archive_is_a_whole_one(transfer, tmp_path, monkeypatch):

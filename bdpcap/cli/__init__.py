@@ -79,7 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = int(application()(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
-        sys.stdout.flush()
+        if code != exits.INTERRUPTED:  # else who reads may be gone, too
+            sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as error:
         # Typer and rich leave with an exit code of their own when a pipe is closed.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):

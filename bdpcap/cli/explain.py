@@ -245,7 +245,9 @@ def _lines(rows: Rows, answers: list[str], capture: Capture | None) -> Iterable[
     before = None
     for stream, sender, receiver, finding in rows:
         if (stream, sender) != before and stream is not None:
-            yield f"{'' if before is None else chr(10)}stream {stream}: {sender} → {receiver}"
+            if before is not None:
+                yield ""
+            yield from wrap(f"{sender} → {receiver}", f"stream {stream}: ")
         before = (stream, sender)
         yield from finding_lines(finding, capture)
     yield from answers
