@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import KEPT, ROOT, SHARED
-from packets import Packet, pcap
+from packets import Address, Packet, pcap, tcp_packet
 from scenario import scenario
 
 import bdpcap
@@ -333,6 +333,17 @@ def test_a_window_is_explained_without_a_capture(capsys):
     said = capsys.readouterr().out
     assert said.index("SO_RCVBUF 50,000") < said.index("SO_RCVBUF 75,000")
     assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_longest_addresses_fit_80_columns(capsys, tmp_path):
+    client, server = (Address(f"2001:db8:1111:2222:3333:4444:5555:{end}666", 50_000) for end in (6, 7))
+    path = tmp_path / "ipv6.pcap"
+    path.write_bytes(pcap([tcp_packet(number, client, server, seq=1, payload_bytes=9) for number in (1, 2)]))
+    assert main(["explain", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    # Neither address is broken.
+    assert [any(str(end) in line for line in lines) for end in (client, server)] == [True, True]
 
 
 def test_a_path_is_reckoned_for_without_a_capture_too(capsys):
