@@ -17,6 +17,7 @@ from conftest import unavailable
 from oracles import SHARED, frames, nanoseconds
 from packets import pcap, pcapng_file
 from scenario import START_NS, scenario
+from small_transfer import packets as transfer
 from small_transfer import write_many, write_pcap
 
 import bdpcap
@@ -256,6 +257,28 @@ def test_a_capture_of_another_format_is_refused_with_what_converts_it(form, name
     (command,) = re.findall(r"editcap -F (\w+) FILE out\.pcapng$", str(refused.value))
     editcap(command, other, back)
     assert bdpcap.analyze(back).info.segments == bdpcap.analyze(pcap).info.segments
+
+
+@pytest.mark.usefixtures("need_tshark")
+def test_an_erf_file_is_refused_with_what_converts_it(tmp_path):
+    path, converted = tmp_path / "transfer.erf", tmp_path / "out.pcapng"
+    with path.open("wb") as file:
+        for time, frame in transfer():
+            stamp = int(time * 2**32)  # little-endian, and the rest is not
+            file.write(struct.pack("<Q", stamp) + struct.pack(">BBHHH", 2, 4, 18 + len(frame), 0, len(frame)))
+            file.write(bytes(2) + frame)
+    with pytest.raises(bdpcap.CaptureError) as refused:
+        bdpcap.analyze(path)
+    (command,) = re.findall(r"editcap -F (\w+) FILE out\.pcapng$", str(refused.value))
+    editcap(command, path, converted)
+    capture = bdpcap.analyze(converted)
+    assert (capture.info.segments, capture.info.undecoded) == (len(list(transfer())), {})
+
+
+def test_an_etherpeek_file_is_refused_by_name():
+    # Version 9 of the format; no program here writes it.
+    with pytest.raises(bdpcap.CaptureError, match="an EtherPeek or OmniPeek file.*editcap -F pcapng"):
+        bdpcap.analyze(io.BytesIO(b"\x7fver\0\0\0\x09<VersionBlock>"))
 
 
 def editcap(form, source, target):

@@ -43,6 +43,11 @@ def behind(header):
     return lambda packet: header + packet
 
 
+def erf(kind, length):
+    """Return the header of a record of so many bytes of that kind (Endace's ERF), cut by no snap length."""
+    return struct.pack(">QBBHHH", 0, kind, 4, 16 + length, 0, length)
+
+
 NFLOG_FIELDS = struct.pack("<BBH", 2, 0, 0) + struct.pack("<HH4s", 8, 10, b"ab\0\0")
 
 WRAPPINGS = {
@@ -67,6 +72,12 @@ WRAPPINGS = {
     "ARCNET": (7, behind(b"\x01\x02\xd4\0\0\x09"), []),
     "ARCNET of Linux": (129, behind(b"\x01\x02\0\0\xf0"), []),
     "IP over InfiniBand": (242, behind(bytes(40) + b"\x08\0\0\0"), []),
+    "ERF of Ethernet": (
+        197,
+        lambda packet: erf(2, len(packet) + 20) + b"\0\0" + MACS + b"\x08\0" + packet + b"FCS.",
+        [],
+    ),
+    "ERF of IPv4": (197, lambda packet: erf(22, len(packet)) + packet, []),
     "NFLOG": (
         239,
         lambda packet: NFLOG_FIELDS + struct.pack("<HH", 4 + len(packet), 9) + packet,

@@ -256,6 +256,12 @@ fn blank(kind: Kind, header: &mut [u8]) {
         // Hardware addresses of 20 bytes, which have no other form.
         Kind::Ipoib => header[..40].fill(0),
         Kind::Nflog => blank_log(header),
+        // Its extensions may name a host; what tells their kind stays.
+        Kind::Erf => {
+            for extension in header[16..].chunks_mut(8) {
+                extension[1..].fill(0);
+            }
+        }
         Kind::Tcp => blank_options(&mut header[20..]),
         _ => {}
     }
@@ -499,7 +505,7 @@ mod tests {
             3, 0, 0, 0, 4, 0x50, 0x10, 0, 5, 0, 6, 0, 0,
         ];
         let all = [MAC; 4].concat();
-        let links: [(u32, Vec<u8>); 5] = [
+        let links: [(u32, Vec<u8>); 8] = [
             (1, [&all[..12], &[8, 0]].concat()),
             (113, [&[0, 0, 0, 1, 0, 6], &all[..8], &[8, 0]].concat()),
             (
@@ -510,6 +516,12 @@ mod tests {
             (
                 105,
                 [&[8, 3, 0, 0], &all[..18], &[0, 0], &MAC, &snap].concat(),
+            ),
+            (10, [&[0x50], &all[..12], &snap].concat()),
+            (242, [&all[..20], &all[..20], &[8, 0, 0, 0]].concat()),
+            (
+                197,
+                [&[0; 8][..], &[0x80 | 22], &[0; 7], &[4, 0], &MAC].concat(),
             ),
         ];
         for (link_type, header) in links {

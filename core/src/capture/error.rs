@@ -90,7 +90,7 @@ impl fmt::Display for Reason {
             Reason::Empty => write!(f, "the file is empty"),
             Reason::NotACapture(magic) => {
                 match (other_format(*magic), magic) {
-                    (Some(name), _) => write!(f, "a {name} file, not pcap or pcapng")?,
+                    (Some(name), _) => write!(f, "{name} file, not pcap or pcapng")?,
                     (None, [a, b, c, d]) => write!(
                         f,
                         "not a packet capture: it begins with {a:02x} {b:02x} {c:02x} {d:02x}, \
@@ -156,14 +156,14 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Capture formats of others by their first bytes. ERF has none of its own.
+/// Capture formats of others by their first bytes, with an article. ERF has none of its own.
 fn other_format(magic: [u8; 4]) -> Option<&'static str> {
     match &magic {
-        b"snoo" => Some("snoop"), // RFC 1761
-        b"\x7fver" => Some("EtherPeek or OmniPeek"),
-        b"GMBU" | b"RTSS" => Some("Network Monitor"),
-        b"TRSN" => Some("Sniffer"),
-        b"XCP\0" => Some("NetXray"),
+        b"snoo" => Some("a snoop"), // RFC 1761
+        b"\x7fver" => Some("an EtherPeek or OmniPeek"),
+        b"GMBU" | b"RTSS" => Some("a Network Monitor"),
+        b"TRSN" => Some("a Sniffer"),
+        b"XCP\0" => Some("a NetXray"),
         _ => None,
     }
 }

@@ -28,6 +28,8 @@ pub enum Kind {
     Ipoib,
     /// LINKTYPE_NFLOG.
     Nflog,
+    /// LINKTYPE_ERF.
+    Erf,
     /// IPv4 with its options.
     Ipv4,
     /// IPv6 without extension headers.
@@ -127,6 +129,7 @@ const fn kind(next: &Next<'_>) -> Kind {
         Next::Fddi => Kind::Fddi,
         Next::Ipoib => Kind::Ipoib,
         Next::Nflog => Kind::Nflog,
+        Next::Erf => Kind::Erf,
         Next::Ipv4 => Kind::Ipv4,
         Next::Ipv6 => Kind::Ipv6,
         Next::Extension(_, number) => Kind::Extension(*number),

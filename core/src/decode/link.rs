@@ -36,6 +36,7 @@ const LINKS: &[(u32, &str, Next<'_>)] = &[
     (129, "ARCNET of Linux", Next::ArcnetLinux),
     (242, "IP over InfiniBand", Next::Ipoib),
     (239, "NFLOG", Next::Nflog),
+    (197, "ERF", Next::Erf),
 ];
 
 /// The LINKTYPE_ values that can be decoded.
@@ -131,6 +132,31 @@ pub(super) fn nflog(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
+/// LINKTYPE_ERF: a record of a DAG card (Endace's Extensible Record Format), whose type says what follows. As such
+/// records an ERF file is found in what `editcap` makes of it.
+pub(super) fn erf(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
+    const MORE: u8 = 0x80;
+    let record: &[u8; 16] = at.take(Undecoded::Link)?;
+    let kind = record[8];
+    let mut more = kind & MORE;
+    while more != 0 {
+        let [extension, ..] = *at.take::<8>(Undecoded::Link)?;
+        more = extension & MORE;
+    }
+    match kind & !MORE {
+        // Packets over SONET: plain, coloured, by channel or stream, with a hash.
+        1 | 10 | 15 | 17 | 19 => Ok(Next::PppOrCiscoHdlc),
+        // Ethernet likewise, behind two bytes of padding.
+        2 | 11 | 16 | 20 => {
+            at.take::<2>(Undecoded::Link)?;
+            Ok(Next::Ethernet)
+        }
+        22 => Ok(Next::Ipv4),
+        23 => Ok(Next::Ipv6),
+        _ => Err(Undecoded::NotIp),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +185,29 @@ mod tests {
         }
         let mut without_end = Cursor::new(&[2, 0, 0, 5, 0, 0, 10, 0, 0], 0);
         assert_eq!(nflog(&mut without_end), Err(Undecoded::Link));
+    }
+
+    #[test]
+    fn the_type_of_an_erf_record_tells_what_follows_its_extensions() {
+        let record = |kind: u8, rest: &[u8]| [&[0; 8][..], &[kind], &[0; 7], rest].concat();
+        let read = |frame: &[u8]| erf(&mut Cursor::new(frame, 0));
+        for (kind, next) in [
+            (1, Next::PppOrCiscoHdlc),
+            (22, Next::Ipv4),
+            (23, Next::Ipv6),
+        ] {
+            assert_eq!(read(&record(kind, &[])), Ok(next));
+        }
+        assert_eq!(read(&record(2, &[0; 2])), Ok(Next::Ethernet));
+        assert_eq!(read(&record(2, &[0])), Err(Undecoded::Link));
+        let extended = |last: u8| [&[0x80][..], &[0; 7], &[last], &[0; 7]].concat();
+        assert_eq!(read(&record(0x80 | 22, &extended(0))), Ok(Next::Ipv4));
+        // The card's own account of itself, and extensions that do not end.
+        assert_eq!(read(&record(27, &[])), Err(Undecoded::NotIp));
+        assert_eq!(
+            read(&record(0x80 | 22, &extended(0x80))),
+            Err(Undecoded::Link)
+        );
     }
 
     fn family(bytes: [u8; 4]) -> Result<Next<'static>, Undecoded> {

@@ -133,7 +133,7 @@ fn every_link_type_leads_to_the_same_segment() {
     let qos_mac = [&[0x88, 0x01][..], &[0; 24]].concat();
     let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0x00];
     let wifi = [&mac[..], &snap].concat();
-    let links: [(u32, Vec<u8>); 28] = [
+    let links: [(u32, Vec<u8>); 29] = [
         (1, [&[0; 12][..], &[0x08, 0x00]].concat()),
         (1, [&[0; 12][..], &[0, 48], &snap].concat()),
         (
@@ -189,6 +189,7 @@ fn every_link_type_leads_to_the_same_segment() {
         (7, vec![1, 2, 212, 0, 0, 9]),
         (129, vec![1, 2, 0, 0, 212, 0, 0, 9]),
         (242, [&[0; 40][..], &[0x08, 0x00, 0, 0]].concat()),
+        (197, [&[0; 8][..], &[22], &[0; 7]].concat()),
         (239, vec![2, 0, 0, 0, 8, 0, 10, 0, 1, 0, 0, 0, 44, 0, 9, 0]),
     ];
     let ports = |segment: Segment| {
