@@ -277,7 +277,7 @@ def test_an_erf_file_is_refused_with_what_converts_it(tmp_path):
 
 def test_an_etherpeek_file_is_refused_by_name():
     # Version 9 of the format; no program here writes it.
-    with pytest.raises(bdpcap.CaptureError, match="an EtherPeek or OmniPeek file.*editcap -F pcapng"):
+    with pytest.raises(bdpcap.CaptureError, match=r"an EtherPeek or OmniPeek file.*editcap -F pcapng"):
         bdpcap.analyze(io.BytesIO(b"\x7fver\0\0\0\x09<VersionBlock>"))
 
 
