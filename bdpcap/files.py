@@ -49,7 +49,9 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         part.chmod(_mode(final))
         part.replace(final)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk is not told of with a name
         with contextlib.suppress(OSError):
             part.unlink()
         raise

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "bdpcap"
 LAYERS = (
     {"_core"},
     {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "once", "palette"}
-    | {"quantities", "units"},
+    | {"quantities", "rows", "units"},
     {"rotation"},
     {
         "anonymize",

@@ -11,10 +11,11 @@ import threading
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from small_transfer import write_pcap
 
-from bdpcap import files
+from bdpcap import files, rows
 from bdpcap.cli import main
 
 OUTPUTS = {
@@ -92,7 +93,7 @@ def test_an_output_that_cannot_be_finished_leaves_the_one_that_was(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", fail)
         assert main([command, *captures, *option, str(path)]) == 1
-    assert "No space left" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"bdpcap: {path}: No space left on device\n"
     assert os.listdir(tmp_path) == [name]  # noqa: PTH208
     assert path.read_text() == "the one before"
     assert main([command, *captures, *option, str(path)]) == 0
@@ -241,6 +242,22 @@ def test_an_interrupt_at_any_moment_of_the_start_is_quiet(at, transfer):
     )
     os.close(start)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_no_interrupt_is_raised_while_pandas_writes_json(monkeypatch):
+    # Raised there, one crashes the process, or turns into an error of another name.
+    done = []
+
+    def interrupted(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+        done.append(1)
+        return "{}"
+
+    monkeypatch.setattr(pd.DataFrame, "to_json", interrupted)
+    for write in (rows.lines, rows.records):
+        with pytest.raises(KeyboardInterrupt):
+            write(pd.DataFrame({"stream": [0]}))
+    assert len(done) == 2
 
 
 def test_the_archive_is_a_whole_one(transfer, tmp_path, monkeypatch):

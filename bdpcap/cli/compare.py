@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import bdpcap
-from bdpcap import comparison, files, settings, units
+from bdpcap import comparison, files, rows, settings, units
 from bdpcap.cli import comparison_tables, exits, options, output, source
 from bdpcap.reading import source_name
 
@@ -207,7 +207,7 @@ def _document(table: pd.DataFrame) -> dict[str, Any]:
     return {
         "schema_version": output.SCHEMA_VERSION,
         "table": "compare",
-        "rows": json.loads(table.to_json(orient="records", double_precision=15)),
+        "rows": rows.records(table),
         "difference": changes
         and [
             {

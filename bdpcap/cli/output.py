@@ -98,8 +98,7 @@ def write(
             case Format.JSON:
                 _json(name, tables, file)
             case Format.JSONL:
-                for frame in tables:
-                    file.write(_rows(frame))
+                _jsonl(tables, file)
 
 
 @contextmanager
@@ -121,21 +120,22 @@ def _csv(pieces: Iterable[Columns], output: Path | None) -> None:
             spreadsheet.write_csv(columns, file, header=index == 0)
 
 
-def _rows(frame: pd.DataFrame) -> str:
-    """Return one JSON object a line; integers are exact, missing values null."""
-    if frame.empty:
-        return ""
-    rows = frame.to_json(orient="records", lines=True, double_precision=15)
-    return rows.rstrip("\n").replace("\\/", "/") + "\n"  # pandas escapes every slash, needlessly
+def _jsonl(frames: Frames, file: IO[str]) -> None:
+    from bdpcap import rows  # noqa: PLC0415 - threads are slow to import, and of no use to other formats
+
+    for frame in frames:
+        file.write(rows.lines(frame))
 
 
 def _json(name: str, frames: Frames, file: IO[str]) -> None:
+    from bdpcap import rows  # noqa: PLC0415 - likewise
+
     file.write(f'{{"schema_version": {SCHEMA_VERSION}, "table": "{name}", "rows": [')
     separator = "\n"
     for frame in frames:
-        rows = _rows(frame)
-        if rows:
-            file.write(separator + rows.rstrip("\n").replace("\n", ",\n"))
+        lines = rows.lines(frame)
+        if lines:
+            file.write(separator + lines.rstrip("\n").replace("\n", ",\n"))
             separator = ",\n"
     file.write("\n]}\n")
 

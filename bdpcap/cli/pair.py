@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import bdpcap
-from bdpcap import units
+from bdpcap import rows, units
 from bdpcap.cli import options, output, pair_text, source
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.path_ends import Pair
 
 EPILOG: Final = (
@@ -101,9 +99,8 @@ def _document(both: Pair) -> dict[str, Any]:
             "drift_applied_ppm": clock.applied_drift * 1e6,
             "jumped": clock.jumped,
         },
-        **{name: _rows(getattr(both, name)) for name in ("streams", "delays", "losses", "options", "views")},
+        **{
+            name: rows.records(getattr(both, name))
+            for name in ("streams", "delays", "losses", "options", "views")
+        },
     }
-
-
-def _rows(table: pd.DataFrame) -> Any:
-    return json.loads(table.to_json(orient="records", double_precision=15))
