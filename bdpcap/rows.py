@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+import signal
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
     import pandas as pd
 
 __all__ = ["lines", "records"]
@@ -27,7 +32,22 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _json(table: pd.DataFrame, *, lines: bool = False) -> str:
-    """Have pandas write JSON in a thread, which no interrupt reaches: raised within, one would crash the process."""
-    with ThreadPoolExecutor(1) as thread:
-        written = thread.submit(table.to_json, orient="records", lines=lines, double_precision=15)
-        return str(written.result())
+    with _undisturbed():
+        return table.to_json(orient="records", lines=lines, double_precision=15)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold an interrupt back until the end: raised while pandas writes JSON, one would crash the process."""
+    heed = signal.getsignal(signal.SIGINT)
+    if not callable(heed) or threading.current_thread() is not threading.main_thread():
+        yield  # none is raised here
+        return
+    held: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *interrupt: held.append(interrupt))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heed)
+    for interrupt in held[:1]:
+        heed(*interrupt)
