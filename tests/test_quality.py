@@ -6,8 +6,11 @@ import io
 import re
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 from observe import observe
 from oracles import ROOT
 from packets import pcap, read_pcap
@@ -180,6 +183,25 @@ def test_a_clock_of_10_ms_is_told_and_leaves_nothing_sure(name):
     assert coarse.count == tick_ns
     assert "ticks every 10 ms" in caveats(capture)[0]
     assert capture.flows["confidence"].max() <= 0.8
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=12), st.sampled_from([1, 1_000, 10_000_000]))
+def test_the_median_round_trip_is_never_below_the_least(delays_ms, tick_ns):
+    # One segment at a time; a handshake's round trip of 20 ms stands before. Captures of coarse clocks told otherwise.
+    lines = [
+        f"+.01 > . {at * 100 + 1}:{at * 100 + 101}(100) ack 1 win 502\n"
+        f"+{delay / 1000:.3f} < . 1:1(0) ack {at * 100 + 101} win 500"
+        for at, delay in enumerate(delays_ms)
+    ]
+    packets = scenario("\n".join([HANDSHAKE, *lines]))
+    capture = analysed(replace(p, time_ns=p.time_ns // tick_ns * tick_ns) for p in packets)
+    (flow,) = capture.flows.to_dict("records")
+    if tick_ns == 1:
+        assert flow["rtt_min_ns"] == 1_000_000 * min(20, *delays_ms)
+    # A clock that shows no round trip has neither.
+    both = pd.Series([flow["rtt_min_ns"], flow["rtt_median_ns"]]).dropna()
+    assert both.is_monotonic_increasing
+    assert len(both) == 2 or tick_ns > 1_000
 
 
 # By the RFC
