@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import csv
 import io
+import signal
 
+import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdpcap import cells
+from bdpcap import _core, cells
 from bdpcap.spreadsheet import write_csv
 
 rows = st.tuples(
@@ -31,3 +35,11 @@ def test_every_cell_is_read_as_it_was(drawn):
     assert head == list(dtypes)
     # `str` of a number is its shortest decimal form, in Python's notation.
     assert lines == [["" if cell is None else str(cell) for cell in row] for row in drawn]
+
+
+@pytest.mark.parametrize("beside", [np.zeros(1, dtype=bool), []], ids=["floats", "texts"])
+def test_an_interrupt_while_columns_are_handed_over_is_not_lost(beside):
+    # `map` runs no Python between the interrupt and the core, which is where it would be looked at.
+    values = np.array([-1.5]) if len(beside) else np.array([-1])
+    with pytest.raises(KeyboardInterrupt):
+        list(map(_core.csv_lines, [[(values, beside)]], map(_thread.interrupt_main, [signal.SIGINT])))

@@ -3,22 +3,37 @@
 
 use crate::{cells, csv, parquet};
 use ::parquet::errors::ParquetError;
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 use std::sync::{Mutex, PoisonError};
 
 type Whole<'py> = (PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, bool>);
 type Float<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, bool>);
 type Text<'py> = (PyReadonlyArray1<'py, i64>, Vec<String>);
 
-#[derive(FromPyObject)]
 pub(super) enum Cells<'py> {
     Whole(Whole<'py>),
     Float(Float<'py>),
-    // Last, since an empty array of numbers passes for a list of names.
     Text(Text<'py>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Cells<'py> {
+    type Error = PyErr;
+
+    /// Looks which kind it is: an error for each other kind would be put into words by numpy, in Python, and an
+    /// interrupt that comes to light there is lost.
+    fn extract(cells: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (values, beside): (Bound<'py, PyAny>, Bound<'py, PyAny>) = cells.extract()?;
+        Ok(if beside.is_instance_of::<PyList>() {
+            Self::Text((values.extract()?, beside.extract()?))
+        } else if values.cast::<PyArray1<i64>>().is_ok() {
+            Self::Whole((values.extract()?, beside.extract()?))
+        } else {
+            Self::Float((values.extract()?, beside.extract()?))
+        })
+    }
 }
 
 impl Cells<'_> {
