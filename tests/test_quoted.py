@@ -9,6 +9,7 @@ import pytest
 from packets import Address, Packet, pcap, tcp_packet
 
 import bdpcap
+from bdpcap.cli import main
 
 SYN, ACK = 2, 16
 START_NS = 1_700_000_000_000_000_000
@@ -75,3 +76,13 @@ def test_what_is_only_quoted_is_no_connection():
     )
     assert capture.info.undecoded == {"ICMP": 7}
     assert list(capture.flows["stream"]) == [5]
+
+
+def test_what_is_only_quoted_has_no_packets_to_write(tmp_path, capsys):
+    path, out = tmp_path / "quoted.pcap", tmp_path / "stream.pcap"
+    path.write_bytes(pcap(CAPTURE))
+    capture = bdpcap.analyze(path)
+    stream = min(set(range(capture.info.streams)) - set(capture.connections["stream"]))
+    assert main(["excerpt", str(path), "--stream", str(stream), "-o", str(out)]) == 2
+    assert "has no packets" in capsys.readouterr().err
+    assert not out.exists()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from bdpcap import files, units
 from bdpcap.cli import options, output, privacy, source
+
+if TYPE_CHECKING:
+    from bdpcap.analysis import Capture
 
 _Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="The pcap file; - is standard output.")
@@ -42,10 +45,20 @@ def command(
     capture = source.capture(captures, read, filter_, names, outputs=[None if to_stdout else output_])
     source.of_streams(capture.flows, [stream], capture.info.streams)
     if to_stdout:
-        packets = capture.excerpt(stream, sys.stdout.buffer, headers_only=headers_only)
+        packets = _excerpt(capture, stream, sys.stdout.buffer, headers_only=headers_only)
     else:
         with files.replacing(output_) as part, part.open("wb") as file:
-            packets = capture.excerpt(stream, file, headers_only=headers_only)
+            packets = _excerpt(capture, stream, file, headers_only=headers_only)
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"excerpt: {where}, {packets:,} packets; stream {stream} is stream 0 there\n")
     return source.exit_code(capture.damage)
+
+
+def _excerpt(capture: Capture, stream: int, file: BinaryIO, *, headers_only: bool) -> int:
+    """Return how many packets were written, and refuse a stream without any."""
+    packets = capture.excerpt(stream, file, headers_only=headers_only)
+    if not packets:
+        raise typer.BadParameter(
+            f"stream {stream} has no packets: only ICMP messages quote it", param_hint="--stream"
+        )
+    return packets
