@@ -58,7 +58,8 @@ def command(
 
 
 def _document(capture: Capture) -> dict[str, Any]:
-    from bdpcap.report.document import capture_document, records  # noqa: PLC0415 - the report is slow to import
+    from bdpcap.report.document import capture_document  # noqa: PLC0415 - the report is slow to import
+    from bdpcap.rows import records  # noqa: PLC0415
 
     return {
         "schema_version": output.SCHEMA_VERSION,

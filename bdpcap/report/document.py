@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
 from bdpcap import trust
 from bdpcap.report import host, ranking, verdict
 from bdpcap.report.weight import weights
+from bdpcap.rows import records
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.capture import Capture
 
 SCHEMA_VERSION: Final = 1
@@ -69,9 +67,3 @@ def document(capture: Capture) -> dict[str, Any]:
         "datagrams": records(capture.datagrams),
         "host": host.document(capture),
     }
-
-
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as dictionaries of plain Python values."""
-    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
-    return rows

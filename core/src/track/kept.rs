@@ -1,8 +1,9 @@
 //! # Kept
-//! The finished rounds of a flow, packed until they are judged.
+//! The finished rounds of a flow, packed until they are judged; of a long flow, in compressed blocks.
 
 use super::event::NULL;
 use super::round::Round;
+use zstd::bulk::{compress, decompress};
 
 /// What tells most of the next round.
 #[derive(Debug, Clone, Copy)]
@@ -65,11 +66,20 @@ impl Before {
     }
 }
 
+/// A compressed block of rounds begins with a word that says how long it is. No round begins like this: it has fewer
+/// fields than its first word, of eight bytes, has bits.
+const BLOCK: u64 = 1 << 63;
+const _: () = assert!(Round::FIELDS > 56 && Round::FIELDS < 64);
+/// Bytes of rounds that are compressed together.
+const BLOCK_BYTES: usize = 32 << 10;
+
 /// The finished rounds of one flow, in their order.
 #[derive(Debug)]
 pub struct Kept {
     before: Before,
     bytes: Vec<u8>,
+    /// Where the rounds begin that are in no block yet.
+    open: usize,
     /// No more than so many are kept.
     most: u32,
     /// How many there were.
@@ -81,6 +91,7 @@ impl Default for Kept {
         Self {
             before: Before::NONE,
             bytes: Vec::new(),
+            open: 0,
             most: u32::MAX,
             count: 0,
         }
@@ -108,6 +119,21 @@ impl Kept {
         let expected = self.before.expected(row.stream, row.direction);
         row.pack(&expected, &mut self.bytes);
         self.before = Before::of(row);
+        if self.bytes.len() - self.open >= BLOCK_BYTES {
+            self.close_block();
+        }
+    }
+
+    #[cold]
+    fn close_block(&mut self) {
+        // The fastest level: what it leaves is a third.
+        if let Ok(block) = compress(&self.bytes[self.open..], 1) {
+            self.bytes.truncate(self.open);
+            let begin = BLOCK | block.len() as u64;
+            self.bytes.extend_from_slice(&begin.to_le_bytes());
+            self.bytes.extend_from_slice(&block);
+        }
+        self.open = self.bytes.len();
     }
 
     /// The rounds, packed.
@@ -120,14 +146,35 @@ impl Kept {
 /// The rounds of a flow, from its packed ones.
 pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<Item = Round> {
     let mut before = Before::NONE;
+    let (mut block, mut at) = (Vec::new(), 0);
     std::iter::from_fn(move || {
-        if bytes.is_empty() {
-            return None;
+        if at == block.len()
+            && let Some((packed, rest)) = first_block(bytes)
+        {
+            (block, at) = (decompress(packed, 2 * BLOCK_BYTES).unwrap_or_default(), 0);
+            bytes = rest;
         }
-        let row = Round::unpack(&before.expected(stream, direction), &mut bytes);
+        let expected = before.expected(stream, direction);
+        let row = if at < block.len() {
+            let mut rest = &block[at..];
+            let row = Round::unpack(&expected, &mut rest);
+            at = block.len() - rest.len();
+            row
+        } else if bytes.is_empty() {
+            return None;
+        } else {
+            Round::unpack(&expected, &mut bytes)
+        };
         before = Before::of(&row);
         Some(row)
     })
+}
+
+/// The block that comes next, if one does, and what follows it.
+fn first_block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (begin, rest) = bytes.split_first_chunk()?;
+    let begin = u64::from_le_bytes(*begin);
+    (begin & BLOCK != 0).then(|| rest.split_at_checked((begin ^ BLOCK) as usize))?
 }
 
 #[cfg(test)]
@@ -151,6 +198,28 @@ mod tests {
                 (most as usize, i64::from(3 - most))
             );
         }
+    }
+
+    #[test]
+    fn a_long_flow_takes_less_and_is_kept_as_it_is() {
+        let rounds: Vec<_> = (0..5000)
+            .map(|round| Round {
+                round,
+                start_ns: i64::from(round) * 1_000_000_007,
+                length_ns: i64::from(round % 100) * 1_000_003,
+                first_frame: u64::from(round) * 3,
+                rtt_ns: 20_000_000 + i64::from(round % 7) * 1000,
+                ..Round::default()
+            })
+            .collect();
+        let mut kept = Kept::default();
+        let mut bytes = Vec::new();
+        for row in &rounds {
+            row.pack(&kept.before.expected(row.stream, row.direction), &mut bytes);
+            kept.push(row);
+        }
+        assert!(2 * kept.bytes().len() < bytes.len());
+        assert!(unpacked(0, 0, kept.bytes()).eq(rounds));
     }
 
     #[test]

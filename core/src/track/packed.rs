@@ -13,6 +13,9 @@ macro_rules! row {
         pub struct $name { $($(#[$means])* pub $field: $kind,)* }
 
         impl $name {
+            /// How many fields it has.
+            pub const FIELDS: usize = [$(stringify!($field)),*].len();
+
             /// Appends the row to `bytes`, of which `expected` is known to whoever reads it.
             pub fn pack(&self, expected: &Self, bytes: &mut Vec<u8>) {
                 let numbers = |row: &Self| [$(row.$field as i64),*];
