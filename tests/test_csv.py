@@ -39,7 +39,8 @@ def test_every_cell_is_read_as_it_was(drawn):
 
 @pytest.mark.parametrize("beside", [np.zeros(1, dtype=bool), []], ids=["floats", "texts"])
 def test_an_interrupt_while_columns_are_handed_over_is_not_lost(beside):
-    # `map` runs no Python between the interrupt and the core, which is where it would be looked at.
     values = np.array([-1.5]) if len(beside) else np.array([-1])
+    _core.csv_lines([(values, beside)], str)  # the first call of a process loads numpy's interface, in Python
+    # `map` runs no Python between the interrupt and the core, which is where it would be looked at.
     with pytest.raises(KeyboardInterrupt):
         list(map(_core.csv_lines, [[(values, beside)]], map(_thread.interrupt_main, [signal.SIGINT])))
