@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import _thread
 import csv
 import io
-import signal
+import subprocess
+import sys
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdpcap import _core, cells
+from bdpcap import cells
 from bdpcap.spreadsheet import write_csv
 
 rows = st.tuples(
@@ -37,10 +36,23 @@ def test_every_cell_is_read_as_it_was(drawn):
     assert lines == [["" if cell is None else str(cell) for cell in row] for row in drawn]
 
 
-@pytest.mark.parametrize("beside", [np.zeros(1, dtype=bool), []], ids=["floats", "texts"])
-def test_an_interrupt_while_columns_are_handed_over_is_not_lost(beside):
-    values = np.array([-1.5]) if len(beside) else np.array([-1])
-    _core.csv_lines([(values, beside)], str)  # the first call of a process loads numpy's interface, in Python
+INTERRUPTED = """
+import _thread, signal
+import numpy as np
+from bdpcap import _core
+signal.signal(signal.SIGINT, signal.default_int_handler)
+columns = [(np.array([{value}]), {beside})]
+_core.csv_lines(columns, str)  # the first call of a process loads numpy's interface, in Python
+try:
     # `map` runs no Python between the interrupt and the core, which is where it would be looked at.
-    with pytest.raises(KeyboardInterrupt):
-        list(map(_core.csv_lines, [[(values, beside)]], map(_thread.interrupt_main, [signal.SIGINT])))
+    list(map(_core.csv_lines, [columns], map(_thread.interrupt_main, [signal.SIGINT])))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(("value", "beside"), [(-1.5, "np.zeros(1, dtype=bool)"), (-1, "[]")])
+def test_an_interrupt_while_columns_are_handed_over_is_not_lost(value, beside):
+    script = INTERRUPTED.format(value=value, beside=beside)
+    said = subprocess.check_output([sys.executable, "-c", script], text=True, timeout=60)
+    assert said == "interrupted\n"
