@@ -187,6 +187,23 @@ CLOSED = [
 ]
 
 
+def unread(*arguments, **environment):
+    """Run Python with an output that nobody reads."""
+    end, start = os.pipe()
+    os.close(end)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, **environment},
+        stdout=start,
+        stderr=subprocess.PIPE,
+        check=False,
+        text=True,
+        timeout=SECONDS,
+    )
+    os.close(start)
+    return done
+
+
 @pytest.mark.parametrize("command", CLOSED)
 def test_a_reader_that_never_reads_is_no_error(command, transfer):
     words = {
@@ -196,17 +213,7 @@ def test_a_reader_that_never_reads_is_no_error(command, transfer):
         "parquet": ["flows", str(transfer), "--format", "parquet"],
         "--help": ["--help"],
     }.get(command) or [*command.split(), str(transfer)]
-    end, start = os.pipe()
-    os.close(end)
-    done = subprocess.run(
-        [sys.executable, "-m", "bdpcap", *words],
-        stdout=start,
-        stderr=subprocess.PIPE,
-        check=False,
-        text=True,
-        timeout=SECONDS,
-    )
-    os.close(start)
+    done = unread("-m", "bdpcap", *words)
     assert (done.returncode, "Traceback" in done.stderr, "internal" in done.stderr) == (0, False, False)
 
 
@@ -229,18 +236,7 @@ def test_an_interrupt_while_reading_exits_as_such(tmp_path):
 @pytest.mark.parametrize("at", ["typer", "bdpcap.cli.commands", "bdpcap.cli.flows", "bdpcap.analysis"])
 def test_an_interrupt_at_any_moment_of_the_start_is_quiet(at, transfer):
     # As of `bdpcap flows | head`, of which ^C ends both.
-    end, start = os.pipe()
-    os.close(end)
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_AT_AN_IMPORT, at, "flows", str(transfer)],
-        env={**os.environ, "PYTHONUNBUFFERED": ""},
-        stdout=start,
-        stderr=subprocess.PIPE,
-        check=False,
-        text=True,
-        timeout=SECONDS,
-    )
-    os.close(start)
+    done = unread("-c", INTERRUPTED_AT_AN_IMPORT, at, "flows", str(transfer), PYTHONUNBUFFERED="")
     assert (done.returncode, done.stderr) == (130, "")
 
 
