@@ -28,7 +28,7 @@ impl Source {
     pub(crate) fn open(self) -> Result<Reader, Stop> {
         let name = self.name();
         let opened = match self {
-            Self::Path(path) => Reader::open_file(file(path)?, &name),
+            Self::Path(path) => Reader::open_file(file(path, &name)?, &name),
             // What Python reads must be interrupted where it is waited for: here.
             Self::Stream(stream, _) => Reader::open(stream, &name),
         };
@@ -39,15 +39,14 @@ impl Source {
     pub(crate) fn open_rows(self) -> Result<Reader, Stop> {
         let name = self.name();
         let stream = match self {
-            Self::Path(path) => Box::new(file(path)?),
+            Self::Path(path) => Box::new(file(path, &name)?),
             Self::Stream(stream, _) => stream,
         };
         Reader::open_rows(stream, &name).map_err(|error| Stop::Unreadable(error.to_string()))
     }
 }
 
-fn file(path: PathBuf) -> Result<File, Stop> {
-    let name = path.to_string_lossy().into_owned();
+fn file(path: PathBuf, name: &str) -> Result<File, Stop> {
     File::open(path).map_err(|error| Stop::Unreadable(format!("{name}: cannot be opened: {error}")))
 }
 

@@ -72,6 +72,8 @@ const BLOCK: u64 = 1 << 63;
 const _: () = assert!(Round::FIELDS > 56 && Round::FIELDS < 64);
 /// Bytes of rounds that are compressed together.
 const BLOCK_BYTES: usize = 32 << 10;
+/// Of zstd: rounds are compressed while packets wait.
+const LEVEL: i32 = 1;
 
 /// The finished rounds of one flow, in their order.
 #[derive(Debug)]
@@ -126,8 +128,7 @@ impl Kept {
 
     #[cold]
     fn close_block(&mut self) {
-        // The fastest level: what it leaves is a third.
-        if let Ok(block) = compress(&self.bytes[self.open..], 1) {
+        if let Ok(block) = compress(&self.bytes[self.open..], LEVEL) {
             self.bytes.truncate(self.open);
             let begin = BLOCK | block.len() as u64;
             self.bytes.extend_from_slice(&begin.to_le_bytes());
