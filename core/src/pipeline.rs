@@ -7,7 +7,7 @@ use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::source::Source;
 use crate::track::{
-    At, Batch, Datagrams, News, Orders, Register, Scales, Seen, Shards, Table, Wanted, shard,
+    At, Batch, Datagrams, Hashes, News, Orders, Register, Scales, Seen, Shards, Table, Wanted, shard,
 };
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -199,20 +199,20 @@ impl Pipeline {
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
         let batches = frames.div_ceil(Self::BATCH);
         let more = match self.table.parts() {
-            ([table], register) => Self::alone(
+            ([table], register, hashes) => Self::alone(
                 &mut self.intake,
                 &mut self.datagrams,
                 &mut self.schedule,
                 table,
-                register,
+                (register, hashes),
                 batches,
             ),
-            (tables, register) => Self::together(
+            (tables, register, hashes) => Self::together(
                 &mut self.intake,
                 &mut self.datagrams,
                 &mut self.schedule,
                 tables,
-                register,
+                (register, hashes),
                 batches,
             ),
         }?;
@@ -227,14 +227,16 @@ impl Pipeline {
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
         table: &mut Table,
-        register: &mut Register,
+        (register, hashes): (&mut Register, &Hashes),
         batches: usize,
     ) -> Result<bool, Stop> {
         for _ in 0..batches {
             for orders in schedule.begin(1) {
                 table.follow(&orders);
             }
-            let follow = |seen, segment: &_, path: &_, at| table.take(seen, segment, path, at);
+            let follow = |seen, segment: &_, path: &_, at| {
+                table.take(seen, hashes.hash(segment), segment, path, at);
+            };
             let more = intake.read(Self::BATCH, shared_out(datagrams, follow))?;
             schedule.told(register, vec![table.news()]);
             if !more {
@@ -250,7 +252,7 @@ impl Pipeline {
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
         tables: &mut [Table],
-        register: &mut Register,
+        (register, hashes): (&mut Register, &Hashes),
         batches: usize,
     ) -> Result<bool, Stop> {
         let count = tables.len();
@@ -273,7 +275,8 @@ impl Pipeline {
                     part.begin(orders);
                 }
                 let follow = |seen, segment: &_, path: &_, at| {
-                    parts[shard(segment, count)].push(seen, segment, path, at);
+                    let hash = hashes.hash(segment);
+                    parts[shard(hash, count)].push(seen, hash, segment, path, at);
                 };
                 more = intake.read(Self::BATCH, shared_out(datagrams, follow));
                 for (worker, part) in workers.iter().zip(parts) {

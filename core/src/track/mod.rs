@@ -44,7 +44,7 @@ pub use iperf::{Report, Tool};
 pub use lifecycle::{Ending, Opening};
 pub use retransmissions::Cause;
 pub use round::Round;
-pub use shards::{Batch, Register, Shards, shard};
+pub use shards::{Batch, Hashes, Register, Shards, shard};
 pub use summary::{Life, Summary};
 pub use table::{News, Orders, Scales, Seen, Table, Wanted};
 pub use turns::Turn;

@@ -13,13 +13,24 @@ use super::table::{Ended, News, Orders, Scales, Seen, Table, Wanted};
 use super::turns::Turn;
 use crate::decode::{Endpoint, Path, Segment};
 use crate::limits::{LeftOut, Limits};
+use foldhash::fast::RandomState;
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::hash::BuildHasher;
+
+/// A segment, and what its table is told with it.
+#[derive(Debug)]
+struct Taken {
+    seen: Seen,
+    hash: u64,
+    path: u32,
+    segment: Segment,
+    at: At,
+}
 
 /// Segments of a batch that belong to one table.
 #[derive(Debug, Default)]
 pub struct Batch {
-    segments: Vec<(Seen, Segment, u32, At)>,
+    segments: Vec<Taken>,
     /// The headers around segments, by the number beside them: each differs from the one before.
     paths: Vec<Path>,
     /// What to do first.
@@ -33,20 +44,27 @@ impl Batch {
     }
 
     /// Adds the next segment.
-    pub fn push(&mut self, seen: Seen, segment: &Segment, path: &Path, at: At) {
+    pub fn push(&mut self, seen: Seen, hash: u64, segment: &Segment, path: &Path, at: At) {
         if self.paths.last() != Some(path) {
             self.paths.push(*path);
         }
-        self.segments
-            .push((seen, *segment, self.paths.len() as u32 - 1, at));
+        self.segments.push(Taken {
+            seen,
+            hash,
+            path: self.paths.len() as u32 - 1,
+            segment: *segment,
+            at,
+        });
     }
 
     /// Gives all to their table; the batch is empty then.
     pub fn give(&mut self, table: &mut Table) -> News {
         table.follow(&self.orders);
-        for (seen, segment, path, at) in self.segments.drain(..) {
-            table.take(seen, &segment, &self.paths[path as usize], at);
+        for taken in &self.segments {
+            let path = &self.paths[taken.path as usize];
+            table.take(taken.seen, taken.hash, &taken.segment, path, taken.at);
         }
+        self.segments.clear();
         self.paths.clear();
         table.news()
     }
@@ -155,11 +173,33 @@ impl Register {
     }
 }
 
+/// Hashes connections.
+#[derive(Debug, Default)]
+pub struct Hashes(RandomState);
+
+impl Hashes {
+    /// Of a segment's connection. A sum is the same whichever end sent; of ends that are not hashed before, it may be
+    /// the same for many connections.
+    #[must_use]
+    pub fn hash(&self, segment: &Segment) -> u64 {
+        let source = self.0.hash_one(segment.source);
+        source.wrapping_add(self.0.hash_one(segment.destination))
+    }
+}
+
+/// Which of so many tables a connection of this hash belongs to.
+#[must_use]
+pub fn shard(hash: u64, tables: usize) -> usize {
+    // A table looks at the lower bits.
+    (((hash >> 32) * tables as u64) >> 32) as usize
+}
+
 /// All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
 #[derive(Debug)]
 pub struct Shards {
     tables: Vec<Table>,
     register: Register,
+    hashes: Hashes,
 }
 
 impl Shards {
@@ -177,6 +217,7 @@ impl Shards {
                 limits,
                 ..Register::default()
             },
+            hashes: Hashes::default(),
         }
     }
 
@@ -191,9 +232,9 @@ impl Shards {
         self.register.first_frames.as_deref().unwrap_or_default()
     }
 
-    /// The tables, to be filled, and what to tell of it.
-    pub fn parts(&mut self) -> (&mut [Table], &mut Register) {
-        (&mut self.tables, &mut self.register)
+    /// The tables, to be filled, what to tell of it, and how connections are hashed.
+    pub fn parts(&mut self) -> (&mut [Table], &mut Register, &Hashes) {
+        (&mut self.tables, &mut self.register, &self.hashes)
     }
 
     /// The capture ended.
@@ -276,23 +317,4 @@ impl Shards {
             ..row
         })
     }
-}
-
-/// Which of so many tables a segment belongs to: both directions of a connection to the same.
-#[must_use]
-pub fn shard(segment: &Segment, tables: usize) -> usize {
-    let end = |end: &Endpoint| {
-        let address = match end.address {
-            IpAddr::V4(address) => u64::from(address.to_bits()),
-            IpAddr::V6(address) => {
-                let bits = address.to_bits();
-                (bits ^ bits >> 64) as u64
-            }
-        };
-        address.rotate_left(16) ^ u64::from(end.port)
-    };
-    // A sum is the same in either order; a product spreads it (Fibonacci hashing).
-    let sum = end(&segment.source).wrapping_add(end(&segment.destination));
-    let spread = sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    ((spread * tables as u64) >> 32) as usize
 }

@@ -11,10 +11,8 @@ use super::round::Round;
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Path, Segment};
 use crate::limits::Limits;
-use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Which connections' events are wanted.
@@ -133,7 +131,6 @@ pub struct Orders {
 pub struct Table {
     /// A part of the hash of the ends, and which connection is the newest between them.
     by_ends: HashTable<(u32, u32)>,
-    hasher: RandomState,
     connections: Vec<Entry>,
     wanted: Wanted,
     scales: Scales,
@@ -159,21 +156,22 @@ impl Table {
         }
     }
 
-    /// Takes what follows in the capture.
+    /// Takes what follows in the capture: a segment with the hash of its connection, and the headers around it.
     #[inline]
-    pub fn take(&mut self, seen: Seen, segment: &Segment, path: &Path, at: At) {
+    pub fn take(&mut self, seen: Seen, hash: u64, segment: &Segment, path: &Path, at: At) {
+        // A part of the hash is kept beside a connection's number: a table that grows looks at nothing else.
+        let hash = hash as u32;
         match seen {
-            Seen::Captured => self.segment(segment, path, at),
-            Seen::Quoted => self.quote(segment, path, at),
+            Seen::Captured => self.segment(hash, segment, path, at),
+            Seen::Quoted => self.quote(hash, segment, path, at),
         }
     }
 
     /// An ICMP message quotes a segment. It tells nothing of a connection; but one that is new gets a number, as in
     /// Wireshark.
     #[cold]
-    fn quote(&mut self, segment: &Segment, path: &Path, at: At) {
-        let ends = [segment.source, segment.destination];
-        let known = self.newest(ends);
+    fn quote(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
+        let known = self.newest(hash, segment);
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
             None => {
@@ -181,12 +179,12 @@ impl Table {
                     self.connections[before].finish(&mut self.news.rows);
                 }
                 if self.full {
-                    return self.leave_out(ends);
+                    return self.leave_out(hash, segment);
                 }
                 let index = self.connections.len();
                 let quoted = Passed::new(segment, Arc::new(*path));
                 self.connections.push(Entry::Quoted(Box::new(quoted)));
-                self.register(ends, index);
+                self.register(hash, segment, index);
                 self.news.opened.push(at.frame);
                 index
             }
@@ -196,10 +194,8 @@ impl Table {
         }
     }
 
-    /// Takes the next segment of the capture, and the headers around it.
-    pub fn segment(&mut self, segment: &Segment, path: &Path, at: At) {
-        let ends = [segment.source, segment.destination];
-        let known = self.newest(ends);
+    fn segment(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
+        let known = self.newest(hash, segment);
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
             None => {
@@ -207,13 +203,13 @@ impl Table {
                     self.connections[before].finish(&mut self.news.rows);
                 }
                 if self.full {
-                    return self.leave_out(ends);
+                    return self.leave_out(hash, segment);
                 }
                 let index = self.connections.len();
                 self.news.opened.push(at.frame);
                 let entry = self.opened(index, segment, path, at);
                 self.connections.push(entry);
-                self.register(ends, index);
+                self.register(hash, segment, index);
                 if let Entry::Asked(_) = self.connections[index] {
                     return;
                 }
@@ -254,21 +250,19 @@ impl Table {
         }
     }
 
-    /// The newest connection between these ends.
-    fn newest(&self, ends: [Endpoint; 2]) -> Option<usize> {
-        let hash = hash(&self.hasher, &ends);
+    /// The newest connection between the ends of a segment.
+    fn newest(&self, hash: u32, segment: &Segment) -> Option<usize> {
         let found = self.by_ends.find(spread(hash), |&(own, index)| {
-            own == hash && is_between(self.connections[index as usize].ends(), &ends)
+            own == hash && is_between(self.connections[index as usize].ends(), segment)
         });
         found.map(|&(_, index)| index as usize)
     }
 
-    /// From now on this connection is the newest between these ends.
-    fn register(&mut self, ends: [Endpoint; 2], index: usize) {
-        let hash = hash(&self.hasher, &ends);
+    /// From now on this connection is the newest between the ends of a segment.
+    fn register(&mut self, hash: u32, segment: &Segment, index: usize) {
         let (connections, newest) = (&self.connections, (hash, number(index)));
         let known = self.by_ends.find_mut(spread(hash), |&(own, index)| {
-            own == hash && is_between(connections[index as usize].ends(), &ends)
+            own == hash && is_between(connections[index as usize].ends(), segment)
         });
         match known {
             Some(known) => *known = newest,
@@ -279,14 +273,13 @@ impl Table {
         }
     }
 
-    /// There is no room for a connection between these ends, nor is what follows one that was there before.
+    /// There is no room for a connection between the ends of a segment, nor is what follows one that was there before.
     #[cold]
-    fn leave_out(&mut self, ends: [Endpoint; 2]) {
+    fn leave_out(&mut self, hash: u32, segment: &Segment) {
         self.news.left_out += 1;
-        let hash = hash(&self.hasher, &ends);
         let connections = &self.connections;
         let known = self.by_ends.find_entry(spread(hash), |&(own, index)| {
-            own == hash && is_between(connections[index as usize].ends(), &ends)
+            own == hash && is_between(connections[index as usize].ends(), segment)
         });
         if let Ok(known) = known {
             known.remove();
@@ -433,16 +426,10 @@ impl Table {
     }
 }
 
-/// A part of the hash is kept beside a connection's number: a table that grows looks at nothing else.
-fn hash(hasher: &RandomState, [one, other]: &[Endpoint; 2]) -> u32 {
-    // A sum is the same whichever sent.
-    hasher.hash_one(one).wrapping_add(hasher.hash_one(other)) as u32
-}
-
-/// Is a connection one of these two, whichever sent?
-fn is_between(ends: &[Endpoint; 2], [one, other]: &[Endpoint; 2]) -> bool {
-    let [client, server] = ends;
-    (client == one && server == other) || (client == other && server == one)
+/// Is it the segment of a connection between these ends, whichever sent?
+fn is_between([client, server]: &[Endpoint; 2], segment: &Segment) -> bool {
+    let (source, destination) = (&segment.source, &segment.destination);
+    (client == source && server == destination) || (client == destination && server == source)
 }
 
 /// To all bits of a word, which the table looks at (multiplied by 2^64 over the golden ratio).
