@@ -22,6 +22,7 @@ __all__ = [
     "LINK_TYPES",
     "NULL",
     "OPTIMISED",
+    "SCALE_SOURCES",
     "Analysis",
     "Annotated",
     "CaptureError",
@@ -58,6 +59,8 @@ NULL: Final[int]
 """Marks an absent integer in columns."""
 OPTIMISED: Final[bool]
 """False in a debug build."""
+SCALE_SOURCES: Final[list[str]]
+"""Names of `window_scale_source` in directions."""
 
 class CaptureError(Exception):
     """A capture could not be read at all."""
@@ -168,7 +171,7 @@ class Analysis:
     ) -> dict[str, Any]:
         """Columns about both directions of `count` streams from `first` on, two rows each, client's first.
 
-        All columns, or those named.
+        All columns, or those named; `window_scale_source` indexes `SCALE_SOURCES`.
         """
     def connections(self, first: int = 0, count: int | None = None) -> dict[str, np.ndarray]:
         """Columns about `count` streams from `first` on, or all, by number.

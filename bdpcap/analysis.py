@@ -89,11 +89,15 @@ def analyze(
             _read(core, sources, update, turns=not summarize)
         else:
             kept, left_out = reading.kept_events(core, sources, update, limits.rows)
-        scales = infer(lambda names: reading.directions(core, pseudonyms, names)) if lasting else []
+        sums = reading.summed(core)
+        scales = []
+        if lasting and sums.wanting_scale:
+            scales = infer(lambda names: reading.directions(core, pseudonyms, names))
         if scales:
             # Windows count as packets come: with another scale, all of them anew.
             core = reading.opened(sources, filter, events=False, scales=scales, limits=limits, jobs=jobs)
             _read(core, sources, update, turns=not summarize)
+            sums = reading.summed(core)
     return Capture(
         core,
         sources,
@@ -101,6 +105,7 @@ def analyze(
         kept,
         scales=scales,
         pseudonyms=pseudonyms,
+        sums=sums,
         events_left_out=left_out,
         summarized=summarize,
     )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bdpcap.limits.evidence import Evidence
     from bdpcap.reading import Read
     from bdpcap.scale import InferredScale
+    from bdpcap.sums import Sums
 
 __all__ = ["TABLES", "Capture", "Flow", "Table"]
 
@@ -65,6 +66,7 @@ class Capture:
         *,
         scales: list[InferredScale],
         pseudonyms: Pseudonyms | None,
+        sums: Sums | None = None,
         events_left_out: int = 0,
         summarized: bool = False,
     ) -> None:
@@ -81,7 +83,7 @@ class Capture:
         self._by_stream: dict[int, pd.DataFrame] = {}
         damages = [reading.damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
-        info = reading.info(core)
+        info = reading.info(core, sums or reading.summed(core))
         if events_left_out:
             rows = info.left_out.get("rows", 0) + events_left_out
             info = replace(info, left_out=info.left_out | {"rows": rows})

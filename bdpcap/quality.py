@@ -11,6 +11,7 @@ import numpy as np
 
 from bdpcap import rotation, units
 from bdpcap.rotation import Seam
+from bdpcap.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,10 +77,10 @@ def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     flight = np.asarray(directions["in_flight_max_bytes"], dtype=np.float64)
     acks = np.asarray(directions["acks"], dtype=np.float64)
     exceeded = np.asarray(directions["scale_exceeded"])
-    source = np.asarray(directions["window_scale_source"], dtype=object)
+    source = np.asarray(directions["window_scale_source"])
     sparse = acks * BATCH_BYTES < payload
     silent = (flight > UNSCALED_BYTES) & (flight > 0.8 * payload)
-    told = np.isin(source, ("negotiated", "declined", "one-sided"))
+    told = np.isin(source, (NEGOTIATED, DECLINED, ONE_SIDED))
     beyond = told & (exceeded >= 10) & (exceeded > 0.05 * np.asarray(directions["scale_checked"]))
     carried = np.asarray(directions["carried"]) > 0
     missing: Bools = carried & (acks > 0) & sparse & (silent | beyond)

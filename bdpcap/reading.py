@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, rotation
+from bdpcap import _core, rotation, sums
 from bdpcap.facts import CaptureInfo, Damage, Fingerprint, Progress
 from bdpcap.filter import compile_filter
 from bdpcap.jobs import threads
-from bdpcap.quality import NEEDED, acknowledgments_missing
 from bdpcap.resources import Limits
+from bdpcap.sums import Sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,13 +180,20 @@ def directions(
         yield named(core.directions(first, STREAMS, names), pseudonyms)
 
 
-def info(core: _core.Analysis) -> CaptureInfo:
-    """Return what a pass that has come to its end knows of its captures."""
-    copies = unacknowledged = 0
-    for piece in directions(core, None, ["copies", *NEEDED]):
-        copies += int(piece["copies"].sum())
-        unacknowledged += int(acknowledgments_missing(piece).sum())
-    captures = core.captures()
+def summed(core: _core.Analysis) -> Sums:
+    """Add up the directions of all streams of a pass that has come to its end."""
+    return Sums.of(directions(core, None, sums.NEEDED))
+
+
+def info(core: _core.Analysis, added: Sums) -> CaptureInfo:
+    """Return what such a pass knows of its captures."""
+    captures, counts = core.captures(), core.counts()
+    left_out = {
+        "connections": counts.pop("segments_left_out"),
+        "rows": counts.pop("turns_left_out") + added.rounds_left_out,
+        "ranges": added.merged_ranges,
+        "headers": counts.pop("too_deep"),
+    }
     absent = rotation.missing([capture["file"] for capture in captures])
     drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
@@ -200,7 +207,12 @@ def info(core: _core.Analysis) -> CaptureInfo:
             for capture, missing in zip(captures, absent, strict=True)
         ],
         capture_drops=sum(drops) if drops else None,
-        copies=copies,
-        unacknowledged=unacknowledged,
-        **core.counts(),
+        left_out={limit: count for limit, count in left_out.items() if count},
+        copies=added.copies,
+        unacknowledged=added.unacknowledged,
+        missed_bytes=added.missed_bytes,
+        data_only=added.data_only,
+        acknowledgments_only=added.acknowledgments_only,
+        multipath=added.multipath,
+        **counts,
     )

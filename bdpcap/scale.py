@@ -14,6 +14,7 @@ import numpy as np
 
 from bdpcap.endpoints import host
 from bdpcap.quality import NEEDED, acknowledgments_missing
+from bdpcap.scale_source import DECLINED, NEGOTIATED, ONE_SIDED, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Directions = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
 
-__all__ = ["InferredScale", "chosen", "infer", "negotiated", "wanting"]
+__all__ = ["CHECKED", "InferredScale", "chosen", "infer", "is_wanting", "negotiated", "wanting"]
 
 OFTEN: Final = 0.05
 """Share of segments far beyond the window from which its scale is taken for another: stray ones are lost ACKs."""
@@ -85,12 +86,12 @@ def infer(directions: Directions) -> list[InferredScale]:
 def wanting(directions: Directions) -> list[dict[str, Any]]:
     """Return what is known of each direction whose scale has to be inferred."""
     # Most captures have none: names, which take long to make, are asked for where they are needed.
-    if not any(_is_wanting(piece).any() for piece in directions(CHECKED)):
+    if not any(is_wanting(piece).any() for piece in directions(CHECKED)):
         return []
     return [
         {name: values[row] for name, values in piece.items()}
         for piece in directions(USED)
-        for row in np.flatnonzero(_is_wanting(piece))
+        for row in np.flatnonzero(is_wanting(piece))
     ]
 
 
@@ -102,20 +103,20 @@ def chosen(
     return [scale for scale in scales if scale is not None]
 
 
-def _is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
+def is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Say of which directions the scale is unknown, or contradicted by the traffic."""
-    source = np.asarray(directions["window_scale_source"], dtype=object)
+    source = np.asarray(directions["window_scale_source"])
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
     # From afar, only timestamps tell which window the sender knew when it sent.
     close = (directions["direct"] > 0) | (directions["has_timestamps"] > 0)
     contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & close
-    below = (source == "negotiated") & (directions["scale_least"] < directions["window_scale"])
+    below = (source == NEGOTIATED) & (directions["scale_least"] < directions["window_scale"])
     # What a tap beside the sender saw of the handshake, the sender saw, too.
     lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost
     # What was in flight is only known where the capture holds the acknowledgments.
     seen = (directions["carried"] > 0) & (checked > 0) & ~acknowledgments_missing(directions)
-    wanting: NDArray[np.bool_] = seen & ((source == "unknown") | contradicted | lowered)
+    wanting: NDArray[np.bool_] = seen & ((source == UNKNOWN) | contradicted | lowered)
     return wanting
 
 
@@ -134,8 +135,8 @@ def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> In
         shift, because = least, "the least that allows what was in flight"
     else:
         return None
-    known = one["window_scale_source"] != "unknown"
-    said = (0 if one["window_scale_source"] == "declined" else int(one["window_scale"])) if known else None
+    known = one["window_scale_source"] != UNKNOWN
+    said = (0 if one["window_scale_source"] == DECLINED else int(one["window_scale"])) if known else None
     return InferredScale(
         stream=int(one["stream"]),
         first_frame=int(one["first_frame"]),
@@ -157,6 +158,6 @@ def negotiated(directions: Directions) -> dict[str, Counter[int]]:
         for receiver, source, shift in zip(
             piece["receiver"], piece["window_scale_source"], piece["window_scale"], strict=True
         ):
-            if source in ("negotiated", "one-sided"):
+            if source in (NEGOTIATED, ONE_SIDED):
                 scales[host(receiver)][int(shift)] += 1
     return scales

@@ -51,7 +51,7 @@ class Column(NamedTuple):
 
 LIMITS: Final = tuple(LIMIT_NAMES)
 PLACES: Final = ("sender", "receiver", "between", "unknown")
-SCALE_SOURCES: Final = ("negotiated", "declined", "one-sided", "inferred", "unknown")
+SCALE_SOURCES: Final = tuple(_core.SCALE_SOURCES)
 
 _ENDS: Final = ("sender", "receiver", "client", "server")
 _UNITS: Final = {"_ns": "ns", "_bytes": "B", "_bps": "bit/s", "_share": "1"}

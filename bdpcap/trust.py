@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core, units, vantage
+from bdpcap.scale_source import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,7 +94,7 @@ def caveats(capture: Capture) -> list[str]:
 def doubts(capture: Capture) -> list[str]:
     """Return what makes verdicts doubtful, one sentence each: gravest first, empty if nothing does."""
     info, flows = capture.info, capture.carriers
-    scaleless = int((flows["window_scale_source"] == "unknown").sum())
+    scaleless = int((flows["window_scale_source"] == UNKNOWN).sum())
     found = [
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
         (not info.segments, "No TCP segment was found."),

@@ -13,6 +13,8 @@ from observe import observe
 from packets import Address
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
+from bdpcap import _core
+
 # Window scale, RFC 7323 section 2
 
 
@@ -95,7 +97,7 @@ def test_an_option_that_the_snaplen_cut_was_not_declined(snaplen, source):
         +0    > P. 1:101(100) ack 1 win 502 <nop,nop,TS val 6 ecr 8>
     """)
     (side, _) = observe(packet.cut(snaplen) for packet in packets).directions
-    assert side.window_scale_source == source
+    assert _core.SCALE_SOURCES[side.window_scale_source] == source
     assert side.mss_bytes == 1448
 
 

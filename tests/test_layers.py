@@ -19,7 +19,7 @@ PACKAGE = ROOT / "bdpcap"
 LAYERS = (
     {"_core"},
     {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "once", "palette"}
-    | {"quantities", "rows", "units"},
+    | {"quantities", "rows", "scale_source", "units"},
     {"rotation"},
     {
         "anonymize",
@@ -33,6 +33,7 @@ LAYERS = (
         "vantage",
     },
     {"datagrams", "events", "exchanges", "expression", "limits", "scale"},
+    {"sums"},
     {"reading"},
     {"capture"},
     {"explain", "host", "pairing", "stripes", "trust", "twice"},

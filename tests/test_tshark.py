@@ -73,7 +73,7 @@ class Compared:
     def factor(self, stream: int, end: int) -> int:
         """What `end` multiplies its windows by, as tshark writes it: -2 for no scaling, -1 for unknown."""
         row = 2 * stream + 1 - end  # a direction has the scale of its receiver
-        source = self.directions["window_scale_source"][row]
+        source = _core.SCALE_SOURCES[self.directions["window_scale_source"][row]]
         return {"declined": -2, "unknown": -1}.get(source) or 2 ** int(self.directions["window_scale"][row])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bdpcap.quality import COARSE_NS, FINE_TICKS
+from bdpcap.scale_source import INFERRED, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     """
     rounds = evidence.rounds
     flow = rounds.flow
-    source = np.asarray(flows["window_scale_source"], dtype=object)
+    source = flows["window_scale_source"]
     by_window = verdict.is_limit("rwnd")
     # The window is looked at before these, and of an unknown one nothing can be said.
     instead = verdict.is_limit("sndbuf", "cwnd")
@@ -60,11 +61,11 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
         ),
         Doubt(rounds.backwards > 0, "Time ran backwards in the round.", 0.8 * flat),
         Doubt(
-            by_window & (source == "inferred")[flow],
+            by_window & (source == INFERRED)[flow],
             "The window scale is inferred.",
             np.where(reached, 0.95, 0.7),
         ),
-        Doubt(instead & (source == "unknown")[flow], "The window scale is unknown.", 0.75 * flat),
+        Doubt(instead & (source == UNKNOWN)[flow], "The window scale is unknown.", 0.75 * flat),
         Doubt(
             by_window & (flows["multipath"][flow] > 0),
             "Other subflows of a multipath connection share the window.",

@@ -64,7 +64,7 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     made: dict[str, Cells] = {
         "sender": cells.texts(of_flows["sender"].tolist()),
         "receiver": cells.texts(of_flows["receiver"].tolist()),
-        "window_scale_source": cells.among(of_flows["window_scale_source"], tables.SCALE_SOURCES),
+        "window_scale_source": cells.named(of_flows["window_scale_source"], tables.SCALE_SOURCES),
         "rtt_min_ns": _positive(least_ns),
         "rtt_median_ns": _whole(median_ns),
         "throughput_bps": _rate(np.where(acked > 0, acked, np.nan), life),

@@ -143,11 +143,12 @@ pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
 }
 
 /// Names by what indexes them: `kind` and `cause` of events, `handshake` and `ended` of connections.
-pub const NAMES: [(&str, &[&str]); 4] = [
+pub const NAMES: [(&str, &[&str]); 5] = [
     ("KINDS", &Kind::NAMES),
     ("CAUSES", &Cause::NAMES),
     ("HANDSHAKES", &Opening::NAMES),
     ("ENDINGS", &Ending::NAMES),
+    ("SCALE_SOURCES", &ScaleSource::NAMES),
 ];
 
 /// Names of things, each written once.
@@ -176,7 +177,8 @@ impl<T: Hash + Eq + ToString> Names<T> {
     }
 }
 
-/// Both directions of some streams, two rows each: the columns that are `wanted`.
+/// Both directions of some streams, two rows each: the columns that are `wanted`; `window_scale_source` indexes
+/// [`ScaleSource::NAMES`].
 #[must_use]
 pub fn directions(
     table: &Shards,
@@ -225,62 +227,14 @@ pub fn directions(
             start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, retransmits, fast_retransmits,
             timeout_retransmits, tail_loss_probes, unexplained_retransmits, timeouts, timeout_wait_ns,
             spurious_retransmits, reordered, copies, acked_bytes, acks, missed_bytes,
-            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, syn_window_bytes, window_max_bytes, in_flight_max_bytes, rtt_min_ns,
+            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, syn_window_bytes, window_max_bytes, in_flight_max_bytes, merged_ranges, rounds_left_out, rtt_min_ns,
             initial_rtt_ns, sender_side_ns, receiver_side_ns,
         }
     ));
-    let sources = columns
-        .iter_mut()
-        .find(|(name, _)| *name == "window_scale_source");
-    if let Some((_, column)) = sources {
-        let name = |&source: &u8| ScaleSource::ALL[usize::from(source)].name();
-        if let Column::U8(sources) = column {
-            *column = Names::of(sources.iter().map(name));
-        }
-    }
     if ticks {
         columns.push(("tick_ns", Column::I64(vec![tick_ns; 2 * streams.len()])));
     }
     columns
-}
-
-/// What the summaries of all streams add up to.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sums {
-    /// Bytes acknowledged, of flows that carried payload, that the capture does not hold.
-    pub missed_bytes: i64,
-    /// Flows without a single acknowledgment.
-    pub data_only: usize,
-    /// Directions of which there are only acknowledgments.
-    pub acknowledgments_only: usize,
-    /// Streams that are part of a multipath connection.
-    pub multipath: usize,
-    /// Rounds that were not kept.
-    pub rounds_left_out: i64,
-    /// Ranges that became one for want of room.
-    pub merged_ranges: i64,
-}
-
-impl Sums {
-    /// Of all streams.
-    #[must_use]
-    pub fn of(table: &Shards) -> Self {
-        let mut sums = Self::default();
-        for summary in (0..table.len()).flat_map(|stream| table.summaries(stream).2) {
-            if summary.carried > 0 {
-                sums.missed_bytes = sums.missed_bytes.saturating_add(summary.missed_bytes);
-                sums.data_only += usize::from(summary.acks == 0);
-            } else {
-                // A SYN and a FIN are acknowledged as a byte each.
-                sums.acknowledgments_only += usize::from(summary.acked_bytes > 2);
-            }
-            sums.multipath += usize::from(summary.multipath);
-            sums.rounds_left_out = sums.rounds_left_out.saturating_add(summary.rounds_left_out);
-            sums.merged_ranges = sums.merged_ranges.saturating_add(summary.merged_ranges);
-        }
-        sums.multipath /= 2;
-        sums
-    }
 }
 
 /// Some connections, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1

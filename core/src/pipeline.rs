@@ -7,7 +7,8 @@ use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::source::Source;
 use crate::track::{
-    At, Batch, Datagrams, Hashes, News, Orders, Register, Scales, Seen, Shards, Table, Wanted, shard,
+    At, Batch, Datagrams, Hashes, News, Orders, Register, Scales, Seen, Shards, Table, Wanted,
+    shard,
 };
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

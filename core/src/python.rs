@@ -4,7 +4,7 @@
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
 use crate::annotate;
-use crate::columns::{self, Column, Columns, Sums};
+use crate::columns::{self, Column, Columns};
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
 use crate::filter::Program;
@@ -389,25 +389,10 @@ impl Analysis {
         dict.set_item("datagrams", counts.datagrams)?;
         dict.set_item("streams", pipeline.table.len())?;
         dict.set_item("quoted", pipeline.table.quoted())?;
-        let sums = Sums::of(&pipeline.table);
-        dict.set_item("missed_bytes", sums.missed_bytes)?;
-        dict.set_item("data_only", sums.data_only)?;
-        dict.set_item("acknowledgments_only", sums.acknowledgments_only)?;
-        dict.set_item("multipath", sums.multipath)?;
-        let left_out = PyDict::new(py);
-        let missing = pipeline.table.left_out();
-        let rows = missing.turns.saturating_add(sums.rounds_left_out as u64);
-        for (name, count) in [
-            ("connections", missing.segments),
-            ("rows", rows),
-            ("ranges", sums.merged_ranges as u64),
-            ("headers", counts.undecoded[Undecoded::Depth.index()]),
-        ] {
-            if count > 0 {
-                left_out.set_item(name, count)?;
-            }
-        }
-        dict.set_item("left_out", left_out)?;
+        let left_out = pipeline.table.left_out();
+        dict.set_item("segments_left_out", left_out.segments)?;
+        dict.set_item("turns_left_out", left_out.turns)?;
+        dict.set_item("too_deep", counts.undecoded[Undecoded::Depth.index()])?;
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
         dict.set_item("time_backwards", counts.backwards)?;

@@ -19,26 +19,9 @@ pub enum ScaleSource {
 }
 
 impl ScaleSource {
-    /// By discriminant.
-    pub const ALL: [Self; 5] = [
-        Self::Negotiated,
-        Self::Declined,
-        Self::OneSided,
-        Self::Inferred,
-        Self::Unknown,
-    ];
-
-    /// The value of `flows.window_scale_source`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Negotiated => "negotiated",
-            Self::Declined => "declined",
-            Self::OneSided => "one-sided",
-            Self::Inferred => "inferred",
-            Self::Unknown => "unknown",
-        }
-    }
+    /// Values of `flows.window_scale_source`, by discriminant.
+    pub const NAMES: [&'static str; 5] =
+        ["negotiated", "declined", "one-sided", "inferred", "unknown"];
 }
 
 /// A SYN as it passed the tap.

@@ -28,7 +28,7 @@ row! {
         pub scale_most: u8,
         /// See [`super::scale::Scale::is_reached`].
         pub scale_reached: u8,
-        /// Index into [`ScaleSource::ALL`].
+        /// Index into [`ScaleSource::NAMES`].
         pub window_scale_source: u8,
         /// First packet of the connection.
         pub start_ns: i64,
