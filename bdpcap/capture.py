@@ -14,9 +14,10 @@ from bdpcap.endpoints import host
 from bdpcap.quality import TOLD, Flaw, acknowledgments_missing, flaws
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
+    from numpy.typing import NDArray
 
     from bdpcap import cells
     from bdpcap.anonymize import Pseudonyms
@@ -81,6 +82,7 @@ class Capture:
         self._core = core
         self._kept = events
         self._by_stream: dict[int, pd.DataFrame] = {}
+        self._rounds: dict[int, tuple[pd.DataFrame, np.ndarray]] = {}
         damages = [reading.damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
         info = reading.info(core, sums or reading.summed(core))
@@ -108,15 +110,29 @@ class Capture:
         """What is wrong with the capture itself, gravest first."""
         return flaws(self.info, reading.directions(self._core, self.pseudonyms, TOLD))
 
-    @cached_property
+    @property
     def flows(self) -> pd.DataFrame:
         """Table as `bdpcap.tables.FLOWS`."""
+        return self._flows[0]
+
+    @property
+    def main_details(self) -> NDArray[np.object_]:
+        """Which detail of its limit held each of `flows` longest; None where its limit has none."""
+        return self._flows[1]
+
+    @cached_property
+    def _flows(self) -> tuple[pd.DataFrame, NDArray[np.object_]]:
         import pandas as pd  # noqa: PLC0415 - likewise
 
         from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.limits import KINDS  # noqa: PLC0415 - likewise
 
-        flows = pd.concat(self.flows_in_pieces(), ignore_index=True)
-        return tables.described(flows, tables.FLOWS)
+        pieces = [
+            (tables.of_cells(tables.FLOWS, piece), details) for piece, details in self._classification.flows()
+        ]
+        flows = pd.concat([table for table, _ in pieces], ignore_index=True)
+        names = np.array([*KINDS, None], dtype=object)  # the last one's place is -1, too
+        return tables.described(flows, tables.FLOWS), names[np.concatenate([places for _, places in pieces])]
 
     def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of flows in pieces, at least one, none of which is kept."""
@@ -126,7 +142,7 @@ class Capture:
 
     def flow_cells(self) -> Iterator[cells.Columns]:
         """Yield the same pieces as cells."""
-        return self._classification.flows()
+        return (piece for piece, _ in self._classification.flows())
 
     def rtts_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of rounds in pieces, at least one, none of which is kept."""
@@ -194,6 +210,31 @@ class Capture:
     def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
         return self._classification.frames()
+
+    def load_rounds(self, streams: Iterable[int]) -> None:
+        """Judge the rounds of several streams together, for `Flow.rtts` to find them.
+
+        All rounds of a capture that has many would take long, and much memory.
+        """
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+
+        missing = sorted({*streams} - self._rounds.keys())
+        if not missing:
+            return
+        if self._classification.few or "rtts" in vars(self):
+            table, frames = self.rtts, self.frames_of_rounds
+        else:
+            columns, frames = self._classification.rounds_of(missing)
+            table = tables.described(tables.of_cells(tables.RTTS, columns), tables.RTTS)
+        first = table["stream"].to_numpy().searchsorted(missing)
+        end = table["stream"].to_numpy().searchsorted(missing, side="right")
+        for stream, own in zip(missing, map(slice, first, end), strict=True):
+            self._rounds[stream] = table.iloc[own], np.stack(frames, axis=1)[own]
+
+    def rounds_of(self, stream: int) -> tuple[pd.DataFrame, np.ndarray]:
+        """Return the rows of `rtts` of both directions of a stream, and the first and last frame of each."""
+        self.load_rounds([stream])
+        return self._rounds[stream]
 
     def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
         """Return what the core counted of a direction; absent numbers are None."""
@@ -268,8 +309,9 @@ class Capture:
             chosen = chosen if other is None else chosen & _is_end(rows["receiver"], other)
             told = f"from {which}" + (f" to {other}" if other else "")
         else:
-            chosen = rows["stream"] == which
-            chosen = chosen if other is None else chosen & _is_end(rows["sender"], other)
+            first, end = rows["stream"].to_numpy().searchsorted([which, which + 1])
+            rows = rows.iloc[first:end]
+            chosen = rows["stream"] == which if other is None else _is_end(rows["sender"], other)
             told = f"of stream {which}" + (f" from {other}" if other else "")
         places = np.flatnonzero(chosen.to_numpy())
         if not places.size:
@@ -465,20 +507,15 @@ class Flow:
     @cached_property
     def rtts(self) -> pd.DataFrame:
         """Its rounds."""
-        return self.capture.rtts.iloc[self._rows].reset_index(drop=True)
+        rounds, _ = self.capture.rounds_of(self.stream)
+        return rounds[(rounds["sender"] == self.sender).to_numpy()].reset_index(drop=True)
 
     @cached_property
     def round_frames(self) -> pd.DataFrame:
         """First and last frame of each of its rounds; columns ``first`` and ``last``."""
-        first, last = self.capture.frames_of_rounds
-        return type(self.rtts)({"first": first[self._rows], "last": last[self._rows]})
-
-    @cached_property
-    def _rows(self) -> np.ndarray:
-        """Which rows of `Capture.rtts` are its."""
-        rtts = self.capture.rtts
-        rows = np.flatnonzero(rtts["stream"].to_numpy() == self.stream)
-        return rows[(rtts["sender"].iloc[rows] == self.sender).to_numpy()]
+        rounds, frames = self.capture.rounds_of(self.stream)
+        own = frames[(rounds["sender"] == self.sender).to_numpy()]
+        return type(rounds)(own, columns=["first", "last"])
 
     @cached_property
     def counts(self) -> dict[str, Any]:

@@ -219,6 +219,7 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
     if not flows:
         return row
     capture.load_events([flow.stream for flow in flows])
+    capture.load_rounds([flow.stream for flow in flows])
     transfers = [moved for flow in flows if (moved := transfer(flow.events))]
     summary = pd.DataFrame([flow.summary for flow in flows])
     throughput = together(transfers)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from observe import observe
+from oracles import ROOT
 from packets import Address, pcap, tcp_packet
 from scenario import CLIENT, HANDSHAKE, SERVER, START_NS, scenario
 from small_transfer import write_many
@@ -73,6 +74,43 @@ def test_streams_are_judged_in_blocks_as_they_are_together(tmp_path, monkeypatch
     assert all(
         (mine == its).all() for mine, its in zip(whole.frames_of_rounds, pieces.frames_of_rounds, strict=True)
     )
+
+
+def test_some_streams_are_judged_as_they_are_among_all(tmp_path, monkeypatch):
+    path = write_many(tmp_path / "many.pcap", 40)
+    every = bdpcap.analyze(path)
+    monkeypatch.setattr(classify, "BLOCK", 20)
+    some = bdpcap.analyze(path)
+    some.load_rounds([30, 3, 17])
+    frames = pd.DataFrame(dict(zip(["first", "last"], every.frames_of_rounds, strict=True)))
+    for stream in (3, 17, 30, 5):
+        flow = some.flow(stream)
+        own = (every.rtts["stream"] == stream) & (every.rtts["sender"] == flow.sender)
+        assert own.any()
+        pd.testing.assert_frame_equal(flow.rtts, every.rtts[own].reset_index(drop=True))
+        pd.testing.assert_frame_equal(
+            flow.round_frames, frames[own].reset_index(drop=True), check_dtype=False
+        )
+
+
+@pytest.mark.parametrize("name", ["link_5_100ms_bloat", "rwnd_slow_reader", "sndbuf_24k_15ms"])
+def test_the_main_detail_is_that_of_most_time_under_the_main_limit(name):
+    capture = bdpcap.analyze(ROOT / "sample_captures" / f"{name}.sender.pcap.zst")
+    rounds = capture.rtts.assign(lasting=capture.rtts["end_ns"] - capture.rtts["start_ns"])
+    assert len(capture.flows)
+    for flow, detail in zip(capture.flows.itertuples(), capture.main_details, strict=True):
+        own = rounds[(rounds["sender"] == flow.sender) & (rounds["limit"] == flow.limit)]
+        held = own.groupby("detail", dropna=False)["lasting"].sum()
+        most = held.idxmax()
+        assert detail == (None if pd.isna(most) else most)
+
+
+def test_a_report_of_many_flows_judges_the_rounds_of_few(tmp_path, monkeypatch):
+    path = write_many(tmp_path / "many.pcap", 40)
+    monkeypatch.setattr(classify, "BLOCK", 20)
+    capture = bdpcap.analyze(path)
+    capture.report(tmp_path / "report.html")
+    assert "rtts" not in vars(capture)
 
 
 def test_the_events_of_one_stream_are_those_it_has_among_all():

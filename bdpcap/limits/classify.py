@@ -19,12 +19,12 @@ from bdpcap.limits.rounds import Rounds
 from bdpcap.quality import NEEDED, acknowledgments_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from bdpcap import cells
     from bdpcap.limits.doubt import Doubt
     from bdpcap.limits.rounds import Floats, Ints
-    from bdpcap.limits.verdict import Verdict
+    from bdpcap.limits.verdict import Places, Verdict
 
     Columns = dict[str, Any]
 
@@ -71,25 +71,26 @@ class Classification:
         self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
         self._rtt_ns = floats(paths["rtt_ns"])
         self._end_ns = paths["last_ns"]
-        self._few = paths["rounds"] <= BLOCK
+        self._few: bool = paths["rounds"] <= BLOCK
         self._crowded = paths["row"]
         self._meanwhile = meanwhile(paths, self._path[self._crowded], datagrams, of_datagrams)
 
-    def _blocks(self) -> Iterator[tuple[int, Columns, Columns]]:
-        """Yield the first stream of each block, columns of its rounds and of its directions; at least one block."""
+    def _blocks(self) -> Iterator[tuple[Columns, Columns]]:
+        """Yield columns of the rounds of each block and of its directions; at least one block."""
         first, more = 0, True
         while more:
             columns, following = self._core.rounds(first, BLOCK)
             directions = self._core.directions(first, following - first, LOOKED_AT)
-            yield first, columns, directions
+            yield columns, directions
             first, more = following, DIRECTIONS * following < len(self._path)
 
-    def _judge(self, first: int, rounds: Columns, directions: Columns) -> _Judged:
+    def _judge(self, rounds: Columns, directions: Columns) -> _Judged:
+        """Judge some streams, in ascending order."""
         carried = np.flatnonzero(directions["carried"])
         flows = {name: _column(values)[carried] for name, values in self._named(directions).items()}
         flows["vantage"] = vantage.places(flows)
         row = _rows(rounds)
-        flow = np.searchsorted(carried + DIRECTIONS * first, row)
+        flow = np.searchsorted(_rows(flows), row)
         path = self._path[row]
         seen = Vantage(
             at_sender=flows["direct"][flow].astype(bool),
@@ -112,14 +113,15 @@ class Classification:
         """Return what others delivered during each round, of directions in ascending order."""
         others = np.zeros(len(row))
         begin, end = np.searchsorted(self._crowded, [row[0], row[-1] + 1]) if len(row) else (0, 0)
-        others[np.isin(row, self._crowded[begin:end])] = self._meanwhile[begin:end]
+        crowded, delivered = self._crowded[begin:end], self._meanwhile[begin:end]
+        others[np.isin(row, crowded)] = delivered[np.isin(crowded, row)]
         return others
 
     @cached_property
     def _only(self) -> _Judged:
         """All streams at once."""
         columns, _ = self._core.rounds()
-        return self._judge(0, columns, self._core.directions(names=LOOKED_AT))
+        return self._judge(columns, self._core.directions(names=LOOKED_AT))
 
     def _pieces(self) -> Iterator[_Judged]:
         """Yield the blocks, judged; most captures have one, and it is kept."""
@@ -136,28 +138,49 @@ class Classification:
         """What the rules looked at, and the core's columns about the flows of its rounds."""
         return self._only.evidence, self._only.flows
 
-    def flows(self) -> Iterator[cells.Columns]:
-        """Yield the table of `bdpcap.tables.FLOWS` in pieces, at least one."""
+    @property
+    def few(self) -> bool:
+        """Are all rounds judged together, once?"""
+        return self._few
+
+    def flows(self) -> Iterator[tuple[cells.Columns, Places]]:
+        """Yield what `bdpcap.limits.rows.flows` does, in pieces, at least one."""
         for piece in self._pieces():
             yield rows.flows(piece.flows, piece.evidence, piece.verdict)
 
     def rtts(self) -> Iterator[cells.Columns]:
         """Yield the table of `bdpcap.tables.RTTS` in pieces, at least one."""
-        for piece in self._pieces():
-            words = doubt.marked(explain(piece.evidence, piece.verdict), piece.doubts)
-            yield rows.rounds(piece.flows, piece.evidence, piece.verdict, words)
+        return map(_rounds, self._pieces())
 
     def frames(self) -> tuple[np.ndarray, np.ndarray]:
         """First and last frame of every row of `rtts`."""
         columns, _ = self._core.rounds(names=("first_frame", "last_frame"))
         return columns["first_frame"], columns["last_frame"]
 
+    def rounds_of(self, streams: Sequence[int]) -> tuple[cells.Columns, tuple[np.ndarray, np.ndarray]]:
+        """Return the rows of `rtts` of some streams, given in ascending order, and the first and last frame of each."""
+        rounds = _together([self._core.rounds(stream, 1)[0] for stream in streams])
+        judged = self._judge(
+            rounds, _together([self._core.directions(stream, 1, LOOKED_AT) for stream in streams])
+        )
+        return _rounds(judged), (rounds["first_frame"], rounds["last_frame"])
+
+
+def _rounds(piece: _Judged) -> cells.Columns:
+    words = doubt.marked(explain(piece.evidence, piece.verdict), piece.doubts)
+    return rows.rounds(piece.flows, piece.evidence, piece.verdict, words)
+
+
+def _together(parts: Sequence[Columns]) -> Columns:
+    """Return the columns of consecutive parts as one."""
+    return {name: np.concatenate([_column(part[name]) for part in parts]) for name in parts[0]}
+
 
 def _column(values: Any) -> np.ndarray:
     return values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
 
 
-def _rows(rounds: Columns) -> Ints:
-    """Return for each round which row it is of, of the directions of all streams."""
-    rows: Ints = DIRECTIONS * rounds["stream"].astype(np.int64) + rounds["direction"]
+def _rows(columns: Columns) -> Ints:
+    """Return of rounds, or of directions, which row of the directions of all streams each belongs to."""
+    rows: Ints = DIRECTIONS * columns["stream"].astype(np.int64) + columns["direction"]
     return rows

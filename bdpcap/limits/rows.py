@@ -13,8 +13,8 @@ from bdpcap.limits.verdict import DECIDING, KINDS, LIMITS
 if TYPE_CHECKING:
     from bdpcap.cells import Cells, Columns
     from bdpcap.limits.evidence import Evidence
-    from bdpcap.limits.rounds import Floats, Rounds
-    from bdpcap.limits.verdict import Verdict
+    from bdpcap.limits.rounds import Floats, Ints, Rounds
+    from bdpcap.limits.verdict import Places, Verdict
 
 __all__ = ["flows", "rounds"]
 
@@ -42,8 +42,11 @@ def rounds(
     return {name: made.get(name) or cells.whole(columns[name]) for name in tables.RTTS}
 
 
-def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> Columns:
-    """Return rows of `bdpcap.tables.FLOWS`; `of_flows` are the core's columns about them."""
+def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> tuple[Columns, Places]:
+    """Return rows of `bdpcap.tables.FLOWS`, and which detail of its limit held each flow longest.
+
+    `of_flows` are the core's columns about them.
+    """
     count = len(of_flows["stream"])
     flow, first = evidence.rounds.flow, evidence.rounds.starts
     length = evidence.rounds.end_ns - evidence.rounds.start_ns
@@ -78,7 +81,16 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         },
         "confidence": cells.known(np.round(sure / np.maximum(weight, 1e-9), 2)),
     }
-    return {name: made.get(name) or cells.whole(of_flows[name]) for name in tables.FLOWS}
+    columns = {name: made.get(name) or cells.whole(of_flows[name]) for name in tables.FLOWS}
+    return columns, _longest(verdict.details, flow, length * leads, count)
+
+
+def _longest(details: Places, flow: Ints, held: Floats, count: int) -> Places:
+    """Return of each flow the detail that held it longest, negative where that is none."""
+    kinds = len(KINDS) + 1  # none is the first
+    of_kind = np.bincount(flow * kinds + details + 1, held, count * kinds).reshape(count, kinds)
+    longest: Places = (of_kind.argmax(axis=1) - 1).astype(np.int8)
+    return longest
 
 
 def _capacity(evidence: Evidence, filled: np.ndarray) -> Floats:

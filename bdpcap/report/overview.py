@@ -70,6 +70,7 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
     born = (start - origin) / 1e9
     time = Scale(born, max((end - origin) / 1e9, above(born, 1e-9)), 0, WIDTH)
     rows = []
+    capture.load_rounds(flows["stream"].head(ROWS).tolist())
     for _, summary in flows.head(ROWS).iterrows():
         own = capture.flow(int(summary["stream"]), str(summary["sender"])).rtts
         parts = stripes(own, _STRIPES)

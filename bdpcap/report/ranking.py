@@ -117,7 +117,7 @@ def standing(capture: Capture) -> pd.DataFrame:
             "sender": named["sender"],
             "receiver": named["receiver"],
             "limit": named["limit"],
-            "detail": _details(capture, named),
+            "detail": pd.Series(capture.main_details, index=flows.index)[large],
             "to_server": _to_server(capture, flows),
         },
         index=flows.index,
@@ -189,7 +189,8 @@ def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
 
 
 def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
-    """Return the flows of a table's rows."""
+    """Return the flows of a table's rows, whose rounds are looked at."""
+    capture.load_rounds(flows["stream"].tolist())
     return [capture.flow(stream, sender) for stream, sender in _keys(flows)]
 
 
@@ -225,14 +226,3 @@ def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     clients = np.asarray(capture.directions("sender")["sender"], dtype=object)[2 * flows["stream"].to_numpy()]
     same: pd.Series[bool] = flows["sender"] == clients
     return same
-
-
-def _details(capture: Capture, flows: pd.DataFrame) -> pd.Series[str]:
-    """Return the detail that held each flow longest, of its main limit."""
-    key = ["stream", "sender"]
-    rounds = capture.rtts.assign(lasting=capture.rtts["end_ns"] - capture.rtts["start_ns"])
-    held = rounds.groupby([*key, "limit", "detail"], dropna=False)["lasting"].sum().reset_index()
-    own = held.merge(flows[[*key, "limit"]], on=[*key, "limit"]).sort_values("lasting", ascending=False)
-    longest = own.drop_duplicates(key).set_index(key)["detail"]
-    details = longest.reindex(pd.MultiIndex.from_frame(flows[key]))
-    return pd.Series(details.to_numpy(dtype=object), index=flows.index)
