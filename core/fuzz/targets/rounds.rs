@@ -5,7 +5,7 @@
 
 use bdpcap_core::decode::{self, Packet, Path};
 use bdpcap_core::limits::Limits;
-use bdpcap_core::track::{At, Scales, Table, Wanted};
+use bdpcap_core::track::{At, Hashes, Scales, Seen, Table, Wanted};
 use libfuzzer_sys::fuzz_target;
 
 /// LINKTYPE_RAW: a frame is an IP packet.
@@ -22,6 +22,7 @@ type Step<'a> = (u8, u8, i32, i16, i16, u16, u16, &'a [u8]);
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
     let mut table = Table::new(Wanted::All, Scales::default(), Limits::DEFAULT);
+    let hashes = Hashes::default();
     let mut time_ns = 1i64 << 60;
     for (number, &(bits, flags, wait, seq, ack, window, bytes, options)) in steps.iter().enumerate()
     {
@@ -36,7 +37,8 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 time_ns,
                 frame: number as u64 + 1,
             };
-            table.segment(&tcp.segment(), &path, at);
+            let segment = tcp.segment();
+            table.take(Seen::Captured, hashes.hash(&segment), &segment, &path, at);
         }
     }
     table.finish();

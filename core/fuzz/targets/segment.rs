@@ -12,7 +12,13 @@ fuzz_target!(|input: (u8, u16, &[u8])| {
     let link_type = LINK_TYPES[usize::from(link) % LINK_TYPES.len()];
     let wire_len = frame.len() as u32 + u32::from(cut);
     let mut path = Path::default();
-    if let Ok(Packet::Tcp(tcp)) = decode::decode(link_type, frame, wire_len, Limits::DEFAULT.headers, &mut path) {
+    if let Ok(Packet::Tcp(tcp)) = decode::decode(
+        link_type,
+        frame,
+        wire_len,
+        Limits::DEFAULT.headers,
+        &mut path,
+    ) {
         assert!(!format!("{:?}{path}", tcp.segment()).is_empty());
     }
 });
