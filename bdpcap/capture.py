@@ -226,10 +226,10 @@ class Capture:
         else:
             columns, frames = self._classification.rounds_of(missing)
             table = tables.described(tables.of_cells(tables.RTTS, columns), tables.RTTS)
-        first = table["stream"].to_numpy().searchsorted(missing)
-        end = table["stream"].to_numpy().searchsorted(missing, side="right")
+        of_stream = table["stream"].to_numpy()
+        first, end = (of_stream.searchsorted(missing, side) for side in ("left", "right"))
         for stream, own in zip(missing, map(slice, first, end), strict=True):
-            self._rounds[stream] = table.iloc[own], np.stack(frames, axis=1)[own]
+            self._rounds[stream] = table.iloc[own], np.stack([of[own] for of in frames], axis=1)
 
     def rounds_of(self, stream: int) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the rows of `rtts` of both directions of a stream, and the first and last frame of each."""

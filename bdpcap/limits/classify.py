@@ -71,7 +71,8 @@ class Classification:
         self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
         self._rtt_ns = floats(paths["rtt_ns"])
         self._end_ns = paths["last_ns"]
-        self._few: bool = paths["rounds"] <= BLOCK
+        self.few: Final[bool] = paths["rounds"] <= BLOCK
+        """Are all rounds judged together, once?"""
         self._crowded = paths["row"]
         self._meanwhile = meanwhile(paths, self._path[self._crowded], datagrams, of_datagrams)
 
@@ -125,7 +126,7 @@ class Classification:
 
     def _pieces(self) -> Iterator[_Judged]:
         """Yield the blocks, judged; most captures have one, and it is kept."""
-        if self._few:
+        if self.few:
             yield self._only
         else:
             for block in ahead(self._blocks()):
@@ -137,11 +138,6 @@ class Classification:
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
         """What the rules looked at, and the core's columns about the flows of its rounds."""
         return self._only.evidence, self._only.flows
-
-    @property
-    def few(self) -> bool:
-        """Are all rounds judged together, once?"""
-        return self._few
 
     def flows(self) -> Iterator[tuple[cells.Columns, Places]]:
         """Yield what `bdpcap.limits.rows.flows` does, in pieces, at least one."""
