@@ -56,4 +56,4 @@ def totals(datagrams: pd.DataFrame) -> pd.DataFrame:
     added["throughput_bps"] = rate.to_numpy()
     for name in ("lost", "reordered"):
         added[name] = groups[name].sum(min_count=1)
-    return added.reset_index().sort_values("payload_bytes", ascending=False, ignore_index=True)
+    return added.reset_index().sort_values("payload_bytes", ascending=False, kind="stable", ignore_index=True)

@@ -90,7 +90,7 @@ database.sql(
     """
     SELECT "limit", count(*) AS flows, round(sum(payload_bytes) / 1e6, 1) AS megabytes,
            round(median(throughput_bps) / 1e6, 2) AS median_mbps, round(avg(confidence), 2) AS confidence
-    FROM flows WHERE payload_bytes > 10000 GROUP BY ALL ORDER BY flows DESC
+    FROM flows WHERE payload_bytes > 10000 GROUP BY ALL ORDER BY flows DESC, "limit"
     """
 ).df()
 
@@ -103,7 +103,7 @@ database.sql(
     SELECT r."limit", r.detail, count(*) AS rounds, round(median(r.rtt_ns) / 1e6, 1) AS rtt_ms,
            round(median(r.rtt_ns / f.rtt_min_ns), 2) AS times_least
     FROM rtts r JOIN flows f USING (stream, sender)
-    WHERE f.payload_bytes > 10000 GROUP BY ALL HAVING count(*) > 100 ORDER BY rounds DESC LIMIT 8
+    WHERE f.payload_bytes > 10000 GROUP BY ALL HAVING count(*) > 100 ORDER BY rounds DESC, "limit", detail LIMIT 8
     """
 ).df()
 

@@ -17,7 +17,7 @@ FLOWS: Final = 10
 
 def write(flows: pd.DataFrame, file: IO[str]) -> None:
     """Write the largest UDP flows, and what those between two hosts add up to."""
-    largest = flows.sort_values("payload_bytes", ascending=False).head(FLOWS)
+    largest = flows.sort_values("payload_bytes", ascending=False, kind="stable").head(FLOWS)
     parallel = datagrams.totals(flows).query("streams > 1").head(FLOWS)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("UDP", overflow="fold")

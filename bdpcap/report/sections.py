@@ -69,7 +69,7 @@ def _account(capture: Capture) -> Table:
 
 
 def _datagrams(capture: Capture) -> Table:
-    flows = capture.datagrams.sort_values("payload_bytes", ascending=False).head(ROWS)
+    flows = capture.datagrams.sort_values("payload_bytes", ascending=False, kind="stable").head(ROWS)
     ends = zip(flows["sender"], flows["receiver"], strict=True)
     return Table(
         title="UDP in the same capture",

@@ -61,7 +61,7 @@ def held(flow: Flow) -> list[Held]:
     for limit, part in shares(flow.summary):
         own = rtts[rtts["limit"] == limit]
         lasting = int(own["lasting"].sum())
-        details = own.groupby("detail")["lasting"].sum().sort_values(ascending=False)
+        details = own.groupby("detail")["lasting"].sum().sort_values(ascending=False, kind="stable")
         told.append(
             Held(
                 limit=limit,

@@ -49,7 +49,7 @@ def link(flow: Flow) -> list[Finding]:
         if pd.notna(median)
         else ""
     )
-    typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values().index[len(busy) // 2]]
+    typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values(kind="stable").index[len(busy) // 2]]
     return [
         Finding(
             code=Code.LINK_FULL,
