@@ -27,6 +27,7 @@ pub mod pipeline;
 pub mod source;
 pub mod spans;
 pub mod track;
+pub mod workers;
 
 #[cfg(feature = "python")]
 mod python;

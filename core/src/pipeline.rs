@@ -7,12 +7,10 @@ use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::source::Source;
 use crate::track::{
-    At, Batch, Datagrams, Hashes, News, Orders, Register, Scales, Seen, Shards, Table, Wanted,
-    shard,
+    At, Datagrams, Hashes, News, Orders, Register, Scales, Seen, Shards, Table, Wanted, shard,
 };
+use crate::workers::Workers;
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, Scope};
 
 pub use crate::intake::{Counts, Filters, Stop, Whole};
 
@@ -23,6 +21,8 @@ pub struct Pipeline {
     /// Connections and their rows.
     pub table: Shards,
     schedule: Schedule,
+    /// They have the tables while the capture is read, if there are several.
+    workers: Option<Workers>,
 }
 
 /// When connections that ended are let go. It follows from the capture alone, not from how fast threads are.
@@ -59,28 +59,6 @@ impl Schedule {
     /// Are the tables as far behind as they may be?
     fn is_behind(&self) -> bool {
         self.begun - self.told >= Self::DELAY
-    }
-}
-
-/// A thread that fills a table.
-struct Worker {
-    batches: SyncSender<Batch>,
-    told: Receiver<(Batch, News)>,
-}
-
-impl Worker {
-    fn new<'scope>(scope: &'scope Scope<'scope, '_>, table: &'scope mut Table) -> Self {
-        let (batches, given) = sync_channel::<Batch>(Schedule::DELAY);
-        let (tell, told) = sync_channel(Schedule::DELAY);
-        scope.spawn(move || {
-            for mut batch in given {
-                let news = batch.give(table);
-                if tell.send((batch, news)).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { batches, told }
     }
 }
 
@@ -142,6 +120,7 @@ impl Pipeline {
             datagrams: Datagrams::default(),
             table,
             schedule: Schedule::default(),
+            workers: None,
         }
     }
 
@@ -199,8 +178,20 @@ impl Pipeline {
     /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
         let batches = frames.div_ceil(Self::BATCH);
-        let more = match self.table.parts() {
-            ([table], register, hashes) => Self::alone(
+        let (tables, register, hashes) = self.table.parts();
+        if tables.len() > 1 {
+            self.workers = Some(Workers::new(std::mem::take(tables), Schedule::DELAY));
+        }
+        let more = match (&mut self.workers, &mut tables[..]) {
+            (Some(workers), _) => Self::together(
+                &mut self.intake,
+                &mut self.datagrams,
+                &mut self.schedule,
+                workers,
+                (register, hashes),
+                batches,
+            ),
+            (None, [table, ..]) => Self::alone(
                 &mut self.intake,
                 &mut self.datagrams,
                 &mut self.schedule,
@@ -208,19 +199,17 @@ impl Pipeline {
                 (register, hashes),
                 batches,
             ),
-            (tables, register, hashes) => Self::together(
-                &mut self.intake,
-                &mut self.datagrams,
-                &mut self.schedule,
-                tables,
-                (register, hashes),
-                batches,
-            ),
-        }?;
-        if !more {
+            (None, []) => Ok(false),
+        };
+        if !matches!(more, Ok(true))
+            && let Some(workers) = self.workers.take()
+        {
+            *tables = workers.end();
+        }
+        if matches!(more, Ok(false)) {
             self.table.finish();
         }
-        Ok(more)
+        more
     }
 
     fn alone(
@@ -247,59 +236,35 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// Reads while threads fill the tables, one each.
+    /// Reads while threads fill the tables, one each. They may still be at it afterwards, unless the capture ended.
     fn together(
         intake: &mut Intake,
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
-        tables: &mut [Table],
+        workers: &mut Workers,
         (register, hashes): (&mut Register, &Hashes),
         batches: usize,
     ) -> Result<bool, Stop> {
-        let count = tables.len();
-        thread::scope(|scope| {
-            let workers: Vec<_> = tables
-                .iter_mut()
-                .map(|table| Worker::new(scope, table))
-                .collect();
-            let mut spare: Vec<Batch> = Vec::new();
-            let mut more = Ok(true);
-            for _ in 0..batches {
-                if schedule.is_behind() {
-                    spare.extend(Self::hear(&workers, schedule, register));
-                }
-                let orders = schedule.begin(count);
-                let mut parts: Vec<_> = (0..count)
-                    .map(|_| spare.pop().unwrap_or_default())
-                    .collect();
-                for (part, orders) in parts.iter_mut().zip(orders) {
-                    part.begin(orders);
-                }
-                let follow = |seen, segment: &_, path: &_, at| {
-                    let hash = hashes.hash(segment);
-                    parts[shard(hash, count)].push(seen, hash, segment, path, at);
-                };
-                more = intake.read(Self::BATCH, shared_out(datagrams, follow));
-                for (worker, part) in workers.iter().zip(parts) {
-                    // A thread that panicked takes no more; the scope tells.
-                    let _ = worker.batches.send(part);
-                }
-                if !matches!(more, Ok(true)) {
-                    break;
-                }
+        let mut more = Ok(true);
+        for _ in 0..batches {
+            if schedule.is_behind() {
+                schedule.told(register, workers.hear());
             }
-            while schedule.begun > schedule.told {
-                Self::hear(&workers, schedule, register);
+            let count = workers.count();
+            let mut parts = workers.begin(schedule.begin(count));
+            let follow = |seen, segment: &_, path: &_, at| {
+                let hash = hashes.hash(segment);
+                parts[shard(hash, count)].push(seen, hash, segment, path, at);
+            };
+            more = intake.read(Self::BATCH, shared_out(datagrams, follow));
+            workers.give(parts);
+            if !matches!(more, Ok(true)) {
+                while schedule.begun > schedule.told {
+                    schedule.told(register, workers.hear());
+                }
+                break;
             }
-            more
-        })
-    }
-
-    /// Waits until all tables have taken their next batch; gives the batches back, emptied.
-    fn hear(workers: &[Worker], schedule: &mut Schedule, register: &mut Register) -> Vec<Batch> {
-        let told = workers.iter().map(|worker| worker.told.recv());
-        let (batches, news) = told.map(Result::unwrap_or_default).unzip();
-        schedule.told(register, news);
-        batches
+        }
+        more
     }
 }

@@ -3,6 +3,7 @@
 //! who decoded them. UDP beside them is only counted.
 
 mod asked;
+mod batch;
 mod bursts;
 mod connection;
 mod copies;
@@ -35,6 +36,7 @@ mod turns;
 mod vantage;
 mod witness;
 
+pub use batch::Batch;
 pub use connection::{Connection, Rows};
 pub use datagrams::{DatagramFlow, Datagrams};
 pub use event::{Event, Kind, NULL};
@@ -44,7 +46,7 @@ pub use iperf::{Report, Tool};
 pub use lifecycle::{Ending, Opening};
 pub use retransmissions::Cause;
 pub use round::Round;
-pub use shards::{Batch, Hashes, Register, Shards, shard};
+pub use shards::{Hashes, Register, Shards, shard};
 pub use summary::{Life, Summary};
 pub use table::{News, Orders, Scales, Seen, Table, Wanted};
 pub use turns::Turn;

@@ -6,69 +6,15 @@
 //! the batches alone.
 
 use super::connection::Rows;
-use super::flow::At;
 use super::round::Round;
 use super::summary::{Life, Summary};
-use super::table::{Ended, News, Orders, Scales, Seen, Table, Wanted};
+use super::table::{Ended, News, Orders, Scales, Table, Wanted};
 use super::turns::Turn;
 use crate::decode::{Endpoint, Path, Segment};
 use crate::limits::{LeftOut, Limits};
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-
-/// A segment, and what its table is told with it.
-#[derive(Debug)]
-struct Taken {
-    seen: Seen,
-    hash: u64,
-    path: u32,
-    segment: Segment,
-    at: At,
-}
-
-/// Segments of a batch that belong to one table.
-#[derive(Debug, Default)]
-pub struct Batch {
-    segments: Vec<Taken>,
-    /// The headers around segments, by the number beside them: each differs from the one before.
-    paths: Vec<Path>,
-    /// What to do first.
-    orders: Orders,
-}
-
-impl Batch {
-    /// What its table does first.
-    pub fn begin(&mut self, orders: Orders) {
-        self.orders = orders;
-    }
-
-    /// Adds the next segment.
-    pub fn push(&mut self, seen: Seen, hash: u64, segment: &Segment, path: &Path, at: At) {
-        if self.paths.last() != Some(path) {
-            self.paths.push(*path);
-        }
-        self.segments.push(Taken {
-            seen,
-            hash,
-            path: self.paths.len() as u32 - 1,
-            segment: *segment,
-            at,
-        });
-    }
-
-    /// Gives all to their table; the batch is empty then.
-    pub fn give(&mut self, table: &mut Table) -> News {
-        table.follow(&self.orders);
-        for taken in &self.segments {
-            let path = &self.paths[taken.path as usize];
-            table.take(taken.seen, taken.hash, &taken.segment, path, taken.at);
-        }
-        self.segments.clear();
-        self.paths.clear();
-        table.news()
-    }
-}
 
 /// Where a connection is.
 #[derive(Debug, Clone, Copy)]
@@ -156,19 +102,24 @@ impl Register {
 
     /// Numbers new connections by their first frames.
     fn number(&mut self, news: &[News]) {
-        let mut opened: Vec<_> = (0..)
-            .zip(news)
-            .flat_map(|(shard, news)| news.opened.iter().map(move |&frame| (frame, shard)))
-            .collect();
-        opened.sort_unstable();
+        let mut opened = Vec::new();
+        for ((shard, numbers), news) in (0..).zip(&mut self.numbers).zip(news) {
+            let indices = numbers.len() as u32..;
+            opened.extend(
+                news.opened
+                    .iter()
+                    .zip(indices)
+                    .map(|(&frame, index)| (frame, Place { shard, index })),
+            );
+            numbers.resize(numbers.len() + news.opened.len(), u32::MAX);
+        }
+        opened.sort_unstable_by_key(|(frame, _)| *frame);
         if let Some(frames) = &mut self.first_frames {
             frames.extend(opened.iter().map(|(frame, _)| frame));
         }
-        for (_, shard) in opened {
-            let numbers: &mut Vec<u32> = &mut self.numbers[shard as usize];
-            let index = numbers.len() as u32;
-            numbers.push(self.places.len() as u32);
-            self.places.push(Place { shard, index });
+        for (_, place) in opened {
+            self.numbers[place.shard as usize][place.index as usize] = self.places.len() as u32;
+            self.places.push(place);
         }
     }
 }
@@ -233,7 +184,7 @@ impl Shards {
     }
 
     /// The tables, to be filled, what to tell of it, and how connections are hashed.
-    pub fn parts(&mut self) -> (&mut [Table], &mut Register, &Hashes) {
+    pub fn parts(&mut self) -> (&mut Vec<Table>, &mut Register, &Hashes) {
         (&mut self.tables, &mut self.register, &self.hashes)
     }
 
