@@ -180,9 +180,11 @@ def event_pieces(
         columns = core.take_events(NAMES)
         if len(columns["stream"]):
             # Names stay as they are, and there may be many: only new streams are named.
-            new = reading.named(core.directions(len(names["sender"]) // 2, names=list(names)), pseudonyms)
-            for side, known in names.items():
-                known.extend(new[side])
+            named = len(names["sender"]) // 2
+            if core.streams > named:
+                new = reading.named(core.directions(named, names=list(names)), pseudonyms)
+                for side, known in names.items():
+                    known.extend(new[side])
             yield Events(columns, names, core.first_ns)
     for damage in core.damages():
         raise _core.CaptureError(str(reading.damage(damage, pseudonyms)))

@@ -477,7 +477,7 @@ class Capture:
         )
         more = True
         while more:
-            piece, more = core.take(reading.STEP)
+            piece, more = core.take(reading.COPY_STEP)
             file.write(piece)
 
     def fingerprints(self) -> list[Fingerprint]:

@@ -34,10 +34,12 @@ A directory stands for the captures in it, and a pattern of the shell for the fi
 Read = str | bytes | BinaryIO
 """A source with its path as text."""
 
-STEP: Final = 200_000
+STEP: Final = 1 << 19
 """Frames between two looks at progress and at the keyboard."""
 EVENTS_STEP: Final = 1 << 15
 """Frames whose events are taken together: so many still fit a cache."""
+COPY_STEP: Final = 1 << 15
+"""Frames that are copied together: their bytes are held."""
 TIMES: Final = ("frames", "first_ns", "last_ns", "longest_gap_ns", "furthest_back_ns")
 """What the core says of each file and `CaptureInfo.times_of_files` keeps."""
 STREAMS: Final = 1 << 14

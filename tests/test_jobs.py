@@ -91,6 +91,16 @@ def test_connections_that_end_by_the_thousand():
     assert_same(many(6_000, late=6_000))
 
 
+def test_events_that_are_taken_while_the_capture_is_read():
+    """Between two stretches the new connections are named; each stretch holds some that go on in the next."""
+    data = many(6_000)
+    pieces = {jobs: list(bdpcap.stream_events(io.BytesIO(data), jobs=jobs)) for jobs in (1, *JOBS)}
+    assert len(pieces[1]) > 1
+    for jobs in JOBS:
+        for one, other in zip(pieces[1], pieces[jobs], strict=True):
+            pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
 def test_a_filter_and_a_capture_that_is_cut():
     data = many(500)
     assert_same(data, filter="port 80 and not host 10.0.3.1")

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     .and_then(|mut pipeline| pipeline.advance(usize::MAX).map(|_| pipeline));
     match read {
         Ok(pipeline) => {
-            let streams = pipeline.table.len();
+            let streams = pipeline.streams();
             #[allow(clippy::print_stdout, reason = "nobody else prints")]
             {
                 println!("{} {streams}", pipeline.counts().frames);

@@ -7,7 +7,7 @@ use crate::intake::Intake;
 use crate::limits::Limits;
 use crate::source::Source;
 use crate::track::{
-    At, Datagrams, Hashes, News, Orders, Register, Scales, Seen, Shards, Table, Wanted, shard,
+    At, Datagrams, Hashes, News, Orders, Register, Rows, Scales, Seen, Shards, Table, Wanted, shard,
 };
 use crate::workers::Workers;
 use std::collections::VecDeque;
@@ -18,8 +18,7 @@ pub use crate::intake::{Counts, Filters, Stop, Whole};
 pub struct Pipeline {
     intake: Intake,
     datagrams: Datagrams,
-    /// Connections and their rows.
-    pub table: Shards,
+    table: Shards,
     schedule: Schedule,
     /// They have the tables while the capture is read, if there are several.
     workers: Option<Workers>,
@@ -160,6 +159,36 @@ impl Pipeline {
         &self.datagrams
     }
 
+    /// How many connections there are.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Rows made so far and not yet taken.
+    pub fn rows(&mut self) -> &mut Rows {
+        self.table.rows()
+    }
+
+    /// Connections as of the last frame read. Threads start anew after that.
+    pub fn table(&mut self) -> &Shards {
+        self.settle();
+        &self.table
+    }
+
+    /// Likewise, and UDP flows.
+    pub fn table_and_datagrams(&mut self) -> (&Shards, &Datagrams) {
+        self.settle();
+        (&self.table, &self.datagrams)
+    }
+
+    /// Takes the tables back from the threads.
+    fn settle(&mut self) {
+        if let Some(workers) = self.workers.take() {
+            *self.table.parts().0 = workers.end();
+        }
+    }
+
     /// The captures read to the end, or to where they broke, by name.
     #[must_use]
     pub fn captures(&self) -> &[(String, CaptureInfo)] {
@@ -201,12 +230,8 @@ impl Pipeline {
             ),
             (None, []) => Ok(false),
         };
-        if !matches!(more, Ok(true))
-            && let Some(workers) = self.workers.take()
-        {
-            *tables = workers.end();
-        }
         if matches!(more, Ok(false)) {
+            self.settle();
             self.table.finish();
         }
         more
@@ -236,7 +261,7 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// Reads while threads fill the tables, one each. They may still be at it afterwards, unless the capture ended.
+    /// Reads while threads fill the tables, one each.
     fn together(
         intake: &mut Intake,
         datagrams: &mut Datagrams,
@@ -259,11 +284,11 @@ impl Pipeline {
             more = intake.read(Self::BATCH, shared_out(datagrams, follow));
             workers.give(parts);
             if !matches!(more, Ok(true)) {
-                while schedule.begun > schedule.told {
-                    schedule.told(register, workers.hear());
-                }
                 break;
             }
+        }
+        while schedule.begun > schedule.told {
+            schedule.told(register, workers.hear());
         }
         more
     }

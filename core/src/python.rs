@@ -266,7 +266,7 @@ impl Analysis {
 
     #[getter]
     fn streams(&self) -> usize {
-        self.pipeline().table.len()
+        self.pipeline().streams()
     }
 
     #[getter]
@@ -280,7 +280,7 @@ impl Analysis {
         py: Python<'py>,
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.pipeline().table.rows().events);
+        let rows = std::mem::take(&mut self.pipeline().rows().events);
         let columns = py.detach(|| columns::events(&rows, wanted(names.as_deref())));
         arrays(py, columns)
     }
@@ -295,21 +295,22 @@ impl Analysis {
     ) -> PyResult<(Bound<'py, PyDict>, usize)> {
         let most = most.unwrap_or(usize::MAX);
         let (columns, next) = py.detach(|| {
-            let table = &self.pipeline().table;
-            columns::rounds(table, first, most, wanted(names.as_deref()))
+            let mut pipeline = self.pipeline();
+            columns::rounds(pipeline.table(), first, most, wanted(names.as_deref()))
         });
         Ok((arrays(py, columns)?, next))
     }
 
     fn take_turns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.pipeline().table.rows().turns);
+        let rows = std::mem::take(&mut self.pipeline().rows().turns);
         arrays(py, py.detach(|| columns::turns(&rows)))
     }
 
     fn paths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let paths = py.detach(|| {
-            let pipeline = self.pipeline();
-            Paths::of(&pipeline.table, pipeline.datagrams().flows())
+            let mut pipeline = self.pipeline();
+            let (table, datagrams) = pipeline.table_and_datagrams();
+            Paths::of(table, datagrams.flows())
         });
         let dict = PyDict::new(py);
         dict.set_item("of_streams", paths.of_streams.into_pyarray(py))?;
@@ -334,11 +335,12 @@ impl Analysis {
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let columns = py.detach(|| {
-            let pipeline = self.pipeline();
-            let table = &pipeline.table;
+            let mut pipeline = self.pipeline();
+            let tick_ns = pipeline.tick_ns();
+            let table = pipeline.table();
             columns::directions(
                 table,
-                pipeline.tick_ns(),
+                tick_ns,
                 streams(table, first, count),
                 wanted(names.as_deref()),
             )
@@ -353,9 +355,12 @@ impl Analysis {
         first: usize,
         count: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let pipeline = self.pipeline();
-        let streams = streams(&pipeline.table, first, count);
-        arrays(py, columns::connections(&pipeline.table, streams))
+        let columns = py.detach(|| {
+            let mut pipeline = self.pipeline();
+            let table = pipeline.table();
+            columns::connections(table, streams(table, first, count))
+        });
+        arrays(py, columns)
     }
 
     fn datagrams<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -369,7 +374,7 @@ impl Analysis {
 
     fn first_frames<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         self.pipeline()
-            .table
+            .table()
             .first_frames()
             .to_vec()
             .into_pyarray(py)
@@ -380,16 +385,17 @@ impl Analysis {
     }
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let pipeline = self.pipeline();
+        let mut pipeline = self.pipeline();
+        let table = pipeline.table();
+        let (streams, quoted, left_out) = (table.len(), table.quoted(), table.left_out());
         let counts = pipeline.counts();
         let dict = PyDict::new(py);
         dict.set_item("frames", counts.frames)?;
         dict.set_item("filtered_out", counts.filtered_out)?;
         dict.set_item("segments", counts.segments)?;
         dict.set_item("datagrams", counts.datagrams)?;
-        dict.set_item("streams", pipeline.table.len())?;
-        dict.set_item("quoted", pipeline.table.quoted())?;
-        let left_out = pipeline.table.left_out();
+        dict.set_item("streams", streams)?;
+        dict.set_item("quoted", quoted)?;
         dict.set_item("segments_left_out", left_out.segments)?;
         dict.set_item("turns_left_out", left_out.turns)?;
         dict.set_item("too_deep", counts.undecoded[Undecoded::Depth.index()])?;
