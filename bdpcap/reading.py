@@ -93,7 +93,7 @@ def opened(
         streams=streams,
         scales=shifts,
         limits=asdict(limits or Limits()),
-        jobs=threads(jobs, sources),
+        jobs=threads(jobs, sources, rows_taken=events),
     )
 
 

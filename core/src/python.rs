@@ -280,8 +280,14 @@ impl Analysis {
         py: Python<'py>,
         names: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let rows = std::mem::take(&mut self.pipeline().rows().events);
-        let columns = py.detach(|| columns::events(&rows, wanted(names.as_deref())));
+        let columns = py.detach(|| {
+            let mut pipeline = self.pipeline();
+            let rows = &mut pipeline.rows().events;
+            let columns = columns::events(rows, wanted(names.as_deref()));
+            // As many will come again.
+            rows.clear();
+            columns
+        });
         arrays(py, columns)
     }
 

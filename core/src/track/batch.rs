@@ -2,7 +2,8 @@
 //! Segments that are given to a table together.
 //!
 //! The table takes those of one connection one after the other: what it keeps of the connection is fetched from memory
-//! once, not for every segment. Connections do not depend on each other, so this changes nothing else.
+//! once, not for every segment. Connections do not depend on each other, so this changes nothing else. Events are put
+//! in the order of the capture, though: where they are made, segments are taken as they came.
 
 use super::flow::At;
 use super::table::{News, Orders, Seen, Table};
@@ -57,7 +58,12 @@ impl Batch {
     /// Gives all to their table; the batch is empty then.
     pub fn give(&mut self, table: &mut Table) -> News {
         table.follow(&self.orders);
-        self.put_in_order();
+        if table.makes_events() {
+            self.order.clear();
+            self.order.extend(0..self.segments.len() as u32);
+        } else {
+            self.put_in_order();
+        }
         for &place in &self.order {
             let (taken, hash) = (&self.segments[place as usize], self.hashes[place as usize]);
             let path = &self.paths[taken.path as usize];

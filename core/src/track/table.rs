@@ -345,6 +345,12 @@ impl Table {
         }
     }
 
+    /// Are there events among what it tells?
+    #[must_use]
+    pub fn makes_events(&self) -> bool {
+        !matches!(self.wanted, Wanted::None)
+    }
+
     /// What happened since it was last told.
     pub fn news(&mut self) -> News {
         std::mem::take(&mut self.news)
