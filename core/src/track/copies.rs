@@ -87,7 +87,10 @@ impl Copies {
         match self.recent.get_mut(self.oldest) {
             Some(oldest) if full => {
                 *oldest = seen;
-                self.oldest = (self.oldest + 1) % self.recent.len();
+                self.oldest += 1;
+                if self.oldest == self.recent.len() {
+                    self.oldest = 0;
+                }
             }
             _ => self.recent.push(seen),
         }

@@ -54,6 +54,8 @@ pub struct Rounds {
     current: Open,
     target: i64,
     pending: VecDeque<Box<Open>>,
+    /// Where the first of them ended; it is not looked at before that is acknowledged.
+    first_end: i64,
     /// Handed over, to be used again.
     spare: Option<Box<Open>>,
     /// The sender has sent its FIN: few rounds follow.
@@ -87,6 +89,7 @@ impl Rounds {
             current: Open::default(),
             target: 1, // the SYN's own acknowledgment ends no round
             pending: VecDeque::new(),
+            first_end: i64::MAX,
             spare: None,
             over: false,
             empty_since_ns: Some(start_ns),
@@ -430,18 +433,20 @@ impl Rounds {
             done.row.flight_mean_bytes = mean.min(i128::from(done.row.flight_max_bytes)) as i64;
         }
         self.pending.push_back(done);
+        self.await_first();
         self.target = next;
     }
 
     /// Hands over every round that can gain no more measurements, now that the tap saw `una` acknowledged.
     pub fn finished(&mut self, una: i64) {
-        while self
-            .pending
-            .front()
-            .is_some_and(|open| open.end_sequence <= una || self.pending.len() > Self::MOST_PENDING)
-        {
+        while self.first_end <= una || self.pending.len() > Self::MOST_PENDING {
             self.hand_over();
         }
+    }
+
+    fn await_first(&mut self) {
+        let first = self.pending.front();
+        self.first_end = first.map_or(i64::MAX, |open| open.end_sequence);
     }
 
     /// Closes the last round at `end_ns` and hands over all.
@@ -480,6 +485,7 @@ impl Rounds {
             let row = self.summed_up(open);
             self.kept.push(&row);
         }
+        self.await_first();
     }
 
     fn summed_up(&mut self, mut open: Box<Open>) -> Round {
