@@ -37,7 +37,7 @@ struct Schedule {
 
 impl Schedule {
     /// What a batch tells takes effect so many batches later, as tables may be that far behind.
-    const DELAY: usize = 2;
+    const DELAY: usize = 8;
 
     /// The next batch begins: what each of so many tables should do first.
     fn begin(&mut self, tables: usize) -> Vec<Orders> {
