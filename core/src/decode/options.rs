@@ -25,8 +25,8 @@ impl Options {
     ///
     /// A known option with a wrong length is passed over, as receivers do; a length that does not fit the list ends it.
     /// Both leave a mark in `incomplete`.
+    #[inline]
     pub(super) fn parse(list: &[u8], cut: bool) -> Self {
-        let mut options = Self::default();
         // Nearly every segment of an open connection (RFC 7323 appendix A).
         if let &[
             kind::NO_OPERATION,
@@ -43,13 +43,19 @@ impl Options {
             h,
         ] = list
         {
-            options.timestamps = Some((
-                u32::from_be_bytes([a, b, c, d]),
-                u32::from_be_bytes([e, f, g, h]),
-            ));
-            options.incomplete = cut;
-            return options;
+            let value = u32::from_be_bytes([a, b, c, d]);
+            let echo = u32::from_be_bytes([e, f, g, h]);
+            return Self {
+                timestamps: Some((value, echo)),
+                incomplete: cut,
+                ..Self::default()
+            };
         }
+        Self::of_any(list, cut)
+    }
+
+    fn of_any(list: &[u8], cut: bool) -> Self {
+        let mut options = Self::default();
         let mut rest = list;
         while let [kind, tail @ ..] = rest {
             rest = match *kind {
