@@ -43,7 +43,8 @@ impl Batch {
 
     /// Adds the next segment.
     pub fn push(&mut self, seen: Seen, hash: u64, segment: &Segment, path: &Path, at: At) {
-        if self.paths.last() != Some(path) {
+        let same = |last: &Path| last.is_plain() && path.is_plain() || last == path;
+        if !self.paths.last().is_some_and(same) {
             self.paths.push(*path);
         }
         self.hashes.push(hash);
