@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,8 +35,10 @@ A directory stands for the captures in it, and a pattern of the shell for the fi
 Read = str | bytes | BinaryIO
 """A source with its path as text."""
 
-STEP: Final = 1 << 19
-"""Frames between two looks at progress and at the keyboard."""
+STEP: Final = 1 << 17
+"""Frames between the first two looks at progress and at the keyboard."""
+LOOK_S: Final = 0.1, 0.4
+"""Least and most time between two looks: threads stop at each, and who waits wants to see more."""
 EVENTS_STEP: Final = 1 << 15
 """Frames whose events are taken together: so many still fit a cache."""
 COPY_STEP: Final = 1 << 15
@@ -104,7 +107,7 @@ def steps(
     *,
     events: bool = False,
 ) -> Iterator[None]:
-    """Read to the end, `STEP` frames at a time; with `events`, fewer, as these are then taken."""
+    """Read to the end, a stretch at a time; with `events`, `EVENTS_STEP` frames, as these are then taken."""
     frames = EVENTS_STEP if events else STEP
     total = None
     if is_lasting(sources):
@@ -113,10 +116,22 @@ def steps(
         )
     more = True
     while more:
+        begun_s = time.perf_counter()
         more = core.advance(frames)
+        lasted_s = time.perf_counter() - begun_s
         if progress:
             progress(Progress(core.bytes_read, total, core.frames))
         yield
+        if not events:
+            frames = _next(frames, lasted_s)
+
+
+def _next(frames: int, lasted_s: float) -> int:
+    """Return how many frames to read after so many that took so long."""
+    least_s, most_s = LOOK_S
+    if lasted_s < least_s:
+        return 2 * frames
+    return max(STEP, frames // 2) if lasted_s > most_s else frames
 
 
 def kept_events(
@@ -125,7 +140,7 @@ def kept_events(
     """Read to the end; return the columns of the first events, and how many more there were."""
     pieces = [core.take_events()]
     room, left_out = most, 0
-    for _ in steps(core, sources, progress):
+    for _ in steps(core, sources, progress, events=True):
         piece = core.take_events()
         count = len(piece["stream"])
         pieces.append({name: values[:room] for name, values in piece.items()})

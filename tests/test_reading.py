@@ -285,3 +285,25 @@ def editcap(form, source, target):
     subprocess.run(
         ["editcap", "-F", form, str(source), str(target)], check=True, capture_output=True, timeout=60
     )
+
+
+@pytest.mark.parametrize(
+    ("lasted_s", "frames"),
+    [
+        ([0.01, 0.02, 0.2, 0.2], [1, 2, 4, 4]),  # short stretches are joined until one is worth a look
+        ([0.01, 0.2, 2.0, 2.0, 2.0], [1, 2, 2, 1, 1]),  # and parted where reading is slow
+    ],
+)
+def test_whoever_waits_sees_progress_a_few_times_a_second(monkeypatch, lasted_s, frames):
+    clock_s, asked = [0.0], []
+
+    class Core:
+        def advance(self, count):
+            clock_s[0] += lasted_s[len(asked)]
+            asked.append(count)
+            return len(asked) < len(lasted_s)
+
+    monkeypatch.setattr("time.perf_counter", lambda: clock_s[0])
+    for _ in reading.steps(Core(), [], None):
+        pass
+    assert asked == [count * reading.STEP for count in frames]
