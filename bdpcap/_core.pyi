@@ -155,7 +155,7 @@ class Analysis:
         """Columns of the finished rounds of whole streams, by stream, direction and round, and the next stream.
 
         From stream `first` on, until there are `most` rounds or a stream's more, or as many streams; of all
-        columns, or those named.
+        columns, or those named. They are the fields of ``Round`` in ``core/src/track/round.rs``, with their meaning.
         """
     def paths(self) -> dict[str, Any]:
         """What flows from one host to another tell of each other.

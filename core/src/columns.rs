@@ -2,9 +2,12 @@
 //! Rows to named columns, the form in which results leave the core.
 
 use crate::decode::{Endpoint, Layer, Path};
+use crate::track::row::row;
 use crate::track::{
-    Cause, DatagramFlow, Ending, Event, Kind, NULL, Opening, ScaleSource, Shards, Turn,
+    Cause, DatagramFlow, Ending, Event, Fields, Kind, Life, NULL, Opening, Round, Row, ScaleSource,
+    Shards, Summary, Turn,
 };
+use std::borrow::Borrow;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -34,42 +37,71 @@ const CHUNK: usize = 32;
 /// Rows for which room is made before they come.
 const MOST_ROOM: usize = 1 << 16;
 
-/// Gives rows in chunks. An iterator that is driven from within takes fewer steps than one that is asked for each row.
-fn in_chunks<T>(rows: impl Iterator<Item = T>, mut take: impl FnMut(&[T])) {
+/// A column for each field, as far as it is wanted.
+type Made = Vec<Option<(&'static str, Column)>>;
+
+/// Begins the columns of the fields that are wanted.
+struct Begun<W> {
+    wanted: W,
+    room: usize,
+    columns: Made,
+}
+
+/// Adds rows to them.
+struct Added<'a, B> {
+    rows: &'a [B],
+    columns: std::slice::IterMut<'a, Option<(&'static str, Column)>>,
+}
+
+macro_rules! each_kind {
+    ($($kind:ident $column:ident)*) => {
+        impl<R, W: Fn(&str) -> bool> Fields<R> for Begun<W> {
+            $(fn $kind(&mut self, name: &'static str, _: impl Fn(&R) -> $kind) {
+                let column = |room| (name, Column::$column(Vec::with_capacity(room)));
+                self.columns.push((self.wanted)(name).then(|| column(self.room)));
+            })*
+        }
+
+        impl<R, B: Borrow<R>> Fields<R> for Added<'_, B> {
+            $(fn $kind(&mut self, _: &'static str, of: impl Fn(&R) -> $kind) {
+                if let Some(Some((_, Column::$column(column)))) = self.columns.next() {
+                    column.extend(self.rows.iter().map(|row| of(row.borrow())));
+                }
+            })*
+        }
+    };
+}
+
+each_kind! { u8 U8 u32 U32 u64 U64 i64 I64 }
+
+/// A column for each field of some rows that is `wanted`, with room for so many.
+fn transposed<R: Row, B: Borrow<R>>(
+    rows: impl Iterator<Item = B>,
+    wanted: impl Fn(&str) -> bool,
+    room: usize,
+) -> Columns {
+    let mut begun = Begun {
+        wanted,
+        room,
+        columns: Made::new(),
+    };
+    <R as Row>::show(&mut begun);
+    let mut columns = begun.columns;
+    let mut add = |rows: &[B]| {
+        let columns = columns.iter_mut();
+        R::show(&mut Added { rows, columns });
+    };
     let mut chunk = Vec::with_capacity(CHUNK);
+    // An iterator that is driven from within takes fewer steps than one that is asked for each row.
     rows.for_each(|row| {
         chunk.push(row);
         if chunk.len() == CHUNK {
-            take(&chunk);
+            add(&chunk);
             chunk.clear();
         }
     });
-    take(&chunk);
-}
-
-macro_rules! transpose {
-    ($rows:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
-        transpose!($rows, |_: &str| true, $($variant { $($field),* })*)
-    };
-    ($rows:expr, $wanted:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
-        transpose!($rows, $wanted, 0, $($variant { $($field),* })*)
-    };
-    ($rows:expr, $wanted:expr, $room:expr, $($variant:ident { $($field:ident),* $(,)? })*) => {
-        {
-            let (wanted, room) = ($wanted, $room);
-            $($(let mut $field = wanted(stringify!($field)).then(|| Vec::with_capacity(room));)*)*
-            in_chunks($rows.into_iter(), |chunk| {
-                $($(if let Some(column) = &mut $field {
-                    column.extend(chunk.iter().map(|row| row.$field));
-                })*)*
-            });
-            let mut columns: Columns = Vec::new();
-            $($(if let Some(column) = $field {
-                columns.push((stringify!($field), Column::$variant(column)));
-            })*)*
-            columns
-        }
-    };
+    add(&chunk);
+    columns.into_iter().flatten().collect()
 }
 
 /// The finished rounds of streams from `first` on, until there are `most` or a stream's more, or so many streams, by
@@ -92,20 +124,7 @@ pub fn rounds(
     let counted = rows.inspect(|_| count.set(count.get() + 1));
     // A column that grows is copied as often as it doubles.
     let room = if most > MOST_ROOM { 0 } else { most };
-    let columns = transpose!(counted, wanted, room,
-        U32 { stream, round }
-        U8 { direction, after_fin }
-        U64 { first_frame, last_frame }
-        I64 {
-            start_ns, end_ns, length_ns, sent_bytes, sent_segments, resent_bytes, resent_segments, acked_bytes,
-            delivered_bytes, acks, answered_acks, ack_ticks, echoed_ticks, replies, fresh_starts, flight_max_bytes, flight_mean_bytes,
-            window_min_bytes, window_max_bytes, usable_min_bytes, empty_ns,
-            stalled_ns, tight_ns, zero_window_ns, rtt_samples, rtt_min_ns, rtt_ns, rtt_max_ns, rtt_floor_ns,
-            queue_low_ns, busy_ns, run_rate, spacing_rate, pauses_ns, forth_ns, back_ns, small_segments, after_small_ns, unprompted_bytes,
-            bursts, short_ends, burst_freed_bytes, burst_wait_ns, replied_bursts, burst_period_min_ns, burst_period_max_ns, silence_ns, asleep_ns, sleep_max_ns, duplicate_acks, reordered, timeouts, congestion_echoes,
-            missed_bytes, backwards,
-        }
-    );
+    let columns = transposed::<Round, _>(counted, wanted, room);
     (columns, next)
 }
 
@@ -114,32 +133,13 @@ pub fn rounds(
 pub fn turns(rows: &[Turn]) -> Columns {
     let mut rows: Vec<&Turn> = rows.iter().collect();
     rows.sort_by_key(|row| row.stream);
-    transpose!(rows,
-        U32 { stream }
-        U8 { direction, overlapping, unseen }
-        U64 { first_frame, last_frame }
-        I64 { start_ns, end_ns, resent_ns, pause_ns, rtt_ns, bytes }
-    )
+    transposed::<Turn, _>(rows.into_iter(), |_| true, 0)
 }
 
 /// Events, a column per field of [`Event`] that is `wanted`; `kind` indexes [`Kind::NAMES`], `cause` [`Cause::NAMES`].
 #[must_use]
 pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
-    let kinds = || rows.iter().map(|row| row.kind as u8).collect();
-    let causes = || rows.iter().map(|row| row.cause as u8).collect();
-    let kinds = wanted("kind").then(|| ("kind", Column::U8(kinds())));
-    let causes = wanted("cause").then(|| ("cause", Column::U8(causes())));
-    let mut columns = transpose!(rows.iter(), wanted,
-        U32 { stream }
-        U8 { direction, tcp_flags }
-        U64 { frame }
-        I64 {
-            time_ns, sequence, length, acknowledged, window_bytes, in_flight_bytes, pipe_bytes, rtt_ns,
-            sack_start, sack_end, advertised_bytes, own_acknowledgment, tap_in_flight_bytes,
-        }
-    );
-    columns.extend(kinds.into_iter().chain(causes));
-    columns
+    transposed::<Event, _>(rows.iter(), wanted, rows.len())
 }
 
 /// Names by what indexes them: `kind` and `cause` of events, `handshake` and `ended` of connections.
@@ -217,20 +217,7 @@ pub fn directions(
         .filter(|(name, _)| wanted(name))
         .map(|(name, make)| (name, make()))
         .collect();
-    columns.extend(transpose!(rows(), wanted,
-        U8 {
-            carried, handshake, direct, has_timestamps, multipath, unfinished, scale_least, scale_most, scale_reached,
-            window_scale_source,
-        }
-        U64 { first_frame, last_frame }
-        I64 {
-            start_ns, end_ns, packets, payload_bytes, retransmitted_bytes, retransmits, fast_retransmits,
-            timeout_retransmits, tail_loss_probes, unexplained_retransmits, timeouts, timeout_wait_ns,
-            spurious_retransmits, reordered, copies, acked_bytes, acks, missed_bytes,
-            largest_bytes, mss_bytes, window_scale, scale_checked, scale_exceeded, ttl, syn_window_bytes, window_max_bytes, in_flight_max_bytes, merged_ranges, rounds_left_out, rtt_min_ns,
-            initial_rtt_ns, sender_side_ns, receiver_side_ns,
-        }
-    ));
+    columns.extend(transposed::<Summary, _>(rows(), wanted, 0));
     if ticks {
         columns.push(("tick_ns", Column::I64(vec![tick_ns; 2 * streams.len()])));
     }
@@ -243,13 +230,12 @@ pub fn directions(
 pub fn connections(table: &Shards, streams: Range<usize>) -> Columns {
     let numbers = streams.clone().map(|stream| stream as u32);
     let mut columns = vec![("stream", Column::U32(numbers.collect()))];
-    columns.extend(transpose!(streams.map(|stream| table.life(stream)),
-        U8 { handshake, ended, completeness }
-        I64 { ended_by, syns, syn_acks, client_bytes, server_bytes, unacknowledged_bytes, retry_wait_ns }
-    ));
+    let lives = streams.map(|stream| table.life(stream));
+    columns.extend(transposed::<Life, _>(lives, |_| true, 0));
     columns
 }
 
+row! {
 /// One UDP flow.
 #[derive(Debug, Clone)]
 struct Counted {
@@ -260,6 +246,7 @@ struct Counted {
     lost: i64,
     reordered: i64,
     jitter_ns: i64,
+}
 }
 
 /// UDP flows of a capture that began at `capture_ns`; `tool` is empty where none is known.
@@ -277,7 +264,7 @@ pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
             jitter_ns: report.map_or(NULL, |report| report.jitter_ns),
         }
     };
-    let rows: Vec<Counted> = flows.iter().map(row).collect();
+    let rows = flows.iter().map(row);
     let tool = |flow: &DatagramFlow| {
         flow.report(capture_ns)
             .map_or("", |report| report.tool.name())
@@ -290,18 +277,7 @@ pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
         ),
         ("tool", Names::of(flows.iter().map(tool))),
     ];
-    columns.extend(transpose!(
-        rows,
-        I64 {
-            packets,
-            payload_bytes,
-            start_ns,
-            end_ns,
-            lost,
-            reordered,
-            jitter_ns
-        }
-    ));
+    columns.extend(transposed::<Counted, _>(rows, |_| true, 0));
     columns
 }
 

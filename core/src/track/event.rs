@@ -2,6 +2,7 @@
 //! What one segment meant to one flow: the rows of the events table.
 
 use super::retransmissions::Cause;
+use super::row::row;
 
 /// What a segment was to the flow. The names are the `kind` values of the events table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,7 @@ impl Kind {
 /// Missing integers in rows handed to Python.
 pub const NULL: i64 = i64::MIN;
 
+row! {
 /// One row: a segment as it concerned one flow. Absent values are [`NULL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
@@ -75,11 +77,11 @@ pub struct Event {
     /// Frame number.
     pub frame: u64,
     /// See [`Kind`].
-    pub kind: Kind,
+    pub kind: Kind as u8,
     /// Flags of the segment's header, see [`crate::decode::Flags`].
     pub tcp_flags: u8,
     /// Why it was sent again.
-    pub cause: Cause,
+    pub cause: Cause as u8,
     /// First sequence number, sent rows only.
     pub sequence: i64,
     /// Payload, sent rows only.
@@ -105,4 +107,5 @@ pub struct Event {
     pub own_acknowledgment: i64,
     /// SND.NXT - SND.UNA as the tap saw it.
     pub tap_in_flight_bytes: i64,
+}
 }

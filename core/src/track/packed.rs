@@ -3,14 +3,16 @@
 
 use super::event::NULL;
 
-/// Declares a struct of integers that can be packed.
-macro_rules! row {
+/// Declares a [`super::Row`] that can be packed.
+macro_rules! packed_row {
     (
         $(#[$about:meta])*
-        pub struct $name:ident { $($(#[$means:meta])* pub $field:ident: $kind:ty,)* }
+        pub struct $name:ident { $($(#[$means:meta])* pub $field:ident: $kind:ident,)* }
     ) => {
-        $(#[$about])*
-        pub struct $name { $($(#[$means])* pub $field: $kind,)* }
+        $crate::track::row::row! {
+            $(#[$about])*
+            pub struct $name { $($(#[$means])* pub $field: $kind,)* }
+        }
 
         impl $name {
             /// How many fields it has.
@@ -34,7 +36,7 @@ macro_rules! row {
     };
 }
 
-pub(super) use row;
+pub(super) use packed_row;
 
 /// Fields that share a word, which says for each of them whether it differs.
 const GROUP: usize = 64;

@@ -3,7 +3,7 @@
 //! `bdpcap.limits` judges.
 
 use super::event::NULL;
-use super::packed::row;
+use super::packed::packed_row;
 
 /// The lesser of a least so far, [`NULL`] where there is none, and another value.
 #[must_use]
@@ -15,7 +15,7 @@ pub fn least(so_far: i64, value: i64) -> i64 {
     }
 }
 
-row! {
+packed_row! {
     /// A finished round: the row that `bdpcap.limits` judges. Times are on the sender's clock as far as the tap can tell;
     /// absent values are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

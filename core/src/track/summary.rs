@@ -4,9 +4,9 @@
 use super::connection::Connection;
 use super::event::NULL;
 use super::handshake::ScaleSource;
-use super::packed::row;
+use super::packed::packed_row;
 
-row! {
+packed_row! {
     /// One direction of a connection, in numbers; absent ones are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Summary {
@@ -174,7 +174,7 @@ impl Summary {
     }
 }
 
-row! {
+packed_row! {
     /// How a connection began and ended, in numbers; absent ones are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Life {

@@ -3,7 +3,9 @@
 
 use super::event::NULL;
 use super::flow::At;
+use super::row::row;
 
+row! {
 /// Payload that one side sent until the other side sent some. Times never run back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
@@ -34,6 +36,7 @@ pub struct Turn {
     pub first_frame: u64,
     /// Frame of the last new payload.
     pub last_frame: u64,
+}
 }
 
 /// The turns of a connection: the one that lasts, and what tells its pauses.
