@@ -23,7 +23,7 @@ class Limits:
     """Limits of an analysis. What lies beyond one is left out and counted, and the caveats say so."""
 
     connections: int = _core.LIMITS["connections"]
-    """TCP connections that are followed; some 12,000 more may begin until that is noticed."""
+    """TCP connections that are followed; some 37,000 more may begin until that is noticed."""
     rows: int = _core.LIMITS["rows"]
     """Rows that are kept: events of a pipe, requests and responses, and of each flow rounds."""
     ranges: int = _core.LIMITS["ranges"]

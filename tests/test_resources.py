@@ -14,9 +14,9 @@ import bdpcap
 from bdpcap import resources
 from bdpcap.cli import main
 
-UNNOTICED = 3 * 4096
+UNNOTICED = 9 * 4096
 """Connections that may begin until the limit is noticed: batches on their way to the threads."""
-SYNS = 40_000
+SYNS = 60_000
 TRANSFER = (
     HANDSHAKE
     + """

@@ -4,7 +4,7 @@
 /// The limits of a run; their names are those of `bdpcap.Limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections that are followed; some thousands more may begin until that is noticed. Of others nothing is told.
+    /// Connections that are followed; some 37,000 more may begin until that is noticed. Of others nothing is told.
     pub connections: usize,
     /// Turns that are kept, and rounds of each flow: the first ones.
     pub rows: usize,
