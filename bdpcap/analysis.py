@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, overload
 
 from bdpcap import _core, capture, quantities, reading
+from bdpcap.jobs import threads
 from bdpcap.progress import shown
 from bdpcap.resources import Limits
 from bdpcap.scale import infer
@@ -166,13 +167,20 @@ def event_pieces(
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
     limits: Limits | None = None,
+    written: bool = False,
 ) -> Iterator[Events]:
-    """Do as `stream_events`, before a table is made of it."""
+    """Do as `stream_events`, before a table is made of it; `written`: another thread writes the piece before."""
     from bdpcap.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
 
     sources = reading.sources(source)
     core = reading.opened(
-        sources, filter, events=True, rounds=False, streams=streams, limits=limits, jobs=jobs
+        sources,
+        filter,
+        events=True,
+        rounds=False,
+        streams=streams,
+        limits=limits,
+        jobs=threads(jobs, sources, written=written),
     )
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
     for _ in reading.steps(core, sources, progress, events=True):

@@ -17,7 +17,7 @@ MOST: Final = 8
 """One thread reads, which takes a third of the work: more that follow connections would wait for it."""
 
 
-def threads(jobs: int | None, sources: Sequence[Any], *, rows_taken: bool = False) -> int:
+def threads(jobs: int | None, sources: Sequence[Any], *, written: bool = False) -> int:
     """Return how many threads to use for these sources; what they find does not depend on their number.
 
     Parameters
@@ -26,8 +26,8 @@ def threads(jobs: int | None, sources: Sequence[Any], *, rows_taken: bool = Fals
         What was asked for; None for as many as there are processors, and one where files are small.
     sources
         Paths and binary file objects.
-    rows_taken
-        Whether rows are taken while the capture is read, to be written: a processor is kept for that.
+    written
+        Whether rows are written while the capture is read: a processor is kept for that.
 
     Raises
     ------
@@ -43,4 +43,4 @@ def threads(jobs: int | None, sources: Sequence[Any], *, rows_taken: bool = Fals
     if whole and sum(path.stat().st_size for path in paths) < SMALL_BYTES:
         return 1
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(max(1, processors - rows_taken), MOST)
+    return min(max(1, processors - written), MOST)

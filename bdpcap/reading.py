@@ -96,7 +96,7 @@ def opened(
         streams=streams,
         scales=shifts,
         limits=asdict(limits or Limits()),
-        jobs=threads(jobs, sources, rows_taken=events),
+        jobs=threads(jobs, sources),
     )
 
 

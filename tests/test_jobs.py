@@ -128,8 +128,8 @@ def test_a_small_file_takes_one_thread(tmp_path):
 
 
 @pytest.mark.parametrize(("processors", "alone", "beside"), [(1, 1, 1), (2, 2, 1), (4, 4, 3), (64, 8, 8)])
-def test_a_processor_is_kept_for_rows_that_are_taken_meanwhile(monkeypatch, processors, alone, beside):
+def test_a_processor_is_kept_for_rows_that_are_written_meanwhile(monkeypatch, processors, alone, beside):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(processors)), raising=False)
     assert threads(None, [io.BytesIO()]) == alone
-    assert threads(None, [io.BytesIO()], rows_taken=True) == beside
-    assert threads(2, [io.BytesIO()], rows_taken=True) == 2
+    assert threads(None, [io.BytesIO()], written=True) == beside
+    assert threads(2, [io.BytesIO()], written=True) == 2

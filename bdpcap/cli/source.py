@@ -154,6 +154,8 @@ class Pieces:
     def __iter__(self) -> Iterator[Events]:
         """Read; what cannot be read at all raises."""
         found = False
+        # Standard input must be interrupted where it is waited for: here.
+        files = isinstance(self._source, list)
         with shown(wanted=self._progress) as progress:
             pieces = event_pieces(
                 self._source,
@@ -163,10 +165,10 @@ class Pieces:
                 pseudonyms=self._pseudonyms,
                 jobs=self._jobs,
                 limits=self._limits,
+                written=files,
             )
             try:
-                # Standard input must be interrupted where it is waited for: here.
-                for piece in ahead(pieces) if isinstance(self._source, list) else pieces:
+                for piece in ahead(pieces) if files else pieces:
                     found = True
                     yield piece
             except bdpcap.CaptureError as error:

@@ -85,7 +85,7 @@ fn transposed<R: Row, B: Borrow<R>>(
         room,
         columns: Made::new(),
     };
-    <R as Row>::show(&mut begun);
+    R::show(&mut begun);
     let mut columns = begun.columns;
     let mut add = |rows: &[B]| {
         let columns = columns.iter_mut();
@@ -236,17 +236,17 @@ pub fn connections(table: &Shards, streams: Range<usize>) -> Columns {
 }
 
 row! {
-/// One UDP flow.
-#[derive(Debug, Clone)]
-struct Counted {
-    packets: i64,
-    payload_bytes: i64,
-    start_ns: i64,
-    end_ns: i64,
-    lost: i64,
-    reordered: i64,
-    jitter_ns: i64,
-}
+    /// One UDP flow.
+    #[derive(Debug, Clone)]
+    struct Counted {
+        packets: i64,
+        payload_bytes: i64,
+        start_ns: i64,
+        end_ns: i64,
+        lost: i64,
+        reordered: i64,
+        jitter_ns: i64,
+    }
 }
 
 /// UDP flows of a capture that began at `capture_ns`; `tool` is empty where none is known.

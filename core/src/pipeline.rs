@@ -208,33 +208,31 @@ impl Pipeline {
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
         let batches = frames.div_ceil(Self::BATCH);
         let (tables, register, hashes) = self.table.parts();
-        if tables.len() > 1 {
-            self.workers = Some(Workers::new(std::mem::take(tables), Schedule::DELAY));
-        }
-        let more = match (&mut self.workers, &mut tables[..]) {
-            (Some(workers), _) => Self::together(
-                &mut self.intake,
-                &mut self.datagrams,
-                &mut self.schedule,
-                workers,
-                (register, hashes),
-                batches,
-            ),
-            (None, [table, ..]) => Self::alone(
+        let more = if let [table] = &mut tables[..] {
+            Self::alone(
                 &mut self.intake,
                 &mut self.datagrams,
                 &mut self.schedule,
                 table,
                 (register, hashes),
                 batches,
-            ),
-            (None, []) => Ok(false),
-        };
-        if matches!(more, Ok(false)) {
+            )
+        } else {
+            let begin = || Workers::new(std::mem::take(tables), Schedule::DELAY);
+            Self::together(
+                &mut self.intake,
+                &mut self.datagrams,
+                &mut self.schedule,
+                self.workers.get_or_insert_with(begin),
+                (register, hashes),
+                batches,
+            )
+        }?;
+        if !more {
             self.settle();
             self.table.finish();
         }
-        more
+        Ok(more)
     }
 
     fn alone(
@@ -249,8 +247,14 @@ impl Pipeline {
             for orders in schedule.begin(1) {
                 table.follow(&orders);
             }
-            let follow = |seen, segment: &_, path: &_, at| {
-                table.take(seen, hashes.hash(segment), segment, path, at);
+            let follow = |seen, segment: &Segment, path: &_, at| {
+                table.take(
+                    seen,
+                    hashes.hash(segment.source, segment.destination),
+                    segment,
+                    path,
+                    at,
+                );
             };
             let more = intake.read(Self::BATCH, shared_out(datagrams, follow))?;
             schedule.told(register, vec![table.news()]);
@@ -277,8 +281,8 @@ impl Pipeline {
             }
             let count = workers.count();
             let mut parts = workers.begin(schedule.begin(count));
-            let follow = |seen, segment: &_, path: &_, at| {
-                let hash = hashes.hash(segment);
+            let follow = |seen, segment: &Segment, path: &_, at| {
+                let hash = hashes.hash(segment.source, segment.destination);
                 parts[shard(hash, count)].push(seen, hash, segment, path, at);
             };
             more = intake.read(Self::BATCH, shared_out(datagrams, follow));

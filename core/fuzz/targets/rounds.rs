@@ -38,7 +38,8 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 frame: number as u64 + 1,
             };
             let segment = tcp.segment();
-            table.take(Seen::Captured, hashes.hash(&segment), &segment, &path, at);
+            let hash = hashes.hash(segment.source, segment.destination);
+            table.take(Seen::Captured, hash, &segment, &path, at);
         }
     }
     table.finish();

@@ -65,47 +65,47 @@ impl Kind {
 pub const NULL: i64 = i64::MIN;
 
 row! {
-/// One row: a segment as it concerned one flow. Absent values are [`NULL`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Event {
-    /// Stream number, as `tcp.stream`.
-    pub stream: u32,
-    /// Which direction of the stream the flow is: 0 client to server, 1 back.
-    pub direction: u8,
-    /// Time of capture.
-    pub time_ns: i64,
-    /// Frame number.
-    pub frame: u64,
-    /// See [`Kind`].
-    pub kind: Kind as u8,
-    /// Flags of the segment's header, see [`crate::decode::Flags`].
-    pub tcp_flags: u8,
-    /// Why it was sent again.
-    pub cause: Cause as u8,
-    /// First sequence number, sent rows only.
-    pub sequence: i64,
-    /// Payload, sent rows only.
-    pub length: i64,
-    /// Highest byte acknowledged: the segment's own number on ack rows, the sender's SND.UNA on sent rows.
-    pub acknowledged: i64,
-    /// Window advertised (ack rows) or in force (sent rows), scaled.
-    pub window_bytes: i64,
-    /// SND.NXT - SND.UNA as the sender saw it.
-    pub in_flight_bytes: i64,
-    /// In flight less what was SACKed or presumed lost, plus what was sent again.
-    pub pipe_bytes: i64,
-    /// The RTT that this acknowledgment measured.
-    pub rtt_ns: i64,
-    /// First byte of the acknowledgment's first SACK block, the one that brought news (RFC 2018 section 4); D-SACK
-    /// blocks are left out.
-    pub sack_start: i64,
-    /// The byte after that block.
-    pub sack_end: i64,
-    /// Scaled window in the segment's own header, whichever flow it serves.
-    pub advertised_bytes: i64,
-    /// Acknowledgment number in the segment's own header, relative.
-    pub own_acknowledgment: i64,
-    /// SND.NXT - SND.UNA as the tap saw it.
-    pub tap_in_flight_bytes: i64,
-}
+    /// One row: a segment as it concerned one flow. Absent values are [`NULL`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Event {
+        /// Stream number, as `tcp.stream`.
+        pub stream: u32,
+        /// Which direction of the stream the flow is: 0 client to server, 1 back.
+        pub direction: u8,
+        /// Time of capture.
+        pub time_ns: i64,
+        /// Frame number.
+        pub frame: u64,
+        /// See [`Kind`].
+        pub kind: Kind as u8,
+        /// Flags of the segment's header, see [`crate::decode::Flags`].
+        pub tcp_flags: u8,
+        /// Why it was sent again.
+        pub cause: Cause as u8,
+        /// First sequence number, sent rows only.
+        pub sequence: i64,
+        /// Payload, sent rows only.
+        pub length: i64,
+        /// Highest byte acknowledged: the segment's own number on ack rows, the sender's SND.UNA on sent rows.
+        pub acknowledged: i64,
+        /// Window advertised (ack rows) or in force (sent rows), scaled.
+        pub window_bytes: i64,
+        /// SND.NXT - SND.UNA as the sender saw it.
+        pub in_flight_bytes: i64,
+        /// In flight less what was SACKed or presumed lost, plus what was sent again.
+        pub pipe_bytes: i64,
+        /// The RTT that this acknowledgment measured.
+        pub rtt_ns: i64,
+        /// First byte of the acknowledgment's first SACK block, the one that brought news (RFC 2018 section 4); D-SACK
+        /// blocks are left out.
+        pub sack_start: i64,
+        /// The byte after that block.
+        pub sack_end: i64,
+        /// Scaled window in the segment's own header, whichever flow it serves.
+        pub advertised_bytes: i64,
+        /// Acknowledgment number in the segment's own header, relative.
+        pub own_acknowledgment: i64,
+        /// SND.NXT - SND.UNA as the tap saw it.
+        pub tap_in_flight_bytes: i64,
+    }
 }

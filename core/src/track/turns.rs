@@ -6,37 +6,37 @@ use super::flow::At;
 use super::row::row;
 
 row! {
-/// Payload that one side sent until the other side sent some. Times never run back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
-    /// Stream number, as `tcp.stream`.
-    pub stream: u32,
-    /// Who talks: 0 client, 1 server.
-    pub direction: u8,
-    /// 1 where both sides sent at once: the turn holds what went either way until both had everything.
-    pub overlapping: u8,
-    /// 1 where the capture lacks bytes of the turn, or of turns that it hides.
-    pub unseen: u8,
-    /// First new payload passes the tap.
-    pub start_ns: i64,
-    /// Last new payload passes the tap.
-    pub end_ns: i64,
-    /// Payload sent again passes the tap for the last time; [`NULL`] where none was.
-    pub resent_ns: i64,
-    /// How long the talker had nothing to send within the turn: silences that no acknowledgment ended, though the last
-    /// one left nothing in flight and room in the window. What was ready would have gone then, so nothing was ready
-    /// since the talker last sent.
-    pub pause_ns: i64,
-    /// The last round trip from the tap to the listener that payload of the turn took, of those that no delayed
-    /// acknowledgment lengthened; [`NULL`] where there was none.
-    pub rtt_ns: i64,
-    /// Payload, each byte once.
-    pub bytes: i64,
-    /// Frame of the first new payload.
-    pub first_frame: u64,
-    /// Frame of the last new payload.
-    pub last_frame: u64,
-}
+    /// Payload that one side sent until the other side sent some. Times never run back.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Turn {
+        /// Stream number, as `tcp.stream`.
+        pub stream: u32,
+        /// Who talks: 0 client, 1 server.
+        pub direction: u8,
+        /// 1 where both sides sent at once: the turn holds what went either way until both had everything.
+        pub overlapping: u8,
+        /// 1 where the capture lacks bytes of the turn, or of turns that it hides.
+        pub unseen: u8,
+        /// First new payload passes the tap.
+        pub start_ns: i64,
+        /// Last new payload passes the tap.
+        pub end_ns: i64,
+        /// Payload sent again passes the tap for the last time; [`NULL`] where none was.
+        pub resent_ns: i64,
+        /// How long the talker had nothing to send within the turn: silences that no acknowledgment ended, though the last
+        /// one left nothing in flight and room in the window. What was ready would have gone then, so nothing was ready
+        /// since the talker last sent.
+        pub pause_ns: i64,
+        /// The last round trip from the tap to the listener that payload of the turn took, of those that no delayed
+        /// acknowledgment lengthened; [`NULL`] where there was none.
+        pub rtt_ns: i64,
+        /// Payload, each byte once.
+        pub bytes: i64,
+        /// Frame of the first new payload.
+        pub first_frame: u64,
+        /// Frame of the last new payload.
+        pub last_frame: u64,
+    }
 }
 
 /// The turns of a connection: the one that lasts, and what tells its pauses.
