@@ -1,7 +1,7 @@
 //! # Intake
 //! Captures, one after the other, through the filter and the decoder.
 
-use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Ticks, Times};
+use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Times};
 use crate::decode::{self, Packet, Path, Undecoded};
 use crate::filter::Program;
 use crate::limits::Limits;
@@ -43,18 +43,20 @@ pub struct Counts {
     pub cut: u64,
     /// Frames without a time; they count as if captured with the frame before.
     pub without_time: u64,
-    /// Frames with a time before that of the frame before.
-    pub backwards: u64,
-    /// How finely the clock counts.
-    pub ticks: Ticks,
-    /// Earliest frame.
-    pub first_ns: Option<i64>,
-    /// Latest frame.
-    pub last_ns: Option<i64>,
 }
 
 impl Counts {
+    #[inline]
     fn of_link_type(&mut self, link_type: u32) {
+        // Nearly every capture has one.
+        match self.link_types.first_mut() {
+            Some((one, frames)) if *one == link_type => *frames += 1,
+            _ => self.of_another_link_type(link_type),
+        }
+    }
+
+    #[cold]
+    fn of_another_link_type(&mut self, link_type: u32) {
         match self
             .link_types
             .iter_mut()
@@ -71,7 +73,7 @@ impl Counts {
 pub struct Whole {
     /// Earliest frame.
     pub first_ns: Option<i64>,
-    /// See [`Ticks::tick_ns`].
+    /// See [`crate::capture::Ticks::tick_ns`].
     pub tick_ns: i64,
     /// Frames by link type.
     pub link_types: Vec<(u32, u64)>,
@@ -87,9 +89,9 @@ pub struct Intake {
     read_before: u64,
     frames_before: u64,
     counted_before: u64,
-    opened_ns: Option<i64>,
-    previous_ns: i64,
+    /// Of the capture that is read, and of those before.
     times: Times,
+    times_before: Times,
     filters: Option<Filters>,
     limits: Limits,
     /// What was counted.
@@ -105,8 +107,6 @@ impl Intake {
     /// Times are taken to lie between the epoch and this, 146 years later (pcap's own clock ends in 2106), so that
     /// differences of times fit in 64 bits; sums of two saturate.
     const FURTHEST_NS: i64 = 1 << 62;
-    /// The time before the first.
-    const NEVER_NS: i64 = i64::MIN;
 
     /// Opens the first source; of a part of a capture, with what it is told of the whole.
     ///
@@ -130,9 +130,8 @@ impl Intake {
             read_before: 0,
             frames_before: 0,
             counted_before: 0,
-            opened_ns: None,
-            previous_ns: Self::NEVER_NS,
             times: Times::default(),
+            times_before: Times::default(),
             filters,
             limits: Limits::DEFAULT,
             counts: Counts::default(),
@@ -160,15 +159,17 @@ impl Intake {
         self.reader = self.sources.pop_front().map(open).transpose()?;
         self.limit(self.limits);
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
-            (self.frames_before, self.previous_ns) = before;
+            let (frames, time_ns) = before;
+            self.frames_before = frames;
+            self.times_before.follow(time_ns);
         }
         Ok(())
     }
 
-    /// Time of the first frame that has one.
+    /// When the frames that have a time were captured.
     #[must_use]
-    pub fn opened_ns(&self) -> Option<i64> {
-        self.opened_ns
+    pub fn times(&self) -> Times {
+        self.times_before.then(&self.times)
     }
 
     /// Bytes taken from the sources, compressed as they are.
@@ -177,23 +178,17 @@ impl Intake {
         self.read_before + self.reader.as_ref().map_or(0, Reader::bytes_read)
     }
 
-    /// The time of the latest frame that had one.
-    #[must_use]
-    pub fn previous_ns(&self) -> Option<i64> {
-        Some(self.previous_ns).filter(|&ns| ns != Self::NEVER_NS)
-    }
-
     /// Earliest frame of the whole capture.
     #[must_use]
     pub fn first_ns(&self) -> Option<i64> {
-        let counted = self.counts.first_ns;
-        self.whole.as_ref().map_or(counted, |whole| whole.first_ns)
+        let counted = || self.times().first_ns();
+        self.whole.as_ref().map_or_else(counted, |it| it.first_ns)
     }
 
-    /// See [`Ticks::tick_ns`]; of the whole capture.
+    /// See [`crate::capture::Ticks::tick_ns`]; of the whole capture.
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
-        let counted = || self.counts.ticks.tick_ns();
+        let counted = || self.times().ticks.tick_ns();
         self.whole.as_ref().map_or_else(counted, |it| it.tick_ns)
     }
 
@@ -212,6 +207,7 @@ impl Intake {
             self.frames_before += frames;
             let name = self.names.pop_front().unwrap_or_default();
             let info = reader.info().clone();
+            self.times_before = self.times();
             let times = mem::take(&mut self.times);
             let info = CaptureInfo {
                 frames,
@@ -258,19 +254,12 @@ impl Intake {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
                     self.times.see(time_ns);
-                    counts.backwards += u64::from(time_ns < self.previous_ns);
-                    if counts.first_ns.is_some() {
-                        counts.ticks.see(self.previous_ns, time_ns);
-                    }
-                    counts.first_ns = Some(counts.first_ns.map_or(time_ns, |t| t.min(time_ns)));
-                    counts.last_ns = Some(counts.last_ns.map_or(time_ns, |t| t.max(time_ns)));
-                    self.opened_ns.get_or_insert(time_ns);
-                    self.previous_ns = time_ns;
                     Some(time_ns)
                 }
                 None => {
                     counts.without_time += 1;
-                    Some(self.previous_ns).filter(|&ns| ns != Self::NEVER_NS)
+                    let here_ns = self.times.closed_ns();
+                    here_ns.or_else(|| self.times_before.closed_ns())
                 }
             };
             if let Some(filters) = &self.filters {

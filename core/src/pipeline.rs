@@ -1,7 +1,7 @@
 //! # Pipeline
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
-use crate::capture::{CaptureError, CaptureInfo, Frame};
+use crate::capture::{CaptureError, CaptureInfo, Frame, Times};
 use crate::decode::{Packet, Path, Segment};
 use crate::intake::Intake;
 use crate::limits::Limits;
@@ -133,6 +133,12 @@ impl Pipeline {
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.intake.counts
+    }
+
+    /// When the frames that have a time were captured.
+    #[must_use]
+    pub fn times(&self) -> Times {
+        self.intake.times()
     }
 
     /// Earliest frame, of the whole capture if this is a part.

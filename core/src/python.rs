@@ -394,7 +394,7 @@ impl Analysis {
         let mut pipeline = self.pipeline();
         let table = pipeline.table();
         let (streams, quoted, left_out) = (table.len(), table.quoted(), table.left_out());
-        let counts = pipeline.counts();
+        let (counts, times) = (pipeline.counts(), pipeline.times());
         let dict = PyDict::new(py);
         dict.set_item("frames", counts.frames)?;
         dict.set_item("filtered_out", counts.filtered_out)?;
@@ -407,10 +407,10 @@ impl Analysis {
         dict.set_item("too_deep", counts.undecoded[Undecoded::Depth.index()])?;
         dict.set_item("cut_by_snaplen", counts.cut)?;
         dict.set_item("without_time", counts.without_time)?;
-        dict.set_item("time_backwards", counts.backwards)?;
+        dict.set_item("time_backwards", times.backwards)?;
         dict.set_item("tick_ns", pipeline.tick_ns())?;
-        dict.set_item("first_ns", counts.first_ns)?;
-        dict.set_item("last_ns", counts.last_ns)?;
+        dict.set_item("first_ns", times.first_ns())?;
+        dict.set_item("last_ns", times.last_ns())?;
         let undecoded = PyDict::new(py);
         for reason in Undecoded::ALL {
             let count = counts.undecoded[reason.index()];
@@ -454,8 +454,8 @@ impl Analysis {
             dict.set_item("os", &info.os)?;
             dict.set_item("application", &info.application)?;
             dict.set_item("frames", info.frames)?;
-            dict.set_item("first_ns", info.times.first_ns)?;
-            dict.set_item("last_ns", info.times.last_ns)?;
+            dict.set_item("first_ns", info.times.first_ns())?;
+            dict.set_item("last_ns", info.times.last_ns())?;
             dict.set_item("longest_gap_ns", info.times.longest_gap_ns)?;
             dict.set_item("furthest_back_ns", info.times.furthest_back_ns)?;
             dict.set_item("drops", info.drops())?;

@@ -135,7 +135,8 @@ impl Pcap {
                 left: window.bytes().len(),
             });
         }
-        window.take(self.header_bytes);
+        let mut data = window.take(needed);
+        data.start += self.header_bytes;
         Ok(Some(Record {
             // At most 2^32 * 10^9 + 2^32 * 1000, which fits.
             time_ns: Some(
@@ -144,7 +145,7 @@ impl Pcap {
             ),
             link_type: self.link_type,
             wire_len,
-            data: window.take(captured as usize),
+            data,
         }))
     }
 }

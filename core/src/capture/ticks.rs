@@ -13,14 +13,23 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// A frame follows another.
-    pub fn see(&mut self, previous_ns: i64, time_ns: i64) {
-        let step_ns = time_ns.saturating_sub(previous_ns);
-        self.same += u64::from(step_ns == 0);
-        self.later += u64::from(step_ns > 0);
-        if step_ns > 0 && self.least_ns.is_none_or(|least_ns| step_ns < least_ns) {
+    /// A frame follows another, so much later.
+    #[inline]
+    pub fn see(&mut self, step_ns: i64) {
+        if step_ns == 0 {
+            self.same += 1;
+            return;
+        }
+        self.later += 1;
+        if self.least_ns.is_none_or(|least_ns| step_ns < least_ns) {
             self.least_ns = Some(step_ns);
         }
+    }
+
+    /// With those of another file.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self::joined(&[self.steps(), other.steps()])
     }
 
     /// How many steps there were to the same time and to a later one, and the least of these: what [`Ticks::joined`] takes.
@@ -55,7 +64,7 @@ mod tests {
     fn seen(times: &[i64]) -> i64 {
         let mut ticks = Ticks::default();
         for pair in times.windows(2) {
-            ticks.see(pair[0], pair[1]);
+            ticks.see(pair[1] - pair[0]);
         }
         ticks.tick_ns()
     }

@@ -44,15 +44,15 @@ impl Pieces {
 
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pieces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = &pieces.intake.counts;
+        let (counts, times) = (&pieces.intake.counts, pieces.intake.times());
         let dict = PyDict::new(py);
         dict.set_item("place", pieces.place)?;
         dict.set_item("frames", counts.frames)?;
-        dict.set_item("first_ns", counts.first_ns)?;
-        dict.set_item("last_ns", counts.last_ns)?;
-        dict.set_item("opened_ns", pieces.intake.opened_ns())?;
-        dict.set_item("closed_ns", pieces.intake.previous_ns())?;
-        dict.set_item("steps", counts.ticks.steps())?;
+        dict.set_item("first_ns", times.first_ns())?;
+        dict.set_item("last_ns", times.last_ns())?;
+        dict.set_item("opened_ns", times.opened_ns())?;
+        dict.set_item("closed_ns", times.closed_ns())?;
+        dict.set_item("steps", times.ticks.steps())?;
         dict.set_item("link_types", counts.link_types.clone())?;
         dict.set_item("damages", places(&pieces.intake.damages))?;
         Ok(dict)

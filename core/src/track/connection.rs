@@ -2,12 +2,11 @@
 //! Two endpoints, what their handshake agreed on, and the flow of data each way.
 
 use super::event::{Event, Kind, NULL};
-use super::flow::{At, Effect, Flow};
+use super::flow::{At, Effect, Flow, Passing};
 use super::handshake::{Handshake, Measured, ScaleSource};
 use super::lifecycle::{Lifecycle, Place};
 use super::one_way::OneWay;
 use super::passed::client_and_server;
-use super::retransmissions::Cause;
 use super::turns::{Turn, Turns};
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};
@@ -66,6 +65,10 @@ pub struct Connection {
     inferred: [Option<u8>; 2],
     /// Who talks.
     turns: Turns,
+    /// Bytes of both that the capture lacks.
+    missed_bytes: i64,
+    /// Do both sides' sequence numbers count from somewhere?
+    anchored: bool,
     wants_events: bool,
     /// Rounds of each flow that are kept, and ranges of each set.
     held: (usize, usize),
@@ -111,6 +114,8 @@ impl Connection {
             shifts: inferred,
             inferred,
             turns: Turns::default(),
+            missed_bytes: 0,
+            anchored: false,
             wants_events,
             held: (Limits::DEFAULT.rows, Limits::DEFAULT.ranges),
             closing: false,
@@ -201,44 +206,52 @@ impl Connection {
                 self.agree(from, segment, at, copy);
             }
         }
-        self.anchor(from, segment);
+        if !self.anchored {
+            self.anchor(from, segment);
+        }
         if from == 0 && !self.handshake.is_complete() {
             self.complete(segment, at);
         }
+        let passing = self.passing(from, segment, at, copy);
         if !copy {
             let [sender, receiver] = [from, to].map(|end| &self.halves[end].flow);
             self.lifecycle.see(from, segment, at.time_ns, || Place {
-                in_window: sender.is_in_window(segment.sequence),
+                in_window: sender.is_in_window(passing.sequence),
                 answers_syn: flags.has(Flags::ACK) && receiver.has_sent(segment.acknowledgment),
             });
             self.halves[from].witness.see(segment);
-        }
-        let advertised = self.advertised(from, segment);
-        let payload = segment.payload_bytes > 0;
-        let sends = payload || control || self.probes(from, segment);
-        if !copy && let Some((value, _)) = segment.options.timestamps {
-            self.time_way(from, value, sends, at);
+            self.time_way(from, &passing);
         }
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
-            let flow = &mut self.halves[to].flow;
-            let una = flow.tap.una();
-            let effect = flow.acknowledge(segment, advertised, at, !sends, copy);
-            if self.wants_events && (!sends || self.halves[to].carried) {
-                let event = self.event(effect, to, from, segment, advertised, at);
-                rows.events.push(event);
-            }
-            if !copy {
-                let rtt_ns = if payload { NULL } else { effect.rtt_ns };
-                self.listen(to, una, rtt_ns, at);
-            }
+            self.acknowledge(to, &passing, rows);
         }
-        if sends {
-            self.send(from, segment, advertised, at, copy, rows);
+        if !passing.pure {
+            self.send(from, &passing, rows);
         } else if !flags.has(Flags::ACK) && self.wants_events {
             // Neither data nor acknowledgment: malformed, but a segment all the same.
             let event = self.without_effect(from, segment, at);
             rows.events.push(event);
+        }
+    }
+
+    /// The segment, with what is known of it once both sides' sequence numbers are.
+    #[inline(always)] // most of what it gathers stays in registers
+    fn passing<'a>(&self, from: usize, segment: &'a Segment, at: At, copy: bool) -> Passing<'a> {
+        let tap = &self.halves[from].flow.tap;
+        let sequence = tap.space.relative(segment.sequence);
+        let flags = segment.flags;
+        let control = flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) != 0;
+        let (value, echo) = segment.options.timestamps.unzip();
+        Passing {
+            segment,
+            at,
+            sequence,
+            shift: self.shifts[from],
+            value,
+            echo: echo.filter(|_| flags.has(Flags::ACK) && !flags.has(Flags::RST)),
+            pure: segment.payload_bytes == 0 && !control && !tap.is_probed(sequence),
+            copy,
         }
     }
 
@@ -250,6 +263,7 @@ impl Connection {
         }
         let sack = self.handshake.allows_sack();
         for half in &mut self.halves {
+            half.flow.settle();
             half.flow.retransmissions.set_sack(sack);
         }
         self.halves[from].largest_bytes = None;
@@ -278,27 +292,18 @@ impl Connection {
             let other = &mut self.halves[1 - from].flow.tap.space;
             other.anchor(segment.acknowledgment.wrapping_sub(1));
         }
-    }
-
-    /// The window that a segment advertises, in bytes.
-    fn advertised(&self, from: usize, segment: &Segment) -> Option<i64> {
-        let flags = segment.flags;
-        // A reset's field means nothing: its sender has no connection, or none any more.
-        if flags.has(Flags::RST) {
-            return None;
-        }
-        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
-        if flags.has(Flags::SYN) || segment.window == 0 {
-            return Some(i64::from(segment.window));
-        }
-        self.shifts[from].map(|shift| i64::from(segment.window) << shift)
+        let is_anchored = |half: &Half| half.flow.tap.space.origin().is_some();
+        self.anchored = self.halves.iter().all(is_anchored);
     }
 
     /// The sender's clock tells what the way to the tap took.
-    fn time_way(&mut self, from: usize, value: u32, sends: bool, at: At) {
+    #[inline]
+    fn time_way(&mut self, from: usize, passing: &Passing<'_>) {
         let half = &mut self.halves[from];
-        if let Some(excess_ns) = half.way.excess_ns(value, at.time_ns) {
-            if sends {
+        if let Some(value) = passing.value
+            && let Some(excess_ns) = half.way.excess_ns(value, passing.at.time_ns)
+        {
+            if !passing.pure {
                 let tick_ns = half.way.tick_ns();
                 half.flow.late_forth(excess_ns, tick_ns);
             }
@@ -306,17 +311,46 @@ impl Connection {
         }
     }
 
+    /// A segment acknowledges what `to` sent.
+    #[inline]
+    fn acknowledge(&mut self, to: usize, passing: &Passing<'_>, rows: &mut Rows) {
+        if self.wants_events || !self.halves[to].flow.is_reassured(passing) {
+            self.hear(to, passing, rows);
+        }
+        if !passing.copy && self.turns.awaits_answer(to as u8) && self.halves[to].flow.is_answered()
+        {
+            self.turns.answered(to as u8, passing.at);
+        }
+    }
+
+    /// What a segment acknowledges may be news.
+    #[inline(never)] // not of a peer that only sends
+    fn hear(&mut self, to: usize, passing: &Passing<'_>, rows: &mut Rows) {
+        let half = &mut self.halves[to];
+        let una = half.flow.tap.una();
+        let effect = half.flow.acknowledge(passing);
+        self.missed_bytes += effect.missed_bytes;
+        // One that comes with an answer measures no RTT of use here: it may have waited for the answer.
+        if effect.rtt_ns != NULL && passing.segment.payload_bytes == 0 {
+            // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
+            let flow = &half.flow;
+            let now = flow.tap.una();
+            let advanced = now.zip(una).map_or(0, |(now, before)| now - before);
+            if advanced >= 2 * flow.mss() {
+                let rtt_ns = effect.rtt_ns - flow.way.delay_ns();
+                self.turns.measured(to as u8, rtt_ns);
+            }
+        }
+        if self.wants_events && (passing.pure || self.halves[to].carried) {
+            let event = self.event_of_acknowledgment(effect, to, passing);
+            rows.events.push(event);
+        }
+    }
+
     /// A segment that occupies sequence space, or probes, or resets.
-    fn send(
-        &mut self,
-        from: usize,
-        segment: &Segment,
-        advertised: Option<i64>,
-        at: At,
-        copy: bool,
-        rows: &mut Rows,
-    ) {
-        let payload = segment.payload_bytes > 0;
+    #[inline]
+    fn send(&mut self, from: usize, passing: &Passing<'_>, rows: &mut Rows) {
+        let payload = passing.segment.payload_bytes > 0;
         // What the MSS follows from changes with a SYN or a larger payload only.
         let largest = self.halves[from].flow.totals.largest_bytes;
         if self.halves[from].largest_bytes != Some(largest) || largest == 0 {
@@ -324,21 +358,22 @@ impl Connection {
             let mss = self.mss(from);
             self.halves[from].flow.set_mss(mss);
         }
-        let quiet = payload && self.is_quiet(from, segment);
+        let quiet = payload && !self.turns.is_talk_of(from as u8) && self.is_quiet(from, passing);
         let half = &mut self.halves[from];
         let before = half.flow.totals.payload_bytes;
-        let effect = half.flow.segment(segment, at, copy);
+        let effect = half.flow.segment(passing);
+        self.missed_bytes += effect.missed_bytes;
         // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
         half.carried |= payload && effect.kind != Kind::KeepAlive;
         let new_bytes = half.flow.totals.payload_bytes - before;
         if self.wants_events {
-            let event = self.event(effect, from, from, segment, advertised, at);
+            let event = self.event_of_sending(effect, from, passing);
             rows.events.push(event);
         }
         if new_bytes > 0 {
-            rows.turns.extend(self.talk(from, new_bytes, quiet, at));
+            self.talk(from, new_bytes, quiet, passing.at, rows);
         } else if effect.kind == Kind::Retransmission {
-            self.turns.resent(from as u8, at);
+            self.turns.resent(from as u8, passing.at);
         }
     }
 
@@ -360,71 +395,23 @@ impl Connection {
             && segment.sequence.wrapping_sub(origin) > u32::from(u16::MAX)
     }
 
-    /// The event of a segment that does nothing to its flow.
-    fn without_effect(&self, from: usize, segment: &Segment, at: At) -> Event {
-        let effect = Effect {
-            kind: match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
-                (true, true) => Kind::SynAck,
-                (true, false) => Kind::Syn,
-                _ if segment.flags.has(Flags::FIN) => Kind::Fin,
-                _ => Kind::Data,
-            },
-            cause: Cause::None,
-            sequence: self.halves[from].flow.tap.space.relative(segment.sequence),
-            length: 0,
-            acknowledged: NULL,
-            window_bytes: NULL,
-            rtt_ns: NULL,
-            sack: (NULL, NULL),
-        };
-        self.event(effect, from, from, segment, None, at)
-    }
-
     /// Had the segment's sender all that the other side sent, by its own acknowledgment, and is all acknowledged that it
     /// sent itself before? Then the sides talk in turns.
-    fn is_quiet(&self, from: usize, segment: &Segment) -> bool {
+    fn is_quiet(&self, from: usize, passing: &Passing<'_>) -> bool {
         let (own, other) = (&self.halves[from].flow.tap, &self.halves[1 - from].flow.tap);
-        let acknowledgment = other.space.relative(segment.acknowledgment);
-        own.next()
-            .is_none_or(|next| own.una().is_some_and(|una| una >= next))
-            && other.next().is_none_or(|next| acknowledgment >= next)
+        let acknowledgment = other.space.relative(passing.segment.acknowledgment);
+        own.is_acknowledged() && other.next().is_none_or(|next| acknowledgment >= next)
     }
 
-    /// An acknowledgment passes to the side whose data was acknowledged up to `una` before. One that comes with an
-    /// answer measures no RTT of use here: it may have waited for the answer.
-    fn listen(&mut self, to: usize, una: Option<i64>, rtt_ns: i64, at: At) {
-        let flow = &self.halves[to].flow;
-        // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
-        let advanced = flow
-            .tap
-            .una()
-            .zip(una)
-            .map_or(0, |(una, before)| una - before);
-        if rtt_ns != NULL && advanced >= 2 * flow.mss() {
-            self.turns.measured(to as u8, rtt_ns - flow.way.delay_ns());
-        }
-        if flow.is_answered() {
-            self.turns.answered(to as u8, at);
-        }
-    }
-
-    /// New payload passes; gives the turn that this ends.
-    fn talk(&mut self, from: usize, new_bytes: i64, quiet: bool, at: At) -> Option<Turn> {
-        let [client, server] = &self.halves;
-        let missed = client.flow.totals.missed_bytes + server.flow.totals.missed_bytes;
-        self.turns.missed(missed);
-        let way_ns = self.halves[from].flow.way.least_ns().unwrap_or_default();
+    /// New payload passes; the turn that it ends is a row.
+    #[inline]
+    fn talk(&mut self, from: usize, new_bytes: i64, quiet: bool, at: At, rows: &mut Rows) {
+        self.turns.missed(self.missed_bytes);
+        let way_ns = || self.halves[from].flow.way.least_ns().unwrap_or_default();
         let who = (self.number, from as u8);
-        self.turns.sent(who, new_bytes, quiet, way_ns, at)
-    }
-
-    /// Keep-alives without payload and zero-window probes: nothing new, one below SND.NXT.
-    fn probes(&self, from: usize, segment: &Segment) -> bool {
-        let tap = &self.halves[from].flow.tap;
-        tap.next().is_some_and(|next| {
-            tap.space.relative(segment.sequence) == next - 1
-                && tap.una().is_some_and(|una| una >= next)
-        })
+        if let Some(before) = self.turns.sent(who, new_bytes, quiet, way_ns, at) {
+            rows.turns.push(before);
+        }
     }
 
     /// A SYN with another initial sequence number than what its sender seemed to count from, before data and before the
@@ -439,6 +426,7 @@ impl Connection {
                 half.flow = Flow::new(self.number, direction, self.start);
             }
             self.hold(self.held);
+            (self.missed_bytes, self.anchored) = (0, false);
         }
     }
 
@@ -455,30 +443,71 @@ impl Connection {
         }
     }
 
-    fn event(
-        &self,
-        effect: Effect,
-        direction: usize,
-        from: usize,
-        segment: &Segment,
-        advertised: Option<i64>,
-        at: At,
-    ) -> Event {
+    /// The event of a segment that its sender's flow is about.
+    #[cold]
+    fn event_of_sending(&self, effect: Effect, from: usize, passing: &Passing<'_>) -> Event {
+        let sender = &self.halves[from].flow.sender;
+        Event {
+            sequence: passing.sequence,
+            length: passing.segment.payload_bytes.into(),
+            acknowledged: sender.una().unwrap_or(NULL),
+            window_bytes: sender.window().unwrap_or(NULL),
+            ..self.event(effect, from, from, passing)
+        }
+    }
+
+    /// The event of a segment that acknowledges what `to` sent.
+    #[cold]
+    fn event_of_acknowledgment(&self, effect: Effect, to: usize, passing: &Passing<'_>) -> Event {
+        let (sack_start, sack_end) = match effect.kind {
+            Kind::Duplicate | Kind::Rst => None,
+            _ => self.halves[to].flow.news(passing),
+        }
+        .unwrap_or((NULL, NULL));
+        Event {
+            acknowledged: (self.halves[to].flow.tap.space).relative(passing.segment.acknowledgment),
+            window_bytes: passing.window().unwrap_or(NULL),
+            sack_start,
+            sack_end,
+            ..self.event(effect, to, 1 - to, passing)
+        }
+    }
+
+    /// The event of a segment that does nothing to its flow.
+    #[cold]
+    fn without_effect(&self, from: usize, segment: &Segment, at: At) -> Event {
+        let kind = match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
+            (true, true) => Kind::SynAck,
+            (true, false) => Kind::Syn,
+            _ if segment.flags.has(Flags::FIN) => Kind::Fin,
+            _ => Kind::Data,
+        };
+        let passing = self.passing(from, segment, at, false);
+        Event {
+            sequence: passing.sequence,
+            length: 0,
+            advertised_bytes: NULL,
+            ..self.event(Effect::of(kind), from, from, &passing)
+        }
+    }
+
+    /// What every event tells, of the flow of `direction` and a segment that `from` sent.
+    fn event(&self, effect: Effect, direction: usize, from: usize, passing: &Passing<'_>) -> Event {
         let flow = &self.halves[direction].flow;
         let seen = flow.sender.una().is_some() && flow.sender.next().is_some();
-        let acks = segment.flags.has(Flags::ACK);
+        let flags = passing.segment.flags;
         Event {
             stream: self.number,
             direction: direction as u8,
-            time_ns: at.time_ns,
-            frame: at.frame,
+            time_ns: passing.at.time_ns,
+            frame: passing.at.frame,
             kind: effect.kind,
-            tcp_flags: segment.flags.0,
+            tcp_flags: flags.0,
             cause: effect.cause,
-            sequence: effect.sequence,
-            length: effect.length,
-            acknowledged: effect.acknowledged,
-            window_bytes: effect.window_bytes,
+            sequence: NULL,
+            length: NULL,
+            acknowledged: NULL,
+            window_bytes: NULL,
             in_flight_bytes: if seen { flow.sender.in_flight() } else { NULL },
             pipe_bytes: if seen {
                 flow.sender.pipe(flow.mss())
@@ -486,15 +515,12 @@ impl Connection {
                 NULL
             },
             rtt_ns: effect.rtt_ns,
-            sack_start: effect.sack.0,
-            sack_end: effect.sack.1,
-            advertised_bytes: advertised.unwrap_or(NULL),
-            own_acknowledgment: if acks {
-                self.halves[1 - from]
-                    .flow
-                    .tap
-                    .space
-                    .relative(segment.acknowledgment)
+            sack_start: NULL,
+            sack_end: NULL,
+            advertised_bytes: passing.window().unwrap_or(NULL),
+            own_acknowledgment: if flags.has(Flags::ACK) {
+                let other = &self.halves[1 - from].flow.tap.space;
+                other.relative(passing.segment.acknowledgment)
             } else {
                 NULL
             },

@@ -18,10 +18,10 @@ impl Print {
         let identification = u64::from(segment.identification.unwrap_or_default());
         let words = [
             u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment),
-            u64::from(segment.payload_bytes) << 32
+            u64::from(segment.payload_bytes) << 40
+                | u64::from(segment.flags.0) << 32
                 | identification << 16
                 | u64::from(segment.checksum),
-            segment.flags.0.into(),
         ];
         // Products by an odd number lose nothing; the shift lets high bits count below (Fibonacci hashing).
         let mixed = words.into_iter().fold(0u64, |hash, word| {
@@ -52,8 +52,8 @@ struct Seen {
 pub struct Copies {
     /// A ring once it is full.
     recent: Vec<Seen>,
-    /// The next to be forgotten.
-    oldest: usize,
+    /// Place of the next in it.
+    next: usize,
     /// Sequence and acknowledgment number that no packet went beyond.
     furthest: Option<(u32, u32)>,
     /// Was there a copy?
@@ -80,30 +80,26 @@ impl Copies {
         let copy = !self.move_furthest(segment) && self.holds(segment, seen);
         if copy && !self.any {
             self.any = true;
-            self.recent.rotate_left(self.oldest);
-            self.oldest = 0;
+            self.recent.rotate_left(self.next);
+            self.next = self.recent.len();
         }
-        let full = self.is_full();
-        match self.recent.get_mut(self.oldest) {
-            Some(oldest) if full => {
-                *oldest = seen;
-                self.oldest += 1;
-                if self.oldest == self.recent.len() {
-                    self.oldest = 0;
-                }
-            }
-            _ => self.recent.push(seen),
+        match self.recent.get_mut(self.next) {
+            Some(oldest) => *oldest = seen,
+            None => self.recent.push(seen),
+        }
+        self.next += 1;
+        if self.next == self.most() {
+            self.next = 0;
         }
         copy
     }
 
-    fn is_full(&self) -> bool {
-        let most = if self.any {
+    fn most(&self) -> usize {
+        if self.any {
             Self::PACKETS_MOST
         } else {
             Self::PACKETS
-        };
-        self.recent.len() == most
+        }
     }
 
     #[inline(never)] // few packets go beyond none before them

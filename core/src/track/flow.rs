@@ -11,6 +11,7 @@ use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::{Sample, Tap};
 use super::vantage::Return;
+use crate::decode::{Flags, Segment};
 
 /// When and where in the capture something happened.
 #[derive(Debug, Clone, Copy)]
@@ -21,25 +22,78 @@ pub struct At {
     pub frame: u64,
 }
 
-/// What a segment did to a flow: the part of an event that the flow knows.
+/// A segment as it passes the tap, with what its connection knows of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Passing<'a> {
+    /// The segment.
+    pub segment: &'a Segment,
+    /// When and where.
+    pub at: At,
+    /// Its sequence number, relative.
+    pub sequence: i64,
+    /// The scale of its window, as far as it is known.
+    pub shift: Option<u8>,
+    /// Its sender's clock (TSval).
+    pub value: Option<u32>,
+    /// The clock of the other side that it echoes (TSecr), if it acknowledges anything.
+    pub echo: Option<u32>,
+    /// Is it nothing but an acknowledgment?
+    pub pure: bool,
+    /// Did the capture hold it before?
+    pub copy: bool,
+}
+
+impl Passing<'_> {
+    /// Payload.
+    fn length(&self) -> i64 {
+        self.segment.payload_bytes.into()
+    }
+
+    /// The sequence number after its payload.
+    fn end(&self) -> i64 {
+        self.sequence + self.length()
+    }
+
+    /// The window that it advertises, in bytes; `None` where the scale is unknown.
+    #[must_use]
+    pub fn window(&self) -> Option<i64> {
+        let Segment { flags, window, .. } = *self.segment;
+        // A reset's field means nothing: its sender has no connection, or none any more.
+        if flags.has(Flags::RST) {
+            return None;
+        }
+        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
+        if flags.has(Flags::SYN) || window == 0 {
+            return Some(window.into());
+        }
+        self.shift.map(|shift| i64::from(window) << shift)
+    }
+}
+
+/// What a segment did to a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Effect {
     /// See [`Kind`].
     pub kind: Kind,
     /// Why it was sent again.
     pub cause: Cause,
-    /// See [`super::event::Event`].
-    pub sequence: i64,
-    /// Payload.
-    pub length: i64,
-    /// Acknowledged.
-    pub acknowledged: i64,
-    /// Window.
-    pub window_bytes: i64,
-    /// RTT measured.
+    /// RTT measured, or [`NULL`].
     pub rtt_ns: i64,
-    /// The SACK block that brought news; see [`super::event::Event`].
-    pub sack: (i64, i64),
+    /// Bytes that turned out to be missing from the capture; less than 0 where they turned up.
+    pub missed_bytes: i64,
+}
+
+impl Effect {
+    /// Of a segment that was not sent again and measured nothing.
+    #[must_use]
+    pub const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            cause: Cause::None,
+            rtt_ns: NULL,
+            missed_bytes: 0,
+        }
+    }
 }
 
 /// Sums over the life of a flow.
@@ -69,6 +123,17 @@ pub struct Totals {
     pub copies: i64,
 }
 
+/// What the receiver's segments say while nothing changes: most of those of a receiver that only sends.
+#[derive(Debug, Default)]
+struct Reassured {
+    /// Acknowledgment number and window field, as written.
+    told: Option<(u32, u16)>,
+    /// Segments that said so and are not counted yet.
+    count: u32,
+    /// When the last of all did.
+    last_ns: i64,
+}
+
 /// One direction of a connection.
 #[derive(Debug)]
 pub struct Flow {
@@ -85,6 +150,7 @@ pub struct Flow {
     rounds: LateRounds,
     /// Sums.
     pub totals: Totals,
+    reassured: Reassured,
     window_at_tap: Option<i64>,
     /// Window last advertised, as meant and as written.
     window_told: Option<(Option<i64>, u16)>,
@@ -116,6 +182,7 @@ impl Flow {
             retransmissions: Retransmissions::default(),
             rounds: LateRounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
+            reassured: Reassured::default(),
             window_at_tap: None,
             window_told: None,
             echoes_congestion: true,
@@ -183,15 +250,15 @@ impl Flow {
         self.shift();
     }
 
-    /// Would its receiver take this sequence number: from what it acknowledged to the end of its window, or of what was
-    /// sent (RFC 9293 section 3.10.7.4)?
+    /// Would its receiver take this sequence number, relative: from what it acknowledged to the end of its window, or of
+    /// what was sent (RFC 9293 section 3.10.7.4)?
     #[must_use]
-    pub fn is_in_window(&self, sequence: u32) -> bool {
+    pub fn is_in_window(&self, sequence: i64) -> bool {
         let (Some(una), Some(next)) = (self.tap.una(), self.tap.next()) else {
             return true;
         };
         let window = self.window_at_tap.unwrap_or_default();
-        (una..=next.max(una.saturating_add(window))).contains(&self.tap.space.relative(sequence))
+        (una..=next.max(una.saturating_add(window))).contains(&sequence)
     }
 
     /// Does the number acknowledge something that was sent, and nothing that was not?
@@ -270,6 +337,7 @@ impl Flow {
 
     /// The stream ended with the packet `at`.
     pub fn finish(&mut self, at: At) {
+        self.settle();
         while let Some((time_ns, ack)) = self.way.rest() {
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }

@@ -47,8 +47,8 @@ impl OneWay {
 
     /// A packet with this TSval arrives. Gives how much longer than at best it took, once per tick, to a tick;
     /// `None` while the host's clock is not understood.
+    #[inline]
     pub fn excess_ns(&mut self, value: u32, now_ns: i64) -> Option<i64> {
-        let (first, first_ns) = *self.first.get_or_insert((value, now_ns));
         let newer = self
             .last
             .is_none_or(|last| (1..1 << 31).contains(&value.wrapping_sub(last)));
@@ -56,6 +56,12 @@ impl OneWay {
             return None;
         }
         self.last = Some(value);
+        self.ticked(value, now_ns)
+    }
+
+    /// The host's clock ticked.
+    fn ticked(&mut self, value: u32, now_ns: i64) -> Option<i64> {
+        let (first, first_ns) = *self.first.get_or_insert((value, now_ns));
         let ticks = i64::from(value.wrapping_sub(first));
         let passed_ns = now_ns - first_ns;
         if !self.understood && passed_ns > self.trial_ns && ticks > 0 {

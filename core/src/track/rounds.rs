@@ -6,6 +6,7 @@
 //! counted here and judged elsewhere.
 
 use super::bursts::{Bursts, Sent};
+use super::flow::At;
 use super::kept::Kept;
 use super::measured::{Measured, Queue};
 use super::round::{Round, least};
@@ -172,15 +173,24 @@ impl Rounds {
         }
     }
 
-    /// The sender is about to send. Idle time before it becomes a round of its own; where it was too short for that, the
-    /// wait for the last acknowledgments does. None while it is `undecided` how far the tap is from the sender: near
+    /// The sender is about to send. Nothing is in flight while it is `undecided` how far the tap is from the sender: near
     /// the receiver all that came is acknowledged at once.
-    pub fn before_send(&mut self, now_ns: i64, frame: u64, undecided: bool, sender: &Sender) {
-        self.advance(now_ns, sender);
-        let empty = sender.in_flight() == 0 && !undecided;
-        let Some(since_ns) = self.empty_since_ns.filter(|_| empty) else {
-            return;
-        };
+    #[inline]
+    pub fn before_send(&mut self, at: At, undecided: impl FnOnce() -> bool, sender: &Sender) {
+        self.advance(at.time_ns, sender);
+        if let Some(since_ns) = self.empty_since_ns
+            && sender.in_flight() == 0
+            && !undecided()
+        {
+            self.after_idling(since_ns, at, sender);
+        }
+    }
+
+    /// The sender is about to send, with nothing in flight. Idle time before it becomes a round of its own; where it was
+    /// too short for that, the wait for the last acknowledgments does.
+    #[inline(never)] // seldom in a transfer
+    fn after_idling(&mut self, since_ns: i64, at: At, sender: &Sender) {
+        let (now_ns, frame) = (at.time_ns, at.frame);
         let idle_ns = now_ns - since_ns;
         let patience_ns = if self.started() {
             self.floor_ns.unwrap_or(10_000_000) / 2

@@ -185,8 +185,8 @@ impl Scale {
             } = &mut self.shifts[shift];
             let window = *edge - una;
             let left = *edge - end;
-            *reached += u32::from((0..mss).contains(&left) && window >= 8 * mss);
             if left >= 0 {
+                *reached += u32::from(left < mss && window >= 8 * mss);
                 break;
             }
             // What an acknowledgment or two allows, lost by the capture, is not far.
@@ -203,6 +203,9 @@ impl Scale {
         let Shift {
             exceeded, passed, ..
         } = self.shifts[shift];
+        if exceeded < Self::ENOUGH && passed < Self::OFTEN {
+            return false;
+        }
         if shift < self.known {
             return exceeded > self.strays();
         }

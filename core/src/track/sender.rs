@@ -1,6 +1,7 @@
 //! # Sender
 //! The state of the sending TCP as it knew it itself: what is in flight, and what the window still allows.
 
+use super::event::NULL;
 use super::ranges::Ranges;
 
 /// An acknowledgment as the sender receives it.
@@ -47,15 +48,36 @@ pub struct Progress {
 }
 
 /// SND.NXT, SND.UNA, the window's right edge and the scoreboard (RFC 9293 section 3.3.1, RFC 6675).
-#[derive(Debug, Default)]
+///
+/// What is unknown is [`NULL`], which is less than any number. Once SND.UNA is known, SND.NXT is, and never less.
+#[derive(Debug)]
 pub struct Sender {
-    next: Option<i64>,
-    una: Option<i64>,
-    edge: Option<i64>,
-    window: Option<i64>,
+    next: i64,
+    una: i64,
+    edge: i64,
+    window: i64,
     most_window: i64,
     sacked: Ranges,
     resent: Ranges,
+}
+
+impl Default for Sender {
+    fn default() -> Self {
+        Self {
+            next: NULL,
+            una: NULL,
+            edge: NULL,
+            window: NULL,
+            most_window: 0,
+            sacked: Ranges::default(),
+            resent: Ranges::default(),
+        }
+    }
+}
+
+/// A number that may be unknown.
+fn known(number: i64) -> Option<i64> {
+    (number != NULL).then_some(number)
 }
 
 impl Sender {
@@ -74,27 +96,27 @@ impl Sender {
     /// SND.NXT.
     #[must_use]
     pub fn next(&self) -> Option<i64> {
-        self.next
+        known(self.next)
     }
 
     /// SND.UNA.
     #[must_use]
     pub fn una(&self) -> Option<i64> {
-        self.una
+        known(self.una)
     }
 
     /// The window last advertised.
     #[must_use]
     pub fn window(&self) -> Option<i64> {
-        self.window
+        known(self.window)
     }
 
     /// Is the window closed, or left unused: less than a segment, and than half of the largest ever (RFC 9293 section
     /// 3.8.6.2.1)?
     #[must_use]
     pub fn is_shut(&self, mss: i64) -> bool {
-        self.window
-            .is_some_and(|window| window == 0 || window < mss.min(self.most_window / 2))
+        let least = mss.min(self.most_window / 2).max(1);
+        self.window < least && self.window != NULL
     }
 
     /// End of what SACK reported, if it reported anything.
@@ -106,16 +128,17 @@ impl Sender {
     /// Does the sender know that all of `start..end` arrived?
     #[must_use]
     pub fn has(&self, start: i64, end: i64) -> bool {
-        let start = self.una.map_or(start, |una| una.max(start));
+        let start = self.una.max(start);
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
     /// SND.NXT - SND.UNA: what flow control sees.
     #[must_use]
     pub fn in_flight(&self) -> i64 {
-        match (self.next, self.una) {
-            (Some(next), Some(una)) => (next - una).max(0),
-            _ => 0,
+        if self.una == NULL {
+            0
+        } else {
+            self.next - self.una
         }
     }
 
@@ -127,7 +150,7 @@ impl Sender {
         if self.sacked.is_empty() && self.resent.is_empty() {
             return flight;
         }
-        let una = self.una.unwrap_or_default();
+        let una = self.una().unwrap_or_default();
         let lost_below = self
             .sacked
             .end()
@@ -140,41 +163,58 @@ impl Sender {
     /// a receiver should not shrink its window (RFC 9293 section 3.8.6).
     #[must_use]
     pub fn usable(&self) -> Option<i64> {
-        Some((self.edge? - self.next?).max(0))
+        (self.edge != NULL).then(|| (self.edge - self.next).max(0))
     }
 
     /// May everything below `end` be sent, as far as the window is known?
     #[must_use]
     pub fn allows(&self, end: i64) -> bool {
-        self.edge.is_none_or(|edge| end <= edge)
+        self.edge == NULL || end <= self.edge
     }
 
     /// Sends `start..end`; `resent` when it went out before.
+    #[inline]
     pub fn send(&mut self, start: i64, end: i64, resent: bool) {
-        let next = *self.next.get_or_insert(start);
-        self.next = Some(next.max(end));
+        self.next = self.next.max(end);
         if resent {
-            let una = self.una.unwrap_or(start);
-            self.resent.add(start.max(una), end);
+            self.resent.add(start.max(self.una), end);
         }
     }
 
     /// Receives an acknowledgment.
+    #[inline]
     pub fn receive(&mut self, ack: &Ack) -> Progress {
-        let una = *self.una.get_or_insert(ack.ack);
-        let before = una + self.sacked.bytes();
+        let una = if self.una == NULL { ack.ack } else { self.una };
         let advanced = (ack.ack - una).max(0);
-        self.una = Some(una.max(ack.ack));
-        self.next = Some(self.next.map_or(ack.ack, |next| next.max(ack.ack)));
+        self.una = una + advanced;
+        self.next = self.next.max(ack.ack);
         let old_edge = self.edge;
         if let Some(window) = ack.window {
             if ack.ack >= una {
-                self.window = Some(window);
+                self.window = window;
                 self.most_window = self.most_window.max(window);
             }
-            let edge = ack.ack + window;
-            self.edge = Some(self.edge.map_or(edge, |old| old.max(edge)));
+            self.edge = self.edge.max(ack.ack + window);
         }
+        Progress {
+            advanced,
+            delivered: self.score(ack, advanced),
+            opened: if old_edge == NULL {
+                0
+            } else {
+                self.edge - old_edge
+            },
+            reply: ack.reply,
+        }
+    }
+
+    /// Keeps the scoreboard; says how many bytes are known to have arrived and were not before.
+    #[inline]
+    fn score(&mut self, ack: &Ack, advanced: i64) -> i64 {
+        if self.sacked.is_empty() && self.resent.is_empty() && ack.blocks[0] == (0, 0) {
+            return advanced;
+        }
+        let before = self.sacked.bytes();
         if advanced > 0 {
             self.sacked.trim(ack.ack);
             self.resent.trim(ack.ack);
@@ -183,16 +223,7 @@ impl Sender {
             self.sacked.add(start.max(ack.ack), end);
             self.resent.remove(start, end);
         }
-        let delivered = una + advanced + self.sacked.bytes() - before;
-        Progress {
-            advanced,
-            delivered: delivered.max(0),
-            opened: match (old_edge, self.edge) {
-                (Some(old), Some(new)) => new - old,
-                _ => 0,
-            },
-            reply: ack.reply,
-        }
+        (advanced + self.sacked.bytes() - before).max(0)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::limits::{LeftOut, Limits};
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Where a connection is.
 #[derive(Debug, Clone, Copy)]
@@ -129,10 +130,24 @@ impl Register {
 pub struct Hashes(RandomState);
 
 impl Hashes {
-    /// Of the connection between these ends. A sum is the same whichever end sent. Of ends that are not hashed well before, it is
-    /// the same for many connections: products alone cancel out where one end counts up and the other down.
+    /// Of the connection between these ends, the same whichever of them sent.
     #[must_use]
+    #[inline]
     pub fn hash(&self, source: Endpoint, destination: Endpoint) -> u64 {
+        if let (IpAddr::V4(from), IpAddr::V4(to)) = (source.address, destination.address) {
+            let end =
+                |address: Ipv4Addr, port| u64::from(address.to_bits()) << 16 | u64::from(port);
+            let ends = [end(from, source.port), end(to, destination.port)];
+            return self
+                .0
+                .hash_one((ends[0].min(ends[1]), ends[0].max(ends[1])));
+        }
+        self.of_longer(source, destination)
+    }
+
+    /// A sum is the same in either order. Of ends that are not hashed well before, it is the same for many connections:
+    /// products alone cancel out where one end counts up and the other down.
+    fn of_longer(&self, source: Endpoint, destination: Endpoint) -> u64 {
         let source = self.0.hash_one(source);
         source.wrapping_add(self.0.hash_one(destination))
     }

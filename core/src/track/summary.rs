@@ -153,7 +153,7 @@ impl Summary {
             reordered: totals.reordered,
             copies: totals.copies,
             acked_bytes: totals.acked_bytes,
-            acks: totals.acks,
+            acks: flow.acks(),
             missed_bytes: totals.missed_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),

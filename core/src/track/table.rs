@@ -117,6 +117,21 @@ pub struct News {
     pub left_out: u64,
 }
 
+impl News {
+    /// A connection takes its next segment.
+    #[inline(always)] // no more than a call of what it calls
+    fn hear_of(&mut self, index: usize, connection: &mut Connection, segment: &Segment, at: At) {
+        let was_over = connection.is_over();
+        connection.segment(segment, at, &mut self.rows);
+        if !was_over && connection.is_over() {
+            self.ended.push(Ended {
+                index,
+                frame: at.frame,
+            });
+        }
+    }
+}
+
 /// What a table does before its next segment.
 #[derive(Debug, Clone, Default)]
 pub struct Orders {
@@ -131,6 +146,8 @@ pub struct Orders {
 pub struct Table {
     /// A part of the hash of the ends, and which connection is the newest between them.
     by_ends: HashTable<(u32, u32)>,
+    /// The one of these that was found last: segments of a connection come together.
+    last: Option<(u32, u32)>,
     connections: Vec<Entry>,
     wanted: Wanted,
     scales: Scales,
@@ -194,8 +211,27 @@ impl Table {
         }
     }
 
+    #[inline]
     fn segment(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
         let known = self.newest(hash, segment);
+        match known.map(|index| (index, &mut self.connections[index])) {
+            Some((index, Entry::Open(connection))) if !segment.opens() => {
+                self.news.hear_of(index, connection, segment, at);
+            }
+            _ => self.first_or_late(known, hash, segment, path, at),
+        }
+    }
+
+    /// A segment that opens a connection, or changes what is kept of one.
+    #[inline(never)] // one of many
+    fn first_or_late(
+        &mut self,
+        known: Option<usize>,
+        hash: u32,
+        segment: &Segment,
+        path: &Path,
+        at: At,
+    ) {
         let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
             Some(index) => index,
             None => {
@@ -224,43 +260,37 @@ impl Table {
             }
             _ => {}
         }
-        let connection = match &mut self.connections[index] {
-            Entry::Open(connection) => connection,
+        match &mut self.connections[index] {
+            Entry::Open(connection) => self.news.hear_of(index, connection, segment, at),
             Entry::Over(over) => {
                 let stream = number(index);
                 let event = over.straggler(stream, segment, at);
                 if self.wanted.wants(stream) {
                     self.news.rows.events.push(event);
                 }
-                return;
             }
-            Entry::Passed(passed) | Entry::Quoted(passed) => {
-                passed.segment(segment);
-                return;
-            }
-            Entry::Asked(_) => return,
-        };
-        let was_over = connection.is_over();
-        connection.segment(segment, at, &mut self.news.rows);
-        if !was_over && connection.is_over() {
-            self.news.ended.push(Ended {
-                index,
-                frame: at.frame,
-            });
+            Entry::Passed(passed) | Entry::Quoted(passed) => passed.segment(segment),
+            Entry::Asked(_) => {}
         }
     }
 
     /// The newest connection between the ends of a segment.
-    fn newest(&self, hash: u32, segment: &Segment) -> Option<usize> {
-        let found = self.by_ends.find(spread(hash), |&(own, index)| {
-            own == hash && is_between(self.connections[index as usize].ends(), segment)
-        });
-        found.map(|&(_, index)| index as usize)
+    #[inline]
+    fn newest(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
+        let connections = &self.connections;
+        let is_it = |&(own, index): &(u32, u32)| {
+            own == hash && is_between(connections[index as usize].ends(), segment)
+        };
+        if !self.last.as_ref().is_some_and(is_it) {
+            self.last = self.by_ends.find(spread(hash), is_it).copied();
+        }
+        self.last.map(|(_, index)| index as usize)
     }
 
     /// From now on this connection is the newest between the ends of a segment.
     fn register(&mut self, hash: u32, segment: &Segment, index: usize) {
         let (connections, newest) = (&self.connections, (hash, number(index)));
+        self.last = Some(newest);
         let known = self.by_ends.find_mut(spread(hash), |&(own, index)| {
             own == hash && is_between(connections[index as usize].ends(), segment)
         });
@@ -277,6 +307,7 @@ impl Table {
     #[cold]
     fn leave_out(&mut self, hash: u32, segment: &Segment) {
         self.news.left_out += 1;
+        self.last = None;
         let connections = &self.connections;
         let known = self.by_ends.find_entry(spread(hash), |&(own, index)| {
             own == hash && is_between(connections[index as usize].ends(), segment)

@@ -3,7 +3,8 @@
 //! acknowledgment measured.
 
 use super::copies::Copies;
-use super::event::Kind;
+use super::event::{Kind, NULL};
+use super::flow::Passing;
 use super::ranges::Ranges;
 use super::sequence::Space;
 use crate::decode::{Flags, Segment};
@@ -35,6 +36,23 @@ impl Record {
             resent: false,
             sacked: false,
             round,
+        }
+    }
+
+    /// When the copy was sent that an acknowledgment of it answers, of which `latest_ns` is when the last was sent of all
+    /// that it covers.
+    #[inline]
+    fn answered_ns(&self, latest_ns: i64, echo: Option<u32>) -> Option<i64> {
+        if !self.resent {
+            (latest_ns <= self.first_ns).then_some(self.first_ns)
+        } else if self.first_value == self.last_value || echo.is_none() {
+            None
+        } else if echo == self.first_value {
+            Some(self.first_ns)
+        } else if echo == self.last_value {
+            Some(self.last_ns)
+        } else {
+            None
         }
     }
 }
@@ -91,6 +109,11 @@ fn make_room<T>(queue: &mut VecDeque<T>) {
     }
 }
 
+/// A number that may be unknown.
+fn known(number: i64) -> Option<i64> {
+    (number != NULL).then_some(number)
+}
+
 /// What to call a segment that is no SYN `otherwise`.
 fn named(flags: Flags, otherwise: Kind) -> Kind {
     match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
@@ -101,12 +124,13 @@ fn named(flags: Flags, otherwise: Kind) -> Kind {
 }
 
 /// The data stream of one direction at the tap.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tap {
     /// Sequence space of the direction.
     pub space: Space,
-    next: Option<i64>,
-    una: Option<i64>,
+    /// SND.NXT and SND.UNA; [`NULL`], which is less than any number, while they are unknown.
+    next: i64,
+    una: i64,
     records: VecDeque<Record>,
     /// Below `next`, never seen.
     holes: Ranges,
@@ -124,6 +148,26 @@ pub struct Tap {
     pub rtt_min_ns: Option<i64>,
     /// Round trip of the whole path, from the handshake: no retransmission comes sooner.
     pub path_rtt_ns: Option<i64>,
+}
+
+impl Default for Tap {
+    fn default() -> Self {
+        Self {
+            space: Space::default(),
+            next: NULL,
+            una: NULL,
+            records: VecDeque::new(),
+            holes: Ranges::default(),
+            sacked: Ranges::default(),
+            probe_end: 0,
+            frontier: None,
+            early: Ranges::default(),
+            early_ns: 0,
+            copies: Copies::default(),
+            rtt_min_ns: None,
+            path_rtt_ns: None,
+        }
+    }
 }
 
 impl Tap {
@@ -155,19 +199,37 @@ impl Tap {
     /// SND.NXT at the tap.
     #[must_use]
     pub fn next(&self) -> Option<i64> {
-        self.next
+        known(self.next)
     }
 
     /// SND.UNA at the tap.
     #[must_use]
     pub fn una(&self) -> Option<i64> {
-        self.una
+        known(self.una)
     }
 
     /// SND.NXT - SND.UNA at the tap.
     #[must_use]
     pub fn in_flight(&self) -> Option<i64> {
-        Some((self.next? - self.una?).max(0))
+        Some((self.next()? - self.una()?).max(0))
+    }
+
+    /// Is anything in flight at the tap?
+    #[must_use]
+    pub fn is_outstanding(&self) -> bool {
+        self.una != NULL && self.next > self.una
+    }
+
+    /// Was everything acknowledged up to here, and nothing sent beyond?
+    #[must_use]
+    pub fn stands_at(&self, sequence: i64) -> bool {
+        self.una == sequence && self.next == sequence
+    }
+
+    /// Has everything been acknowledged that was sent? So it is while nothing was.
+    #[must_use]
+    pub fn is_acknowledged(&self) -> bool {
+        self.una >= self.next
     }
 
     /// End of what SACK reported, if it reported anything.
@@ -179,37 +241,33 @@ impl Tap {
     /// Has all of `start..end` been acknowledged, by number or by SACK?
     #[must_use]
     pub fn arrived(&self, start: i64, end: i64) -> bool {
-        let una = self.una.unwrap_or(start);
-        let start = start.max(una);
+        let start = start.max(self.una);
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
     /// Bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
     #[must_use]
     pub fn delivered(&self) -> i64 {
-        self.una.unwrap_or_default() + self.sacked.bytes()
+        self.una().unwrap_or_default() + self.sacked.bytes()
     }
 
-    /// A segment that occupies sequence space, or probes. `window_open` is false where the receiver's window is
-    /// known to be closed. Records it for the round given.
-    pub fn segment(
-        &mut self,
-        segment: &Segment,
-        time_ns: i64,
-        window_open: bool,
-        round: u32,
-    ) -> Arrival {
+    /// A segment that occupies sequence space, or probes; `probe` is what [`Self::probe`] says of it. Records it for the
+    /// round given.
+    #[inline]
+    pub fn segment(&mut self, passing: &Passing<'_>, probe: Option<Kind>, round: u32) -> Arrival {
+        let &Passing {
+            segment, sequence, ..
+        } = passing;
         let flags = segment.flags;
-        let syn = i64::from(flags.has(Flags::SYN));
-        let fin = i64::from(flags.has(Flags::FIN));
         let length = i64::from(segment.payload_bytes);
-        let start = self.space.relative(segment.sequence);
-        let end = start + length + syn + fin;
-        let value = segment.options.timestamps.map(|(value, _)| value);
-        let next = *self.next.get_or_insert(start);
+        let control = i64::from(flags.has(Flags::SYN)) + i64::from(flags.has(Flags::FIN));
+        let end = sequence + length + control;
+        if self.next == NULL {
+            self.next = sequence;
+        }
         let whole = |kind| Arrival {
             kind,
-            start,
+            start: sequence,
             end,
             new_bytes: length,
             before_ns: None,
@@ -221,8 +279,8 @@ impl Tap {
                 ..whole(Kind::Rst)
             };
         }
-        if let Some(kind) = self.probe(segment, window_open) {
-            if start == next {
+        if let Some(kind) = probe {
+            if sequence == self.next {
                 // Not counted as sent unless it is acknowledged: the receiver may well drop it.
                 self.probe_end = end;
             }
@@ -231,38 +289,31 @@ impl Tap {
                 ..whole(kind)
             };
         }
-        if start >= next {
-            if start > next {
-                self.holes.add(next, start);
-            }
-            self.extend(start, end, time_ns, value, round);
-            self.frontier = Some((segment.identification, value));
-            return whole(named(
-                flags,
-                if length == 0 { Kind::Fin } else { Kind::Data },
-            ));
+        if sequence < self.next {
+            return self.below_next(passing, whole(Kind::Data), round);
         }
-        self.below_next(segment, whole(Kind::Data), time_ns, round)
+        if sequence > self.next {
+            self.holes.add(self.next, sequence);
+        }
+        self.extend(sequence, end, passing, round);
+        self.frontier = Some((segment.identification, passing.value));
+        whole(named(
+            flags,
+            if length == 0 { Kind::Fin } else { Kind::Data },
+        ))
     }
 
     /// A segment that begins below SND.NXT.
-    #[inline(never)] // rare
-    fn below_next(
-        &mut self,
-        segment: &Segment,
-        whole: Arrival,
-        time_ns: i64,
-        round: u32,
-    ) -> Arrival {
+    #[cold]
+    fn below_next(&mut self, passing: &Passing<'_>, whole: Arrival, round: u32) -> Arrival {
         let Arrival { start, end, .. } = whole;
-        let flags = segment.flags;
+        let flags = passing.segment.flags;
         let length = whole.new_bytes;
-        let value = segment.options.timestamps.map(|(value, _)| value);
-        let next = self.next.unwrap_or(start);
+        let (time_ns, value, next) = (passing.at.time_ns, passing.value, self.next);
         let below = end.min(next);
         if !flags.has(Flags::SYN) && self.is_belated(start, below, time_ns) {
             if end > next {
-                self.extend(next, end, time_ns, value, round);
+                self.extend(next, end, passing, round);
             }
             return Arrival {
                 kind: if length == 0 { Kind::Fin } else { Kind::Data },
@@ -272,10 +323,10 @@ impl Tap {
         }
         let unseen = self.holes.covered(start, below) + (end - next).max(0);
         let fills = unseen == end - start && end <= next;
-        let overtaken = fills && self.overtaken(segment, time_ns);
+        let overtaken = fills && self.overtaken(passing);
         self.holes.remove(start, end);
         if end > next {
-            self.extend(next, end, time_ns, value, round);
+            self.extend(next, end, passing, round);
         }
         let mut before_ns = None;
         if fills {
@@ -308,26 +359,40 @@ impl Tap {
 
     /// Sends what follows what was sent, or lies beyond a hole.
     #[inline]
-    fn extend(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
-        self.record(start, end, time_ns, value, round);
-        self.next = Some(end);
+    fn extend(&mut self, start: i64, end: i64, passing: &Passing<'_>, round: u32) {
+        self.forget_oldest();
+        make_room(&mut self.records);
+        let record = Record::new(start, end, passing.at.time_ns, passing.value, round);
+        self.records.push_back(record);
+        self.next = end;
         self.space.advance(end);
     }
 
-    /// Is it a keep-alive, or a probe of a closed window: nothing outstanding, at most one byte, the one below SND.NXT or
-    /// the next that there is no window for?
+    /// Would a segment without payload that begins here ask for an acknowledgment and no more: is it the byte below
+    /// SND.NXT, with nothing outstanding?
     #[must_use]
-    pub fn probe(&self, segment: &Segment, window_open: bool) -> Option<Kind> {
-        let next = self.next?;
+    pub fn is_probed(&self, sequence: i64) -> bool {
+        self.next != NULL && self.una >= self.next && sequence == self.next - 1
+    }
+
+    /// Is it a keep-alive, or a probe of a closed window: nothing outstanding, at most one byte, the one below SND.NXT or
+    /// the next that there is no window for? `window_open` is false where the receiver's window is known to be closed.
+    #[must_use]
+    #[inline]
+    pub fn probe(&self, passing: &Passing<'_>, window_open: bool) -> Option<Kind> {
+        let segment = passing.segment;
         let control = Flags::SYN | Flags::FIN | Flags::RST;
-        if segment.flags.0 & control != 0 || segment.payload_bytes > 1 || self.una? < next {
+        if segment.payload_bytes > 1
+            || segment.flags.0 & control != 0
+            || self.next == NULL
+            || self.una < self.next
+        {
             return None;
         }
-        let start = self.space.relative(segment.sequence);
-        match (start == next - 1, window_open) {
+        match (self.is_probed(passing.sequence), window_open) {
             (true, true) => Some(Kind::KeepAlive),
             (true, false) => Some(Kind::ZeroWindowProbe),
-            (false, false) if start == next && segment.payload_bytes == 1 => {
+            (false, false) if passing.sequence == self.next && segment.payload_bytes == 1 => {
                 Some(Kind::ZeroWindowProbe)
             }
             _ => None,
@@ -357,10 +422,25 @@ impl Tap {
         self.early.add(start, end);
     }
 
+    /// From `una` to `ack` all is acknowledged now: how many bytes of it were not captured?
+    #[inline]
+    fn missed_between(&mut self, una: i64, ack: i64, time_ns: i64) -> i64 {
+        if self.holes.is_empty() {
+            return 0;
+        }
+        let unseen: Vec<_> = self.holes.within(una, ack).collect();
+        for &(start, end) in &unseen {
+            self.missed(start, end, time_ns);
+        }
+        self.holes.trim(ack);
+        unseen.iter().map(|(start, end)| end - start).sum()
+    }
+
     /// Was a segment that fills a hole sent before those that passed it? By IP identification where the sender counts
     /// it up, by TSval (a retransmission carries a later clock, RFC 7323 section 3), else by time.
-    fn overtaken(&self, segment: &Segment, time_ns: i64) -> bool {
+    fn overtaken(&self, passing: &Passing<'_>) -> bool {
         let (identification, value) = self.frontier.unwrap_or_default();
+        let segment: &Segment = passing.segment;
         if let (Some(newest), Some(this)) = (identification, segment.identification)
             && newest != 0
             && this != 0
@@ -373,24 +453,16 @@ impl Tap {
                 return false;
             }
         }
-        if let (Some(newest), Some((this, _))) = (value, segment.options.timestamps)
+        if let (Some(newest), Some(this)) = (value, passing.value)
             && newest != this
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
         let patience = self.path_rtt_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
-        let start = self.space.relative(segment.sequence);
-        let passed = self.records.partition_point(|r| r.start < start);
+        let passed = (self.records).partition_point(|r| r.start < passing.sequence);
         self.records
             .get(passed)
-            .is_some_and(|r| time_ns - r.first_ns < patience)
-    }
-
-    fn record(&mut self, start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) {
-        self.forget_oldest();
-        make_room(&mut self.records);
-        self.records
-            .push_back(Record::new(start, end, time_ns, value, round));
+            .is_some_and(|r| passing.at.time_ns - r.first_ns < patience)
     }
 
     fn forget_oldest(&mut self) {
@@ -431,28 +503,26 @@ impl Tap {
         echo: Option<u32>,
         time_ns: i64,
     ) -> Acknowledged {
-        let una = *self.una.get_or_insert_with(|| {
+        if self.una == NULL {
             self.holes.trim(ack); // what lies below the first acknowledgment seen was never missing
-            ack
-        });
-        let next = *self.next.get_or_insert(ack);
+            self.una = ack;
+        }
+        if self.next == NULL {
+            self.next = ack;
+        }
+        let (una, next) = (self.una, self.next);
         let mut missed = 0;
         if ack > next {
             missed = (ack - next.max(self.probe_end)).max(0);
             self.missed(ack - missed, ack, time_ns);
-            self.next = Some(ack);
+            self.next = ack;
             self.space.advance(ack);
         }
         let advanced = (ack - una).max(0);
         let mut sample = None;
         if advanced > 0 {
-            self.una = Some(ack);
-            let unseen: Vec<_> = self.holes.within(una, ack).collect();
-            for (start, end) in unseen {
-                missed += end - start;
-                self.missed(start, end, time_ns);
-            }
-            self.holes.trim(ack);
+            self.una = ack;
+            missed += self.missed_between(una, ack, time_ns);
             self.sacked.trim(ack);
             sample = self.cumulative(ack, echo, time_ns);
         }
@@ -492,31 +562,21 @@ impl Tap {
         let mut last = None;
         let mut popped = 0;
         let mut latest_ns = i64::MIN;
-        while let Some(record) = self.records.front() {
+        for record in &self.records {
             if record.end > ack {
                 break;
             }
             if !record.sacked {
                 latest_ns = latest_ns.max(record.last_ns);
-                last = Some(*record);
+                last = Some(record);
             }
             popped += 1;
-            self.records.pop_front();
         }
-        let record = last.filter(|r| r.end == ack)?;
-        let sent_ns = if !record.resent {
-            (latest_ns <= record.first_ns).then_some(record.first_ns)?
-        } else if record.first_value != record.last_value && echo.is_some() {
-            if echo == record.first_value {
-                record.first_ns
-            } else if echo == record.last_value {
-                record.last_ns
-            } else {
-                return None;
-            }
-        } else {
-            return None;
-        };
+        let sent = last
+            .filter(|record| record.end == ack)
+            .and_then(|record| Some((record.answered_ns(latest_ns, echo)?, record.round)));
+        self.records.drain(..popped);
+        let (sent_ns, round) = sent?;
         let rtt_ns = time_ns - sent_ns;
         if rtt_ns < 0 {
             return None; // the capture shows the answer before the question
@@ -528,7 +588,7 @@ impl Tap {
         Some(Sample {
             sent_ns,
             rtt_ns,
-            round: record.round,
+            round,
             maybe_delayed: lone && late,
         })
     }

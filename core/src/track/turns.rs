@@ -63,9 +63,15 @@ impl Turns {
         }
     }
 
+    /// Does `direction` talk, and was not everything acknowledged yet?
+    #[must_use]
+    pub fn awaits_answer(&self, direction: u8) -> bool {
+        self.answered_ns.is_none() && self.talks(direction)
+    }
+
     /// Everything that `direction` sent is acknowledged, and its window has room.
     pub fn answered(&mut self, direction: u8, at: At) {
-        if self.answered_ns.is_none() && self.talks(direction) {
+        if self.awaits_answer(direction) {
             self.answered_ns = Some(at.time_ns);
         }
     }
@@ -79,6 +85,13 @@ impl Turns {
         }
     }
 
+    /// Does `direction` alone talk?
+    #[must_use]
+    pub fn is_talk_of(&self, direction: u8) -> bool {
+        (self.turn.as_ref())
+            .is_some_and(|turn| turn.direction == direction && turn.overlapping == 0)
+    }
+
     fn talks(&self, direction: u8) -> bool {
         self.turn
             .as_ref()
@@ -86,22 +99,23 @@ impl Turns {
     }
 
     /// New payload of `direction` passes. `quiet`: its sender had received all that the other side sent, and all that
-    /// it sent itself before was acknowledged. `way_ns`: the round trip from the tap to its sender. Gives the turn
-    /// that this one ends.
+    /// it sent itself before was acknowledged; of no interest where it [talks alone](Self::is_talk_of). `way_ns`: the
+    /// round trip from the tap to its sender. Gives the turn that this one ends.
+    #[inline]
     pub fn sent(
         &mut self,
-        (stream, direction): (u32, u8),
+        who: (u32, u8),
         bytes: i64,
         quiet: bool,
-        way_ns: i64,
+        way_ns: impl FnOnce() -> i64,
         at: At,
     ) -> Option<Turn> {
         let answered_ns = self.answered_ns.take();
         if let Some(turn) = &mut self.turn
-            && (!quiet || turn.direction == direction && turn.overlapping == 0)
+            && (!quiet || turn.direction == who.1 && turn.overlapping == 0)
         {
-            turn.overlapping |= u8::from(turn.direction != direction);
-            if answered_ns.is_some_and(|ns| at.time_ns - ns > way_ns + Self::PROMPT_NS) {
+            turn.overlapping |= u8::from(turn.direction != who.1);
+            if answered_ns.is_some_and(|ns| at.time_ns - ns > way_ns() + Self::PROMPT_NS) {
                 let pause_ns = (at.time_ns - turn.end_ns.max(turn.resent_ns)).max(0);
                 turn.pause_ns = turn.pause_ns.saturating_add(pause_ns);
                 turn.rtt_ns = NULL; // a queue that stood before is gone
@@ -111,6 +125,12 @@ impl Turns {
             turn.last_frame = at.frame;
             return None;
         }
+        self.begin(who, bytes, at)
+    }
+
+    /// Another turn begins; gives the one before.
+    #[cold]
+    fn begin(&mut self, (stream, direction): (u32, u8), bytes: i64, at: At) -> Option<Turn> {
         let before = self.turn.take();
         let time_ns = before
             .as_ref()
@@ -165,9 +185,9 @@ mod tests {
     #[test]
     fn an_answer_ends_a_turn() {
         let mut turns = Turns::default();
-        assert!(turns.sent(CLIENT, 10, true, 0, at(1)).is_none());
-        assert!(turns.sent(CLIENT, 10, false, 0, at(3)).is_none());
-        let request = turns.sent(SERVER, 5, true, 0, at(9)).expect("it ended");
+        assert!(turns.sent(CLIENT, 10, true, || 0, at(1)).is_none());
+        assert!(turns.sent(CLIENT, 10, false, || 0, at(3)).is_none());
+        let request = turns.sent(SERVER, 5, true, || 0, at(9)).expect("it ended");
         assert_eq!((request.start_ns, request.end_ns), (1, 3));
         assert_eq!((request.bytes, request.overlapping), (20, 0));
         assert_eq!(turns.finish().map(|turn| turn.bytes), Some(5));
@@ -176,10 +196,10 @@ mod tests {
     #[test]
     fn sides_that_send_at_once_share_a_turn_until_both_have_everything() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, 10, true, 0, at(1));
-        assert!(turns.sent(SERVER, 5, false, 0, at(2)).is_none());
-        assert!(turns.sent(CLIENT, 10, false, 0, at(3)).is_none());
-        let both = turns.sent(CLIENT, 1, true, 0, at(4)).expect("it ended");
+        turns.sent(CLIENT, 10, true, || 0, at(1));
+        assert!(turns.sent(SERVER, 5, false, || 0, at(2)).is_none());
+        assert!(turns.sent(CLIENT, 10, false, || 0, at(3)).is_none());
+        let both = turns.sent(CLIENT, 1, true, || 0, at(4)).expect("it ended");
         assert_eq!((both.overlapping, both.bytes), (1, 25));
         assert_eq!(turns.finish().map(|turn| turn.overlapping), Some(0));
     }
@@ -188,22 +208,22 @@ mod tests {
     fn a_silence_that_no_acknowledgment_ends_is_a_pause() {
         const MS: i64 = 1_000_000;
         let mut turns = Turns::default();
-        turns.sent(SERVER, 10, true, 4 * MS, at(10 * MS));
+        turns.sent(SERVER, 10, true, || 4 * MS, at(10 * MS));
         turns.answered(1, at(50 * MS)); // a delayed acknowledgment
-        turns.sent(SERVER, 10, true, 4 * MS, at(55 * MS)); // what it released
+        turns.sent(SERVER, 10, true, || 4 * MS, at(55 * MS)); // what it released
         turns.answered(1, at(60 * MS));
         turns.answered(1, at(95 * MS));
-        turns.sent(SERVER, 10, true, 4 * MS, at(99 * MS));
-        turns.sent(SERVER, 10, true, 4 * MS, at(900 * MS)); // unacknowledged before: TCP may have held it back
+        turns.sent(SERVER, 10, true, || 4 * MS, at(99 * MS));
+        turns.sent(SERVER, 10, true, || 4 * MS, at(900 * MS)); // unacknowledged before: TCP may have held it back
         assert_eq!(turns.finish().map(|turn| turn.pause_ns), Some(44 * MS));
     }
 
     #[test]
     fn what_the_capture_lacks_marks_the_turn_that_lasted() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, 10, true, 0, at(1));
+        turns.sent(CLIENT, 10, true, || 0, at(1));
         turns.missed(100);
-        let request = turns.sent(SERVER, 10, true, 0, at(2));
+        let request = turns.sent(SERVER, 10, true, || 0, at(2));
         assert_eq!(request.map(|turn| turn.unseen), Some(1));
         turns.missed(100);
         assert_eq!(turns.finish().map(|turn| turn.unseen), Some(0));
@@ -212,10 +232,10 @@ mod tests {
     #[test]
     fn times_never_run_back() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, 10, true, 0, at(5));
+        turns.sent(CLIENT, 10, true, || 0, at(5));
         turns.resent(0, at(7));
         turns.resent(1, at(9)); // the other side's: none of this turn
-        turns.sent(SERVER, 10, true, 0, at(3));
+        turns.sent(SERVER, 10, true, || 0, at(3));
         assert_eq!(turns.finish().map(|turn| turn.start_ns), Some(7));
     }
 }

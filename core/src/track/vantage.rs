@@ -127,7 +127,7 @@ impl Return {
     }
 
     /// An acknowledgment passes the tap on its way to the sender; where that is not here, it travels.
-    pub fn pass(&mut self, ack: Ack, value: Option<u32>, passed_ns: i64) {
+    pub fn pass(&mut self, ack: &Ack, value: Option<u32>, passed_ns: i64) {
         // Of a SYN's, the handshake tells; the first data may follow its echo when they like.
         if let Some(value) = value.filter(|_| ack.scaled) {
             if self.last_value != Some(value) {
@@ -147,26 +147,35 @@ impl Return {
         self.travelling.push_back(Travelling {
             passed_ns,
             value,
-            ack,
+            ack: *ack,
         });
+    }
+
+    /// Does this TSecr tell of a TSval whose echo is awaited?
+    #[must_use]
+    #[inline]
+    pub fn awaits(&self, echo: u32) -> bool {
+        (self.probes.front()).is_some_and(|&(value, _)| echo.wrapping_sub(value) < 1 << 31)
     }
 
     /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures. Says whether it did.
     pub fn echoed(&mut self, echo: u32, time_ns: i64) -> bool {
         let before = self.echoes;
-        while let Some(&(value, passed_ns)) = self.probes.front() {
-            if echo.wrapping_sub(value) >= 1 << 31 {
-                break; // not yet there
-            }
+        while self.awaits(echo)
+            && let Some((value, passed_ns)) = self.probes.pop_front()
+        {
             if echo == value {
                 self.measured((time_ns - passed_ns).max(0));
             }
-            self.probes.pop_front();
         }
         self.echoes > before
     }
 
     fn measured(&mut self, delay_ns: i64) {
+        self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
+        if self.handshake_ns.is_some() && self.direct() {
+            return; // and stays so: there is no delay to follow
+        }
         self.recent[self.echoes % Self::RECENT] = delay_ns;
         self.echoes += 1;
         let mut sorted = self.recent;
@@ -176,7 +185,6 @@ impl Return {
         if self.echoes >= Self::RECENT {
             self.settled_ns = self.middle_ns.min(self.settled_ns.or(self.middle_ns));
         }
-        self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
         if self.handshake_ns.is_none() {
             self.decide();
         }
@@ -302,7 +310,7 @@ mod tests {
         let mut way = Return::default();
         way.handshake(20_000_000, 50_000);
         assert!(!way.direct());
-        way.pass(ack(100), None, 1_000_000);
+        way.pass(&ack(100), None, 1_000_000);
         assert!(way.arrived(20_000_000, None).is_none());
         let (time_ns, arrived) = way.arrived(21_000_000, None).expect("it is due");
         assert_eq!((time_ns, arrived.ack), (21_000_000, 100));
@@ -312,8 +320,8 @@ mod tests {
     fn an_echo_says_what_the_sender_had() {
         let mut way = Return::default();
         way.handshake(20_000_000, 50_000);
-        way.pass(ack(100), Some(7), 0);
-        way.pass(ack(200), Some(8), 1_000_000);
+        way.pass(&ack(100), Some(7), 0);
+        way.pass(&ack(200), Some(8), 1_000_000);
         // The clock alone would deliver both; the echo says the second had not come.
         let echo = Some(7);
         assert_eq!(way.arrived(30_000_000, echo).map(|(_, a)| a.ack), Some(100));
@@ -328,8 +336,8 @@ mod tests {
     fn from_afar_a_wait_counts_from_the_acknowledgment_that_was_echoed() {
         let mut way = Return::default();
         way.handshake(20_000_000, 50_000);
-        way.pass(ack(100), Some(7), 0);
-        way.pass(ack(200), Some(8), 1_000_000);
+        way.pass(&ack(100), Some(7), 0);
+        way.pass(&ack(200), Some(8), 1_000_000);
         assert!(way.arrived(20_000_000, Some(7)).is_some());
         assert_eq!(way.waited_ns(20_000_000, 7), Some(0));
         assert_eq!(way.waited_ns(23_000_000, 7), Some(3_000_000));
@@ -345,7 +353,7 @@ mod tests {
             ..ack(1)
         };
         way.handshake(20_000_000, 50_000);
-        way.pass(syn, Some(7), 0);
+        way.pass(&syn, Some(7), 0);
         assert!(!way.echoed(7, 90_000_000));
         assert_eq!(way.delay_ns(), 20_000_000);
     }
@@ -354,7 +362,7 @@ mod tests {
     fn at_the_sender_the_clock_tells_a_wait() {
         let mut way = Return::default();
         way.handshake(50_000, 20_000_000);
-        way.pass(ack(100), Some(7), 0);
+        way.pass(&ack(100), Some(7), 0);
         assert_eq!(way.waited_ns(1_000_000, 7), None);
     }
 
@@ -364,7 +372,7 @@ mod tests {
         way.handshake(20_000_000, 50_000);
         for i in 0..10u32 {
             let passed_ns = i64::from(i) * 100_000_000;
-            way.pass(ack(i64::from(i)), Some(i), passed_ns);
+            way.pass(&ack(i64::from(i)), Some(i), passed_ns);
             way.echoed(i, passed_ns + 40_000_000);
             while way.arrived(passed_ns + 40_000_000, Some(i)).is_some() {}
         }

@@ -2,19 +2,66 @@
 //! What its receiver's segments do to a flow.
 
 use super::super::event::Kind;
-use super::super::retransmissions::Cause;
 use super::super::sender::Ack;
 use super::super::tap::{Acknowledged, Sample};
-use super::{At, Effect, Flow, NULL};
+use super::{Effect, Flow, Passing, Reassured};
 use crate::decode::{Flags, Segment};
 
 impl Flow {
-    /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing? So are most packets of a peer
-    /// that only sends.
-    fn knows(&self, segment: &Segment, window: Option<i64>) -> bool {
+    /// Does a segment with data say no more than the one before it, to a sender that awaits nothing? It is counted later.
+    #[must_use]
+    #[inline]
+    pub fn is_reassured(&mut self, passing: &Passing<'_>) -> bool {
+        let Passing { segment, at, .. } = *passing;
+        let odd = Flags::SYN | Flags::FIN | Flags::RST | Flags::ECE;
+        let again = self.reassured.told == Some((segment.acknowledgment, segment.window))
+            && segment.payload_bytes > 0
+            && segment.flags.0 & odd == 0
+            && segment.options.sack_blocks == 0
+            && at.time_ns >= self.reassured.last_ns
+            && !passing.copy;
+        if again {
+            self.reassured.count += 1;
+            self.reassured.last_ns = at.time_ns;
+        }
+        again
+    }
+
+    /// Counts what said nothing new, before anything changes.
+    pub fn settle(&mut self) {
+        let Reassured { count, last_ns, .. } = std::mem::take(&mut self.reassured);
+        if count > 0 {
+            self.last_ns = last_ns;
+            self.totals.acks += i64::from(count);
+            let rounds = self.rounds.get();
+            rounds.note(|row| row.replies += i64::from(count));
+        }
+    }
+
+    /// Acknowledgments that ever came.
+    #[must_use]
+    pub fn acks(&self) -> i64 {
+        self.totals.acks + i64::from(self.reassured.count)
+    }
+
+    /// A segment from the receiver that acknowledges something.
+    pub fn acknowledge(&mut self, passing: &Passing<'_>) -> Effect {
+        if passing.copy {
+            return Effect::of(Kind::Duplicate);
+        }
+        self.settle();
+        if !passing.pure && self.knows(passing) {
+            self.reassure(passing);
+            return Effect::of(Kind::Ack);
+        }
+        self.hear(passing)
+    }
+
+    /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing?
+    fn knows(&self, passing: &Passing<'_>) -> bool {
+        let (segment, window) = (passing.segment, passing.window());
         let ack = self.tap.space.relative(segment.acknowledgment);
-        self.tap.una() == Some(ack)
-            && self.tap.next() == Some(ack)
+        self.tap.stands_at(ack)
             && self.window_told == Some((window, segment.window))
             && window != Some(0)
             && segment.options.sack_blocks == 0
@@ -22,7 +69,8 @@ impl Flow {
     }
 
     /// The sender hears what it [knows](Self::knows).
-    fn reassured(&mut self, segment: &Segment, at: At) {
+    fn reassure(&mut self, passing: &Passing<'_>) {
+        let Passing { segment, at, .. } = *passing;
         self.catch_up(at, None);
         if segment.payload_bytes > 0 {
             self.rounds.get().note(|row| row.replies += 1);
@@ -30,52 +78,32 @@ impl Flow {
         self.probed = false;
         self.totals.acks += 1;
         self.finished();
-    }
-
-    /// An acknowledgment, as far as it does nothing.
-    fn told(&self, segment: &Segment, window: Option<i64>) -> Effect {
-        Effect {
-            kind: Kind::Ack,
-            cause: Cause::None,
-            sequence: NULL,
-            length: NULL,
-            acknowledged: self.tap.space.relative(segment.acknowledgment),
-            window_bytes: window.unwrap_or(NULL),
-            rtt_ns: NULL,
-            sack: (NULL, NULL),
+        if !self.way.is_travelled() {
+            self.reassured = Reassured {
+                told: Some((segment.acknowledgment, segment.window)),
+                count: 0,
+                last_ns: at.time_ns,
+            };
         }
     }
 
-    /// A segment from the receiver with its window as scaled, `None` where the scale is unknown. `pure`: nothing but
-    /// an acknowledgment.
-    pub fn acknowledge(
-        &mut self,
-        segment: &Segment,
-        window: Option<i64>,
-        at: At,
-        pure: bool,
-        copy: bool,
-    ) -> Effect {
-        let mut effect = self.told(segment, window);
-        if copy {
-            effect.kind = Kind::Duplicate;
-            return effect;
-        }
-        if !pure && self.knows(segment, window) {
-            self.reassured(segment, at);
-            return effect;
-        }
+    /// The sender hears what may be news.
+    #[inline]
+    fn hear(&mut self, passing: &Passing<'_>) -> Effect {
+        let Passing {
+            segment,
+            at,
+            value,
+            echo,
+            ..
+        } = *passing;
+        let window = passing.window();
         self.catch_up(at, None);
         if segment.flags.has(Flags::RST) {
-            effect.kind = Kind::Rst; // its acknowledgment number is no promise
-            return effect;
+            return Effect::of(Kind::Rst); // its acknowledgment number is no promise
         }
-        let ack = self.ack(segment, effect.acknowledged, window);
-        if let Some((start, end)) = ack.blocks().next() {
-            effect.sack = (start, end);
-        }
-        let (una, outstanding) = (self.tap.una(), self.tap.in_flight() > Some(0));
-        let (value, echo) = segment.options.timestamps.unzip();
+        let ack = self.ack(passing);
+        let (una, outstanding) = (self.tap.una(), self.tap.is_outstanding());
         let before = self.tap.delivered();
         let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), echo, at.time_ns);
         if self.retransmissions.any() {
@@ -83,7 +111,8 @@ impl Flow {
             self.retransmissions
                 .acknowledged(ack.ack, echo, duplicate, self.mss);
         }
-        effect.kind = self.kind(segment, &ack, una, outstanding, pure);
+        let mut effect = Effect::of(self.kind(segment, &ack, una, outstanding, passing.pure));
+        effect.missed_bytes = seen.missed;
         self.probed = false;
         // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
         if una.is_none_or(|una| ack.ack >= una) {
@@ -94,7 +123,7 @@ impl Flow {
         if seen.advanced + seen.sacked > 0 {
             self.space_out(before, value, at.time_ns);
         }
-        self.way.pass(ack, value, at.time_ns);
+        self.way.pass(&ack, value, at.time_ns);
         if let Some(sample) = seen.sample {
             effect.rtt_ns = self.measured(sample, at.time_ns);
         }
@@ -107,17 +136,25 @@ impl Flow {
 
     /// The acknowledgment as its sender will receive it.
     #[inline]
-    fn ack(&self, segment: &Segment, ack: i64, window: Option<i64>) -> Ack {
+    fn ack(&self, passing: &Passing<'_>) -> Ack {
+        let segment = passing.segment;
         let syn = segment.flags.has(Flags::SYN);
+        let ack = self.tap.space.relative(segment.acknowledgment);
         Ack {
             ack,
-            window,
+            window: passing.window(),
             field: segment.window,
             scaled: !syn,
             blocks: self.blocks(segment, ack),
             echo_congestion: self.echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
             reply: segment.payload_bytes > 0,
         }
+    }
+
+    /// The SACK block that brings news: the first, D-SACK left out.
+    #[must_use]
+    pub fn news(&self, passing: &Passing<'_>) -> Option<(i64, i64)> {
+        self.ack(passing).blocks().next()
     }
 
     /// What to call it. `una` and `outstanding` are as before it.

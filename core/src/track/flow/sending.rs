@@ -6,65 +6,59 @@ use super::super::event::Kind;
 use super::super::retransmissions::{Cause, Resent};
 use super::super::round::Round;
 use super::super::tap::Arrival;
-use super::{At, Effect, Flow, NULL};
-use crate::decode::{Flags, Segment};
+use super::{At, Effect, Flow, Passing};
+use crate::decode::Flags;
 
 impl Flow {
     /// A segment from the sender that occupies sequence space, or probes, or resets.
-    pub fn segment(&mut self, segment: &Segment, at: At, copy: bool) -> Effect {
-        let length = i64::from(segment.payload_bytes);
-        let start = self.tap.space.relative(segment.sequence);
-        if copy {
-            return self.effect(Kind::Duplicate, start, length);
+    #[inline]
+    pub fn segment(&mut self, passing: &Passing<'_>) -> Effect {
+        if passing.copy {
+            return Effect::of(Kind::Duplicate);
         }
-        let echo = segment
-            .options
-            .timestamps
-            .filter(|_| segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST))
-            .map(|(_, echo)| echo);
-        self.hear_before(start + length, echo, at);
+        self.settle();
+        let Passing {
+            segment, at, echo, ..
+        } = *passing;
+        let length = passing.length();
+        self.hear_before(passing.end(), echo, at);
         let open = self.window_at_tap != Some(0);
-        let carries = length > 0 && self.tap.probe(segment, open) != Some(Kind::KeepAlive);
+        let probe = self.tap.probe(passing, open);
+        let carries = length > 0 && probe != Some(Kind::KeepAlive);
         let ends = segment.flags.has(Flags::FIN) && !self.ended;
         if carries || ends && self.totals.largest_bytes > 0 {
-            let undecided = self.way.undecided(at.time_ns);
+            let undecided = || self.way.undecided(at.time_ns);
             let rounds = self.rounds.get();
-            rounds.before_send(at.time_ns, at.frame, undecided, &self.sender);
+            rounds.before_send(at, undecided, &self.sender);
         }
-        let round = self.rounds.number();
-        let arrival = self.tap.segment(segment, at.time_ns, open, round);
-        let probes = matches!(arrival.kind, Kind::KeepAlive | Kind::ZeroWindowProbe);
-        self.probed = probes;
-        if probes || arrival.kind == Kind::Rst {
-            return self.effect(arrival.kind, arrival.start, length);
+        let arrival = self.tap.segment(passing, probe, self.rounds.number());
+        self.probed = probe.is_some();
+        if self.probed || arrival.kind == Kind::Rst {
+            return Effect::of(arrival.kind);
         }
         if arrival.belated > 0 {
             self.found(arrival.belated);
         }
         if let (true, Some(una), Some(next)) = (carries, self.sender.una(), self.sender.next()) {
-            let end = arrival.start + length;
+            let end = passing.end();
             self.scale.sent(arrival.start, end, una, next, self.mss);
         }
-        let value = segment.options.timestamps.map(|(value, _)| value);
+        let mut effect = Effect::of(arrival.kind);
+        effect.missed_bytes = -arrival.belated;
         let resent = arrival.kind == Kind::Retransmission;
-        let cause = if resent && carries {
-            self.cause(&arrival, length, value, echo, at)
-        } else {
-            Cause::None
-        };
+        if resent && carries {
+            effect.cause = self.cause(&arrival, passing);
+        }
         self.sender.send(arrival.start, arrival.end, resent);
         if carries {
-            self.count(&arrival, length, value, echo, at);
+            self.count(&arrival, passing);
         }
         if ends {
             self.ended = true;
             self.rounds.get().ended(at.time_ns, at.frame, &self.sender);
         }
         self.finished();
-        Effect {
-            cause,
-            ..self.effect(arrival.kind, arrival.start, length)
-        }
+        effect
     }
 
     /// What the sender must have heard before it sent up to `end`: what its echo tells, what has reached it by the clock,
@@ -72,9 +66,18 @@ impl Flow {
     #[inline]
     fn hear_before(&mut self, end: i64, echo: Option<u32>, at: At) {
         self.catch_up(at, echo);
-        if let Some(echo) = echo {
+        if let Some(echo) = echo
+            && self.way.awaits(echo)
+        {
             self.measure_way(|way| way.echoed(echo, at.time_ns));
         }
+        if self.way.is_travelled() {
+            self.hurry(end, echo, at);
+        }
+    }
+
+    #[inline(never)] // not at the sender
+    fn hurry(&mut self, end: i64, echo: Option<u32>, at: At) {
         while !self.sender.allows(end) || self.scale.forbids(end) {
             let Some((time_ns, ack)) = self.way.hurry(at.time_ns, echo) else {
                 break;
@@ -93,39 +96,30 @@ impl Flow {
 
     /// Why it was sent again.
     #[cold]
-    fn cause(
-        &mut self,
-        arrival: &Arrival,
-        payload_bytes: i64,
-        value: Option<u32>,
-        echo: Option<u32>,
-        at: At,
-    ) -> Cause {
+    fn cause(&mut self, arrival: &Arrival, passing: &Passing<'_>) -> Cause {
         let &Arrival { start, end, .. } = arrival;
+        let time_ns = passing.at.time_ns;
         let resent = Resent {
             start,
             end,
-            payload_bytes,
-            time_ns: at.time_ns,
+            payload_bytes: passing.length(),
+            time_ns,
             before_ns: arrival.before_ns,
-            value,
+            value: passing.value,
             arrived: self.tap.arrived(start, end),
             passed_over: self.tap.sacked_end() > Some(end),
-            heard_ns: echo.and_then(|echo| self.way.latest_ns(at.time_ns, echo)),
+            heard_ns: (passing.echo).and_then(|echo| self.way.latest_ns(time_ns, echo)),
         };
         self.retransmissions.resent(resent, &self.sender, self.mss)
     }
 
     /// Counts payload that was sent, into the sums and the round now open.
     #[inline]
-    fn count(
-        &mut self,
-        arrival: &Arrival,
-        length: i64,
-        value: Option<u32>,
-        echo: Option<u32>,
-        at: At,
-    ) {
+    fn count(&mut self, arrival: &Arrival, passing: &Passing<'_>) {
+        let &Passing {
+            at, value, echo, ..
+        } = passing;
+        let length = passing.length();
         // Bytes that were lost before the tap were sent before, too.
         let resent = arrival.kind == Kind::Retransmission;
         let again = if resent { length } else { 0 };
@@ -181,18 +175,5 @@ impl Flow {
             return 0;
         }
         i64::from(ticks - 1) * tick_ns
-    }
-
-    fn effect(&self, kind: Kind, sequence: i64, length: i64) -> Effect {
-        Effect {
-            kind,
-            cause: Cause::None,
-            sequence,
-            length,
-            acknowledged: self.sender.una().unwrap_or(NULL),
-            window_bytes: self.sender.window().unwrap_or(NULL),
-            rtt_ns: NULL,
-            sack: (NULL, NULL),
-        }
     }
 }
