@@ -254,13 +254,8 @@ impl Pipeline {
                 table.follow(&orders);
             }
             let follow = |seen, segment: &Segment, path: &_, at| {
-                table.take(
-                    seen,
-                    hashes.hash(segment.source, segment.destination),
-                    segment,
-                    path,
-                    at,
-                );
+                let hash = hashes.hash(segment.source, segment.destination);
+                table.take(seen, hash as u32, segment, path, at);
             };
             let more = intake.read(Self::BATCH, shared_out(datagrams, follow))?;
             schedule.told(register, vec![table.news()]);
@@ -289,7 +284,7 @@ impl Pipeline {
             let mut parts = workers.begin(schedule.begin(count));
             let follow = |seen, segment: &Segment, path: &_, at| {
                 let hash = hashes.hash(segment.source, segment.destination);
-                parts[shard(hash, count)].push(seen, hash, segment, path, at);
+                parts[shard(hash, count)].push(seen, hash as u32, segment, path, at);
             };
             more = intake.read(Self::BATCH, shared_out(datagrams, follow));
             workers.give(parts);

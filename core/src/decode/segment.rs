@@ -80,6 +80,21 @@ pub struct Options {
     pub incomplete: bool,
 }
 
+impl Options {
+    /// Is there nothing else than timestamps, or nothing at all?
+    #[must_use]
+    #[inline]
+    pub const fn is_timestamps(&self) -> bool {
+        !(self.mss.is_some()
+            | self.window_scale.is_some()
+            | self.sack_permitted
+            | (self.sack_blocks > 0)
+            | self.fast_open
+            | self.multipath
+            | self.incomplete)
+    }
+}
+
 /// A header around the innermost IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {

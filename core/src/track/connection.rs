@@ -38,6 +38,36 @@ pub struct Half {
     largest_bytes: Option<i64>,
 }
 
+impl Half {
+    /// Sets the largest payload of a packet that it sends, by the SYNs; without them, the largest that no offload made.
+    #[cold]
+    fn set_mss(&mut self, handshake: &Handshake) {
+        let largest = self.flow.totals.largest_bytes;
+        self.largest_bytes = Some(largest);
+        let seen = Some(largest).filter(|largest| (1..=9000).contains(largest));
+        let mss = handshake.mss(self.stamped).or(seen);
+        self.flow.set_mss(mss.unwrap_or(Connection::USUAL_MSS));
+    }
+
+    /// Has it sent all that it wants acknowledged, and had all that the `other` sent, by its own acknowledgment, before the
+    /// segment? Then the sides talk in turns.
+    fn is_quiet(&self, other: &Self, passing: &Passing<'_>) -> bool {
+        let (own, other) = (&self.flow.tap, &other.flow.tap);
+        let acknowledgment = other.space.relative(passing.segment.acknowledgment);
+        own.is_acknowledged() && other.next().is_none_or(|next| acknowledgment >= next)
+    }
+}
+
+/// The end that sends, and the other.
+fn sides(halves: &mut [Half; 2], from: usize) -> (&mut Half, &mut Half) {
+    let [client, server] = halves;
+    if from == 0 {
+        (client, server)
+    } else {
+        (server, client)
+    }
+}
+
 /// A TCP connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -161,23 +191,9 @@ impl Connection {
         }
     }
 
-    /// Largest payload of a packet that `end` sends, by the SYNs; without them, the largest that no offload made.
-    fn mss(&self, end: usize) -> i64 {
-        let half = &self.halves[end];
-        let largest = half.flow.totals.largest_bytes;
-        self.handshake
-            .mss(half.stamped)
-            .unwrap_or(if (1..=9000).contains(&largest) {
-                largest
-            } else {
-                Self::USUAL_MSS
-            })
-    }
-
     /// Takes the next segment of the connection.
     pub fn segment(&mut self, segment: &Segment, at: At, rows: &mut Rows) {
         let from = self.direction(segment);
-        let to = 1 - from;
         self.last = At {
             time_ns: self.last.time_ns.max(at.time_ns),
             frame: at.frame,
@@ -187,24 +203,16 @@ impl Connection {
         if control && flags.has(Flags::SYN) {
             self.begin_anew(from, segment);
         }
-        let half = &mut self.halves[from];
-        half.stamped |= segment.options.timestamps.is_some();
-        half.flow.totals.packets += 1;
-        let copy = half.flow.tap.copies.remember(segment, at.time_ns);
-        half.flow.totals.copies += i64::from(copy);
-        if control {
-            self.reset |= flags.has(Flags::RST);
-            self.closing |= self.reset || flags.has(Flags::FIN);
-            if self.is_stray(from, segment) {
-                if self.wants_events {
-                    let event = self.without_effect(from, segment, at);
-                    rows.events.push(event);
-                }
-                return;
+        let (own, _) = sides(&mut self.halves, from);
+        own.stamped |= segment.options.timestamps.is_some();
+        own.flow.totals.packets += 1;
+        let copy = own.flow.tap.copies.remember(segment, at.time_ns);
+        own.flow.totals.copies += i64::from(copy);
+        if control && !self.controls(from, segment, at, copy) {
+            if self.wants_events {
+                rows.events.push(self.without_effect(from, segment, at));
             }
-            if flags.has(Flags::SYN) {
-                self.agree(from, segment, at, copy);
-            }
+            return;
         }
         if !self.anchored {
             self.anchor(from, segment);
@@ -214,24 +222,52 @@ impl Connection {
         }
         let passing = self.passing(from, segment, at, copy);
         if !copy {
-            let [sender, receiver] = [from, to].map(|end| &self.halves[end].flow);
-            self.lifecycle.see(from, segment, at.time_ns, || Place {
-                in_window: sender.is_in_window(passing.sequence),
-                answers_syn: flags.has(Flags::ACK) && receiver.has_sent(segment.acknowledgment),
-            });
-            self.halves[from].witness.see(segment);
-            self.time_way(from, &passing);
+            self.observe(from, &passing);
         }
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
-            self.acknowledge(to, &passing, rows);
+            self.acknowledge(from, &passing, rows);
         }
         if !passing.pure {
             self.send(from, &passing, rows);
         } else if !flags.has(Flags::ACK) && self.wants_events {
             // Neither data nor acknowledgment: malformed, but a segment all the same.
-            let event = self.without_effect(from, segment, at);
-            rows.events.push(event);
+            rows.events.push(self.without_effect(from, segment, at));
+        }
+    }
+
+    /// A SYN, a FIN or a reset: says whether it belongs to the connection.
+    #[cold]
+    fn controls(&mut self, from: usize, segment: &Segment, at: At, copy: bool) -> bool {
+        self.reset |= segment.flags.has(Flags::RST);
+        self.closing |= self.reset || segment.flags.has(Flags::FIN);
+        let belongs = !self.is_stray(from, segment);
+        if belongs && segment.flags.has(Flags::SYN) {
+            self.agree(from, segment, at, copy);
+        }
+        belongs
+    }
+
+    /// What the segment tells of the connection and of the way to the tap.
+    #[inline]
+    fn observe(&mut self, from: usize, passing: &Passing<'_>) {
+        let segment = passing.segment;
+        let (own, other) = sides(&mut self.halves, from);
+        self.lifecycle
+            .see(from, segment, passing.at.time_ns, || Place {
+                in_window: own.flow.is_in_window(passing.sequence),
+                answers_syn: segment.flags.has(Flags::ACK)
+                    && other.flow.has_sent(segment.acknowledgment),
+            });
+        own.witness.see(segment);
+        // The sender's clock tells what the way to the tap took.
+        if let Some(value) = passing.value
+            && let Some(excess_ns) = own.way.excess_ns(value, passing.at.time_ns)
+        {
+            if !passing.pure {
+                own.flow.late_forth(excess_ns, own.way.tick_ns());
+            }
+            other.flow.late_back(excess_ns);
         }
     }
 
@@ -296,30 +332,19 @@ impl Connection {
         self.anchored = self.halves.iter().all(is_anchored);
     }
 
-    /// The sender's clock tells what the way to the tap took.
+    /// A segment acknowledges what the other side sent.
     #[inline]
-    fn time_way(&mut self, from: usize, passing: &Passing<'_>) {
-        let half = &mut self.halves[from];
-        if let Some(value) = passing.value
-            && let Some(excess_ns) = half.way.excess_ns(value, passing.at.time_ns)
-        {
-            if !passing.pure {
-                let tick_ns = half.way.tick_ns();
-                half.flow.late_forth(excess_ns, tick_ns);
+    fn acknowledge(&mut self, from: usize, passing: &Passing<'_>, rows: &mut Rows) {
+        let (_, other) = sides(&mut self.halves, from);
+        if self.wants_events || !other.flow.is_reassured(passing) {
+            self.hear(1 - from, passing, rows);
+        }
+        let to = 1 - from as u8;
+        if !passing.copy && self.turns.awaits_answer(to) {
+            let (_, other) = sides(&mut self.halves, from);
+            if other.flow.is_answered() {
+                self.turns.answered(to, passing.at);
             }
-            self.halves[1 - from].flow.late_back(excess_ns);
-        }
-    }
-
-    /// A segment acknowledges what `to` sent.
-    #[inline]
-    fn acknowledge(&mut self, to: usize, passing: &Passing<'_>, rows: &mut Rows) {
-        if self.wants_events || !self.halves[to].flow.is_reassured(passing) {
-            self.hear(to, passing, rows);
-        }
-        if !passing.copy && self.turns.awaits_answer(to as u8) && self.halves[to].flow.is_answered()
-        {
-            self.turns.answered(to as u8, passing.at);
         }
     }
 
@@ -350,30 +375,34 @@ impl Connection {
     /// A segment that occupies sequence space, or probes, or resets.
     #[inline]
     fn send(&mut self, from: usize, passing: &Passing<'_>, rows: &mut Rows) {
+        let direction = from as u8;
         let payload = passing.segment.payload_bytes > 0;
+        let (own, other) = sides(&mut self.halves, from);
         // What the MSS follows from changes with a SYN or a larger payload only.
-        let largest = self.halves[from].flow.totals.largest_bytes;
-        if self.halves[from].largest_bytes != Some(largest) || largest == 0 {
-            self.halves[from].largest_bytes = Some(largest);
-            let mss = self.mss(from);
-            self.halves[from].flow.set_mss(mss);
+        let largest = own.flow.totals.largest_bytes;
+        if own.largest_bytes != Some(largest) || largest == 0 {
+            own.set_mss(&self.handshake);
         }
-        let quiet = payload && !self.turns.is_talk_of(from as u8) && self.is_quiet(from, passing);
-        let half = &mut self.halves[from];
-        let before = half.flow.totals.payload_bytes;
-        let effect = half.flow.segment(passing);
+        let quiet = payload && !self.turns.is_talk_of(direction) && own.is_quiet(other, passing);
+        let before = own.flow.totals.payload_bytes;
+        let effect = own.flow.segment(passing);
         self.missed_bytes += effect.missed_bytes;
         // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
-        half.carried |= payload && effect.kind != Kind::KeepAlive;
-        let new_bytes = half.flow.totals.payload_bytes - before;
-        if self.wants_events {
-            let event = self.event_of_sending(effect, from, passing);
-            rows.events.push(event);
-        }
+        own.carried |= payload && effect.kind != Kind::KeepAlive;
+        let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
-            self.talk(from, new_bytes, quiet, passing.at, rows);
+            self.turns.missed(self.missed_bytes);
+            let way_ns = || own.flow.way.least_ns().unwrap_or_default();
+            let who = (self.number, direction);
+            if let Some(turn) = (self.turns).sent(who, new_bytes, quiet, way_ns, passing.at) {
+                rows.turns.push(turn);
+            }
         } else if effect.kind == Kind::Retransmission {
-            self.turns.resent(from as u8, passing.at);
+            self.turns.resent(direction, passing.at);
+        }
+        if self.wants_events {
+            rows.events
+                .push(self.event_of_sending(effect, from, passing));
         }
     }
 
@@ -393,25 +422,6 @@ impl Connection {
             && self.handshake.has_syn(0)
             && !self.handshake.is_complete()
             && segment.sequence.wrapping_sub(origin) > u32::from(u16::MAX)
-    }
-
-    /// Had the segment's sender all that the other side sent, by its own acknowledgment, and is all acknowledged that it
-    /// sent itself before? Then the sides talk in turns.
-    fn is_quiet(&self, from: usize, passing: &Passing<'_>) -> bool {
-        let (own, other) = (&self.halves[from].flow.tap, &self.halves[1 - from].flow.tap);
-        let acknowledgment = other.space.relative(passing.segment.acknowledgment);
-        own.is_acknowledged() && other.next().is_none_or(|next| acknowledgment >= next)
-    }
-
-    /// New payload passes; the turn that it ends is a row.
-    #[inline]
-    fn talk(&mut self, from: usize, new_bytes: i64, quiet: bool, at: At, rows: &mut Rows) {
-        self.turns.missed(self.missed_bytes);
-        let way_ns = || self.halves[from].flow.way.least_ns().unwrap_or_default();
-        let who = (self.number, from as u8);
-        if let Some(before) = self.turns.sent(who, new_bytes, quiet, way_ns, at) {
-            rows.turns.push(before);
-        }
     }
 
     /// A SYN with another initial sequence number than what its sender seemed to count from, before data and before the

@@ -172,6 +172,18 @@ impl Scale {
         if let Some((_, field)) = self.told.filter(|_| self.known > 0) {
             self.lowered.sent(end, una, mss, self.known, field);
         }
+        let lowest = self.lowest();
+        let Shift { edge, reached, .. } = &mut self.shifts.made()[lowest];
+        if end <= *edge {
+            *reached += u32::from(*edge - end < mss && *edge - una >= 8 * mss);
+        } else {
+            self.sent_beyond(end, una, mss);
+        }
+    }
+
+    /// The sender goes beyond the window under the lowest shift.
+    #[inline(never)] // not once the shift is known
+    fn sent_beyond(&mut self, end: i64, una: i64, mss: i64) {
         for shift in self.lowest()..SHIFTS {
             if shift > self.most_tried {
                 self.try_up_to(shift);

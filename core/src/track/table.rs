@@ -144,7 +144,8 @@ pub struct Orders {
 /// Connections of a capture, numbered by their first frames.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// A part of the hash of the ends, and which connection is the newest between them.
+    /// A part of the hash of the ends, and which connection is the newest between them: a table that grows looks at
+    /// nothing else.
     by_ends: HashTable<(u32, u32)>,
     /// The one of these that was found last: segments of a connection come together.
     last: Option<(u32, u32)>,
@@ -173,11 +174,9 @@ impl Table {
         }
     }
 
-    /// Takes what follows in the capture: a segment with the hash of its connection, and the headers around it.
+    /// Takes what follows in the capture: a segment with a part of the hash of its connection, and the headers around it.
     #[inline]
-    pub fn take(&mut self, seen: Seen, hash: u64, segment: &Segment, path: &Path, at: At) {
-        // A part of the hash is kept beside a connection's number: a table that grows looks at nothing else.
-        let hash = hash as u32;
+    pub fn take(&mut self, seen: Seen, hash: u32, segment: &Segment, path: &Path, at: At) {
         match seen {
             Seen::Captured => self.segment(hash, segment, path, at),
             Seen::Quoted => self.quote(hash, segment, path, at),
