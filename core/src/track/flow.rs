@@ -6,10 +6,11 @@ mod sending;
 
 use super::event::{Kind, NULL};
 use super::late_rounds::LateRounds;
+use super::records::{Sample, Stamp};
 use super::retransmissions::{Cause, Retransmissions};
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
-use super::tap::{Sample, Tap};
+use super::tap::Tap;
 use super::vantage::Return;
 use crate::decode::{Flags, Segment};
 
@@ -44,6 +45,15 @@ pub struct Passing<'a> {
 }
 
 impl Passing<'_> {
+    /// When it passes.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        Stamp {
+            time_ns: self.at.time_ns,
+            value: self.value,
+        }
+    }
+
     /// Payload.
     fn length(&self) -> i64 {
         self.segment.payload_bytes.into()

@@ -22,6 +22,7 @@ mod over;
 mod packed;
 mod passed;
 mod ranges;
+mod records;
 mod retransmissions;
 mod round;
 mod rounds;

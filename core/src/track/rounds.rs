@@ -9,9 +9,9 @@ use super::bursts::{Bursts, Sent};
 use super::flow::At;
 use super::kept::Kept;
 use super::measured::{Measured, Queue};
+use super::records::Sample;
 use super::round::{Round, least};
 use super::sender::{Progress, Sender};
-use super::tap::Sample;
 use std::collections::VecDeque;
 
 /// Packets that `bytes` of payload take; one mostly, which needs no division.

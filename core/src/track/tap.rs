@@ -6,69 +6,9 @@ use super::copies::Copies;
 use super::event::{Kind, NULL};
 use super::flow::Passing;
 use super::ranges::Ranges;
+use super::records::{Records, Sample};
 use super::sequence::Space;
 use crate::decode::{Flags, Segment};
-use std::collections::VecDeque;
-
-/// A stretch of sequence space as it passed the tap, until it is acknowledged.
-#[derive(Debug, Clone, Copy)]
-struct Record {
-    start: i64,
-    end: i64,
-    first_ns: i64,
-    first_value: Option<u32>,
-    last_ns: i64,
-    last_value: Option<u32>,
-    resent: bool,
-    sacked: bool,
-    round: u32,
-}
-
-impl Record {
-    fn new(start: i64, end: i64, time_ns: i64, value: Option<u32>, round: u32) -> Self {
-        Self {
-            start,
-            end,
-            first_ns: time_ns,
-            first_value: value,
-            last_ns: time_ns,
-            last_value: value,
-            resent: false,
-            sacked: false,
-            round,
-        }
-    }
-
-    /// When the copy was sent that an acknowledgment of it answers, of which `latest_ns` is when the last was sent of all
-    /// that it covers.
-    #[inline]
-    fn answered_ns(&self, latest_ns: i64, echo: Option<u32>) -> Option<i64> {
-        if !self.resent {
-            (latest_ns <= self.first_ns).then_some(self.first_ns)
-        } else if self.first_value == self.last_value || echo.is_none() {
-            None
-        } else if echo == self.first_value {
-            Some(self.first_ns)
-        } else if echo == self.last_value {
-            Some(self.last_ns)
-        } else {
-            None
-        }
-    }
-}
-
-/// One RTT measurement, from the tap to the receiver and back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// When the segment passed the tap.
-    pub sent_ns: i64,
-    /// Until its acknowledgment passed the tap.
-    pub rtt_ns: i64,
-    /// Round in which the segment was sent.
-    pub round: u32,
-    /// A lone segment answered late: the delayed-ACK timer (RFC 9293 section 3.8.6.3) may be in it.
-    pub maybe_delayed: bool,
-}
 
 /// What a segment was to the data stream.
 #[derive(Debug, Clone, Copy)]
@@ -102,13 +42,6 @@ pub struct Acknowledged {
     pub sample: Option<Sample>,
 }
 
-/// A SYN is often all there is of a connection: room for one alone, at first.
-fn make_room<T>(queue: &mut VecDeque<T>) {
-    if queue.capacity() == 0 {
-        queue.reserve_exact(1);
-    }
-}
-
 /// A number that may be unknown.
 fn known(number: i64) -> Option<i64> {
     (number != NULL).then_some(number)
@@ -131,7 +64,7 @@ pub struct Tap {
     /// SND.NXT and SND.UNA; [`NULL`], which is less than any number, while they are unknown.
     next: i64,
     una: i64,
-    records: VecDeque<Record>,
+    records: Records,
     /// Below `next`, never seen.
     holes: Ranges,
     sacked: Ranges,
@@ -156,7 +89,7 @@ impl Default for Tap {
             space: Space::default(),
             next: NULL,
             una: NULL,
-            records: VecDeque::new(),
+            records: Records::default(),
             holes: Ranges::default(),
             sacked: Ranges::default(),
             probe_end: 0,
@@ -174,13 +107,8 @@ impl Tap {
     /// Queues of one host are emptied this soon (Linux `net.core.netdev_budget_usecs`: 2 ms); a sender hardly sends
     /// again what was acknowledged so long ago.
     const MIXED_NS: i64 = 2_000_000;
-    /// A lone segment answered this much later than the least RTT may have met the delayed-ACK timer, which is 40 ms
-    /// on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
-    const DELAYED_ACK_NS: i64 = 25_000_000;
     /// Reordering without other evidence: as Wireshark, 3 ms when no RTT is known.
     const REORDER_NS: i64 = 3_000_000;
-    /// More unacknowledged records than this are not a live stream (a one-sided capture): the oldest go.
-    const MOST_RECORDS: usize = 1 << 17;
 
     /// As [`Ranges::hold`], of every set.
     pub fn hold_ranges(&mut self, most: usize) {
@@ -309,7 +237,7 @@ impl Tap {
         let Arrival { start, end, .. } = whole;
         let flags = passing.segment.flags;
         let length = whole.new_bytes;
-        let (time_ns, value, next) = (passing.at.time_ns, passing.value, self.next);
+        let (time_ns, next) = (passing.at.time_ns, self.next);
         let below = end.min(next);
         if !flags.has(Flags::SYN) && self.is_belated(start, below, time_ns) {
             if end > next {
@@ -331,18 +259,9 @@ impl Tap {
         let mut before_ns = None;
         if fills {
             // It is what the next acknowledgment answers, not the segments that waited above the hole.
-            self.forget_oldest();
-            let place = self.records.partition_point(|r| r.start < start);
-            let record = Record::new(start, end, time_ns, value, round);
-            self.records.insert(
-                place,
-                Record {
-                    resent: !overtaken,
-                    ..record
-                },
-            );
+            (self.records).fill(start, end, passing.stamp(), round, !overtaken);
         } else {
-            before_ns = self.mark_resent(start, end, time_ns, value);
+            before_ns = self.records.resend(start, end, passing.stamp());
         }
         let again = if overtaken {
             Kind::Reordered
@@ -360,10 +279,7 @@ impl Tap {
     /// Sends what follows what was sent, or lies beyond a hole.
     #[inline]
     fn extend(&mut self, start: i64, end: i64, passing: &Passing<'_>, round: u32) {
-        self.forget_oldest();
-        make_room(&mut self.records);
-        let record = Record::new(start, end, passing.at.time_ns, passing.value, round);
-        self.records.push_back(record);
+        self.records.push(start, end, passing.stamp(), round);
         self.next = end;
         self.space.advance(end);
     }
@@ -459,40 +375,8 @@ impl Tap {
             return newest.wrapping_sub(this) < 1 << 31;
         }
         let patience = self.path_rtt_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
-        let passed = (self.records).partition_point(|r| r.start < passing.sequence);
-        self.records
-            .get(passed)
-            .is_some_and(|r| passing.at.time_ns - r.first_ns < patience)
-    }
-
-    fn forget_oldest(&mut self) {
-        if self.records.len() >= Self::MOST_RECORDS {
-            self.records.pop_front();
-        }
-    }
-
-    /// Marks what is sent again; says when it was last sent.
-    fn mark_resent(
-        &mut self,
-        start: i64,
-        end: i64,
-        time_ns: i64,
-        value: Option<u32>,
-    ) -> Option<i64> {
-        let first = self.records.partition_point(|r| r.end <= start);
-        let mut before_ns = None;
-        for record in self
-            .records
-            .range_mut(first..)
-            .take_while(|r| r.start < end)
-        {
-            before_ns.get_or_insert(record.last_ns);
-            record.resent = true;
-            record.sacked = false; // what comes now may be what the next acknowledgment answers
-            record.last_ns = time_ns;
-            record.last_value = value;
-        }
-        before_ns
+        let above_ns = self.records.above_ns(passing.sequence);
+        above_ns.is_some_and(|above_ns| passing.at.time_ns - above_ns < patience)
     }
 
     /// An acknowledgment with its SACK blocks, relative; D-SACK blocks are left out (RFC 2883 section 4).
@@ -524,7 +408,8 @@ impl Tap {
             self.una = ack;
             missed += self.missed_between(una, ack, time_ns);
             self.sacked.trim(ack);
-            sample = self.cumulative(ack, echo, time_ns);
+            let least_ns = self.rtt_min_ns;
+            sample = self.records.acknowledge(ack, echo, time_ns, least_ns);
         }
         let mut newly = 0;
         for (start, end) in blocks {
@@ -532,7 +417,7 @@ impl Tap {
             let fresh = self.sacked.add(start.max(ack), end);
             newly += fresh;
             if fresh > 0
-                && let Some(measured) = self.selective(start, known, end, time_ns)
+                && let Some(measured) = self.records.sack(start, known, end, time_ns)
                 && sample.is_none()
             {
                 sample = Some(measured);
@@ -553,66 +438,5 @@ impl Tap {
             missed,
             sample,
         }
-    }
-
-    /// Takes acknowledged records off. Karn's rule (RFC 6298 section 3) as tcptrace refines it: the acknowledgment
-    /// ends at a segment's end, the segment went out once, and nothing it covers went out after it. With timestamps
-    /// the echo says which copy was acknowledged, so a segment sent twice still measures.
-    fn cumulative(&mut self, ack: i64, echo: Option<u32>, time_ns: i64) -> Option<Sample> {
-        let mut last = None;
-        let mut popped = 0;
-        let mut latest_ns = i64::MIN;
-        for record in &self.records {
-            if record.end > ack {
-                break;
-            }
-            if !record.sacked {
-                latest_ns = latest_ns.max(record.last_ns);
-                last = Some(record);
-            }
-            popped += 1;
-        }
-        let sent = last
-            .filter(|record| record.end == ack)
-            .and_then(|record| Some((record.answered_ns(latest_ns, echo)?, record.round)));
-        self.records.drain(..popped);
-        let (sent_ns, round) = sent?;
-        let rtt_ns = time_ns - sent_ns;
-        if rtt_ns < 0 {
-            return None; // the capture shows the answer before the question
-        }
-        let lone = popped == 1 && self.records.is_empty();
-        let late = self
-            .rtt_min_ns
-            .is_some_and(|least| rtt_ns > least + Self::DELAYED_ACK_NS);
-        Some(Sample {
-            sent_ns,
-            rtt_ns,
-            round,
-            maybe_delayed: lone && late,
-        })
-    }
-
-    /// Marks what a SACK block covers, up to `known` since long; measures on the youngest segment in it that went out
-    /// once.
-    fn selective(&mut self, start: i64, known: i64, end: i64, time_ns: i64) -> Option<Sample> {
-        let first = self
-            .records
-            .partition_point(|r| r.start < start || r.end <= known);
-        let mut youngest: Option<Record> = None;
-        for record in self.records.range_mut(first..).take_while(|r| r.end <= end) {
-            if !record.sacked && !record.resent {
-                youngest = Some(*record);
-            }
-            record.sacked = true;
-        }
-        let record = youngest?;
-        let rtt_ns = time_ns - record.first_ns;
-        (rtt_ns >= 0).then_some(Sample {
-            sent_ns: record.first_ns,
-            rtt_ns,
-            round: record.round,
-            maybe_delayed: false,
-        })
     }
 }

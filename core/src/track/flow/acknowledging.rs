@@ -2,8 +2,9 @@
 //! What its receiver's segments do to a flow.
 
 use super::super::event::Kind;
+use super::super::records::Sample;
 use super::super::sender::Ack;
-use super::super::tap::{Acknowledged, Sample};
+use super::super::tap::Acknowledged;
 use super::{Effect, Flow, Passing, Reassured};
 use crate::decode::{Flags, Segment};
 
