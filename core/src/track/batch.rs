@@ -144,6 +144,8 @@ pub struct Batch {
 impl Batch {
     /// Segments are put in order by so many values of a hash: connections that share one are mixed, and few do.
     const VALUES: usize = 512;
+    /// So many are fetched together: another thread wrote them, and memory is waited for once.
+    const TOGETHER: usize = 16;
 
     /// What its table does first.
     pub fn begin(&mut self, orders: Orders) {
@@ -189,16 +191,22 @@ impl Batch {
         } else {
             self.put_in_order();
         }
-        for &place in &self.order {
-            let (taken, hash) = (&self.segments[place as usize], self.hashes[place as usize]);
-            let path = &self.paths[taken.path as usize];
-            match taken.kind {
-                Kind::Bare | Kind::Stamped => {
-                    table.take(Seen::Captured, hash, &taken.segment(), path, taken.at);
-                }
-                Kind::Whole(seen) => {
-                    let segment = &self.whole[taken.sequence as usize];
-                    table.take(seen, hash, segment, path, taken.at);
+        for places in self.order.chunks(Self::TOGETHER) {
+            let mut near = [None; Self::TOGETHER];
+            for (near, &place) in near.iter_mut().zip(places) {
+                let place = place as usize;
+                *near = Some((self.segments[place], self.hashes[place]));
+            }
+            for (taken, hash) in near.iter().flatten() {
+                let path = &self.paths[taken.path as usize];
+                match taken.kind {
+                    Kind::Bare | Kind::Stamped => {
+                        table.take(Seen::Captured, *hash, &taken.segment(), path, taken.at);
+                    }
+                    Kind::Whole(seen) => {
+                        let segment = &self.whole[taken.sequence as usize];
+                        table.take(seen, *hash, segment, path, taken.at);
+                    }
                 }
             }
         }
