@@ -201,37 +201,36 @@ impl Measured {
 
     /// RTT statistics of a round that has some.
     fn judge_rtts(&mut self, row: &mut Round, floor_ns: i64) {
-        let samples = &mut self.samples;
-        let last = samples.len() - 1;
+        let last = self.samples.len() - 1;
         let rtt = |&(_, rtt_ns): &(i64, i64)| rtt_ns;
-        row.rtt_min_ns = samples.iter().map(rtt).min().unwrap_or(NULL);
-        row.rtt_max_ns = samples.iter().map(rtt).max().unwrap_or(NULL);
-        let (_, middle, _) = samples.select_nth_unstable_by_key(last / 2, rtt);
+        let (below, middle, above) = self.samples.select_nth_unstable_by_key(last / 2, rtt);
         row.rtt_ns = rtt(middle);
-        let (_, low, _) = samples.select_nth_unstable_by_key(last / 5, rtt);
-        row.queue_low_ns = (rtt(low) - floor_ns).max(0);
+        row.rtt_max_ns = above.iter().map(rtt).max().unwrap_or(row.rtt_ns);
+        let low_ns = if last / 5 < below.len() {
+            let (lowest, low, _) = below.select_nth_unstable_by_key(last / 5, rtt);
+            let low_ns = rtt(low);
+            row.rtt_min_ns = lowest.iter().map(rtt).min().unwrap_or(low_ns);
+            low_ns
+        } else {
+            row.rtt_min_ns = row.rtt_ns; // of one or two
+            row.rtt_ns
+        };
+        row.queue_low_ns = (low_ns - floor_ns).max(0);
     }
 
     /// How evenly acknowledgments came: the rate at which half of the bytes were delivered, or faster, and the time in
     /// pauses longer than thrice what that rate explains. A busy bottleneck leaves none.
     fn judge_spacing(&mut self, row: &mut Round) {
-        let spacings = &mut self.spacings;
         (row.spacing_rate, row.pauses_ns) = (NULL, NULL);
-        let total: i64 = spacings.iter().map(|&(_, _, bytes)| bytes).sum();
-        if spacings.len() < 4 || total <= 0 {
+        if self.spacings.len() < 4 {
             return;
         }
-        spacings.sort_unstable_by_key(|&(pace, ..)| pace);
-        let mut passed = 0;
-        let middle = spacings.iter().find(|&&(_, _, bytes)| {
-            passed += bytes;
-            2 * passed >= total
-        });
-        let Some(middle) = middle.map(|&(pace, ..)| pace).filter(|&pace| pace > 0) else {
+        let Some(middle) = middle_pace(&mut self.spacings).filter(|&pace| pace > 0) else {
             return;
         };
         row.spacing_rate = 1_000_000_000_000 / middle;
-        row.pauses_ns = spacings
+        row.pauses_ns = self
+            .spacings
             .iter()
             .map(|&(_, gap_ns, bytes)| {
                 let explained = bytes.saturating_mul(middle) / 1_000;
@@ -242,5 +241,63 @@ impl Measured {
                 }
             })
             .fold(0, i64::saturating_add);
+    }
+}
+
+/// The pace at which half of the bytes were delivered, or faster, by selection: the half that cannot hold it is put aside.
+fn middle_pace(spacings: &mut [(i64, i64, i64)]) -> Option<i64> {
+    let bytes = |spacings: &[(i64, i64, i64)]| -> i64 { spacings.iter().map(|it| it.2).sum() };
+    let total = bytes(spacings);
+    let mut passed = 0;
+    let mut rest = spacings;
+    while !rest.is_empty() {
+        let middle = rest.len() / 2;
+        let (below, at, above) = rest.select_nth_unstable_by_key(middle, |&(pace, ..)| pace);
+        let faster = passed + bytes(below);
+        if !below.is_empty() && 2 * faster >= total {
+            rest = below;
+        } else if 2 * (faster + at.2) >= total {
+            return Some(at.0);
+        } else {
+            passed = faster + at.2;
+            rest = above;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        // The oracle puts all in order and counts bytes.
+        #[test]
+        fn half_of_the_bytes_came_at_the_middle_pace_or_faster(
+            mut spacings in prop::collection::vec((0..20i64, Just(0), 1..9i64), 1..40),
+        ) {
+            let mut sorted = spacings.clone();
+            sorted.sort_by_key(|it| it.0);
+            let each = sorted.iter().flat_map(|it| std::iter::repeat_n(it.0, it.2 as usize));
+            let each: Vec<_> = each.collect();
+            prop_assert_eq!(middle_pace(&mut spacings), Some(each[(each.len() - 1) / 2]));
+        }
+
+        // The oracle puts all in order.
+        #[test]
+        fn rtts_are_told_by_rank(rtts_ns in prop::collection::vec(0..1000i64, 1..40)) {
+            let mut measured = Measured {
+                samples: rtts_ns.iter().map(|&rtt_ns| (0, rtt_ns)).collect(),
+                ..Measured::default()
+            };
+            let mut row = Round::default();
+            measured.judge_rtts(&mut row, 0);
+            let mut sorted = rtts_ns;
+            sorted.sort_unstable();
+            let last = sorted.len() - 1;
+            prop_assert_eq!((row.rtt_min_ns, row.rtt_max_ns), (sorted[0], sorted[last]));
+            prop_assert_eq!((row.rtt_ns, row.queue_low_ns), (sorted[last / 2], sorted[last / 5]));
+        }
     }
 }

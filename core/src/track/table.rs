@@ -274,7 +274,7 @@ impl Table {
     }
 
     /// The newest connection between the ends of a segment.
-    #[inline]
+    #[inline(always)] // in the way of every segment
     fn newest(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
         let connections = &self.connections;
         let is_it = |&(own, index): &(u32, u32)| {
@@ -463,6 +463,7 @@ impl Table {
 }
 
 /// Is it the segment of a connection between these ends, whichever sent?
+#[inline]
 fn is_between([client, server]: &[Endpoint; 2], segment: &Segment) -> bool {
     let (source, destination) = (&segment.source, &segment.destination);
     (client == source && server == destination) || (client == destination && server == source)

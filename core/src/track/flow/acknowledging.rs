@@ -136,7 +136,7 @@ impl Flow {
     }
 
     /// The acknowledgment as its sender will receive it.
-    #[inline]
+    #[inline(always)] // most of it stays in registers
     fn ack(&self, passing: &Passing<'_>) -> Ack {
         let segment = passing.segment;
         let syn = segment.flags.has(Flags::SYN);
