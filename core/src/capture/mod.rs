@@ -161,20 +161,14 @@ impl Reader {
     /// # Errors
     /// Once, where the capture is damaged or cut short. All frames before have been given; after it comes
     /// `Ok(None)`.
-    #[inline]
+    #[inline(always)] // a frame stays in registers
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         if self.done {
             return Ok(None);
         }
         let record = match &mut self.format {
             Format::Pcap(pcap) => pcap.next(&mut self.window),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.info),
-            Format::Rows(rows) => rows.next(&mut self.window).map(|next| {
-                next.map(|(number, record)| {
-                    self.frames = number.saturating_sub(1);
-                    record
-                })
-            }),
+            Format::Pcapng(_) | Format::Rows(_) => self.next_of_others(),
         };
         match record {
             Ok(Some(record)) => {
@@ -192,6 +186,20 @@ impl Reader {
                 Ok(None)
             }
             Err(reason) => Err(self.fault(reason)),
+        }
+    }
+
+    #[inline(never)]
+    fn next_of_others(&mut self) -> Result<Option<Record>, Reason> {
+        match &mut self.format {
+            Format::Pcap(pcap) => pcap.next(&mut self.window),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.info),
+            Format::Rows(rows) => rows.next(&mut self.window).map(|next| {
+                next.map(|(number, record)| {
+                    self.frames = number.saturating_sub(1);
+                    record
+                })
+            }),
         }
     }
 

@@ -4,6 +4,7 @@
 //! A burst begins after a pause; how long its sender then had its last acknowledgment, what was in flight, and how long
 //! ago the burst before it began tell a woken writer from a timer.
 
+use super::event::NULL;
 use super::round::{Round, least};
 use std::collections::VecDeque;
 
@@ -29,15 +30,18 @@ pub struct Bursts {
     last_ack_ns: i64,
     /// Did that one carry payload?
     replied: bool,
-    last_send_ns: Option<i64>,
+    /// [`NULL`] where nothing was sent yet.
+    last_send_ns: i64,
+    /// What is longer than half of this is a pause.
+    gap_ns: i64,
     /// Bytes in flight after the last segment.
     last_flight: i64,
     last_small: bool,
     began_ns: Option<i64>,
     unprompted: bool,
     unanswered: VecDeque<i64>,
-    /// First acknowledgment since data was last sent.
-    left_ns: Option<i64>,
+    /// First acknowledgment since data was last sent; [`NULL`] where there was none.
+    left_ns: i64,
     /// When it had the last acknowledgment.
     heard_ns: i64,
     /// When data was last sent; from afar, when its sender had the last acknowledgment before.
@@ -59,13 +63,14 @@ impl Bursts {
         Self {
             last_ack_ns: start_ns,
             replied: false,
-            last_send_ns: None,
+            last_send_ns: NULL,
+            gap_ns: Self::gap_ns(None),
             last_flight: 0,
             last_small: false,
             began_ns: None,
             unprompted: false,
             unanswered: VecDeque::new(),
-            left_ns: None,
+            left_ns: NULL,
             heard_ns: start_ns,
             woke_ns: start_ns,
             slack_ns: 0,
@@ -77,14 +82,30 @@ impl Bursts {
         self.slack_ns = if far { Self::SLACK_NS } else { 0 };
     }
 
-    /// When data was last sent.
+    /// The least RTT became known, or unknown.
+    pub fn set_floor(&mut self, floor_ns: Option<i64>) {
+        self.gap_ns = Self::gap_ns(floor_ns);
+    }
+
+    fn gap_ns(floor_ns: Option<i64>) -> i64 {
+        floor_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000))
+    }
+
+    /// When data was last sent; [`NULL`], which is less than any time, where none was.
     #[must_use]
-    pub fn last_send_ns(&self) -> Option<i64> {
+    pub fn last_send_ns(&self) -> i64 {
         self.last_send_ns
+    }
+
+    /// Was data sent?
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.last_send_ns != NULL
     }
 
     /// The sender sends: from when to when was it asleep? Since it last sent, if it left the first acknowledgment after
     /// that unanswered. From afar, where a queue delays what it sends, by the acknowledgments it had.
+    #[inline]
     pub fn slept(&mut self, now_ns: i64) -> Option<(i64, i64)> {
         let woke_ns = if self.slack_ns > 0 {
             self.heard_ns
@@ -92,7 +113,11 @@ impl Bursts {
             now_ns
         };
         let since_ns = std::mem::replace(&mut self.woke_ns, woke_ns);
-        let unanswered_ns = woke_ns - self.left_ns.take()?;
+        let left_ns = std::mem::replace(&mut self.left_ns, NULL);
+        if left_ns == NULL {
+            return None;
+        }
+        let unanswered_ns = woke_ns - left_ns;
         (unanswered_ns > Self::ANSWER_NS + self.slack_ns).then_some((since_ns, woke_ns))
     }
 
@@ -104,21 +129,14 @@ impl Bursts {
 
     /// The sender sent data: counts into `row` what started it. `waited_ns`: how long it had had its last
     /// acknowledgment, where that is known from afar.
-    pub fn sent(
-        &mut self,
-        data: Sent,
-        floor_ns: Option<i64>,
-        waited_ns: impl FnOnce() -> Option<i64>,
-        row: &mut Round,
-    ) {
+    #[inline]
+    pub fn sent(&mut self, data: Sent, waited_ns: impl FnOnce() -> Option<i64>, row: &mut Round) {
         let now_ns = data.time_ns;
-        let gap_ns = floor_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000));
-        let paused = self
-            .last_send_ns
-            .is_none_or(|last_ns| (now_ns - last_ns).max(data.silent_ns) > gap_ns / 2);
+        let paused =
+            !self.has_begun() || (now_ns - self.last_send_ns).max(data.silent_ns) > self.gap_ns / 2;
         // Most segments follow the one before at once.
         if paused || data.flight <= 0 || self.unprompted || data.again > 0 {
-            self.began(data, gap_ns, waited_ns(), row);
+            self.began(data, waited_ns(), row);
         }
         while let Some(ack_ns) = self.unanswered.pop_front() {
             row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
@@ -128,21 +146,21 @@ impl Bursts {
         }
         self.last_flight = data.flight + data.fresh;
         self.last_small = data.small;
-        self.last_send_ns = Some(now_ns);
+        self.last_send_ns = now_ns;
     }
 
     /// A burst begins, or something is sent again: was it an acknowledgment that made the sender send?
-    fn began(&mut self, data: Sent, gap_ns: i64, waited_ns: Option<i64>, row: &mut Round) {
-        let now_ns = data.time_ns;
+    #[inline(never)] // once a burst
+    fn began(&mut self, data: Sent, waited_ns: Option<i64>, row: &mut Round) {
+        let (now_ns, gap_ns) = (data.time_ns, self.gap_ns);
         let (after_ack_ns, patience_ns) = match waited_ns {
             Some(waited_ns) => (waited_ns, gap_ns),
             None => (now_ns - self.last_ack_ns, gap_ns + self.slack_ns),
         };
         let fresh = data.fresh > 0;
         let empty = data.flight <= 0;
-        let after_send_ns = self
-            .last_send_ns
-            .map(|last_ns| (now_ns - last_ns).max(data.silent_ns));
+        let after_send_ns =
+            (self.has_begun()).then(|| (now_ns - self.last_send_ns).max(data.silent_ns));
         let paused = after_send_ns.is_some_and(|after_ns| after_ns > patience_ns / 2);
         if after_ack_ns <= patience_ns {
             self.unprompted = false;
@@ -182,7 +200,9 @@ impl Bursts {
     /// The sender received an acknowledgment of something new, at `heard_ns` if nothing held it, or what it started.
     pub fn acknowledged(&mut self, now_ns: i64, heard_ns: i64, reply: bool) {
         self.replied = reply;
-        self.left_ns.get_or_insert(heard_ns);
+        if self.left_ns == NULL {
+            self.left_ns = heard_ns;
+        }
         self.heard_ns = heard_ns;
         // Older ones can no longer be answered in time.
         while self
@@ -216,7 +236,8 @@ mod tests {
             small,
             silent_ns,
         };
-        bursts.sent(data, Some(20_000_000), || Some(0), row);
+        bursts.set_floor(Some(20_000_000));
+        bursts.sent(data, || Some(0), row);
     }
 
     #[test]

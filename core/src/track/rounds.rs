@@ -245,12 +245,11 @@ impl Rounds {
         let in_flight = sender.in_flight();
         let row = &mut self.current.row;
         row.last_frame = frame;
-        self.bursts.sent(data, self.floor_ns, waited_ns, row);
+        self.bursts.sent(data, waited_ns, row);
         if fresh > 0 {
             row.sent_bytes += fresh;
             row.sent_segments += packets(fresh, self.mss);
-        }
-        if resent > 0 {
+        } else {
             row.resent_bytes += resent;
             row.resent_segments += packets(payload, self.mss);
         }
@@ -262,11 +261,17 @@ impl Rounds {
         self.empty_since_ns = None;
     }
 
-    /// The sender sends: if it was asleep, counts so in every round that it was, by its own clock.
+    /// The sender sends: was it asleep?
+    #[inline]
     fn woke(&mut self, now_ns: i64) {
-        let Some((since_ns, mut woke_ns)) = self.bursts.slept(now_ns) else {
-            return;
-        };
+        if let Some((since_ns, woke_ns)) = self.bursts.slept(now_ns) {
+            self.was_asleep(since_ns, woke_ns);
+        }
+    }
+
+    /// The sender was asleep: counts so in every round that it was, by its own clock.
+    #[inline(never)] // seldom
+    fn was_asleep(&mut self, since_ns: i64, mut woke_ns: i64) {
         let mut row = &mut self.current.row;
         row.sleep_max_ns = row.sleep_max_ns.max(woke_ns - since_ns);
         for before in self.pending.iter_mut().rev() {
@@ -340,11 +345,12 @@ impl Rounds {
 
     /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
     pub fn measured(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
-        if !sample.maybe_delayed {
-            self.floor_ns = Some(
-                self.floor_ns
-                    .map_or(sample.rtt_ns, |floor| floor.min(sample.rtt_ns)),
-            );
+        if !sample.maybe_delayed
+            && self
+                .floor_ns
+                .is_none_or(|floor_ns| sample.rtt_ns < floor_ns)
+        {
+            self.set_floor(Some(sample.rtt_ns));
         }
         self.delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
@@ -361,10 +367,15 @@ impl Rounds {
         }
     }
 
+    fn set_floor(&mut self, floor_ns: Option<i64>) {
+        self.floor_ns = floor_ns;
+        self.bursts.set_floor(floor_ns);
+    }
+
     /// The tap is not at the sender, as was thought so far: what was measured was not the whole round trip, and when the
     /// sender could send is not known. What was sent and acknowledged was.
     pub fn misplaced(&mut self) {
-        self.floor_ns = None;
+        self.set_floor(None);
         (self.empty_since_ns, self.empty_zero_ns) = (None, 0);
         self.current.row = self.current.row.counts();
         self.current.measured.forget_rtts();
@@ -401,7 +412,7 @@ impl Rounds {
 
     /// Has data been sent?
     fn started(&self) -> bool {
-        self.bursts.last_send_ns().is_some()
+        self.bursts.has_begun()
     }
 
     /// Adds to a counter of the round now open.
@@ -412,8 +423,8 @@ impl Rounds {
     /// Nothing was sent since the last send, or the round's start.
     fn silent_until(&mut self, now_ns: i64) {
         let row = &mut self.current.row;
-        let since_ns = self.bursts.last_send_ns().unwrap_or(row.start_ns);
-        row.silence_ns = row.silence_ns.max(now_ns - since_ns.max(row.start_ns));
+        let since_ns = self.bursts.last_send_ns().max(row.start_ns);
+        row.silence_ns = row.silence_ns.max(now_ns - since_ns);
     }
 
     fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {

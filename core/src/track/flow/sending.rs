@@ -166,12 +166,15 @@ impl Flow {
     /// For how long at least the sender had sent no data before that of `value`, by its own clock: a queue on the way to
     /// the tap closes its pauses.
     fn silent_ns(&self, value: Option<u32>) -> i64 {
+        if self.way.direct() {
+            return 0;
+        }
         let (Some(tick_ns), Some(before), Some(value)) = (self.tick_ns, self.sent_value, value)
         else {
             return 0;
         };
         let ticks = value.wrapping_sub(before);
-        if self.way.direct() || !(1..1 << 31).contains(&ticks) {
+        if !(1..1 << 31).contains(&ticks) {
             return 0;
         }
         i64::from(ticks - 1) * tick_ns
