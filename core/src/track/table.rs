@@ -276,13 +276,23 @@ impl Table {
     /// The newest connection between the ends of a segment.
     #[inline(always)] // in the way of every segment
     fn newest(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
-        let connections = &self.connections;
-        let is_it = |&(own, index): &(u32, u32)| {
-            own == hash && is_between(connections[index as usize].ends(), segment)
-        };
-        if !self.last.as_ref().is_some_and(is_it) {
-            self.last = self.by_ends.find(spread(hash), is_it).copied();
+        if let Some((own, index)) = self.last
+            && own == hash
+            && is_between(self.connections[index as usize].ends(), segment)
+        {
+            return Some(index as usize);
         }
+        self.find(hash, segment)
+    }
+
+    /// The same, unless it is the one found last.
+    #[inline(never)] // not of segments of a connection that come together
+    fn find(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
+        let connections = &self.connections;
+        let found = self.by_ends.find(spread(hash), |&(own, index)| {
+            own == hash && is_between(connections[index as usize].ends(), segment)
+        });
+        self.last = found.copied();
         self.last.map(|(_, index)| index as usize)
     }
 
@@ -463,7 +473,7 @@ impl Table {
 }
 
 /// Is it the segment of a connection between these ends, whichever sent?
-#[inline]
+#[inline(always)]
 fn is_between([client, server]: &[Endpoint; 2], segment: &Segment) -> bool {
     let (source, destination) = (&segment.source, &segment.destination);
     (client == source && server == destination) || (client == destination && server == source)
