@@ -139,13 +139,15 @@ pub struct Batch {
     orders: Orders,
     /// Places of the segments, as they are taken.
     order: Vec<u32>,
+    /// Those that are taken next.
+    near: Vec<Taken>,
 }
 
 impl Batch {
     /// Segments are put in order by so many values of a hash: connections that share one are mixed, and few do.
     const VALUES: usize = 512;
     /// So many are fetched together: another thread wrote them, and memory is waited for once.
-    const TOGETHER: usize = 16;
+    const TOGETHER: usize = 64;
 
     /// What its table does first.
     pub fn begin(&mut self, orders: Orders) {
@@ -192,20 +194,19 @@ impl Batch {
             self.put_in_order();
         }
         for places in self.order.chunks(Self::TOGETHER) {
-            let mut near = [None; Self::TOGETHER];
-            for (near, &place) in near.iter_mut().zip(places) {
-                let place = place as usize;
-                *near = Some((self.segments[place], self.hashes[place]));
-            }
-            for (taken, hash) in near.iter().flatten() {
+            self.near.clear();
+            let fetched = places.iter().map(|&place| self.segments[place as usize]);
+            self.near.extend(fetched);
+            for (taken, &place) in self.near.iter().zip(places) {
+                let hash = self.hashes[place as usize];
                 let path = &self.paths[taken.path as usize];
                 match taken.kind {
                     Kind::Bare | Kind::Stamped => {
-                        table.take(Seen::Captured, *hash, &taken.segment(), path, taken.at);
+                        table.take(Seen::Captured, hash, &taken.segment(), path, taken.at);
                     }
                     Kind::Whole(seen) => {
                         let segment = &self.whole[taken.sequence as usize];
-                        table.take(seen, *hash, segment, path, taken.at);
+                        table.take(seen, hash, segment, path, taken.at);
                     }
                 }
             }

@@ -137,7 +137,7 @@ impl Flow {
             fresh,
             again,
             flight: (in_flight - fresh).max(0),
-            small: length != self.mss && length % self.mss != 0,
+            small: length < self.mss || length > self.mss && length % self.mss != 0,
             silent_ns: self.silent_ns(value),
         };
         self.sent_value = value;
