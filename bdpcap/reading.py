@@ -143,7 +143,8 @@ def kept_events(
     for _ in steps(core, sources, progress, events=True):
         piece = core.take_events()
         count = len(piece["stream"])
-        pieces.append({name: values[:room] for name, values in piece.items()})
+        if room:  # a part of a piece, even an empty one, keeps all of it
+            pieces.append({name: values[:room] for name, values in piece.items()})
         left_out += max(0, count - room)
         room = max(0, room - count)
     return joined(pieces), left_out

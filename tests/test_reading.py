@@ -9,8 +9,10 @@ import os
 import re
 import struct
 import subprocess
+import weakref
 
 import dpkt
+import numpy as np
 import pandas as pd
 import pytest
 from conftest import unavailable
@@ -307,3 +309,23 @@ def test_whoever_waits_sees_progress_a_few_times_a_second(monkeypatch, lasted_s,
     for _ in reading.steps(Core(), [], None):
         pass
     assert asked == [count * reading.STEP for count in frames]
+
+
+def test_events_beyond_the_limit_are_let_go_while_a_pipe_is_read():
+    columns, alive = [], []
+
+    class Core:
+        def advance(self, _count):
+            return len(columns) < 10
+
+        def take_events(self):
+            column = np.zeros(10, "int64")
+            columns.append(weakref.ref(column))
+            alive.append(sum(ref() is not None for ref in columns))
+            return {"stream": column}
+
+    kept, left_out = reading.kept_events(Core(), [], None, 15)
+    # Those before the first frame, two with events that there is room for, the one before, this one.
+    assert max(alive) == 5
+    assert len(kept["stream"]) == 10 + 15
+    assert left_out == 10 * 10 - 15
