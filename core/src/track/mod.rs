@@ -15,6 +15,7 @@ mod iperf;
 mod kept;
 mod late_rounds;
 mod lifecycle;
+mod line;
 mod lowered;
 mod measured;
 mod one_way;

@@ -1,0 +1,218 @@
+//! # Line
+//! A segment in one line of the processor's cache: thousands are on their way from the thread that reads to those that
+//! follow connections, and each line is waited for.
+
+use super::flow::At;
+use super::table::Seen;
+use crate::decode::{Endpoint, Flags, Options, Segment};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// A segment, and where it was found.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub struct Line {
+    /// When and where in the capture.
+    pub at: At,
+    /// Number of the headers around it.
+    pub path: u32,
+    addresses: [Ipv4Addr; 2],
+    ports: [u16; 2],
+    sequence: u32,
+    acknowledgment: u32,
+    payload_bytes: u32,
+    timestamps: (u32, u32),
+    window: u16,
+    checksum: u16,
+    identification: u16,
+    flags: Flags,
+    ttl: u8,
+    header_bytes: u8,
+    ecn: u8,
+    held: Held,
+}
+
+const _: () = assert!(size_of::<Line>() == 64);
+
+/// How much of a segment the line holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// All of it; it has no option.
+    Bare,
+    /// All of it; it has timestamps, as nearly every segment.
+    Stamped,
+    /// Where it is kept whole, in place of its sequence number.
+    Place(Seen),
+}
+
+/// A segment from its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// All of it was there.
+    Segment(Segment),
+    /// It is kept whole at this place, and was seen like this.
+    Place(usize, Seen),
+}
+
+impl Line {
+    /// The addresses of a segment that fits, as nearly all do: over IPv4, without other options than timestamps.
+    #[inline]
+    pub fn fits(seen: Seen, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
+        match (seen, segment.source.address, segment.destination.address) {
+            (Seen::Captured, IpAddr::V4(source), IpAddr::V4(destination))
+                if segment.identification.is_some() && segment.options.is_timestamps() =>
+            {
+                Some([source, destination])
+            }
+            _ => None,
+        }
+    }
+
+    /// Of a segment that [fits](Self::fits), whose ends have these addresses.
+    #[inline]
+    pub fn new(segment: &Segment, addresses: [Ipv4Addr; 2], path: u32, at: At) -> Self {
+        let timestamps = segment.options.timestamps;
+        Self {
+            at,
+            path,
+            addresses,
+            ports: [segment.source.port, segment.destination.port],
+            sequence: segment.sequence,
+            acknowledgment: segment.acknowledgment,
+            payload_bytes: segment.payload_bytes,
+            timestamps: timestamps.unwrap_or_default(),
+            window: segment.window,
+            checksum: segment.checksum,
+            identification: segment.identification.unwrap_or_default(),
+            flags: segment.flags,
+            ttl: segment.ttl,
+            header_bytes: segment.header_bytes,
+            ecn: segment.ecn,
+            held: if timestamps.is_some() {
+                Held::Stamped
+            } else {
+                Held::Bare
+            },
+        }
+    }
+
+    /// Of a segment that is kept whole at this place.
+    pub fn of_place(place: u32, seen: Seen, path: u32, at: At) -> Self {
+        Self {
+            at,
+            path,
+            addresses: [Ipv4Addr::UNSPECIFIED; 2],
+            ports: [0; 2],
+            sequence: place,
+            acknowledgment: 0,
+            payload_bytes: 0,
+            timestamps: (0, 0),
+            window: 0,
+            checksum: 0,
+            identification: 0,
+            flags: Flags(0),
+            ttl: 0,
+            header_bytes: 0,
+            ecn: 0,
+            held: Held::Place(seen),
+        }
+    }
+
+    /// The segment, or where it is.
+    #[inline]
+    pub fn content(&self) -> Content {
+        let timestamps = match self.held {
+            Held::Bare => None,
+            Held::Stamped => Some(self.timestamps),
+            Held::Place(seen) => return Content::Place(self.sequence as usize, seen),
+        };
+        let [source, destination] = [0, 1].map(|end| Endpoint {
+            address: self.addresses[end].into(),
+            port: self.ports[end],
+        });
+        Content::Segment(Segment {
+            source,
+            destination,
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            flags: self.flags,
+            window: self.window,
+            header_bytes: self.header_bytes,
+            payload_bytes: self.payload_bytes,
+            options: Options {
+                timestamps,
+                ..Options::default()
+            },
+            ttl: self.ttl,
+            identification: Some(self.identification),
+            ecn: self.ecn,
+            checksum: self.checksum,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn end() -> impl Strategy<Value = Endpoint> {
+        let address = prop_oneof![
+            any::<u32>().prop_map(|bits| IpAddr::V4(bits.into())),
+            any::<u128>().prop_map(|bits| IpAddr::V6(bits.into())),
+        ];
+        (address, any::<u16>()).prop_map(|(address, port)| Endpoint { address, port })
+    }
+
+    prop_compose! {
+        fn options()(
+            timestamps: Option<(u32, u32)>, mss: Option<u16>, window_scale: Option<u8>, sack: [(u32, u32); 4],
+            sack_blocks in 0..4u8, others: [bool; 4], plain: bool,
+        ) -> Options {
+            let [sack_permitted, fast_open, multipath, incomplete] = others;
+            if plain {
+                return Options { timestamps, ..Options::default() };
+            }
+            Options { timestamps, mss, window_scale, sack, sack_blocks, sack_permitted, fast_open, multipath, incomplete }
+        }
+    }
+
+    prop_compose! {
+        fn segment()(
+            source in end(), destination in end(), options in options(), sequence: u32, acknowledgment: u32,
+            flags: u8, window: u16, header_bytes: u8, payload_bytes: u32, ttl: u8, identification: Option<u16>,
+            ecn in 0..4u8, checksum: u16,
+        ) -> Segment {
+            Segment {
+                source, destination, sequence, acknowledgment, flags: Flags(flags), window, header_bytes,
+                payload_bytes, options, ttl, identification, ecn, checksum,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_segment_that_fits_comes_back_as_it_was(segment in segment(), path: u32, frame: u64) {
+            let at = At { time_ns: 7, frame };
+            prop_assert_eq!(Line::fits(Seen::Quoted, &segment), None);
+            if let Some(addresses) = Line::fits(Seen::Captured, &segment) {
+                let line = Line::new(&segment, addresses, path, at);
+                prop_assert_eq!(line.content(), Content::Segment(segment));
+                prop_assert_eq!((line.path, line.at.frame), (path, frame));
+            } else {
+                let plain = segment.options == Options { timestamps: segment.options.timestamps, ..Options::default() };
+                let ipv6 = segment.source.address.is_ipv6() || segment.destination.address.is_ipv6();
+                prop_assert!(!plain || ipv6 || segment.identification.is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_that_does_not_fit_is_found_at_its_place() {
+        let at = At {
+            time_ns: 7,
+            frame: 9,
+        };
+        let line = Line::of_place(3, Seen::Quoted, 5, at);
+        assert_eq!(line.content(), Content::Place(3, Seen::Quoted));
+    }
+}
