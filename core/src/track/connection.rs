@@ -2,11 +2,12 @@
 //! Two endpoints, what their handshake agreed on, and the flow of data each way.
 
 use super::event::{Event, Kind, NULL};
-use super::flow::{At, Effect, Flow, Passing};
+use super::flow::{At, Effect, Flow};
 use super::handshake::{Handshake, Measured, ScaleSource};
 use super::lifecycle::{Lifecycle, Place};
 use super::one_way::OneWay;
 use super::passed::client_and_server;
+use super::passing::Passing;
 use super::turns::{Turn, Turns};
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};

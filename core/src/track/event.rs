@@ -64,6 +64,12 @@ impl Kind {
 /// Missing integers in rows handed to Python.
 pub const NULL: i64 = i64::MIN;
 
+/// A number that may be [`NULL`].
+#[must_use]
+pub fn known(number: i64) -> Option<i64> {
+    (number != NULL).then_some(number)
+}
+
 row! {
     /// One row: a segment as it concerned one flow. Absent values are [`NULL`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,12 @@ mod sending;
 
 use super::event::{Kind, NULL};
 use super::late_rounds::LateRounds;
-use super::records::{Sample, Stamp};
+use super::records::Sample;
 use super::retransmissions::{Cause, Retransmissions};
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::Tap;
 use super::vantage::Return;
-use crate::decode::{Flags, Segment};
 
 /// When and where in the capture something happened.
 #[derive(Debug, Clone, Copy)]
@@ -21,63 +20,6 @@ pub struct At {
     pub time_ns: i64,
     /// Frame number.
     pub frame: u64,
-}
-
-/// A segment as it passes the tap, with what its connection knows of it.
-#[derive(Debug, Clone, Copy)]
-pub struct Passing<'a> {
-    /// The segment.
-    pub segment: &'a Segment,
-    /// When and where.
-    pub at: At,
-    /// Its sequence number, relative.
-    pub sequence: i64,
-    /// The scale of its window, as far as it is known.
-    pub shift: Option<u8>,
-    /// Its sender's clock (TSval).
-    pub value: Option<u32>,
-    /// The clock of the other side that it echoes (TSecr), if it acknowledges anything.
-    pub echo: Option<u32>,
-    /// Is it nothing but an acknowledgment?
-    pub pure: bool,
-    /// Did the capture hold it before?
-    pub copy: bool,
-}
-
-impl Passing<'_> {
-    /// When it passes.
-    #[must_use]
-    pub fn stamp(&self) -> Stamp {
-        Stamp {
-            time_ns: self.at.time_ns,
-            value: self.value,
-        }
-    }
-
-    /// Payload.
-    fn length(&self) -> i64 {
-        self.segment.payload_bytes.into()
-    }
-
-    /// The sequence number after its payload.
-    fn end(&self) -> i64 {
-        self.sequence + self.length()
-    }
-
-    /// The window that it advertises, in bytes; `None` where the scale is unknown.
-    #[must_use]
-    pub fn window(&self) -> Option<i64> {
-        let Segment { flags, window, .. } = *self.segment;
-        // A reset's field means nothing: its sender has no connection, or none any more.
-        if flags.has(Flags::RST) {
-            return None;
-        }
-        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
-        if flags.has(Flags::SYN) || window == 0 {
-            return Some(window.into());
-        }
-        self.shift.map(|shift| i64::from(window) << shift)
-    }
 }
 
 /// What a segment did to a flow.
@@ -139,7 +81,7 @@ struct Reassured {
     /// Acknowledgment number and window field, as written.
     told: Option<(u32, u16)>,
     /// Segments that said so and are not counted yet.
-    count: u32,
+    count: i64,
     /// When the last of all did.
     last_ns: i64,
 }

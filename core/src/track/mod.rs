@@ -22,6 +22,7 @@ mod one_way;
 mod over;
 mod packed;
 mod passed;
+mod passing;
 mod ranges;
 mod records;
 mod retransmissions;

@@ -1,7 +1,7 @@
 //! # Sender
 //! The state of the sending TCP as it knew it itself: what is in flight, and what the window still allows.
 
-use super::event::NULL;
+use super::event::{NULL, known};
 use super::ranges::Ranges;
 
 /// An acknowledgment as the sender receives it.
@@ -73,11 +73,6 @@ impl Default for Sender {
             resent: Ranges::default(),
         }
     }
-}
-
-/// A number that may be unknown.
-fn known(number: i64) -> Option<i64> {
-    (number != NULL).then_some(number)
 }
 
 impl Sender {

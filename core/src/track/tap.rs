@@ -3,8 +3,8 @@
 //! acknowledgment measured.
 
 use super::copies::Copies;
-use super::event::{Kind, NULL};
-use super::flow::Passing;
+use super::event::{Kind, NULL, known};
+use super::passing::Passing;
 use super::ranges::Ranges;
 use super::records::{Records, Sample};
 use super::sequence::Space;
@@ -40,11 +40,6 @@ pub struct Acknowledged {
     pub missed: i64,
     /// The measurement, if this acknowledgment allows one.
     pub sample: Option<Sample>,
-}
-
-/// A number that may be unknown.
-fn known(number: i64) -> Option<i64> {
-    (number != NULL).then_some(number)
 }
 
 /// What to call a segment that is no SYN `otherwise`.

@@ -2,10 +2,11 @@
 //! What its receiver's segments do to a flow.
 
 use super::super::event::Kind;
+use super::super::passing::Passing;
 use super::super::records::Sample;
 use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
-use super::{Effect, Flow, Passing, Reassured};
+use super::{Effect, Flow, Reassured};
 use crate::decode::{Flags, Segment};
 
 impl Flow {
@@ -33,16 +34,16 @@ impl Flow {
         let Reassured { count, last_ns, .. } = std::mem::take(&mut self.reassured);
         if count > 0 {
             self.last_ns = last_ns;
-            self.totals.acks += i64::from(count);
+            self.totals.acks += count;
             let rounds = self.rounds.get();
-            rounds.note(|row| row.replies += i64::from(count));
+            rounds.note(|row| row.replies += count);
         }
     }
 
     /// Acknowledgments that ever came.
     #[must_use]
     pub fn acks(&self) -> i64 {
-        self.totals.acks + i64::from(self.reassured.count)
+        self.totals.acks + self.reassured.count
     }
 
     /// A segment from the receiver that acknowledges something.

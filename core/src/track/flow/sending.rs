@@ -3,10 +3,11 @@
 
 use super::super::bursts::Sent;
 use super::super::event::Kind;
+use super::super::passing::Passing;
 use super::super::retransmissions::{Cause, Resent};
 use super::super::round::Round;
 use super::super::tap::Arrival;
-use super::{At, Effect, Flow, Passing};
+use super::{At, Effect, Flow};
 use crate::decode::Flags;
 
 impl Flow {
