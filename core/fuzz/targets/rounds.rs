@@ -39,7 +39,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
             };
             let segment = tcp.segment();
             let hash = hashes.hash(segment.source, segment.destination);
-            table.take(Seen::Captured, hash, &segment, &path, at);
+            table.take(Seen::Captured, hash as u32, &segment, &path, at);
         }
     }
     table.finish();
