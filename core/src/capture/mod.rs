@@ -168,7 +168,13 @@ impl Reader {
         }
         let record = match &mut self.format {
             Format::Pcap(pcap) => pcap.next(&mut self.window),
-            Format::Pcapng(_) | Format::Rows(_) => self.next_of_others(),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.info),
+            Format::Rows(rows) => rows.next(&mut self.window).map(|next| {
+                next.map(|(number, record)| {
+                    self.frames = number.saturating_sub(1);
+                    record
+                })
+            }),
         };
         match record {
             Ok(Some(record)) => {
@@ -186,20 +192,6 @@ impl Reader {
                 Ok(None)
             }
             Err(reason) => Err(self.fault(reason)),
-        }
-    }
-
-    #[inline(never)]
-    fn next_of_others(&mut self) -> Result<Option<Record>, Reason> {
-        match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.window),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.info),
-            Format::Rows(rows) => rows.next(&mut self.window).map(|next| {
-                next.map(|(number, record)| {
-                    self.frames = number.saturating_sub(1);
-                    record
-                })
-            }),
         }
     }
 

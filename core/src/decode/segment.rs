@@ -13,17 +13,26 @@ pub struct Endpoint {
     pub port: u16,
 }
 
+impl Endpoint {
+    /// An IPv4 address and the port as one number.
+    #[must_use]
+    #[inline]
+    pub fn v4(&self) -> Option<u64> {
+        match self.address {
+            IpAddr::V4(address) => Some(u64::from(address.to_bits()) << 16 | u64::from(self.port)),
+            IpAddr::V6(_) => None,
+        }
+    }
+}
+
 /// Once or twice per packet: whole words instead of a tag, a length, octets and a port.
 impl Hash for Endpoint {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match self.address {
-            IpAddr::V4(address) => {
-                state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port));
-            }
-            IpAddr::V6(address) => {
-                state.write_u128(address.to_bits());
-                state.write_u16(self.port);
-            }
+        if let Some(number) = self.v4() {
+            state.write_u64(number);
+        } else if let IpAddr::V6(address) = self.address {
+            state.write_u128(address.to_bits());
+            state.write_u16(self.port);
         }
     }
 }

@@ -299,7 +299,7 @@ impl Flow {
     /// Has its FIN been acknowledged, and all before it?
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.ended && self.tap.una() >= self.tap.next()
+        self.ended && self.tap.is_acknowledged()
     }
 
     /// Of a flow that begins: how many rounds are kept, and ranges of each set.

@@ -173,8 +173,8 @@ impl Rounds {
         }
     }
 
-    /// The sender is about to send. Nothing is in flight while it is `undecided` how far the tap is from the sender: near
-    /// the receiver all that came is acknowledged at once.
+    /// The sender is about to send. It was not idle while it is `undecided` how far the tap is from it: near the receiver
+    /// all that came is acknowledged at once.
     #[inline]
     pub fn before_send(&mut self, at: At, undecided: impl FnOnce() -> bool, sender: &Sender) {
         self.advance(at.time_ns, sender);
@@ -241,7 +241,6 @@ impl Rounds {
         }
         self.woke(data.time_ns);
         let (fresh, resent) = (data.fresh, data.again);
-        let payload = fresh + resent;
         let in_flight = sender.in_flight();
         let row = &mut self.current.row;
         row.last_frame = frame;
@@ -251,7 +250,7 @@ impl Rounds {
             row.sent_segments += packets(fresh, self.mss);
         } else {
             row.resent_bytes += resent;
-            row.resent_segments += packets(payload, self.mss);
+            row.resent_segments += packets(resent, self.mss);
         }
         row.small_segments += i64::from(data.small);
         row.flight_max_bytes = row.flight_max_bytes.max(in_flight);

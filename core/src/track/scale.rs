@@ -33,6 +33,13 @@ impl Shift {
         retreats: 0,
         reached: 0,
     };
+
+    /// Does the window allow to send up to `end`? Counts if it is just reached.
+    fn allows(&mut self, end: i64, una: i64, mss: i64) -> bool {
+        let left = self.edge - end;
+        self.reached += u32::from((0..mss).contains(&left) && self.edge - una >= 8 * mss);
+        left >= 0
+    }
 }
 
 /// Every shift; made with the first window, as many connections are a SYN and no more.
@@ -173,10 +180,7 @@ impl Scale {
             self.lowered.sent(end, una, mss, self.known, field);
         }
         let lowest = self.lowest();
-        let Shift { edge, reached, .. } = &mut self.shifts.made()[lowest];
-        if end <= *edge {
-            *reached += u32::from(*edge - end < mss && *edge - una >= 8 * mss);
-        } else {
+        if !self.shifts.made()[lowest].allows(end, una, mss) {
             self.sent_beyond(end, una, mss);
         }
     }
@@ -188,22 +192,14 @@ impl Scale {
             if shift > self.most_tried {
                 self.try_up_to(shift);
             }
-            let Shift {
-                edge,
-                exceeded,
-                passed,
-                reached,
-                ..
-            } = &mut self.shifts[shift];
-            let window = *edge - una;
-            let left = *edge - end;
-            if left >= 0 {
-                *reached += u32::from(left < mss && window >= 8 * mss);
+            let shift = &mut self.shifts[shift];
+            if shift.allows(end, una, mss) {
                 break;
             }
+            let (window, beyond) = (shift.edge - una, end - shift.edge);
             // What an acknowledgment or two allows, lost by the capture, is not far.
-            *exceeded += u32::from(-left > (2 * mss).max(window / 4));
-            *passed += u32::from(-left > (2 * mss).max(window / 32));
+            shift.exceeded += u32::from(beyond > (2 * mss).max(window / 4));
+            shift.passed += u32::from(beyond > (2 * mss).max(window / 32));
         }
         while self.least < SHIFTS - 1 && self.is_too_small(self.least) {
             self.least += 1;
@@ -215,9 +211,6 @@ impl Scale {
         let Shift {
             exceeded, passed, ..
         } = self.shifts[shift];
-        if exceeded < Self::ENOUGH && passed < Self::OFTEN {
-            return false;
-        }
         if shift < self.known {
             return exceeded > self.strays();
         }

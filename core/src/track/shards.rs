@@ -15,7 +15,6 @@ use crate::limits::{LeftOut, Limits};
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-use std::net::{IpAddr, Ipv4Addr};
 
 /// Where a connection is.
 #[derive(Debug, Clone, Copy)]
@@ -134,13 +133,8 @@ impl Hashes {
     #[must_use]
     #[inline]
     pub fn hash(&self, source: Endpoint, destination: Endpoint) -> u64 {
-        if let (IpAddr::V4(from), IpAddr::V4(to)) = (source.address, destination.address) {
-            let end =
-                |address: Ipv4Addr, port| u64::from(address.to_bits()) << 16 | u64::from(port);
-            let ends = [end(from, source.port), end(to, destination.port)];
-            return self
-                .0
-                .hash_one((ends[0].min(ends[1]), ends[0].max(ends[1])));
+        if let (Some(one), Some(other)) = (source.v4(), destination.v4()) {
+            return self.0.hash_one((one.min(other), one.max(other)));
         }
         self.of_longer(source, destination)
     }

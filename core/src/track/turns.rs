@@ -111,8 +111,8 @@ impl Turns {
         at: At,
     ) -> Option<Turn> {
         let answered_ns = self.answered_ns.take();
-        if let Some(turn) = &mut self.turn
-            && (!quiet || turn.direction == who.1 && turn.overlapping == 0)
+        if (!quiet || self.is_talk_of(who.1))
+            && let Some(turn) = &mut self.turn
         {
             turn.overlapping |= u8::from(turn.direction != who.1);
             if answered_ns.is_some_and(|ns| at.time_ns - ns > way_ns() + Self::PROMPT_NS) {
