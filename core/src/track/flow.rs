@@ -4,8 +4,9 @@
 mod acknowledging;
 mod sending;
 
-use super::event::{Kind, NULL};
+use super::event::{Kind, NULL, known};
 use super::late_rounds::LateRounds;
+use super::passing::Passing;
 use super::records::Sample;
 use super::retransmissions::{Cause, Retransmissions};
 use super::scale::Scale;
@@ -75,6 +76,29 @@ pub struct Totals {
     pub copies: i64,
 }
 
+/// The window last advertised at the tap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Told {
+    /// As meant; [`NULL`] where the scale is unknown.
+    bytes: i64,
+    /// As written; none before the first.
+    field: Option<u16>,
+}
+
+impl Told {
+    const NOTHING: Self = Self {
+        bytes: NULL,
+        field: None,
+    };
+
+    fn by(passing: &Passing<'_>) -> Self {
+        Self {
+            bytes: passing.window().unwrap_or(NULL),
+            field: Some(passing.segment.window),
+        }
+    }
+}
+
 /// What the receiver's segments say while nothing changes: most of those of a receiver that only sends.
 #[derive(Debug, Default)]
 struct Reassured {
@@ -103,9 +127,7 @@ pub struct Flow {
     /// Sums.
     pub totals: Totals,
     reassured: Reassured,
-    window_at_tap: Option<i64>,
-    /// Window last advertised, as meant and as written.
-    window_told: Option<(Option<i64>, u16)>,
+    told: Told,
     /// Does ECE echo congestion? Not where both ends count with it (accurate ECN, RFC 9768 section 3.1.1).
     pub echoes_congestion: bool,
     probed: bool,
@@ -115,10 +137,10 @@ pub struct Flow {
     mss: i64,
     last_value: Option<u32>,
     last_echo: Option<u32>,
-    /// What the sender's newest tick took longer than at best to the tap.
-    late_ns: Option<i64>,
-    /// Period of its timestamp clock, once known, and that clock when it last sent data.
-    tick_ns: Option<i64>,
+    /// What the sender's newest tick took longer than at best to the tap, or [`NULL`].
+    late_ns: i64,
+    /// Period of its timestamp clock, [`NULL`] until known, and that clock when it last sent data.
+    tick_ns: i64,
     sent_value: Option<u32>,
 }
 
@@ -135,8 +157,7 @@ impl Flow {
             rounds: LateRounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             reassured: Reassured::default(),
-            window_at_tap: None,
-            window_told: None,
+            told: Told::NOTHING,
             echoes_congestion: true,
             probed: false,
             ended: false,
@@ -145,8 +166,8 @@ impl Flow {
             mss: 1448,
             last_value: None,
             last_echo: None,
-            late_ns: None,
-            tick_ns: None,
+            late_ns: NULL,
+            tick_ns: NULL,
             sent_value: None,
         }
     }
@@ -174,7 +195,7 @@ impl Flow {
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.tap.in_flight() == Some(0)
-            && self.window_at_tap.is_none_or(|window| window >= self.mss)
+            && known(self.told.bytes).is_none_or(|window| window >= self.mss)
     }
 
     /// Least RTT of the whole path.
@@ -186,10 +207,10 @@ impl Flow {
     /// The handshake passed the tap: the round trips from here to either end.
     pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64, at: At) {
         self.way.handshake(sender_ns, receiver_ns);
-        self.tap.rtt_min_ns = Some(receiver_ns.max(0));
+        self.tap.rtt_min_ns = receiver_ns.max(0);
         let rtt_ns = sender_ns.saturating_add(receiver_ns);
         self.retransmissions.measured(rtt_ns);
-        self.tap.path_rtt_ns = Some(rtt_ns);
+        self.tap.path_rtt_ns = rtt_ns;
         let sample = Sample {
             sent_ns: at.time_ns - rtt_ns,
             rtt_ns,
@@ -209,7 +230,7 @@ impl Flow {
         let (Some(una), Some(next)) = (self.tap.una(), self.tap.next()) else {
             return true;
         };
-        let window = self.window_at_tap.unwrap_or_default();
+        let window = known(self.told.bytes).unwrap_or_default();
         (una..=next.max(una.saturating_add(window))).contains(&sequence)
     }
 

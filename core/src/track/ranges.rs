@@ -3,9 +3,12 @@
 
 use crate::limits::Limits;
 
-/// Disjoint, sorted, non-empty half-open ranges of relative sequence numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ranges {
+/// Disjoint, sorted, non-empty half-open ranges of relative sequence numbers. Most sets stay empty: they are small.
+#[derive(Debug, Default)]
+pub struct Ranges(Option<Box<Held>>);
+
+#[derive(Debug)]
+struct Held {
     ranges: Vec<(i64, i64)>,
     /// More ranges than this and the lowest two are merged: hostile input must not grow the set without bound.
     most: u32,
@@ -13,7 +16,7 @@ pub struct Ranges {
     merged: u32,
 }
 
-impl Default for Ranges {
+impl Default for Held {
     fn default() -> Self {
         Self {
             ranges: Vec::new(),
@@ -23,47 +26,8 @@ impl Default for Ranges {
     }
 }
 
-impl Ranges {
-    /// Holds no more ranges than this.
-    pub fn hold(&mut self, most: usize) {
-        self.most = u32::try_from(most).unwrap_or(u32::MAX);
-    }
-
-    /// How often two ranges became one for want of room.
-    #[must_use]
-    pub fn merged(&self) -> u32 {
-        self.merged
-    }
-
-    /// Forgets all ranges.
-    pub fn clear(&mut self) {
-        self.ranges.clear();
-    }
-
-    /// Nothing in the set?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
-    }
-
-    /// Sum of the lengths.
-    #[must_use]
-    pub fn bytes(&self) -> i64 {
-        self.ranges.iter().map(|(start, end)| end - start).sum()
-    }
-
-    /// End of the highest range.
-    #[must_use]
-    pub fn end(&self) -> Option<i64> {
-        self.ranges.last().map(|&(_, end)| end)
-    }
-
-    /// Adds `start..end`; says how many bytes were not yet in the set.
-    pub fn add(&mut self, start: i64, end: i64) -> i64 {
-        if start >= end {
-            return 0;
-        }
-        let before = self.covered(start, end);
+impl Held {
+    fn add(&mut self, start: i64, end: i64) {
         // The first range that touches or follows `start`, and the first that lies clear of `end`.
         let first = self.ranges.partition_point(|&(_, e)| e < start);
         let last = self.ranges.partition_point(|&(s, _)| s <= end);
@@ -72,7 +36,17 @@ impl Ranges {
             .fold((start, end), |(a, b), &(s, e)| (a.min(s), b.max(e)));
         self.ranges.splice(first..last, [merged]);
         self.bound();
-        end - start - before
+    }
+
+    /// Some of `start..end` is in the set.
+    fn remove(&mut self, start: i64, end: i64) {
+        let first = self.ranges.partition_point(|&(_, e)| e <= start);
+        let last = self.ranges.partition_point(|&(s, _)| s < end);
+        let left = (self.ranges[first].0, start);
+        let right = (end, self.ranges[last - 1].1);
+        let rest = [left, right].into_iter().filter(|(s, e)| s < e);
+        self.ranges.splice(first..last, rest);
+        self.bound();
     }
 
     fn bound(&mut self) {
@@ -84,29 +58,78 @@ impl Ranges {
             }
         }
     }
+}
+
+impl Ranges {
+    /// Holds no more ranges than this.
+    pub fn hold(&mut self, most: usize) {
+        if most != Limits::DEFAULT.ranges {
+            self.0.get_or_insert_default().most = u32::try_from(most).unwrap_or(u32::MAX);
+        }
+    }
+
+    fn ranges(&self) -> &[(i64, i64)] {
+        self.0.as_ref().map_or(&[], |held| &held.ranges)
+    }
+
+    /// How often two ranges became one for want of room.
+    #[must_use]
+    pub fn merged(&self) -> u32 {
+        self.0.as_ref().map_or(0, |held| held.merged)
+    }
+
+    /// Forgets all ranges.
+    pub fn clear(&mut self) {
+        if let Some(held) = &mut self.0 {
+            held.ranges.clear();
+        }
+    }
+
+    /// Nothing in the set?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges().is_empty()
+    }
+
+    /// Sum of the lengths.
+    #[must_use]
+    pub fn bytes(&self) -> i64 {
+        self.ranges().iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// End of the highest range.
+    #[must_use]
+    pub fn end(&self) -> Option<i64> {
+        self.ranges().last().map(|&(_, end)| end)
+    }
+
+    /// Adds `start..end`; says how many bytes were not yet in the set.
+    pub fn add(&mut self, start: i64, end: i64) -> i64 {
+        if start >= end {
+            return 0;
+        }
+        let before = self.covered(start, end);
+        self.0.get_or_insert_default().add(start, end);
+        end - start - before
+    }
 
     /// Removes `start..end`; says how many bytes were in the set.
     pub fn remove(&mut self, start: i64, end: i64) -> i64 {
-        if start >= end || self.ranges.is_empty() {
+        if start >= end {
             return 0;
         }
         let gone = self.covered(start, end);
-        if gone == 0 {
-            return 0;
+        if gone > 0
+            && let Some(held) = &mut self.0
+        {
+            held.remove(start, end);
         }
-        let first = self.ranges.partition_point(|&(_, e)| e <= start);
-        let last = self.ranges.partition_point(|&(s, _)| s < end);
-        let left = (self.ranges[first].0, start);
-        let right = (end, self.ranges[last - 1].1);
-        let rest = [left, right].into_iter().filter(|(s, e)| s < e);
-        self.ranges.splice(first..last, rest);
-        self.bound();
         gone
     }
 
     /// Forgets everything below `edge`.
     pub fn trim(&mut self, edge: i64) {
-        if self.ranges.first().is_some_and(|&(start, _)| start < edge) {
+        if (self.ranges().first()).is_some_and(|&(start, _)| start < edge) {
             self.remove(i64::MIN, edge);
         }
     }
@@ -114,8 +137,8 @@ impl Ranges {
     /// Where the range that holds `start` ends; `start` where none does.
     #[must_use]
     pub fn beyond(&self, start: i64) -> i64 {
-        let at = self.ranges.partition_point(|&(_, e)| e <= start);
-        match self.ranges.get(at) {
+        let at = self.ranges().partition_point(|&(_, e)| e <= start);
+        match self.ranges().get(at) {
             Some(&(s, e)) if s <= start => e,
             _ => start,
         }
@@ -129,8 +152,8 @@ impl Ranges {
 
     /// What lies within `start..end`, lowest first.
     pub fn within(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
-        let first = self.ranges.partition_point(|&(_, e)| e <= start);
-        self.ranges[first..]
+        let first = self.ranges().partition_point(|&(_, e)| e <= start);
+        self.ranges()[first..]
             .iter()
             .take_while(move |(s, _)| *s < end)
             .map(move |&(s, e)| (s.max(start), e.min(end)))
@@ -139,7 +162,7 @@ impl Ranges {
     /// The ranges, lowest first.
     #[cfg(test)]
     fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
-        self.ranges.iter().copied()
+        self.ranges().iter().copied()
     }
 }
 

@@ -5,6 +5,7 @@
 //! a timer ran out (RFC 6298 section 5) or as a probe of the tail (RFC 8985 section 7). Its state is taken as
 //! [`super::sender`] reconstructs it, so that the rules are those of the sender wherever the tap is.
 
+use super::event::{NULL, known};
 use super::ranges::Ranges;
 use super::rounds::packets;
 use super::sender::{Progress, Sender};
@@ -113,19 +114,32 @@ struct Repair {
     last_wait_ns: i64,
 }
 
-/// Why a flow's segments were sent again.
-#[derive(Debug, Default)]
+/// Why a flow's segments were sent again. What is unknown is [`NULL`].
+#[derive(Debug)]
 pub struct Retransmissions {
     /// SRTT (RFC 6298 section 2).
-    rtt_ns: Option<i64>,
+    rtt_ns: i64,
     /// When the sender last had an acknowledgment of something new, or a duplicate one.
-    heard_ns: Option<i64>,
+    heard_ns: i64,
     /// When SND.UNA last moved.
-    advanced_ns: Option<i64>,
+    advanced_ns: i64,
     /// Since SND.UNA moved.
     duplicate_acks: u32,
     without_sack: bool,
     repair: Option<Box<Repair>>,
+}
+
+impl Default for Retransmissions {
+    fn default() -> Self {
+        Self {
+            rtt_ns: NULL,
+            heard_ns: NULL,
+            advanced_ns: NULL,
+            duplicate_acks: 0,
+            without_sack: false,
+            repair: None,
+        }
+    }
 }
 
 impl Retransmissions {
@@ -152,18 +166,18 @@ impl Retransmissions {
 
     /// A round trip of the whole path.
     pub fn measured(&mut self, rtt_ns: i64) {
-        self.rtt_ns = Some(match self.rtt_ns {
-            None => rtt_ns,
-            Some(so_far_ns) => so_far_ns + (rtt_ns - so_far_ns) / 8,
-        });
+        self.rtt_ns = match self.rtt_ns {
+            NULL => rtt_ns,
+            so_far_ns => so_far_ns + (rtt_ns - so_far_ns) / 8,
+        };
     }
 
     /// The sender received an acknowledgment: of something new, or a duplicate one?
     pub fn heard(&mut self, progress: Progress, outstanding: bool, time_ns: i64) {
         if progress.delivered > 0 || outstanding && progress.opened == 0 && !progress.reply {
-            self.heard_ns = Some(time_ns);
+            self.heard_ns = time_ns;
             if progress.advanced > 0 {
-                self.advanced_ns = self.heard_ns;
+                self.advanced_ns = time_ns;
             }
         }
     }
@@ -176,8 +190,8 @@ impl Retransmissions {
             since_ns.map_or(0, |since_ns| (data.time_ns - since_ns).max(0))
         };
         let (own_ns, last_ns) = (data.before_ns, repair.last_ns);
-        let quiet_ns = waited_ns([self.heard_ns, data.heard_ns, own_ns, last_ns]);
-        let stuck_ns = waited_ns([self.advanced_ns, None, own_ns, last_ns]);
+        let quiet_ns = waited_ns([known(self.heard_ns), data.heard_ns, own_ns, last_ns]);
+        let stuck_ns = waited_ns([known(self.advanced_ns), None, own_ns, last_ns]);
         let cause = self.cause(&data, [quiet_ns, stuck_ns], &repair, sender, mss);
         let (una, next) = (
             sender.una().unwrap_or(data.start),
@@ -234,7 +248,7 @@ impl Retransmissions {
         let (Some(una), Some(next)) = (sender.una(), sender.next()) else {
             return Cause::Unexplained; // no acknowledgment was captured
         };
-        let rtt_ns = self.rtt_ns.unwrap_or(Self::LEAST_RTO_NS);
+        let rtt_ns = known(self.rtt_ns).unwrap_or(Self::LEAST_RTO_NS);
         let (head, tail) = (data.start <= una, data.end >= next);
         let repairing = una < repair.until;
         let overlaps = |before: &Sending| before.start < data.end && data.start < before.end;
@@ -333,7 +347,7 @@ impl Retransmissions {
     #[must_use]
     pub fn unanswered_wait_ns(&self) -> Option<i64> {
         let repair = self.repair.as_ref()?;
-        (repair.last_ns > self.heard_ns).then_some(repair.last_wait_ns)
+        (repair.last_ns > known(self.heard_ns)).then_some(repair.last_wait_ns)
     }
 }
 

@@ -7,6 +7,7 @@ use super::event::{Kind, NULL, known};
 use super::passing::Passing;
 use super::ranges::Ranges;
 use super::records::{Records, Sample};
+use super::round::least;
 use super::sequence::Space;
 use crate::decode::{Flags, Segment};
 
@@ -72,10 +73,10 @@ pub struct Tap {
     early_ns: i64,
     /// Which packets are copies of others.
     pub copies: Copies,
-    /// Least RTT seen here, delayed acknowledgments left out.
-    pub rtt_min_ns: Option<i64>,
-    /// Round trip of the whole path, from the handshake: no retransmission comes sooner.
-    pub path_rtt_ns: Option<i64>,
+    /// Least RTT seen here, delayed acknowledgments left out, or [`NULL`].
+    pub rtt_min_ns: i64,
+    /// Round trip of the whole path, from the handshake, or [`NULL`]: no retransmission comes sooner.
+    pub path_rtt_ns: i64,
 }
 
 impl Default for Tap {
@@ -92,8 +93,8 @@ impl Default for Tap {
             early: Ranges::default(),
             early_ns: 0,
             copies: Copies::default(),
-            rtt_min_ns: None,
-            path_rtt_ns: None,
+            rtt_min_ns: NULL,
+            path_rtt_ns: NULL,
         }
     }
 }
@@ -369,7 +370,7 @@ impl Tap {
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
-        let patience = self.path_rtt_ns.map_or(Self::REORDER_NS, |rtt| rtt / 2);
+        let patience = known(self.path_rtt_ns).map_or(Self::REORDER_NS, |rtt| rtt / 2);
         let above_ns = self.records.above_ns(passing.sequence);
         above_ns.is_some_and(|above_ns| passing.at.time_ns - above_ns < patience)
     }
@@ -403,7 +404,7 @@ impl Tap {
             self.una = ack;
             missed += self.missed_between(una, ack, time_ns);
             self.sacked.trim(ack);
-            let least_ns = self.rtt_min_ns;
+            let least_ns = known(self.rtt_min_ns);
             sample = self.records.acknowledge(ack, echo, time_ns, least_ns);
         }
         let mut newly = 0;
@@ -424,7 +425,7 @@ impl Tap {
             ..
         }) = sample
         {
-            self.rtt_min_ns = Some(self.rtt_min_ns.map_or(rtt_ns, |least| least.min(rtt_ns)));
+            self.rtt_min_ns = least(self.rtt_min_ns, rtt_ns);
         }
         Acknowledged {
             ack,

@@ -1,6 +1,8 @@
 //! # Vantage
 //! How far the tap is from the sender, and so when the sender had what passed the tap on its way to it.
 
+use super::event::{NULL, known};
+use super::round::least;
 use super::sender::Ack;
 use std::collections::VecDeque;
 
@@ -17,30 +19,70 @@ struct Travelling {
 /// The length is the time from SYN-ACK to ACK (or SYN to SYN-ACK when the server sends), and with timestamps the time
 /// from an acknowledgment to the first segment that echoes its TSval (RFC 7323 section 3; as pping measures), which
 /// follows a queue between sender and tap.
-#[derive(Debug, Default)]
+///
+/// What is unknown is [`NULL`].
+#[derive(Debug)]
 pub struct Return {
-    handshake_ns: Option<i64>,
-    receiver_ns: Option<i64>,
-    /// The last echo delays, in a ring.
-    recent: [i64; Return::RECENT],
-    echoes: usize,
-    middle_ns: Option<i64>,
-    /// The least of these medians: a host that stalled once may make one echo seem early.
-    settled_ns: Option<i64>,
-    least_ns: Option<i64>,
     /// The first acknowledgment with each TSval whose echo is awaited.
     probes: VecDeque<(u32, i64)>,
-    last_value: Option<u32>,
     travelling: VecDeque<Travelling>,
-    /// When the last that arrived had passed the tap.
-    heard_ns: Option<i64>,
+    last_value: Option<u32>,
     direct: Option<bool>,
+    handshake_ns: i64,
+    receiver_ns: i64,
+    least_ns: i64,
+    /// When the last that arrived had passed the tap.
+    heard_ns: i64,
+    /// What the delay is now, once an echo told; not where it is none.
+    echoed: Option<Box<Echoed>>,
+}
+
+/// The last echo delays. A sender leaves some acknowledgments waiting, so their median is the delay now.
+#[derive(Debug, Default)]
+struct Echoed {
+    /// A ring.
+    recent: [i64; Echoed::RECENT],
+    count: usize,
+    middle_ns: i64,
+    /// The least of these medians: a host that stalled once may make one echo seem early.
+    settled_ns: Option<i64>,
+}
+
+impl Echoed {
+    /// Delays whose median is the delay now: more of them would lag behind a growing queue.
+    const RECENT: usize = 7;
+
+    fn add(&mut self, delay_ns: i64) {
+        self.recent[self.count % Self::RECENT] = delay_ns;
+        self.count += 1;
+        let mut sorted = self.recent;
+        let sorted = &mut sorted[..self.count.min(Self::RECENT)];
+        sorted.sort_unstable();
+        self.middle_ns = sorted[(sorted.len() - 1) / 2];
+        if self.count >= Self::RECENT {
+            let least_ns = self.settled_ns.unwrap_or(self.middle_ns);
+            self.settled_ns = Some(least_ns.min(self.middle_ns));
+        }
+    }
+}
+
+impl Default for Return {
+    fn default() -> Self {
+        Self {
+            probes: VecDeque::new(),
+            travelling: VecDeque::new(),
+            last_value: None,
+            direct: None,
+            handshake_ns: NULL,
+            receiver_ns: NULL,
+            least_ns: NULL,
+            heard_ns: NULL,
+            echoed: None,
+        }
+    }
 }
 
 impl Return {
-    /// Echo delays whose median is the delay now: a sender leaves some acknowledgments waiting, and more of them would
-    /// lag behind a growing queue.
-    const RECENT: usize = 7;
     /// TSvals awaiting their echo: what a long path holds at a tick a millisecond.
     const MOST_PROBES: usize = 1024;
     /// Nearer than this share of the round trip what passes the tap is what the sender has: an error that the rules
@@ -57,26 +99,25 @@ impl Return {
 
     /// What the handshake shows: the round trip from the tap to the sender, and to the receiver.
     pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64) {
-        self.handshake_ns = Some(sender_ns.max(0));
-        self.receiver_ns = Some(receiver_ns.max(0));
+        self.handshake_ns = sender_ns.max(0);
+        self.receiver_ns = receiver_ns.max(0);
         self.decide();
     }
 
     /// A round trip from the tap to the receiver, where no handshake showed it. Says whether that is news.
     pub fn receiver_side(&mut self, rtt_ns: i64) -> bool {
-        let news =
-            self.handshake_ns.is_none() && self.receiver_ns.is_none_or(|least| rtt_ns < least);
+        let first = self.receiver_ns == NULL;
+        let news = self.handshake_ns == NULL && (first || rtt_ns < self.receiver_ns);
         if news {
-            self.receiver_ns = Some(rtt_ns);
+            self.receiver_ns = rtt_ns;
             self.decide();
         }
         news
     }
 
     fn decide(&mut self) {
-        let (Some(sender), Some(receiver)) =
-            (self.handshake_ns.or(self.least_ns), self.receiver_ns)
-        else {
+        let sender = known(self.handshake_ns).or(known(self.least_ns));
+        let (Some(sender), Some(receiver)) = (sender, known(self.receiver_ns)) else {
             return;
         };
         let total = sender.saturating_add(receiver);
@@ -105,16 +146,16 @@ impl Return {
     /// Least round trip from the tap to the sender and back.
     #[must_use]
     pub fn least_ns(&self) -> Option<i64> {
-        match (self.handshake_ns, self.least_ns) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+        if self.least_ns == NULL {
+            return known(self.handshake_ns);
         }
+        Some(least(self.handshake_ns, self.least_ns))
     }
 
     /// Least round trip from the tap to the receiver and back.
     #[must_use]
     pub fn receiver_ns(&self) -> Option<i64> {
-        self.receiver_ns
+        known(self.receiver_ns)
     }
 
     /// The round trip to the sender now: 0 at the sender.
@@ -123,7 +164,10 @@ impl Return {
         if self.direct() {
             return 0;
         }
-        self.middle_ns.or(self.handshake_ns).unwrap_or_default()
+        match &self.echoed {
+            Some(echoed) => echoed.middle_ns,
+            None => known(self.handshake_ns).unwrap_or_default(),
+        }
     }
 
     /// An acknowledgment passes the tap on its way to the sender; where that is not here, it travels.
@@ -160,34 +204,25 @@ impl Return {
 
     /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures. Says whether it did.
     pub fn echoed(&mut self, echo: u32, time_ns: i64) -> bool {
-        let before = self.echoes;
+        let mut followed = false;
         while self.awaits(echo)
             && let Some((value, passed_ns)) = self.probes.pop_front()
         {
-            if echo == value {
-                self.measured((time_ns - passed_ns).max(0));
-            }
+            followed |= echo == value && self.measured((time_ns - passed_ns).max(0));
         }
-        self.echoes > before
+        followed
     }
 
-    fn measured(&mut self, delay_ns: i64) {
-        self.least_ns = Some(self.least_ns.map_or(delay_ns, |least| least.min(delay_ns)));
-        if self.handshake_ns.is_some() && self.direct() {
-            return; // and stays so: there is no delay to follow
+    fn measured(&mut self, delay_ns: i64) -> bool {
+        self.least_ns = least(self.least_ns, delay_ns);
+        if self.handshake_ns != NULL && self.direct() {
+            return false; // and stays so: there is no delay to follow
         }
-        self.recent[self.echoes % Self::RECENT] = delay_ns;
-        self.echoes += 1;
-        let mut sorted = self.recent;
-        let sorted = &mut sorted[..self.echoes.min(Self::RECENT)];
-        sorted.sort_unstable();
-        self.middle_ns = sorted.get((sorted.len() - 1) / 2).copied();
-        if self.echoes >= Self::RECENT {
-            self.settled_ns = self.middle_ns.min(self.settled_ns.or(self.middle_ns));
-        }
-        if self.handshake_ns.is_none() {
+        self.echoed.get_or_insert_default().add(delay_ns);
+        if self.handshake_ns == NULL {
             self.decide();
         }
+        true
     }
 
     /// Is anything on its way to the sender?
@@ -204,7 +239,7 @@ impl Return {
     pub fn arrived(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
         let due_ns = self.due_ns(now_ns, echo)?;
         let first = self.travelling.pop_front()?;
-        self.heard_ns = Some(first.passed_ns);
+        self.heard_ns = first.passed_ns;
         Some((due_ns, first.ack))
     }
 
@@ -225,7 +260,7 @@ impl Return {
     /// When the sender had the last acknowledgment that arrived, had nothing been queued: `None` where that is at once.
     #[must_use]
     pub fn heard_ns(&self) -> Option<i64> {
-        let passed_ns = self.heard_ns.filter(|_| !self.direct())?;
+        let passed_ns = known(self.heard_ns).filter(|_| !self.direct())?;
         Some(passed_ns + self.least_ns()?)
     }
 
@@ -236,17 +271,16 @@ impl Return {
         if self.direct() {
             return None;
         }
-        let way_ns = [self.handshake_ns, self.settled_ns]
-            .into_iter()
-            .flatten()
-            .min()?;
+        let settled_ns = self.echoed.as_ref().and_then(|echoed| echoed.settled_ns);
+        let way_ns = [known(self.handshake_ns), settled_ns];
+        let way_ns = way_ns.into_iter().flatten().min()?;
         let sent_ns = now_ns - way_ns;
         let heard_ns = self
             .travelling
             .iter()
             .take_while(|next| next.value == Some(echo) && next.passed_ns <= sent_ns)
             .last()
-            .map_or(self.heard_ns, |next| Some(next.passed_ns))?;
+            .map_or(known(self.heard_ns), |next| Some(next.passed_ns))?;
         Some(sent_ns - heard_ns)
     }
 
@@ -270,7 +304,7 @@ impl Return {
             _ => true,
         };
         let first = allowed.then(|| self.travelling.pop_front()).flatten()?;
-        self.heard_ns = Some(first.passed_ns);
+        self.heard_ns = first.passed_ns;
         Some((now_ns, first.ack))
     }
 

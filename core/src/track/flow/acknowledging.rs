@@ -6,7 +6,7 @@ use super::super::passing::Passing;
 use super::super::records::Sample;
 use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
-use super::{Effect, Flow, Reassured};
+use super::{Effect, Flow, Reassured, Told};
 use crate::decode::{Flags, Segment};
 
 impl Flow {
@@ -61,11 +61,12 @@ impl Flow {
 
     /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing?
     fn knows(&self, passing: &Passing<'_>) -> bool {
-        let (segment, window) = (passing.segment, passing.window());
+        let segment = passing.segment;
+        let told = Told::by(passing);
         let ack = self.tap.space.relative(segment.acknowledgment);
         self.tap.stands_at(ack)
-            && self.window_told == Some((window, segment.window))
-            && window != Some(0)
+            && self.told == told
+            && told.bytes != 0
             && segment.options.sack_blocks == 0
             && segment.flags.0 & (Flags::ECE | Flags::RST) == 0
     }
@@ -99,7 +100,6 @@ impl Flow {
             echo,
             ..
         } = *passing;
-        let window = passing.window();
         self.catch_up(at, None);
         if segment.flags.has(Flags::RST) {
             return Effect::of(Kind::Rst); // its acknowledgment number is no promise
@@ -113,13 +113,14 @@ impl Flow {
             self.retransmissions
                 .acknowledged(ack.ack, echo, duplicate, self.mss);
         }
-        let mut effect = Effect::of(self.kind(segment, &ack, una, outstanding, passing.pure));
+        let told = Told::by(passing);
+        let kind = self.kind(segment, &ack, told, una, outstanding, passing.pure);
+        let mut effect = Effect::of(kind);
         effect.missed_bytes = seen.missed;
         self.probed = false;
         // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
         if una.is_none_or(|una| ack.ack >= una) {
-            self.window_told = Some((window, segment.window));
-            self.window_at_tap = window;
+            self.told = told;
         }
         self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
         if seen.advanced + seen.sacked > 0 {
@@ -165,13 +166,13 @@ impl Flow {
         &self,
         segment: &Segment,
         ack: &Ack,
+        told: Told,
         una: Option<i64>,
         outstanding: bool,
         pure: bool,
     ) -> Kind {
         // The same field and the same meaning: a SYN's window means something else than what follows.
-        let told = (ack.window, segment.window);
-        let same = self.window_told.is_none_or(|before| before == told);
+        let same = self.told == Told::NOTHING || self.told == told;
         if ack.window == Some(0) && ack.scaled {
             Kind::ZeroWindow
         } else if !pure || una != Some(ack.ack) {

@@ -2,7 +2,7 @@
 //! What a flow's own segments do to it.
 
 use super::super::bursts::Sent;
-use super::super::event::Kind;
+use super::super::event::{Kind, known};
 use super::super::passing::Passing;
 use super::super::retransmissions::{Cause, Resent};
 use super::super::round::Round;
@@ -23,7 +23,7 @@ impl Flow {
         } = *passing;
         let length = passing.length();
         self.hear_before(passing.end(), echo, at);
-        let open = self.window_at_tap != Some(0);
+        let open = self.told.bytes != 0;
         let probe = self.tap.probe(passing, open);
         let carries = length > 0 && probe != Some(Kind::KeepAlive);
         let ends = segment.flags.has(Flags::FIN) && !self.ended;
@@ -143,7 +143,7 @@ impl Flow {
         };
         self.sent_value = value;
         let rounds = self.rounds.get();
-        let (way, late_ns) = (&self.way, self.late_ns);
+        let (way, late_ns) = (&self.way, known(self.late_ns));
         // How long the sender had had an acknowledgment, where that is known from afar.
         let waited_ns = || Some(way.waited_ns(at.time_ns, echo?)? - late_ns?);
         rounds.sent(at.frame, data, waited_ns, &self.sender);
@@ -158,7 +158,7 @@ impl Flow {
     pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
         // Less than a tick may be how long ago the clock ticked.
         let late_ns = if excess_ns < tick_ns { 0 } else { excess_ns };
-        (self.late_ns, self.tick_ns) = (Some(late_ns), Some(tick_ns));
+        (self.late_ns, self.tick_ns) = (late_ns, tick_ns);
         let rounds = self.rounds.get();
         rounds.set_late(late_ns);
         rounds.measure().forth(excess_ns);
@@ -170,8 +170,8 @@ impl Flow {
         if self.way.direct() {
             return 0;
         }
-        let (Some(tick_ns), Some(before), Some(value)) = (self.tick_ns, self.sent_value, value)
-        else {
+        let tick_ns = known(self.tick_ns);
+        let (Some(tick_ns), Some(before), Some(value)) = (tick_ns, self.sent_value, value) else {
             return 0;
         };
         let ticks = value.wrapping_sub(before);
