@@ -165,13 +165,17 @@ mod tests {
 
     prop_compose! {
         fn options()(
-            timestamps: Option<(u32, u32)>, mss: Option<u16>, window_scale: Option<u8>, sack: [(u32, u32); 4],
-            sack_blocks in 0..4u8, others: [bool; 4], plain: bool,
+            timestamps: Option<(u32, u32)>, mss: Option<u16>, window_scale: Option<u8>, edges: [(u32, u32); 4],
+            sack_blocks in 0..=4u8, others: [bool; 4], plain: bool,
         ) -> Options {
             let [sack_permitted, fast_open, multipath, incomplete] = others;
             if plain {
                 return Options { timestamps, ..Options::default() };
             }
+            // A block that does not count is empty: a segment without blocks is equal to one that was kept without them.
+            let mut sack = [(0, 0); 4];
+            let blocks = usize::from(sack_blocks);
+            sack[..blocks].copy_from_slice(&edges[..blocks]);
             Options { timestamps, mss, window_scale, sack, sack_blocks, sack_permitted, fast_open, multipath, incomplete }
         }
     }
