@@ -37,7 +37,8 @@ pub struct Bursts {
     /// Bytes in flight after the last segment.
     last_flight: i64,
     last_small: bool,
-    began_ns: Option<i64>,
+    /// When the newest began, or [`NULL`].
+    began_ns: i64,
     unprompted: bool,
     unanswered: VecDeque<i64>,
     /// First acknowledgment since data was last sent; [`NULL`] where there was none.
@@ -67,7 +68,7 @@ impl Bursts {
             gap_ns: Self::gap_ns(None),
             last_flight: 0,
             last_small: false,
-            began_ns: None,
+            began_ns: NULL,
             unprompted: false,
             unanswered: VecDeque::new(),
             left_ns: NULL,
@@ -183,14 +184,13 @@ impl Bursts {
             row.burst_wait_ns += ((after_ack_ns.max(0) - row.burst_wait_ns) as f64 * share) as i64;
             row.replied_bursts += i64::from(self.replied);
         }
-        if fresh
-            && (empty || paused)
-            && let Some(before_ns) = self.began_ns.replace(now_ns)
-            && let period_ns = now_ns - before_ns
-            && period_ns > 0
-        {
-            row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
-            row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
+        if fresh && (empty || paused) {
+            let before_ns = std::mem::replace(&mut self.began_ns, now_ns);
+            if before_ns != NULL && now_ns > before_ns {
+                let period_ns = now_ns - before_ns;
+                row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
+                row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
+            }
         }
         if !fresh && let Some(after_send_ns) = after_send_ns {
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);

@@ -6,6 +6,7 @@
 //! counted here and judged elsewhere.
 
 use super::bursts::{Bursts, Sent};
+use super::event::{NULL, known};
 use super::flow::At;
 use super::kept::Kept;
 use super::measured::{Measured, Queue};
@@ -45,6 +46,14 @@ struct Delivery {
     bytes: i64,
 }
 
+impl Delivery {
+    const NONE: Self = Self {
+        time_ns: NULL,
+        sent_ns: NULL,
+        bytes: 0,
+    };
+}
+
 /// The rounds of one flow, as they come.
 #[derive(Debug)]
 pub struct Rounds {
@@ -61,11 +70,13 @@ pub struct Rounds {
     spare: Option<Box<Open>>,
     /// The sender has sent its FIN: few rounds follow.
     over: bool,
-    empty_since_ns: Option<i64>,
+    /// When nothing was in flight any more, or [`NULL`].
+    empty_since_ns: i64,
     empty_zero_ns: i64,
     bursts: Bursts,
-    floor_ns: Option<i64>,
-    run: Option<Delivery>,
+    /// Least RTT so far, or [`NULL`].
+    floor_ns: i64,
+    run: Delivery,
     queue: Queue,
     shift_ns: i64,
     late_ns: i64,
@@ -76,6 +87,8 @@ pub struct Rounds {
 impl Rounds {
     /// Packets in a run over which the delivery rate is taken.
     const RUN: i64 = 16;
+    /// From this round on a spare one pays: most flows are short, and there may be many at once.
+    const LONG: u32 = 8;
     /// Rounds kept open for late measurements.
     const MOST_PENDING: usize = 64;
 
@@ -93,11 +106,11 @@ impl Rounds {
             first_end: i64::MAX,
             spare: None,
             over: false,
-            empty_since_ns: Some(start_ns),
+            empty_since_ns: start_ns,
             empty_zero_ns: 0,
             bursts: Bursts::new(start_ns),
-            floor_ns: None,
-            run: None,
+            floor_ns: NULL,
+            run: Delivery::NONE,
             queue: Queue::default(),
             shift_ns: 0,
             late_ns: 0,
@@ -178,25 +191,23 @@ impl Rounds {
     #[inline]
     pub fn before_send(&mut self, at: At, undecided: impl FnOnce() -> bool, sender: &Sender) {
         self.advance(at.time_ns, sender);
-        if let Some(since_ns) = self.empty_since_ns
-            && sender.in_flight() == 0
-            && !undecided()
-        {
-            self.after_idling(since_ns, at, sender);
+        if self.empty_since_ns != NULL && sender.in_flight() == 0 && !undecided() {
+            self.after_idling(at, sender);
         }
     }
 
     /// The sender is about to send, with nothing in flight. Idle time before it becomes a round of its own; where it was
     /// too short for that, the wait for the last acknowledgments does.
     #[inline(never)] // seldom in a transfer
-    fn after_idling(&mut self, since_ns: i64, at: At, sender: &Sender) {
+    fn after_idling(&mut self, at: At, sender: &Sender) {
         let (now_ns, frame) = (at.time_ns, at.frame);
+        let since_ns = self.empty_since_ns;
         let idle_ns = now_ns - since_ns;
         let patience_ns = if self.started() {
-            self.floor_ns.unwrap_or(10_000_000) / 2
+            self.floor_ns().unwrap_or(10_000_000) / 2
         } else {
             // The first data may follow the handshake at once: that is no idle time.
-            self.floor_ns
+            self.floor_ns()
                 .map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
         };
         let next = sender.next().unwrap_or_default();
@@ -224,7 +235,7 @@ impl Rounds {
         row.stalled_ns = zero_ns;
         row.tight_ns = zero_ns;
         self.close(now_ns, frame, next, sender);
-        self.empty_since_ns = None;
+        self.empty_since_ns = NULL;
         self.empty_zero_ns = 0;
     }
 
@@ -257,7 +268,7 @@ impl Rounds {
         if let Some(usable) = sender.usable() {
             row.usable_min_bytes = least(row.usable_min_bytes, usable);
         }
-        self.empty_since_ns = None;
+        self.empty_since_ns = NULL;
     }
 
     /// The sender sends: was it asleep?
@@ -326,12 +337,10 @@ impl Rounds {
             // What the peer asks for, or what waited for the window, needs no other reason to follow.
             self.bursts.prompted(now_ns, progress.reply);
         }
-        if sender.in_flight() == 0 && self.empty_since_ns.is_none() {
-            (self.empty_since_ns, self.empty_zero_ns) = (Some(now_ns), 0);
+        if sender.in_flight() == 0 && self.empty_since_ns == NULL {
+            (self.empty_since_ns, self.empty_zero_ns) = (now_ns, 0);
         }
-        let long = self
-            .floor_ns
-            .is_none_or(|floor| now_ns - row.start_ns >= floor / 10 * 7);
+        let long = self.floor_ns == NULL || now_ns - row.start_ns >= self.floor_ns / 10 * 7;
         let (una, next) = (
             sender.una().unwrap_or_default(),
             sender.next().unwrap_or_default(),
@@ -344,12 +353,8 @@ impl Rounds {
 
     /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
     pub fn measured(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
-        if !sample.maybe_delayed
-            && self
-                .floor_ns
-                .is_none_or(|floor_ns| sample.rtt_ns < floor_ns)
-        {
-            self.set_floor(Some(sample.rtt_ns));
+        if !sample.maybe_delayed && (self.floor_ns == NULL || sample.rtt_ns < self.floor_ns) {
+            self.set_floor(sample.rtt_ns);
         }
         self.delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
@@ -366,16 +371,16 @@ impl Rounds {
         }
     }
 
-    fn set_floor(&mut self, floor_ns: Option<i64>) {
+    fn set_floor(&mut self, floor_ns: i64) {
         self.floor_ns = floor_ns;
-        self.bursts.set_floor(floor_ns);
+        self.bursts.set_floor(self.floor_ns());
     }
 
     /// The tap is not at the sender, as was thought so far: what was measured was not the whole round trip, and when the
     /// sender could send is not known. What was sent and acknowledged was.
     pub fn misplaced(&mut self) {
-        self.set_floor(None);
-        (self.empty_since_ns, self.empty_zero_ns) = (None, 0);
+        self.set_floor(NULL);
+        (self.empty_since_ns, self.empty_zero_ns) = (NULL, 0);
         self.current.row = self.current.row.counts();
         self.current.measured.forget_rtts();
         for open in &mut self.pending {
@@ -390,12 +395,15 @@ impl Rounds {
             sent_ns: sample.sent_ns,
             bytes: delivered,
         };
-        let first = *self.run.get_or_insert(point);
+        if self.run.time_ns == NULL {
+            self.run = point;
+        }
+        let first = self.run;
         let bytes = point.bytes - first.bytes;
         if bytes < Self::RUN * self.mss {
             return;
         }
-        self.run = Some(point);
+        self.run = point;
         let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
         if span_ns > 0 {
             let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
@@ -511,7 +519,7 @@ impl Rounds {
     fn summed_up(&mut self, mut open: Box<Open>) -> Round {
         let mut row = open.row;
         open.measured
-            .sum_up(&mut row, self.floor_ns, self.mss, &mut self.queue);
+            .sum_up(&mut row, self.floor_ns(), self.mss, &mut self.queue);
         // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
         row.start_ns = self.boundary(row.round, row.start_ns);
         let way_ns = if self.shift_ns > 0 {
@@ -521,13 +529,13 @@ impl Rounds {
         };
         // The way's delay is known to a tick of the sender's clock; no acknowledgment comes sooner than an RTT.
         let least_ns = if open.acknowledged {
-            self.floor_ns.unwrap_or(0).min(row.length_ns)
+            self.floor_ns().unwrap_or(0).min(row.length_ns)
         } else {
             0
         };
         row.end_ns = (row.end_ns - way_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
-        if !self.over {
+        if !self.over && row.round >= Self::LONG {
             open.measured.clear();
             (open.flight_integral, open.acknowledged) = (0, false);
             self.spare = Some(open);
@@ -542,7 +550,7 @@ impl Rounds {
     /// Least RTT so far.
     #[must_use]
     pub fn floor_ns(&self) -> Option<i64> {
-        self.floor_ns
+        known(self.floor_ns)
     }
 
     /// The rounds handed over, packed.
