@@ -11,7 +11,7 @@ __all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Limits"]
 
 CONNECTION_BYTES: Final = 2_000
 """What a budget counts for a connection: a lone SYN takes a tenth of it, a short transfer with its rounds half once it
-has ended, and five times as much while it lasts."""
+has ended, one of up to sixteen segments most of it, and a longer one five times as much while it lasts."""
 ROW_BYTES: Final = 250
 """What a budget counts for a row that is kept: of a pipe's events, of requests with their responses, of rounds."""
 BASE_BYTES: Final = 150 << 20

@@ -22,6 +22,8 @@ pub struct Pipeline {
     schedule: Schedule,
     /// They have the tables while the capture is read, if there are several.
     workers: Option<Workers>,
+    /// All was read.
+    ended: bool,
 }
 
 /// When connections that ended are let go. It follows from the capture alone, not from how fast threads are.
@@ -120,6 +122,7 @@ impl Pipeline {
             table,
             schedule: Schedule::default(),
             workers: None,
+            ended: false,
         }
     }
 
@@ -188,8 +191,15 @@ impl Pipeline {
         (&self.table, &self.datagrams)
     }
 
-    /// Takes the tables back from the threads.
+    /// Takes the tables back from the threads; what they put off is done.
     fn settle(&mut self) {
+        self.take_back();
+        if !self.ended {
+            self.table.follow_all_up();
+        }
+    }
+
+    fn take_back(&mut self) {
         if let Some(workers) = self.workers.take() {
             *self.table.parts().0 = workers.end();
         }
@@ -235,8 +245,9 @@ impl Pipeline {
             )
         }?;
         if !more {
-            self.settle();
+            self.take_back();
             self.table.finish();
+            self.ended = true;
         }
         Ok(more)
     }

@@ -6,16 +6,14 @@
 //! in the order of the capture, though: where they are made, segments are taken as they came.
 
 use super::flow::At;
-use super::line::{Content, Line};
+use super::line::{Line, Lines};
 use super::table::{News, Orders, Seen, Table};
 use crate::decode::{Path, Segment};
 
 /// Segments of a stretch of frames that belong to one table.
 #[derive(Debug, Default)]
 pub struct Batch {
-    segments: Vec<Line>,
-    /// Those that do not fit a line.
-    whole: Vec<Segment>,
+    segments: Lines,
     /// Of each, the hash of its connection.
     hashes: Vec<u32>,
     /// The headers around segments, by the number beside them: each differs from the one before.
@@ -48,67 +46,52 @@ impl Batch {
         }
         let path = self.paths.len() as u32 - 1;
         self.hashes.push(hash);
-        match Line::fits(seen, segment) {
-            Some(addresses) => self.segments.push(Line::new(segment, addresses, path, at)),
-            None => self.push_whole(seen, segment, path, at),
-        }
-    }
-
-    #[cold]
-    fn push_whole(&mut self, seen: Seen, segment: &Segment, path: u32, at: At) {
-        let line = Line::of_place(self.whole.len() as u32, seen, path, at);
-        self.segments.push(line);
-        self.whole.push(*segment);
+        self.segments.push(seen, segment, path, at);
     }
 
     /// Gives all to their table; the batch is empty then.
     pub fn give(&mut self, table: &mut Table) -> News {
         table.follow(&self.orders);
+        let lines = self.segments.lines();
         if table.makes_events() {
             self.order.clear();
-            self.order.extend(0..self.segments.len() as u32);
+            self.order.extend(0..lines.len() as u32);
         } else {
-            self.put_in_order();
+            Self::put_in_order(&self.hashes, &mut self.order);
         }
         for places in self.order.chunks(Self::TOGETHER) {
             self.near.clear();
-            let fetched = places.iter().map(|&place| self.segments[place as usize]);
+            let fetched = places.iter().map(|&place| lines[place as usize]);
             self.near.extend(fetched);
             for (line, &place) in self.near.iter().zip(places) {
                 let hash = self.hashes[place as usize];
                 let path = &self.paths[line.path as usize];
-                match line.content() {
-                    Content::Segment(segment) => {
-                        table.take(Seen::Captured, hash, &segment, path, line.at);
-                    }
-                    Content::Place(place, seen) => {
-                        table.take(seen, hash, &self.whole[place], path, line.at);
-                    }
-                }
+                self.segments.read(line, |seen, segment| {
+                    table.take(seen, hash, segment, path, line.at);
+                });
             }
         }
         self.segments.clear();
-        self.whole.clear();
         self.hashes.clear();
         self.paths.clear();
         table.news()
     }
 
     /// Puts those of one connection together, as they came: sorts by counting.
-    fn put_in_order(&mut self) {
+    fn put_in_order(hashes: &[u32], order: &mut Vec<u32>) {
         let value = |hash: u32| hash as usize % Self::VALUES;
         let mut places = [0; Self::VALUES];
-        for &hash in &self.hashes {
+        for &hash in hashes {
             places[value(hash)] += 1;
         }
         let mut before = 0;
         for count in &mut places {
             before += std::mem::replace(count, before);
         }
-        self.order.resize(self.hashes.len(), 0);
-        for (segment, &hash) in (0..).zip(&self.hashes) {
+        order.resize(hashes.len(), 0);
+        for (segment, &hash) in (0..).zip(hashes) {
             let place: &mut usize = &mut places[value(hash)];
-            self.order[*place] = segment;
+            order[*place] = segment;
             *place += 1;
         }
     }
@@ -127,9 +110,9 @@ mod tests {
         ) {
             let mut expected: Vec<u32> = (0..hashes.len() as u32).collect();
             expected.sort_by_key(|&segment| hashes[segment as usize] as usize % Batch::VALUES);
-            let mut batch = Batch { hashes, ..Batch::default() };
-            batch.put_in_order();
-            prop_assert_eq!(batch.order, expected);
+            let mut order = Vec::new();
+            Batch::put_in_order(&hashes, &mut order);
+            prop_assert_eq!(order, expected);
         }
     }
 }

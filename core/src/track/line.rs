@@ -1,6 +1,6 @@
 //! # Line
 //! A segment in one line of the processor's cache: thousands are on their way from the thread that reads to those that
-//! follow connections, and each line is waited for.
+//! follow connections, and each line is waited for. Connections of few segments keep these as lines, too.
 
 use super::flow::At;
 use super::table::Seen;
@@ -44,19 +44,10 @@ enum Held {
     Place(Seen),
 }
 
-/// A segment from its line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// All of it was there.
-    Segment(Segment),
-    /// It is kept whole at this place, and was seen like this.
-    Place(usize, Seen),
-}
-
 impl Line {
     /// The addresses of a segment that fits, as nearly all do: over IPv4, without other options than timestamps.
     #[inline]
-    pub fn fits(seen: Seen, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
+    fn fits(seen: Seen, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
         match (seen, segment.source.address, segment.destination.address) {
             (Seen::Captured, IpAddr::V4(source), IpAddr::V4(destination))
                 if segment.identification.is_some() && segment.options.is_timestamps() =>
@@ -69,7 +60,7 @@ impl Line {
 
     /// Of a segment that [fits](Self::fits), whose ends have these addresses.
     #[inline]
-    pub fn new(segment: &Segment, addresses: [Ipv4Addr; 2], path: u32, at: At) -> Self {
+    fn new(segment: &Segment, addresses: [Ipv4Addr; 2], path: u32, at: At) -> Self {
         let timestamps = segment.options.timestamps;
         Self {
             at,
@@ -96,7 +87,7 @@ impl Line {
     }
 
     /// Of a segment that is kept whole at this place.
-    pub fn of_place(place: u32, seen: Seen, path: u32, at: At) -> Self {
+    fn of_place(place: u32, seen: Seen, path: u32, at: At) -> Self {
         Self {
             at,
             path,
@@ -117,19 +108,15 @@ impl Line {
         }
     }
 
-    /// The segment, or where it is.
+    /// The segment, of a line that holds it.
     #[inline]
-    pub fn content(&self) -> Content {
-        let timestamps = match self.held {
-            Held::Bare => None,
-            Held::Stamped => Some(self.timestamps),
-            Held::Place(seen) => return Content::Place(self.sequence as usize, seen),
-        };
+    fn segment(&self) -> Segment {
         let [source, destination] = [0, 1].map(|end| Endpoint {
             address: self.addresses[end].into(),
             port: self.ports[end],
         });
-        Content::Segment(Segment {
+        let timestamps = matches!(self.held, Held::Stamped).then_some(self.timestamps);
+        Segment {
             source,
             destination,
             sequence: self.sequence,
@@ -146,7 +133,69 @@ impl Line {
             identification: Some(self.identification),
             ecn: self.ecn,
             checksum: self.checksum,
-        })
+        }
+    }
+}
+
+/// Segments as they came.
+#[derive(Debug, Default)]
+pub struct Lines {
+    lines: Vec<Line>,
+    /// Those that do not fit a line.
+    whole: Vec<Segment>,
+}
+
+impl Lines {
+    /// Room for so many segments, and so many that do not fit a line.
+    #[must_use]
+    pub fn with_room(lines: usize, whole: usize) -> Self {
+        Self {
+            lines: Vec::with_capacity(lines),
+            whole: Vec::with_capacity(whole),
+        }
+    }
+
+    /// Adds the next segment, and the number of the headers around it.
+    #[inline]
+    pub fn push(&mut self, seen: Seen, segment: &Segment, path: u32, at: At) {
+        match Line::fits(seen, segment) {
+            Some(addresses) => self.lines.push(Line::new(segment, addresses, path, at)),
+            None => self.push_whole(seen, segment, path, at),
+        }
+    }
+
+    #[cold]
+    fn push_whole(&mut self, seen: Seen, segment: &Segment, path: u32, at: At) {
+        let place = self.whole.len() as u32;
+        self.lines.push(Line::of_place(place, seen, path, at));
+        self.whole.push(*segment);
+    }
+
+    /// A line for each segment.
+    #[must_use]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Hands over the segment of one of the lines, and how it was seen.
+    #[inline(always)] // else it is copied once more
+    pub fn read<T>(&self, line: &Line, take: impl FnOnce(Seen, &Segment) -> T) -> T {
+        match line.held {
+            Held::Place(seen) => take(seen, &self.whole[line.sequence as usize]),
+            Held::Bare | Held::Stamped => take(Seen::Captured, &line.segment()),
+        }
+    }
+
+    /// Bytes that the segments take.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.lines[..]) + size_of_val(&self.whole[..])
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.lines.clear();
+        self.whole.clear();
     }
 }
 
@@ -195,28 +244,36 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_segment_that_fits_comes_back_as_it_was(segment in segment(), path: u32, frame: u64) {
-            let at = At { time_ns: 7, frame };
-            prop_assert_eq!(Line::fits(Seen::Quoted, &segment), None);
-            if let Some(addresses) = Line::fits(Seen::Captured, &segment) {
-                let line = Line::new(&segment, addresses, path, at);
-                prop_assert_eq!(line.content(), Content::Segment(segment));
-                prop_assert_eq!((line.path, line.at.frame), (path, frame));
-            } else {
-                let plain = segment.options == Options { timestamps: segment.options.timestamps, ..Options::default() };
-                let ipv6 = segment.source.address.is_ipv6() || segment.destination.address.is_ipv6();
-                prop_assert!(!plain || ipv6 || segment.identification.is_none());
+        fn segments_come_back_as_they_were(
+            segments in prop::collection::vec((segment(), any::<bool>(), any::<u32>(), any::<u64>()), 0..20),
+        ) {
+            let mut lines = Lines::default();
+            for (segment, quoted, path, frame) in &segments {
+                let seen = if *quoted { Seen::Quoted } else { Seen::Captured };
+                lines.push(seen, segment, *path, At { time_ns: 7, frame: *frame });
+            }
+            prop_assert_eq!(lines.lines().len(), segments.len());
+            for (line, (segment, quoted, path, frame)) in lines.lines().iter().zip(&segments) {
+                prop_assert_eq!((line.path, line.at.frame), (*path, *frame));
+                lines.read(line, |seen, back| {
+                    prop_assert_eq!(seen == Seen::Quoted, *quoted);
+                    prop_assert_eq!(back, segment);
+                    Ok(())
+                })?;
             }
         }
-    }
 
-    #[test]
-    fn a_segment_that_does_not_fit_is_found_at_its_place() {
-        let at = At {
-            time_ns: 7,
-            frame: 9,
-        };
-        let line = Line::of_place(3, Seen::Quoted, 5, at);
-        assert_eq!(line.content(), Content::Place(3, Seen::Quoted));
+        #[test]
+        fn a_segment_over_ipv4_without_other_options_than_timestamps_fits_a_line(
+            segment in segment(), addresses: [u32; 2], identification: u16, timestamps: Option<(u32, u32)>,
+        ) {
+            let mut plain = segment;
+            (plain.source.address, plain.destination.address) = addresses.map(|bits| Ipv4Addr::from(bits).into()).into();
+            plain.identification = Some(identification);
+            plain.options = Options { timestamps, ..Options::default() };
+            let mut lines = Lines::default();
+            lines.push(Seen::Captured, &plain, 0, At { time_ns: 7, frame: 1 });
+            prop_assert_eq!(lines.bytes(), size_of::<Line>());
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod asked;
 mod batch;
+mod brief;
 mod bursts;
 mod connection;
 mod copies;

@@ -15,6 +15,8 @@ use crate::limits::{LeftOut, Limits};
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+use std::panic::resume_unwind;
+use std::thread;
 
 /// Where a connection is.
 #[derive(Debug, Clone, Copy)]
@@ -197,13 +199,33 @@ impl Shards {
         (&mut self.tables, &mut self.register, &self.hashes)
     }
 
-    /// The capture ended.
+    /// The capture ended. Where many connections did not, much is left to do: the tables share it.
     pub fn finish(&mut self) {
-        let finished = self.tables.iter_mut().map(|table| {
+        let finish = |table: &mut Table| {
             table.finish();
             table.news()
-        });
-        self.register.take(finished.collect());
+        };
+        let finished = match &mut self.tables[..] {
+            [table] => vec![finish(table)],
+            tables => thread::scope(|scope| {
+                let threads: Vec<_> = (tables.iter_mut())
+                    .map(|table| scope.spawn(move || finish(table)))
+                    .collect();
+                let finished = threads.into_iter().map(|thread| {
+                    let finished = thread.join();
+                    finished.unwrap_or_else(|panic| resume_unwind(panic))
+                });
+                finished.collect()
+            }),
+        };
+        self.register.take(finished);
+    }
+
+    /// See [`Table::follow_all_up`].
+    pub fn follow_all_up(&mut self) {
+        for table in &mut self.tables {
+            table.follow_all_up();
+        }
     }
 
     /// Rows made so far and not yet taken.

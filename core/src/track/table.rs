@@ -2,6 +2,7 @@
 //! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
 
 use super::asked::{Asked, Kinds};
+use super::brief::Brief;
 use super::connection::{Connection, Rows};
 use super::flow::At;
 use super::kept;
@@ -65,6 +66,8 @@ enum Entry {
     Passed(Box<Passed>),
     /// Nothing but its first SYN was captured.
     Asked(Box<Asked>),
+    /// Few segments were captured so far.
+    Brief(Box<Brief>),
     /// None of its own segments was captured, as far as that is known.
     Quoted(Box<Passed>),
 }
@@ -76,6 +79,8 @@ impl Entry {
             Self::Over(over) => over.is_reopened_by(segment),
             Self::Passed(passed) | Self::Quoted(passed) => passed.is_reopened_by(segment),
             Self::Asked(asked) => asked.is_reopened_by(segment),
+            // It is followed before a segment that opens a connection is compared with it.
+            Self::Brief(_) => false,
         }
     }
 
@@ -85,6 +90,7 @@ impl Entry {
             Self::Over(over) => over.ends(),
             Self::Passed(passed) | Self::Quoted(passed) => &passed.ends,
             Self::Asked(asked) => &asked.ends,
+            Self::Brief(brief) => &brief.ends,
         }
     }
 
@@ -188,12 +194,9 @@ impl Table {
     #[cold]
     fn quote(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
         let known = self.newest(hash, segment);
-        let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
+        let index = match self.going_on(known, segment) {
             Some(index) => index,
             None => {
-                if let Some(before) = known {
-                    self.connections[before].finish(&mut self.news.rows);
-                }
                 if self.full {
                     return self.leave_out(hash, segment);
                 }
@@ -231,12 +234,9 @@ impl Table {
         path: &Path,
         at: At,
     ) {
-        let index = match known.filter(|&i| !self.connections[i].is_reopened_by(segment)) {
+        let index = match self.going_on(known, segment) {
             Some(index) => index,
             None => {
-                if let Some(before) = known {
-                    self.connections[before].finish(&mut self.news.rows);
-                }
                 if self.full {
                     return self.leave_out(hash, segment);
                 }
@@ -254,10 +254,18 @@ impl Table {
         match &self.connections[index] {
             Entry::Quoted(_) => self.connections[index] = self.opened(index, segment, path, at),
             Entry::Asked(asked) => {
-                let connection = self.followed(index, asked);
-                self.connections[index] = Entry::Open(Box::new(connection));
+                let syn = asked.segment();
+                let mut brief = Brief::new(&syn, Arc::clone(asked.path()));
+                brief.take(&syn, asked.at);
+                self.connections[index] = Entry::Brief(Box::new(brief));
             }
             _ => {}
+        }
+        if let Entry::Brief(brief) = &mut self.connections[index] {
+            if brief.take(segment, at) {
+                return;
+            }
+            self.follow_up(index);
         }
         match &mut self.connections[index] {
             Entry::Open(connection) => self.news.hear_of(index, connection, segment, at),
@@ -269,7 +277,45 @@ impl Table {
                 }
             }
             Entry::Passed(passed) | Entry::Quoted(passed) => passed.segment(segment),
-            Entry::Asked(_) => {}
+            Entry::Asked(_) | Entry::Brief(_) => {}
+        }
+    }
+
+    /// The newest connection between the ends of a segment, unless the segment opens another; it is over then.
+    fn going_on(&mut self, known: Option<usize>, segment: &Segment) -> Option<usize> {
+        let index = known?;
+        if segment.opens() {
+            self.follow_up(index);
+        }
+        if self.connections[index].is_reopened_by(segment) {
+            self.connections[index].finish(&mut self.news.rows);
+            return None;
+        }
+        Some(index)
+    }
+
+    /// What the segments of a connection mean that were only kept so far.
+    fn follow_up(&mut self, index: usize) {
+        let Entry::Brief(brief) = &self.connections[index] else {
+            return;
+        };
+        let mut rows = std::mem::take(&mut self.news.rows);
+        let mut followed = None;
+        brief.replay(|segment, at| {
+            let begun = || Box::new(self.begun(index, segment, Arc::clone(&brief.path), at));
+            let connection = followed.get_or_insert_with(begun);
+            connection.segment(segment, at, &mut rows);
+        });
+        self.news.rows = rows;
+        if let Some(connection) = followed {
+            self.connections[index] = Entry::Open(connection);
+        }
+    }
+
+    /// Of every connection that it only keeps segments of, finds out what they mean.
+    pub fn follow_all_up(&mut self) {
+        for index in 0..self.connections.len() {
+            self.follow_up(index);
         }
     }
 
@@ -326,15 +372,6 @@ impl Table {
         }
     }
 
-    /// A connection that goes on after its SYN.
-    fn followed(&self, index: usize, asked: &Asked) -> Connection {
-        let (segment, at) = (asked.segment(), asked.at);
-        let mut connection = self.begun(index, &segment, Arc::clone(asked.path()), at);
-        // A SYN without payload makes no rows.
-        connection.segment(&segment, at, &mut Rows::default());
-        connection
-    }
-
     fn begun(&self, index: usize, segment: &Segment, path: Arc<Path>, at: At) -> Connection {
         let number = number(index);
         let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
@@ -364,6 +401,9 @@ impl Table {
             Wanted::None => {
                 if let Some(asked) = Asked::new(segment, &path, at, &mut self.asked) {
                     return Entry::Asked(Box::new(asked));
+                }
+                if Brief::keeps(segment) {
+                    return Entry::Brief(Box::new(Brief::new(segment, path)));
                 }
             }
             _ => {}
@@ -398,8 +438,9 @@ impl Table {
 
     /// The capture ended.
     pub fn finish(&mut self) {
-        for connection in &mut self.connections {
-            connection.finish(&mut self.news.rows);
+        for index in 0..self.connections.len() {
+            self.follow_up(index);
+            self.connections[index].finish(&mut self.news.rows);
         }
     }
 
@@ -441,6 +482,7 @@ impl Table {
                 (&passed.ends, &passed.path, Default::default())
             }
             Entry::Asked(asked) => (&asked.ends, asked.path(), asked.summaries()),
+            Entry::Brief(brief) => (&brief.ends, &brief.path, Default::default()),
         }
     }
 
@@ -456,7 +498,7 @@ impl Table {
         match &self.connections[stream] {
             Entry::Open(open) => Life::of(open),
             Entry::Over(over) => over.life(),
-            Entry::Passed(_) | Entry::Quoted(_) => Life::default(),
+            Entry::Passed(_) | Entry::Quoted(_) | Entry::Brief(_) => Life::default(),
             Entry::Asked(asked) => asked.life(),
         }
     }
@@ -466,7 +508,7 @@ impl Table {
         let bytes = match &self.connections[stream] {
             Entry::Open(open) => open.halves[from].flow.kept(),
             Entry::Over(over) => over.kept(from),
-            Entry::Passed(_) | Entry::Quoted(_) | Entry::Asked(_) => &[],
+            Entry::Passed(_) | Entry::Quoted(_) | Entry::Asked(_) | Entry::Brief(_) => &[],
         };
         kept::unpacked(number(stream), from as u8, bytes)
     }

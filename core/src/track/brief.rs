@@ -1,0 +1,170 @@
+//! # Brief
+//! A connection of few segments so far. They are kept as they came until something asks what they mean: an end, another
+//! connection, or so many of them that the connection itself would take no more room. Most connections of a capture are
+//! short, and there may be many at once.
+
+use super::flow::At;
+use super::line::Lines;
+use super::passed::client_and_server;
+use super::table::Seen;
+use crate::decode::{Endpoint, Flags, Path, Segment};
+use std::sync::Arc;
+
+/// A connection of few segments.
+#[derive(Debug)]
+pub struct Brief {
+    /// Client, server.
+    pub ends: [Endpoint; 2],
+    /// Outer headers of the first segment.
+    pub path: Arc<Path>,
+    segments: Lines,
+}
+
+impl Brief {
+    /// So many bytes of segments leave no room for more: sixteen over IPv4, of which two are SYNs, or seven over IPv6. A
+    /// connection that is followed takes five times as much.
+    const MOST_BYTES: usize = 1250;
+
+    /// A connection that begins with this segment, and holds none yet.
+    #[must_use]
+    pub fn new(first: &Segment, path: Arc<Path>) -> Self {
+        Self {
+            ends: client_and_server(first),
+            path,
+            // Few connections end sooner, and SYNs do not fit a line.
+            segments: Lines::with_room(8, 2),
+        }
+    }
+
+    /// Can the segment be kept for later? Not one that ends a connection.
+    #[must_use]
+    pub fn keeps(segment: &Segment) -> bool {
+        segment.flags.0 & (Flags::FIN | Flags::RST) == 0
+    }
+
+    /// Keeps the segment, which opens no other connection; says whether it can be kept and there is room.
+    pub fn take(&mut self, segment: &Segment, at: At) -> bool {
+        let kept = Self::keeps(segment) && self.segments.bytes() < Self::MOST_BYTES;
+        if kept {
+            self.segments.push(Seen::Captured, segment, 0, at);
+        }
+        kept
+    }
+
+    /// Hands over the segments as they came.
+    pub fn replay(&self, mut take: impl FnMut(&Segment, At)) {
+        for line in self.segments.lines() {
+            self.segments
+                .read(line, |_, segment| take(segment, line.at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{Orders, Scales, Table, Wanted};
+    use super::*;
+    use crate::decode::Options;
+    use crate::limits::Limits;
+    use proptest::prelude::*;
+    use std::net::IpAddr;
+
+    fn between(client: IpAddr, from: usize, flags: u8) -> Segment {
+        let ends = [(client, 40_000), (IpAddr::from([10, 0, 0, 2]), 80)];
+        let [source, destination] =
+            [ends[from], ends[1 - from]].map(|(address, port)| Endpoint { address, port });
+        let syn = flags & Flags::SYN != 0;
+        Segment {
+            source,
+            destination,
+            sequence: 0,
+            acknowledgment: 0,
+            flags: Flags(flags),
+            window: 1000,
+            header_bytes: 20,
+            payload_bytes: 0,
+            options: Options {
+                mss: syn.then_some(1460),
+                window_scale: syn.then_some(7),
+                ..Options::default()
+            },
+            ttl: 64,
+            identification: Some(0),
+            ecn: 0,
+            checksum: 0,
+        }
+    }
+
+    prop_compose! {
+        /// Of one of two clients, as often data as a control bit, near the beginning of the sequence space.
+        fn segment()(
+            client in 3..5u8, from in 0..2usize, control in prop::sample::select(vec![0, 0, 0, 1, 2, 4]), ack in 0..4u8,
+            sequence in 0..4u32, acknowledgment in 0..4u32, full in 0..3u32, window in 0..3u16,
+        ) -> Segment {
+            let flags = control | if ack == 0 { 0 } else { Flags::ACK };
+            let payload_bytes = if control == Flags::SYN { 0 } else { 1000 * full };
+            let [sequence, acknowledgment] = [sequence, acknowledgment].map(|number| {
+                if control == Flags::SYN { number / 3 } else { 1 + 1000 * number }
+            });
+            let window = 1000 * window;
+            Segment { sequence, acknowledgment, payload_bytes, window, ..between([10, 0, 0, client].into(), from, flags) }
+        }
+    }
+
+    proptest! {
+        // The oracle is a table that follows connections from the first segment on: events are made at once.
+        #[test]
+        fn what_is_followed_late_is_told_of_as_if_followed_at_once(
+            segments in prop::collection::vec((segment(), 0..20u8, 1..40_000_000i64), 0..60),
+        ) {
+            let tables = [Wanted::None, Wanted::All].map(|wanted| {
+                let mut table = Table::new(wanted, Scales::default(), Limits::DEFAULT);
+                let (mut time_ns, mut turns, mut all_ended) = (0, Vec::new(), Vec::new());
+                for ((segment, chance, wait_ns), frame) in segments.iter().zip(1..) {
+                    time_ns += wait_ns;
+                    let seen = if *chance == 0 { Seen::Quoted } else { Seen::Captured };
+                    let client = segment.source.port.max(segment.destination.port);
+                    table.take(seen, client.into(), segment, &Path::default(), At { time_ns, frame });
+                    if *chance == 1 {
+                        let news = table.news();
+                        turns.extend(news.rows.turns);
+                        all_ended.extend(news.ended.iter().map(|ended| ended.frame));
+                        table.follow(&Orders { ended: news.ended, full: false });
+                    }
+                }
+                table.finish();
+                turns.extend(table.news().rows.turns);
+                turns.sort_by_key(|turn| (turn.stream, turn.first_frame));
+                (table, turns, all_ended)
+            });
+            let [(late, late_turns, late_ended), (at_once, turns, ended)] = tables;
+            prop_assert_eq!((late_turns, late_ended), (turns, ended));
+            prop_assert_eq!(late.len(), at_once.len());
+            for stream in 0..at_once.len() {
+                prop_assert_eq!(late.summaries(stream), at_once.summaries(stream));
+                prop_assert_eq!(late.life(stream), at_once.life(stream));
+                for from in 0..2 {
+                    prop_assert!(late.rounds(stream, from).eq(at_once.rounds(stream, from)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_connection_is_small() {
+        for (client, fitting) in [([10, 0, 0, 1].into(), 16), ([0; 16].into(), 7)] {
+            let syn = between(client, 0, Flags::SYN);
+            let mut brief = Brief::new(&syn, Arc::default());
+            let at = At {
+                time_ns: 0,
+                frame: 1,
+            };
+            let flags = [Flags::SYN, Flags::SYN | Flags::ACK].into_iter();
+            let segments = flags.chain(std::iter::repeat(Flags::ACK));
+            let kept = segments
+                .zip([0, 1].into_iter().cycle())
+                .take_while(|&(flags, from)| brief.take(&between(client, from, flags), at));
+            assert_eq!(kept.count(), fitting);
+        }
+    }
+}
