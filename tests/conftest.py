@@ -1,9 +1,10 @@
-"""What all tests share: how hard hypothesis tries, and what may be missing."""
+"""What all tests share: how hard hypothesis tries, what may be missing, and that an interrupt is heeded."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 
 import hypothesis
 import pytest
@@ -14,6 +15,9 @@ from oracles import SHARED
 hypothesis.settings.register_profile("fast", max_examples=40, derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("deep", max_examples=3_000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("BDPCAP_HYPOTHESIS", "fast"))
+
+# A shell that starts the tests in the background lets them ignore this signal, and all programs that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def unavailable(what: str, kind: str = "programs") -> None:

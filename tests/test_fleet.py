@@ -116,9 +116,7 @@ def test_a_run_that_is_interrupted_leaves_only_whole_files_and_goes_on(captures,
         shutil.copy(first, captures / f"more {number}.pcap")
     out = tmp_path / "out"
     command = [sys.executable, "-m", "bdpcap", "batch", str(captures), "--out", str(out), "--workers", "1"]
-    # A shell that starts tests in the background lets them ignore the signal, and all that they start.
-    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed) as running:  # noqa: PLW1509
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: len(list(out.glob("status/*/part.json"))) > 0, lambda: running.poll() is None)
         running.send_signal(signal.SIGINT)
         running.communicate(timeout=WAIT_SECONDS)
