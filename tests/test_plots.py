@@ -1,5 +1,6 @@
 """Figures: what is drawn is what the events say, at the time asked for, in units that a reader knows."""
 
+import base64
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from numpy.testing import assert_array_equal
 from observe import observe
 from oracles import ROOT, ask_tshark_for, kept, parse
 from plotly.subplots import make_subplots
@@ -24,6 +26,7 @@ from bdpcap.cli import main
 from bdpcap.limits import LIMITS
 from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.canvas import Canvas, floats
+from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.packets import MOST
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
@@ -107,7 +110,7 @@ def test_a_stripe_is_shown_by_the_round_that_is_typical_of_its_time(flow):
 def test_the_ribbons_colours_are_the_tables_limits(flow):
     drawn = {
         trace.line.color: sum(end - start for start, end in pairwise(trace.x) if None not in (start, end))
-        for trace in plots.window(flow).data
+        for trace in plots.figure(flow, "window").data
         if trace.yaxis == "y2"
     }
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).groupby(flow.rtts["limit"]).sum() / 1e9
@@ -157,13 +160,44 @@ def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
     assert all("%{" in trace.hovertemplate for trace in figure.data if trace.hoverinfo != "skip")
 
 
+def unpacked(value):
+    """Return a number array of plotly's as numpy reads it; anything else as it is."""
+    if not isinstance(value, dict) or "bdata" not in value:
+        return value
+    flat = np.frombuffer(base64.b64decode(value["bdata"]), "<" + value["dtype"])
+    return flat.reshape([int(length) for length in value.get("shape", str(len(flat))).split(", ")])
+
+
+@pytest.mark.parametrize("kind", plots.FIGURES)
+def test_what_goes_into_a_page_is_what_plotly_writes(kind, flow):
+    figure = plots.figure(flow, kind)
+    ours, theirs = plots.drawing(flow, kind).document(), json.loads(figure.to_json())
+    theirs["layout"].pop("template")  # an empty one
+    assert json.loads(json.dumps(ours["layout"])) == theirs["layout"]
+    assert len(ours["data"]) == len(theirs["data"]) > 0
+    for own, their in zip(ours["data"], theirs["data"], strict=True):
+        assert own.keys() == their.keys()
+        for name in own:
+            if isinstance(own[name], dict) and "bdata" in own[name]:
+                assert_array_equal(unpacked(own[name]), np.asarray(unpacked(their[name]), dtype=np.float64))
+            else:
+                assert own[name] == their[name]
+
+
+@given(npst.arrays(npst.integer_dtypes(sizes=(64,)), npst.array_shapes(max_dims=2, max_side=5)))
+def test_whole_numbers_that_scripts_can_hold_go_into_a_page_as_they_are(numbers):
+    numbers = np.clip(numbers, -(2**53), 2**53)
+    (trace,) = Drawing([{"x": numbers}], {}).document()["data"]
+    assert_array_equal(unpacked(trace["x"]), numbers)
+
+
 def test_an_unknown_figure_is_named(flow):
     with pytest.raises(ValueError, match="no figure 'pie'; there are window"):
         plots.figure(flow, "pie")
 
 
 def test_the_window_is_drawn_at_its_size_and_time(flow):
-    traces = {trace.name.partition(" (")[0]: trace for trace in plots.window(flow).data}
+    traces = {trace.name.partition(" (")[0]: trace for trace in plots.figure(flow, "window").data}
     assert max(traces["receive window"].y) == pytest.approx(flow.events["window_bytes"].max() / KB)
     assert max(traces["in flight"].y) == pytest.approx(flow.events["in_flight_bytes"].max() / KB)
     known = flow.events.dropna(subset="in_flight_bytes")["time_ns"] - flow.summary["start_ns"]
@@ -172,7 +206,7 @@ def test_the_window_is_drawn_at_its_size_and_time(flow):
 
 
 def test_what_was_sent_in_the_rounds_is_what_the_capture_holds(flow):
-    steps = next(trace for trace in plots.throughput(flow).data if trace.name == "sent")
+    steps = next(trace for trace in plots.figure(flow, "throughput").data if trace.name == "sent")
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy() / 1e9
     sent_bytes = np.nansum(np.asarray(steps.y)[::2] * 1e6 / 8 * lasting)
     assert sent_bytes == pytest.approx(SEGMENTS * MSS * ROUNDS)
@@ -190,7 +224,9 @@ def test_the_smoothed_rtt_stays_within_its_samples_and_settles(samples):
 @pytest.mark.parametrize("kind", plots.FIGURES)
 def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
     figure = plots.figure(flow, kind)
-    tree = ET.fromstring(svg.svg(figure, 'said & "done"'))  # noqa: S314 - ours
+    still = svg.svg(figure, 'said & "done"')
+    assert still == svg.svg(plots.drawing(flow, kind), 'said & "done"')
+    tree = ET.fromstring(still)  # noqa: S314 - ours
     assert tree.get("aria-label") == 'said & "done"'
     texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
     shown = [trace for trace in figure.data if trace.visible != "legendonly"]
@@ -207,14 +243,14 @@ def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
 
 def test_the_legend_of_a_still_is_whole(flow):
     """However long its names are, none begins where the picture ends."""
-    figure = plots.window(flow)
-    for trace in figure.data:
-        trace.name += ", and much more of the same"
-    tree = ET.fromstring(svg.svg(figure, ""))  # noqa: S314 - ours
+    drawing = plots.drawing(flow, "window")
+    for trace in drawing.traces:
+        trace["name"] += ", and much more of the same"
+    tree = ET.fromstring(svg.svg(drawing, ""))  # noqa: S314 - ours
     texts = [
         text for text in tree.iter("{http://www.w3.org/2000/svg}text") if (text.text or "").endswith("same")
     ]
-    assert len(texts) == len(figure.data)
+    assert len(texts) == len(drawing.traces)
     for text in texts:
         assert float(text.get("x")) + len(text.text) * svg.LETTER <= svg.WIDTH
     lines = {float(text.get("y")) for text in texts}
@@ -243,9 +279,9 @@ def test_a_round_without_a_value_leaves_a_gap(flow):
     canvas = Canvas("", "", "s", flow)
     canvas.fit(1.0)
     canvas.staircase(drawn, floats(drawn["rtt_ns"]), name="round")
-    steps = canvas.finish().data[0]
-    assert np.isnan(steps.y[6])
-    assert not np.isnan(steps.y[[5, 7]]).any()
+    steps = canvas.finish().traces[0]
+    assert np.isnan(steps["y"][6])
+    assert not np.isnan(steps["y"][[5, 7]]).any()
 
 
 @given(
@@ -274,9 +310,9 @@ def test_thinning_keeps_every_columns_extremes(y, columns, random):
 
 
 def test_a_thinned_figure_says_so(flow):
-    whole = plots.window(flow)
+    whole = plots.figure(flow, "window")
     assert "points drawn" not in whole.layout.xaxis.title.text
-    thin = plots.window(flow, 5)
+    thin = plots.figure(flow, "window", 5)
     assert "points drawn" in thin.layout.xaxis.title.text
     assert max(thin.data[0].y) == max(whole.data[0].y)
 
@@ -293,7 +329,7 @@ def test_a_tick_is_a_segment_with_payload_that_tshark_sees(path, flow_of):
     sender = int(flow_of(path).sender.rpartition(":")[2])
     sent = frames[(frames["stream"] == 0) & (frames["source"] == sender) & (frames["length"] > 0)]
     drawn = ticks(
-        plots.sequence(flow_of(path), ALL), "sent", *(mark.label for mark in marks.BY_NAME.values())
+        plots.figure(flow_of(path), "sequence", ALL), "sent", *(mark.label for mark in marks.BY_NAME.values())
     )
     drawn = drawn[drawn[:, 2] > drawn[:, 1]]
     drawn = drawn[drawn[:, 0].argsort()]
@@ -307,7 +343,7 @@ def test_marks_of_flags_are_the_flags_that_tshark_sees(path, flow_of):
     frames = parse(kept(path))
     sender = int(flow_of(path).sender.rpartition(":")[2])
     sent = frames[(frames["stream"] == 0) & (frames["source"] == sender)]
-    figure = plots.sequence(flow_of(path), ALL)
+    figure = plots.figure(flow_of(path), "sequence", ALL)
     counted = {"PUSH": 0x08, "SYN": 0x02, "FIN": 0x01, "RST": 0x04}
     told = {name: len(named(figure, name)) for name in counted}
     assert told == {name: int(((sent["flags"] & flag) > 0).sum()) for name, flag in counted.items()}
@@ -325,7 +361,7 @@ def test_retransmissions_are_those_of_tshark_and_tcptrace(path, count, flow_of):
     trip after the segments around it.
     """
     frames = ask_tshark_for(path, "tcp.analysis.retransmission || tcp.analysis.out_of_order")
-    drawn = ticks(plots.sequence(flow_of(path), ALL), *RETRANSMITTED)
+    drawn = ticks(plots.figure(flow_of(path), "sequence", ALL), *RETRANSMITTED)
     assert sorted(drawn[:, 0]) == frames
     assert len(frames) == count
 
@@ -378,7 +414,7 @@ def test_sack_blocks_zero_windows_and_duplicate_acks_are_marked():
         +.001 < .  1:1(0) ack 3001 win 0 <sack 1:1001>        # a D-SACK: the first copy came late
         +1    > F. 3001:3001(0) ack 1 win 502
     """
-    figure = plots.packets(observe(scenario(text)).capture.flow(0), start=0, end=2)
+    figure = plots.figure(observe(scenario(text)).capture.flow(0), "packets", start=0, end=2)
     assert ticks(figure, "SACK block").tolist() == [[7, 1001, 2001], [8, 1001, 3001]]
     assert named(figure, "zero window")["y"].tolist() == [3.001, 3.001]
     assert named(figure, "duplicate ACK")["y"].tolist() == [0.001, 0.001]
@@ -549,8 +585,8 @@ def test_a_figure_draws_into_a_subplot_of_another(kind, flow_of):
 
 def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):
     pair = make_subplots(rows=2, shared_xaxes=True)
-    plots.window(flow, figure=pair, row=1)
-    plots.rtt(flow, figure=pair, row=2)
+    plots.figure(flow, "window", figure=pair, row=1)
+    plots.figure(flow, "rtt", figure=pair, row=2)
     assert pair.layout.xaxis.matches == "x2"
     assert pair.layout.xaxis.range == pair.layout.xaxis2.range
     pair.update_layout(template="plotly_dark", legend_orientation="h")
@@ -560,13 +596,13 @@ def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):
 
 def test_two_flows_on_one_axis_share_its_unit(flow, flow_of):
     figure = go.Figure()
-    plots.window(flow, figure=figure)
+    plots.figure(flow, "window", figure=figure)
     assert figure.layout.yaxis.title.text == "data (kB)"
     top = figure.layout.yaxis.range[1]
     big = flow_of(ROOT / "sample_captures" / "link_5_100ms_bloat.sender.pcap.zst")
-    plots.sequence(big, figure=(other := go.Figure()))
+    plots.figure(big, "sequence", figure=(other := go.Figure()))
     assert other.layout.yaxis.title.text.endswith("(MB)")
-    plots.window(big, figure=figure)
+    plots.figure(big, "window", figure=figure)
     assert figure.layout.yaxis.title.text == "data (kB)"
     assert figure.layout.yaxis.range[1] >= top
     most = max(max(trace.y) for trace in figure.data if trace.name == "in flight")

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 
 class Draw(Protocol):
     """What draws a flow."""
 
-    def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> go.Figure: ...
+    def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> Drawing: ...
 
 
 Kind = Literal["window", "throughput", "rtt", "sequence", "packets"]
@@ -61,6 +62,11 @@ def figure(
     ValueError
         No figure has that name, the flow did not live in that time, or ``row`` is given without ``figure``.
     """
+    return drawing(flow, kind, columns, **options).figure()
+
+
+def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
+    """Return what `figure` draws, before plotly has a look at it."""
     if kind not in FIGURES:
         raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
     return FIGURES[kind](flow, columns, **options)
@@ -73,10 +79,6 @@ __all__ = [
     "Options",
     "busiest",
     "comparison_figure",
+    "drawing",
     "figure",
-    "packets",
-    "rtt",
-    "sequence",
-    "throughput",
-    "window",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
+from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.pixels import above
 
 if TYPE_CHECKING:
@@ -126,7 +127,6 @@ class Canvas:
                 raise ValueError("row names a subplot of a figure: name the figure, too")
             place = figure.get_subplot(row, col)
             names = [axis.plotly_name for axis in (place.xaxis, place.yaxis)]
-        # Plain mappings until the end: plotly checks each property anew at every change of a figure.
         self.x_axis, self.y_axis = (
             self._layout.setdefault(name, figure.layout[name].to_plotly_json() if figure else {})
             for name in names
@@ -353,23 +353,20 @@ class Canvas:
             line={"color": colour, "width": 1.5, "dash": "dash"},
         )
 
-    def finish(self) -> go.Figure:
-        """Return the figure; where points were left out, its time axis says so."""
-        import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
-
+    def finish(self) -> Drawing:
+        """Return what was drawn; where points were left out, its time axis says so."""
         if self.drawn < self.points:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
             title = self.x_axis["title"]
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
         if self._figure is not None:
-            self._figure.add_traces([go.Scatter(trace) for trace in self._traces])
-            return self._figure.update_layout(self._layout)
+            return Drawing(self._traces, self._layout, self._figure)
         lines = legend_lines(
             [trace["name"] for trace in self._traces if trace.get("showlegend") is not False]
         )
         self._layout["height"] = 342 + 18 * lines
         self._layout["margin"]["t"] = 46 + 18 * lines
-        return go.Figure(self._traces, self._layout)
+        return Drawing(self._traces, self._layout)
 
 
 def legend_lines(names: list[str]) -> int:
@@ -403,7 +400,6 @@ def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, fl
 
 def _layout(title: str) -> dict[str, Any]:
     return {
-        "template": "none",
         "title": {
             "text": title,
             "x": 0,

@@ -13,9 +13,8 @@ from bdpcap.plots.pixels import above
 from bdpcap.plots.sequence import Y_TITLE, draw
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 MOST: Final = 1000
 """Most packets that a figure shows one by one: about a pixel each."""
@@ -53,7 +52,7 @@ def busiest(flow: Flow, most: int = MOST) -> tuple[float, float]:
     return start, max(min(start + span, float(time[-1])), above(start, _SPANS[-1]))
 
 
-def packets(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def packets(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw the time-sequence graph of the busiest second, so that every packet shows.
 

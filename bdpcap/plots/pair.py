@@ -13,10 +13,10 @@ from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from bdpcap.pairing.pair import CommonFlow
+    from bdpcap.plots.drawing import Drawing
 
 __all__ = ["delays", "views"]
 
@@ -30,7 +30,7 @@ _MARKS: Final = {
 }
 
 
-def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> go.Figure:
+def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> Drawing:
     """
     Draw the one-way delays of data and acknowledgments, and below them when packets were lost and where.
 
@@ -73,7 +73,7 @@ def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> go
     return canvas.finish()
 
 
-def views(flow: CommonFlow, columns: int = COLUMNS) -> go.Figure:
+def views(flow: CommonFlow, columns: int = COLUMNS) -> Drawing:
     """
     Draw the bytes in flight as the capture beside the sender has them, and as rebuilt from the other one.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bdpcap import palette, units
 from bdpcap.stripes import Stripe, stripes
@@ -21,20 +24,20 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
     domain = [bottom + 0.93 * (top - bottom), top]
     axis = canvas.axis_above(domain, range=[-1, 1], visible=False, fixedrange=True)
     for limit, colour in palette.LIMIT_COLOURS.items():
-        x: list[float | None] = []
+        x: list[float] = []
         text: list[str] = []
         for stripe in (stripe for stripe in parts if stripe.limit == limit):
             begin = max(canvas.start, (stripe.start_ns - canvas.origin_ns) / 1e9)
             end = min(canvas.end, (stripe.end_ns - canvas.origin_ns) / 1e9)
             # Between neighbours of one limit no gap is to show.
-            gap = [None] if x and x[-1] != begin else []
+            gap = [math.nan] if x and x[-1] != begin else []
             x += [*gap, begin, (begin + end) / 2, end]
             text += [_label(stripe)] * (3 + len(gap))
         if not x:
             continue
         canvas.trace(
-            x=x,
-            y=[0.0 if value is not None else None for value in x],
+            x=np.array(x),
+            y=np.where(np.isnan(x), math.nan, 0.0),
             yaxis=axis,
             text=text,
             mode="lines",

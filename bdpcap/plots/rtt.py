@@ -12,10 +12,10 @@ from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 _GAIN: Final = 1 / 8
 _CLOSING: Final = ("slow reader", "zero window")
@@ -43,7 +43,7 @@ def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     return smooth
 
 
-def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw every RTT sample, the smoothed RTT, and the minimum.
 

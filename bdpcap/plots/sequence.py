@@ -12,10 +12,10 @@ from bdpcap.plots.canvas import Canvas, Options, floats, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 Y_TITLE: Final = "sequence number"
 _EDGE: Final = "receive window's edge"
@@ -27,7 +27,7 @@ _CLEAR: Final = 4
 """and from which on they are shown."""
 
 
-def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw the time-sequence graph.
 

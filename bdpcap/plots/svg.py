@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
+from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.pixels import Scale
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ SYMBOLS: Final = {
 """Marks as strokes from their middle. Those without length are drawn as thick as they are large."""
 
 
-def svg(figure: go.Figure, label: str) -> str:
+def svg(figure: Drawing | go.Figure, label: str) -> str:
     """
     Draw a figure as it first shows.
 
@@ -57,33 +58,34 @@ def svg(figure: go.Figure, label: str) -> str:
     -------
     An ``svg`` element. Text takes the colour of the text around it.
     """
-    layout = figure.layout
-    low, high = layout.xaxis.range
+    drawing = figure if isinstance(figure, Drawing) else Drawing.of(figure)
+    layout = drawing.layout
+    low, high = layout["xaxis"]["range"]
     across = Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
-    beyond = layout.yaxis.range
-    legend, lines = _legend(figure)
+    beyond = layout["yaxis"]["range"]
+    legend, lines = _legend(drawing)
     top = _TOP + lines * _LINE
     room = HEIGHT - _TOP - _LINE - _BOTTOM
     height = top + room + _BOTTOM
-    part = layout.yaxis.domain or (0, 1)
+    part = layout["yaxis"].get("domain", (0, 1))
     up = Scale(beyond[0], beyond[1], room, room * (1 - part[1]))
     strip = Scale(-1, 1, room * 0.07, 0)
     parts = [
         f'<svg class="still" viewBox="0 0 {WIDTH} {height}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
-        f'<text y="13" x="{_LEFT}" font-size="14">{escape(layout.title.text)}</text>',
+        f'<text y="13" x="{_LEFT}" font-size="14">{escape(layout["title"]["text"])}</text>',
         *legend,
         *_axes(layout, across, up, top),
         f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{room}">',
     ]
-    for trace in figure.data:
-        if trace.visible == "legendonly":
+    for trace in drawing.traces:
+        if trace.get("visible") == "legendonly":
             continue
-        parts += _trace(trace, across, strip if trace.yaxis == "y2" else up)
+        parts += _trace(trace, across, strip if trace["yaxis"] == "y2" else up)
     parts.append("</svg></svg>")
     return "".join(parts)
 
 
-def _axes(layout: go.Layout, across: Scale, up: Scale, top: int) -> list[str]:
+def _axes(layout: dict[str, Any], across: Scale, up: Scale, top: int) -> list[str]:
     grid, labels = [], []
     bottom = top + up.start
     for value in up.ticks(5):
@@ -94,16 +96,16 @@ def _axes(layout: go.Layout, across: Scale, up: Scale, top: int) -> list[str]:
         x = _LEFT + float(across(value))
         grid.append(f"M{x:g} {top + up.to:g}V{bottom}")
         labels.append(f'<text x="{x:g}" y="{bottom + 14}" text-anchor="middle">{_plain(value)}</text>')
-    lines = layout.xaxis.title.text.partition("<br>")
+    lines = layout["xaxis"]["title"]["text"].partition("<br>")
     note = lines[2].partition(">")[2].removesuffix("</span>")
     title = f"{lines[0]}{f'; {note}' if note else ''}"
     middle = (top + bottom) / 2
     named = f'<text transform="translate(14 {middle:g}) rotate(-90)" text-anchor="middle">'
     return [
-        f'<path d="{"".join(grid)}" stroke="{layout.xaxis.gridcolor}"/>',
+        f'<path d="{"".join(grid)}" stroke="{layout["xaxis"]["gridcolor"]}"/>',
         *labels,
         f'<text x="{_LEFT + across.to / 2:g}" y="{bottom + 30}" text-anchor="middle">{escape(title)}</text>',
-        f"{named}{escape(layout.yaxis.title.text)}</text>",
+        f"{named}{escape(layout['yaxis']['title']['text'])}</text>",
     ]
 
 
@@ -111,54 +113,55 @@ def _plain(value: float) -> str:
     return np.format_float_positional(float(f"{value:.12g}"), trim="-")
 
 
-def _legend(figure: go.Figure) -> tuple[list[str], int]:
+def _legend(drawing: Drawing) -> tuple[list[str], int]:
     """Return the legend's parts, and the number of its lines."""
     parts, x, line = [], float(_LEFT), 1
-    for trace in figure.data:
-        if trace.showlegend is False or trace.visible == "legendonly":
+    for trace in drawing.traces:
+        if trace.get("showlegend") is False or trace.get("visible") == "legendonly":
             continue
-        width = 23 + len(trace.name) * LETTER
+        width = 23 + len(trace["name"]) * LETTER
         if x > _LEFT and x + width > WIDTH - _RIGHT:
             x, line = float(_LEFT), line + 1
         y = _TOP - 9 + line * _LINE - 8
-        if trace.mode == "markers":
-            parts.append(_points(trace.marker, np.array([x + 10]), np.array([y - 4.0])))
-        elif trace.fill == "toself":
-            parts.append(f'<path d="M{x:g} {y - 8:g}h18v8h-18z" fill="{trace.fillcolor}"/>')
+        if trace["mode"] == "markers":
+            parts.append(_points(trace["marker"], np.array([x + 10]), np.array([y - 4.0])))
+        elif trace.get("fill") == "toself":
+            parts.append(f'<path d="M{x:g} {y - 8:g}h18v8h-18z" fill="{trace["fillcolor"]}"/>')
         else:
-            dash = ' stroke-dasharray="5 3"' if trace.line.dash else ""
-            stroke = f'stroke="{trace.line.color}" stroke-width="3"'
+            style = trace["line"]
+            dash = ' stroke-dasharray="5 3"' if "dash" in style else ""
+            stroke = f'stroke="{style["color"]}" stroke-width="3"'
             parts.append(f'<path d="M{x:g} {y - 4:g}h18" {stroke}{dash}/>')
-        parts.append(f'<text x="{x + 23:g}" y="{y:g}">{escape(trace.name)}</text>')
+        parts.append(f'<text x="{x + 23:g}" y="{y:g}">{escape(trace["name"])}</text>')
         x += width + 14
     return parts, line
 
 
-def _trace(trace: Any, across: Scale, up: Scale) -> list[str]:
-    x = across(np.array([math.nan if value is None else value for value in trace.x], dtype=np.float64))
-    y = up(np.array([math.nan if value is None else value for value in trace.y], dtype=np.float64))
-    if trace.mode == "markers":
-        return [_points(trace.marker, x, y)]
-    stairs = trace.line.shape == "hv"
+def _trace(trace: dict[str, Any], across: Scale, up: Scale) -> list[str]:
+    x, y = across(trace["x"]), up(trace["y"])
+    if trace["mode"] == "markers":
+        return [_points(trace["marker"], x, y)]
+    style = trace["line"]
+    stairs = style.get("shape") == "hv"
     runs = [_line(x[run], y[run], stairs=stairs) for run in _runs(y)]
     parts = []
-    if trace.fill == "toself":
-        return [f'<path d="{"Z".join(runs)}Z" fill="{trace.fillcolor}"/>']
-    if trace.fill == "tozeroy":
+    if trace.get("fill") == "toself":
+        return [f'<path d="{"Z".join(runs)}Z" fill="{trace["fillcolor"]}"/>']
+    if trace.get("fill") == "tozeroy":
         ground = float(up(0.0))
         closed = [
             f"{line}V{ground:g}H{x[run][0]:g}Z" for line, run in zip(runs, _runs(y), strict=True) if line
         ]
-        parts.append(f'<path d="{"".join(closed)}" fill="{trace.fillcolor}"/>')
+        parts.append(f'<path d="{"".join(closed)}" fill="{trace["fillcolor"]}"/>')
     dash = {"dash": ' stroke-dasharray="8 6"', "dot": ' stroke-dasharray="2 3"'}.get(
-        trace.line.dash or "", ""
+        style.get("dash", ""), ""
     )
-    stroke = f'stroke="{trace.line.color}" stroke-width="{trace.line.width}"'
+    stroke = f'stroke="{style["color"]}" stroke-width="{style["width"]}"'
     parts.append(f'<path d="{"".join(runs)}" fill="none" {stroke}{dash}/>')
-    if trace.mode == "lines+markers":
+    if trace["mode"] == "lines+markers":
         ends = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True))
         feet = "".join(f"M{at - 2:g} {value:g}h4" for at, value in ends if not math.isnan(value))
-        parts.append(f'<path d="{feet}" fill="none" stroke="{trace.line.color}"/>')
+        parts.append(f'<path d="{feet}" fill="none" stroke="{style["color"]}"/>')
     return parts
 
 
@@ -183,13 +186,13 @@ def _line(x: NDArray[np.float64], y: NDArray[np.float64], *, stairs: bool) -> st
     return "".join(path)
 
 
-def _points(marker: Any, x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+def _points(marker: dict[str, Any], x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
     """Draw points by the strokes of their symbol; those that have no length have round or square ends."""
-    symbol = marker.symbol or "circle"
+    symbol = marker.get("symbol", "circle")
     places = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True))
     path = "".join(f"M{at:g} {value:g}{SYMBOLS[symbol]}" for at, value in places)
-    width = marker.size if SYMBOLS[symbol] == "h0" else 2 if symbol in ("x", "cross") else 1.2
+    width = marker["size"] if SYMBOLS[symbol] == "h0" else 2 if symbol in ("x", "cross") else 1.2
     cap = "round" if symbol == "circle" else "square"
-    fill = "none" if symbol.endswith("-open") or width != 1.2 else marker.color
-    look = f'stroke-width="{width}" stroke-linecap="{cap}" stroke-opacity="{marker.opacity or 1}"'
-    return f'<path d="{path}" fill="{fill}" stroke="{marker.color}" {look}/>'
+    fill = "none" if symbol.endswith("-open") or width != 1.2 else marker["color"]
+    look = f'stroke-width="{width}" stroke-linecap="{cap}" stroke-opacity="{marker.get("opacity", 1)}"'
+    return f'<path d="{path}" fill="{fill}" stroke="{marker["color"]}" {look}/>'

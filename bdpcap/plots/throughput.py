@@ -13,13 +13,13 @@ from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 
-def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw what was sent and what was acknowledged in every round, as rates, under the two ceilings.
 

@@ -15,13 +15,13 @@ from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
     import numpy as np
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 
-def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> go.Figure:
+def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw the receive window, the bytes in flight and the BDP, with the limit of every round above.
 

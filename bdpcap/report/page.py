@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -195,10 +194,10 @@ def _pictures(number: int, flow: Flow) -> dict[str, Picture]:
 def _picture(number: int, flow: Flow, kind: plots.Kind) -> Picture:
     def drawn() -> Picture:
         columns = COLUMNS[min(number, 1)]
-        figure = plots.figure(flow, kind, columns)
-        still = figure if columns == COLUMNS[1] else plots.figure(flow, kind, COLUMNS[1])
-        said = f"{still.layout.title.text} of stream {flow.stream}: {verdict.sentence(flow)}"
-        return Picture(kind, Markup(svg(still, said)), json.loads(figure.to_json()))  # noqa: S704  escaped there
+        drawing = plots.drawing(flow, kind, columns)
+        still = drawing if columns == COLUMNS[1] else plots.drawing(flow, kind, COLUMNS[1])
+        said = f"{still.layout['title']['text']} of stream {flow.stream}: {verdict.sentence(flow)}"
+        return Picture(kind, Markup(svg(still, said)), drawing.document())  # noqa: S704  escaped there
 
     def missing(said: str) -> Picture:
         return Picture(kind, _left_out(said), None)

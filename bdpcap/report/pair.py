@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pandas as pd
-    import plotly.graph_objects as go
 
     from bdpcap.pairing import Ends
     from bdpcap.pairing.pair import CommonFlow
+    from bdpcap.plots.drawing import Drawing
 
 __all__ = ["html"]
 
@@ -81,10 +80,10 @@ def _pictures(both: Ends, flow: CommonFlow) -> dict[str, tuple[Markup, Any]]:
     """Return the figures of a flow by kind: still, and as scripts draw them; or why there is none."""
     own = both.losses[(both.losses["stream"] == flow.stream) & (both.losses["sender"] == flow.sender)]
 
-    def picture(kind: str, make: Callable[[int], go.Figure]) -> tuple[Markup, Any]:
+    def picture(kind: str, make: Callable[[int], Drawing]) -> tuple[Markup, Any]:
         def drawn() -> tuple[Markup, Any]:
             still = svg(make(_STILL_COLUMNS), f"{kind} of stream {flow.stream}")
-            return Markup(still), json.loads(make(_COLUMNS).to_json())  # noqa: S704  escaped there
+            return Markup(still), make(_COLUMNS).document()  # noqa: S704  escaped there
 
         def missing(said: str) -> tuple[Markup, Any]:
             return Markup('<p class="left-out">{}</p>').format(said), None
