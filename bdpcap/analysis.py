@@ -53,7 +53,8 @@ def analyze(
     filter
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
     progress
-        Called now and then while reading. True shows a bar on a terminal and in a notebook.
+        Called now and then while reading. True shows a bar on a terminal and in a notebook, also when events of a file
+        are read later.
     pseudonyms
         Other names for the addresses, files and comments of the capture; its own appear nowhere.
     jobs
@@ -109,6 +110,7 @@ def analyze(
         sums=sums,
         events_left_out=left_out,
         summarized=summarize,
+        watched=progress is True,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from bdpcap import _core, reading, rotation, vantage
 from bdpcap.endpoints import host
+from bdpcap.progress import shown
 from bdpcap.quality import TOLD, Flaw, acknowledgments_missing, flaws
 
 if TYPE_CHECKING:
@@ -70,8 +71,10 @@ class Capture:
         sums: Sums | None = None,
         events_left_out: int = 0,
         summarized: bool = False,
+        watched: bool = False,
     ) -> None:
         self._summarized = summarized
+        self._watched = watched
         self._sources = sources
         self._filter = expression
         self.pseudonyms: Final = pseudonyms
@@ -365,8 +368,17 @@ class Capture:
 
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
         core = self._opened_again(streams)
-        pieces = [core.take_events() for _ in reading.steps(core, self._sources, None, events=True)]
+        pieces = [core.take_events() for _ in self._steps(core, streams)]
         return reading.events(reading.joined(pieces), self.directions(*_ENDS))
+
+    def _steps(self, core: _core.Analysis, streams: Sequence[int] | None) -> Iterator[None]:
+        """Read for a second time, as far as there are packets of these streams."""
+        last_frame = None
+        if streams is not None:
+            last_frames = self.directions("last_frame")["last_frame"]
+            last_frame = max(int(last_frames[2 * stream]) for stream in streams)
+        with shown(wanted=self._watched) as bar:
+            yield from reading.steps(core, self._sources, bar, events=True, last_frame=last_frame)
 
     def _opened_again(self, streams: Sequence[int] | None) -> _core.Analysis:
         """Return a second pass, for events."""
@@ -406,7 +418,7 @@ class Capture:
             yield self._kept
             return
         core = self._opened_again(streams)
-        for _ in reading.steps(core, self._sources, None, events=True):
+        for _ in self._steps(core, streams):
             core.take_turns()
             yield core.take_events()
 

@@ -106,8 +106,12 @@ def steps(
     progress: Callable[[Progress], None] | None,
     *,
     events: bool = False,
+    last_frame: int | None = None,
 ) -> Iterator[None]:
-    """Read to the end, a stretch at a time; with `events`, `EVENTS_STEP` frames, as these are then taken."""
+    """Read to the end, or until this frame was read, a stretch at a time.
+
+    With `events` that is `EVENTS_STEP` frames, as these are then taken.
+    """
     frames = EVENTS_STEP if events else STEP
     total = None
     if is_lasting(sources):
@@ -117,7 +121,7 @@ def steps(
     more = True
     while more:
         begun_s = time.perf_counter()
-        more = core.advance(frames)
+        more = core.advance(frames) and (last_frame is None or core.frames < last_frame)
         lasted_s = time.perf_counter() - begun_s
         if progress:
             progress(Progress(core.bytes_read, total, core.frames))

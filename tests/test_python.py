@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pydoc
 import re
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import get_args
 
@@ -60,6 +61,19 @@ def test_progress_is_told_to_whoever_asks():
 def test_progress_that_nobody_watches_says_nothing(capsys):
     bdpcap.analyze(SAMPLE, progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_whoever_watches_sees_a_later_pass_too(wanted, monkeypatch):
+    told = []
+
+    @contextmanager
+    def bar(*, wanted):
+        yield told.append if wanted else None
+
+    monkeypatch.setattr("bdpcap.capture.shown", bar)
+    assert len(bdpcap.analyze(SAMPLE, progress=wanted).flow(0).events) > 0
+    assert [one.bytes_read for one in told[-1:]] == [SAMPLE.stat().st_size] * wanted
 
 
 # flows

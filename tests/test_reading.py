@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import weakref
+from dataclasses import replace
 
 import dpkt
 import numpy as np
@@ -17,8 +18,8 @@ import pandas as pd
 import pytest
 from conftest import unavailable
 from oracles import SHARED, frames, nanoseconds
-from packets import pcap, pcapng_file
-from scenario import START_NS, scenario
+from packets import pcap, pcapng_file, tcp_packet
+from scenario import CLIENT, SERVER, START_NS, scenario
 from small_transfer import packets as transfer
 from small_transfer import write_many, write_pcap
 
@@ -235,6 +236,32 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
     assert names.asked == 30 * 4
     seen = pd.concat(pieces, ignore_index=True)
     pd.testing.assert_frame_equal(seen[["sender", "receiver"]], whole[["sender", "receiver"]])
+
+
+def test_events_of_a_stream_are_read_as_far_as_it_has_packets(tmp_path, monkeypatch):
+    path = write_many(tmp_path / "many.pcap", flows=30, rounds=40)
+    later = tmp_path / "later.pcap"
+    later.write_bytes(
+        pcap(
+            tcp_packet(START_NS + 10**12 + number, CLIENT, replace(SERVER, port=1 + number), seq=7, flags=2)
+            for number in range(9000)
+        )
+    )
+    capture = bdpcap.analyze([path, later])
+    passes = []
+    opened = reading.opened
+    monkeypatch.setattr(
+        reading, "opened", lambda *args, **how: passes.append(opened(*args, **how)) or passes[-1]
+    )
+    monkeypatch.setattr(reading, "EVENTS_STEP", 20)  # the core reads 4,096 frames at least
+    events = capture.events
+    for stream in (0, 29, 9029):
+        own = capture.events_of(stream)
+        assert len(own) > 0
+        pd.testing.assert_frame_equal(own, events[events["stream"] == stream].reset_index(drop=True))
+    whole, first, another, last = (one.frames for one in passes)
+    assert whole == last == capture.info.frames
+    assert max(first, another) < whole / 2
 
 
 @pytest.mark.parametrize("source", [io.StringIO("text"), 5])

@@ -95,16 +95,15 @@ def capture(
     """
     limits = options.limits(limit)
     source = sources(captures, read, outputs)
-    with shown() as progress:
-        capture = bdpcap.analyze(
-            source,
-            filter=filter_,
-            progress=progress,
-            pseudonyms=pseudonyms,
-            jobs=jobs,
-            limits=limits,
-            summarize=summarize,
-        )
+    capture = bdpcap.analyze(
+        source,
+        filter=filter_,
+        progress=True,
+        pseudonyms=pseudonyms,
+        jobs=jobs,
+        limits=limits,
+        summarize=summarize,
+    )
     if (twice := same_packets(capture)) is not None:
         one, other = map(units.printable, twice)
         sys.stderr.write(
