@@ -227,7 +227,7 @@ impl Intake {
     pub fn read(
         &mut self,
         frames: usize,
-        mut take: impl FnMut(Packet<'_>, &Path, At, &Frame<'_>),
+        mut take: impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>),
     ) -> Result<bool, Stop> {
         let mut path = Path::default();
         for _ in 0..frames {
@@ -302,7 +302,8 @@ impl Intake {
                     counts.undecoded[reason.index()] += 1;
                 }
             }
-            if let Ok(packet) = decoded {
+            // Moved, what was just written in parts would be waited for.
+            if let Ok(packet) = &decoded {
                 let time_ns = known_ns;
                 take(packet, &path, at, &Frame { time_ns, ..frame });
             }

@@ -61,8 +61,8 @@ impl Pieces {
         let mut written = Ok(());
         let more = self.intake.read(frames, |packet, _, _, frame| {
             let count = buckets.len();
-            let bucket = &mut buckets[bucket(hosts(&packet), count)];
-            let kept = extent(&packet, frame.link_type, frame.data, frame.wire_len);
+            let bucket = &mut buckets[bucket(hosts(packet), count)];
+            let kept = extent(packet, frame.link_type, frame.data, frame.wire_len);
             bucket.rows.write(frame, kept, &mut bucket.fresh);
             if bucket.fresh.len() > Self::BLOCK_BYTES && written.is_ok() {
                 written = bucket.pack(compressor);

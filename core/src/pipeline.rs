@@ -67,11 +67,11 @@ impl Schedule {
 fn shared_out(
     datagrams: &mut Datagrams,
     mut follow: impl FnMut(Seen, &Segment, &Path, At),
-) -> impl FnMut(Packet<'_>, &Path, At, &Frame<'_>) {
+) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
     move |packet, path, at, _| match packet {
         Packet::Tcp(tcp) => follow(Seen::Captured, &tcp.segment(), path, at),
         Packet::Quoted(_, tcp) => follow(Seen::Quoted, &tcp.segment(), path, at),
-        Packet::Datagram(datagram) => datagrams.take(&datagram, at.time_ns),
+        Packet::Datagram(datagram) => datagrams.take(datagram, at.time_ns),
     }
 }
 
