@@ -376,7 +376,7 @@ class Capture:
         last_frame = None
         if streams is not None:
             last_frames = self.directions("last_frame")["last_frame"]
-            last_frame = max(int(last_frames[2 * stream]) for stream in streams)
+            last_frame = max((int(last_frames[2 * stream]) for stream in streams), default=0)
         with shown(wanted=self._watched) as bar:
             yield from reading.steps(core, self._sources, bar, events=True, last_frame=last_frame)
 
