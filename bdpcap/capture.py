@@ -375,8 +375,8 @@ class Capture:
         """Read for a second time, as far as there are packets of these streams."""
         last_frame = None
         if streams is not None:
-            last_frames = self.directions("last_frame")["last_frame"]
-            last_frame = max((int(last_frames[2 * stream]) for stream in streams), default=0)
+            last_frames = self.directions("last_frame")["last_frame"][::2]
+            last_frame = int(last_frames[np.isin(np.arange(len(last_frames)), streams)].max(initial=0))
         with shown(wanted=self._watched) as bar:
             yield from reading.steps(core, self._sources, bar, events=True, last_frame=last_frame)
 

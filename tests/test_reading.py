@@ -260,9 +260,10 @@ def test_events_of_a_stream_are_read_as_far_as_it_has_packets(tmp_path, monkeypa
         assert len(own) > 0
         pd.testing.assert_frame_equal(own, events[events["stream"] == stream].reset_index(drop=True))
     assert sum(len(piece["stream"]) for piece in capture.event_columns([])) == 0
-    whole, first, another, last, none = (one.frames for one in passes)
+    assert len(capture.events_of(9030)) == 0  # there is none of that number
+    whole, first, another, last, none, absent = (one.frames for one in passes)
     assert whole == last == capture.info.frames
-    assert max(first, another, none) < whole / 2
+    assert max(first, another, none, absent) < whole / 2
 
 
 @pytest.mark.parametrize("source", [io.StringIO("text"), 5])
