@@ -173,6 +173,7 @@ SLOW = {"numpy", "pandas", "plotly", "pydantic", "rich", "jinja2"}
         (["explain", "CAPTURE"], {"numpy", "pandas"}),
         (["report", "CAPTURE", "--text", "-"], {"numpy", "pandas"}),
         (["report", "CAPTURE", "-o", "REPORT"], {"numpy", "pandas", "jinja2"}),
+        (["plot", "CAPTURE", "--stream", "0", "-o", "REPORT"], {"numpy", "pandas"}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -40,7 +40,6 @@ INTERRUPTED = """
 import _thread, signal
 import numpy as np
 from bdpcap import _core
-signal.signal(signal.SIGINT, signal.default_int_handler)
 columns = [(np.array([{value}]), {beside})]
 _core.csv_lines(columns, str)  # the first call of a process loads numpy's interface, in Python
 try:

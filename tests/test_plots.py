@@ -109,7 +109,7 @@ def test_a_stripe_is_shown_by_the_round_that_is_typical_of_its_time(flow):
 
 def test_the_ribbons_colours_are_the_tables_limits(flow):
     drawn = {
-        trace.line.color: sum(end - start for start, end in pairwise(trace.x) if None not in (start, end))
+        trace.line.color: sum(end - start for start, end in pairwise(trace.x) if not np.isnan(start + end))
         for trace in plots.figure(flow, "window").data
         if trace.yaxis == "y2"
     }

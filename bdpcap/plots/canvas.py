@@ -359,14 +359,13 @@ class Canvas:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
             title = self.x_axis["title"]
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
-        if self._figure is not None:
-            return Drawing(self._traces, self._layout, self._figure)
-        lines = legend_lines(
-            [trace["name"] for trace in self._traces if trace.get("showlegend") is not False]
-        )
-        self._layout["height"] = 342 + 18 * lines
-        self._layout["margin"]["t"] = 46 + 18 * lines
-        return Drawing(self._traces, self._layout)
+        if self._figure is None:
+            lines = legend_lines(
+                [trace["name"] for trace in self._traces if trace.get("showlegend") is not False]
+            )
+            self._layout["height"] = 342 + 18 * lines
+            self._layout["margin"]["t"] = 46 + 18 * lines
+        return Drawing(self._traces, self._layout, self._figure)
 
 
 def legend_lines(names: list[str]) -> int:

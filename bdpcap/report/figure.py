@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bdpcap import files, plots, units
 from bdpcap.report.scripts import asset, data, policy_hash
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.drawing import Drawing
 
 SUFFIXES: Final = (".html", ".svg", ".png")
 
@@ -71,15 +71,15 @@ def write(
     NoImageWriterError
         For an image: the extra is not installed, or there is no browser.
     """
-    figure = plots.figure(flow, kind, start=start, end=end)
+    drawing = plots.drawing(flow, kind, start=start, end=end)
     if path.suffix.lower() == ".html":
         ends = f"{flow.sender} → {flow.receiver}"
-        page = _page(figure, f"{kind}, stream {flow.stream}: {ends}")
+        page = _page(drawing, f"{kind}, stream {flow.stream}: {ends}")
         with files.replacing(path) as part:
             part.write_text(page, encoding="utf-8")
     else:
         with files.replacing(path) as part:
-            write_images({part: figure})
+            write_images({part: drawing.figure()})
 
 
 def write_images(figures: Mapping[Path, go.Figure]) -> None:
@@ -124,13 +124,12 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
         raise NoImageWriterError(f"the browser that draws images failed: {error}") from None
 
 
-def _page(figure: go.Figure, title: str) -> str:
+def _page(drawing: Drawing, title: str) -> str:
     """Return a page in which only its own two scripts may run."""
     scripts = [asset("plotly-basic.min.js"), asset("follow.js") + _DRAW]
-    drawn: dict[str, Any] = {**json.loads(figure.to_json()), "config": plots.CONFIG}
     return _PAGE.format(
         hashes=" ".join(f"'{policy_hash(script)}'" for script in scripts),
         title=html.escape(units.printable(title)),
-        figure=data(drawn),
+        figure=data({**drawing.document(), "config": plots.CONFIG}),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
