@@ -178,7 +178,7 @@ impl Lines {
     }
 
     /// Hands over the segment of one of the lines, and how it was seen.
-    #[inline(always)] // else it is copied once more
+    #[inline]
     pub fn read<T>(&self, line: &Line, take: impl FnOnce(Seen, &Segment) -> T) -> T {
         match line.held {
             Held::Place(seen) => take(seen, &self.whole[line.sequence as usize]),
