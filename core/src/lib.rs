@@ -3,8 +3,9 @@
 //!
 //! From the ground up, each room imports only what stands below it:
 //! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`limits`] what a run may take ·
-//! [`decode`] a frame to a TCP segment or a UDP datagram · [`intake`] captures, one after the other, through these ·
-//! [`track`] segments to connections · [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair ·
+//! [`threads`] work that is shared out · [`decode`] a frame to a TCP segment or a UDP datagram ·
+//! [`intake`] captures, one after the other, through these · [`track`] segments to connections ·
+//! [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair ·
 //! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
 //! [`mod@parquet`] and `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
@@ -26,6 +27,7 @@ pub mod pieces;
 pub mod pipeline;
 pub mod source;
 pub mod spans;
+pub mod threads;
 pub mod track;
 pub mod workers;
 

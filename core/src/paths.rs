@@ -3,10 +3,10 @@
 //! delivered when.
 
 use crate::decode::Endpoint;
+use crate::threads;
 use crate::track::{DatagramFlow, NULL, Round, Shards};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::thread;
 
 /// When something was delivered, of flows that are not alone on their way.
@@ -57,16 +57,8 @@ impl Paths {
             end_ns: 0,
             rounds: 0,
         };
-        let parts = parts(table.len());
-        let counted = thread::scope(|scope| {
-            let count = |streams| Part::of(table, streams, &paths.of_streams, &flows);
-            let threads: Vec<_> = parts
-                .into_iter()
-                .map(|streams| scope.spawn(move || count(streams)))
-                .collect();
-            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
-            let parts = joined.map(|part| part.unwrap_or_else(|panic| resume_unwind(panic)));
-            parts.collect::<Vec<_>>()
+        let counted = threads::each(parts(table.len()), |streams| {
+            Part::of(table, streams, &paths.of_streams, &flows)
         });
         for part in counted {
             paths.add(part);

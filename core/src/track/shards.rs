@@ -12,11 +12,10 @@ use super::table::{Ended, News, Orders, Scales, Table, Wanted};
 use super::turns::Turn;
 use crate::decode::{Endpoint, Path};
 use crate::limits::{LeftOut, Limits};
+use crate::threads;
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
-use std::panic::resume_unwind;
-use std::thread;
 
 /// Where a connection is.
 #[derive(Debug, Clone, Copy)]
@@ -201,23 +200,10 @@ impl Shards {
 
     /// The capture ended. Where many connections did not, much is left to do: the tables share it.
     pub fn finish(&mut self) {
-        let finish = |table: &mut Table| {
+        let finished = threads::each(&mut self.tables, |table| {
             table.finish();
             table.news()
-        };
-        let finished = match &mut self.tables[..] {
-            [table] => vec![finish(table)],
-            tables => thread::scope(|scope| {
-                let threads: Vec<_> = (tables.iter_mut())
-                    .map(|table| scope.spawn(move || finish(table)))
-                    .collect();
-                let finished = threads.into_iter().map(|thread| {
-                    let finished = thread.join();
-                    finished.unwrap_or_else(|panic| resume_unwind(panic))
-                });
-                finished.collect()
-            }),
-        };
+        });
         self.register.take(finished);
     }
 
