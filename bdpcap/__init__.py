@@ -26,12 +26,12 @@ from bdpcap._core import OPTIMISED, CaptureError, FilterError
 if TYPE_CHECKING:
     from bdpcap import explain, plots
     from bdpcap.analysis import Capture, Flow, analyze, compare, stream_events
-    from bdpcap.anonymize import Pseudonyms
     from bdpcap.explain.bdp import bdp
     from bdpcap.explain.findings import Finding, Findings
-    from bdpcap.facts import CaptureInfo, Damage, Progress
     from bdpcap.path_ends import Pair, pair
-    from bdpcap.resources import Limits
+    from bdpcap.read.anonymize import Pseudonyms
+    from bdpcap.read.budget import Limits
+    from bdpcap.read.facts import CaptureInfo, Damage, Progress
 
 __all__ = [
     "Capture",
@@ -57,12 +57,12 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.facts"),
+    **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.read.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
     **dict.fromkeys(("Pair", "pair"), "bdpcap.path_ends"),
-    "Limits": "bdpcap.resources",
+    "Limits": "bdpcap.read.budget",
     "bdp": "bdpcap.explain.bdp",
-    "Pseudonyms": "bdpcap.anonymize",
+    "Pseudonyms": "bdpcap.read.anonymize",
 }
 
 if not OPTIMISED:

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bdpcap.cells import Cells
+from bdpcap.tables.cells import Cells
 
 _Instructions: TypeAlias = list[tuple[int, int, int, int]]
 """Classic BPF: code, jump if true, jump if false, constant."""
@@ -297,7 +297,7 @@ class Pieces:
 
 @final
 class Parquet:
-    """A Parquet file in the making, of columns as `bdpcap.cells.Columns` has them; any cell may be absent.
+    """A Parquet file in the making, of columns as `bdpcap.tables.cells.Columns` has them; any cell may be absent.
 
     Raises
     ------

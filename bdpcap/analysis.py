@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, overload
 
-from bdpcap import _core, capture, quantities, reading
-from bdpcap.jobs import threads
-from bdpcap.progress import shown
-from bdpcap.resources import Limits
-from bdpcap.scale import infer
+from bdpcap import _core, capture
+from bdpcap.read import core_pass
+from bdpcap.read.budget import Limits
+from bdpcap.read.jobs import threads
+from bdpcap.read.progress import shown
+from bdpcap.read.scale import infer
+from bdpcap.words import quantities
 
 if TYPE_CHECKING:
     import os
@@ -18,13 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from bdpcap.anonymize import Pseudonyms
-    from bdpcap.events import Events
+    from bdpcap.comparing.settings import Settings
     from bdpcap.explain.findings import Findings
-    from bdpcap.facts import Progress
     from bdpcap.plots import Kind, Options
-    from bdpcap.reading import OneSource, Read, Source
-    from bdpcap.settings import Settings
+    from bdpcap.read.anonymize import Pseudonyms
+    from bdpcap.read.core_pass import OneSource, Read, Source
+    from bdpcap.read.facts import Progress
+    from bdpcap.tables.events import Events
 
 __all__ = ["Capture", "Flow", "analyze", "compare", "event_pieces", "stream_events"]
 
@@ -53,7 +55,7 @@ def analyze(
     filter
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
     progress
-        Called now and then while reading. True shows a bar on a terminal and in a notebook, also when events of a file
+        Called now and then while core_pass. True shows a bar on a terminal and in a notebook, also when events of a file
         are read later.
     pseudonyms
         Other names for the addresses, files and comments of the capture; its own appear nowhere.
@@ -79,27 +81,27 @@ def analyze(
     ValueError
         A limit is below 1, or `memory_bytes` below what Python takes.
     """
-    sources = reading.sources(source)
+    sources = core_pass.sources(source)
     limits = (limits or Limits()).within(memory_bytes)
-    lasting = reading.is_lasting(sources)
+    lasting = core_pass.is_lasting(sources)
     with shown(wanted=progress is True) as bar:
         update = progress if callable(progress) else bar
         # What cannot be read twice keeps its events at once.
-        core = reading.opened(sources, filter, events=not (lasting or summarize), limits=limits, jobs=jobs)
+        core = core_pass.opened(sources, filter, events=not (lasting or summarize), limits=limits, jobs=jobs)
         kept, left_out = None, 0
         if lasting or summarize:
             _read(core, sources, update, turns=not summarize)
         else:
-            kept, left_out = reading.kept_events(core, sources, update, limits.rows)
-        sums = reading.summed(core)
+            kept, left_out = core_pass.kept_events(core, sources, update, limits.rows)
+        sums = core_pass.summed(core)
         scales = []
         if lasting and sums.wanting_scale:
-            scales = infer(lambda names: reading.directions(core, pseudonyms, names))
+            scales = infer(lambda names: core_pass.directions(core, pseudonyms, names))
         if scales:
             # Windows count as packets come: with another scale, all of them anew.
-            core = reading.opened(sources, filter, events=False, scales=scales, limits=limits, jobs=jobs)
+            core = core_pass.opened(sources, filter, events=False, scales=scales, limits=limits, jobs=jobs)
             _read(core, sources, update, turns=not summarize)
-            sums = reading.summed(core)
+            sums = core_pass.summed(core)
     return Capture(
         core,
         sources,
@@ -118,7 +120,7 @@ def _read(
     core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None, *, turns: bool
 ) -> None:
     """Read to the end, and keep turns or let them go."""
-    for _ in reading.steps(core, sources, progress):
+    for _ in core_pass.steps(core, sources, progress):
         if not turns:
             core.take_turns()
 
@@ -172,10 +174,10 @@ def event_pieces(
     written: bool = False,
 ) -> Iterator[Events]:
     """Do as `stream_events`, before a table is made of it; `written`: another thread writes the piece before."""
-    from bdpcap.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
+    from bdpcap.tables.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
 
-    sources = reading.sources(source)
-    core = reading.opened(
+    sources = core_pass.sources(source)
+    core = core_pass.opened(
         sources,
         filter,
         events=True,
@@ -185,19 +187,19 @@ def event_pieces(
         jobs=threads(jobs, sources, written=written),
     )
     names: dict[str, list[str]] = {"sender": [], "receiver": []}
-    for _ in reading.steps(core, sources, progress, events=True):
+    for _ in core_pass.steps(core, sources, progress, events=True):
         core.take_turns()
         columns = core.take_events(NAMES)
         if len(columns["stream"]):
             # Names stay as they are, and there may be many: only new streams are named.
             named = len(names["sender"]) // 2
             if core.streams > named:
-                new = reading.named(core.directions(named, names=list(names)), pseudonyms)
+                new = core_pass.named(core.directions(named, names=list(names)), pseudonyms)
                 for side, known in names.items():
                     known.extend(new[side])
             yield Events(columns, names, core.first_ns)
     for damage in core.damages():
-        raise _core.CaptureError(str(reading.damage(damage, pseudonyms)))
+        raise _core.CaptureError(str(core_pass.damage(damage, pseudonyms)))
 
 
 def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None = None) -> pd.DataFrame:
@@ -213,16 +215,17 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
     Returns
     -------
     DataFrame
-        A row a capture; columns as `bdpcap.comparison.COMPARISON`.
+        A row a capture; columns as `bdpcap.comparing.comparison.COMPARISON`.
     """
-    from bdpcap import comparison, tables  # noqa: PLC0415 - only loaded where it is asked
-    from bdpcap.settings import Settings  # noqa: PLC0415
+    from bdpcap.comparing import comparison  # noqa: PLC0415 - only loaded where it is asked
+    from bdpcap.comparing.settings import Settings  # noqa: PLC0415
+    from bdpcap.tables import frames  # noqa: PLC0415 - only loaded where it is asked
 
     read = [one if isinstance(one, Capture) else analyze(one) for one in captures]
     names = [", ".join(one.info.files) for one in read]
     given = [Settings()] * len(read) if settings is None else settings
     table = comparison.compare(read, names, given)
-    return tables.described(table, comparison.COMPARISON)
+    return frames.described(table, comparison.COMPARISON)
 
 
 class Capture(capture.Capture):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast,
 
 import numpy as np
 
-from bdpcap import _core, reading, rotation, vantage
-from bdpcap.endpoints import host
-from bdpcap.progress import shown
-from bdpcap.quality import TOLD, Flaw, acknowledgments_missing, flaws
+from bdpcap import _core
+from bdpcap.read import core_pass, rotation, vantage
+from bdpcap.read.progress import shown
+from bdpcap.read.quality import TOLD, Flaw, acknowledgments_missing, flaws
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from bdpcap import cells
-    from bdpcap.anonymize import Pseudonyms
-    from bdpcap.facts import Damage, Fingerprint
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
-    from bdpcap.reading import Read
-    from bdpcap.scale import InferredScale
-    from bdpcap.sums import Sums
+    from bdpcap.read.anonymize import Pseudonyms
+    from bdpcap.read.core_pass import Read
+    from bdpcap.read.facts import Damage, Fingerprint
+    from bdpcap.read.scale import InferredScale
+    from bdpcap.read.sums import Sums
+    from bdpcap.tables import cells
 
 __all__ = ["TABLES", "Capture", "Flow", "Table"]
 
@@ -80,22 +81,22 @@ class Capture:
         self.pseudonyms: Final = pseudonyms
         if pseudonyms:
             # Names are given in the order in which they are asked for: streams first.
-            for _ in reading.directions(core, pseudonyms, _ENDS):
+            for _ in core_pass.directions(core, pseudonyms, _ENDS):
                 pass
         self._core = core
         self._kept = events
         self._by_stream: dict[int, pd.DataFrame] = {}
         self._rounds: dict[int, tuple[pd.DataFrame, np.ndarray]] = {}
-        damages = [reading.damage(damage, pseudonyms) for damage in core.damages()]
+        damages = [core_pass.damage(damage, pseudonyms) for damage in core.damages()]
         self.damage: Final[Damage | None] = damages[0] if damages else None
-        info = reading.info(core, sums or reading.summed(core))
+        info = core_pass.info(core, sums or core_pass.summed(core))
         if events_left_out:
             rows = info.left_out.get("rows", 0) + events_left_out
             info = replace(info, left_out=info.left_out | {"rows": rows})
         self.info: Final = pseudonyms.info(info) if pseudonyms else info
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
         self.scales: Final = scales
-        self._udp = reading.named(core.datagrams(), pseudonyms)
+        self._udp = core_pass.named(core.datagrams(), pseudonyms)
         self.host: HostAccount | None = None
         """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
 
@@ -106,12 +107,12 @@ class Capture:
         return Classification(self._core, self._named, self._core.datagrams())
 
     def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
-        return reading.named(columns, self.pseudonyms)
+        return core_pass.named(columns, self.pseudonyms)
 
     @cached_property
     def quality(self) -> list[Flaw]:
         """What is wrong with the capture itself, gravest first."""
-        return flaws(self.info, reading.directions(self._core, self.pseudonyms, TOLD))
+        return flaws(self.info, core_pass.directions(self._core, self.pseudonyms, TOLD))
 
     @property
     def flows(self) -> pd.DataFrame:
@@ -129,19 +130,21 @@ class Capture:
 
         from bdpcap import tables  # noqa: PLC0415 - likewise
         from bdpcap.limits import KINDS  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
 
         pieces = [
-            (tables.of_cells(tables.FLOWS, piece), details) for piece, details in self._classification.flows()
+            (frames.of_cells(tables.FLOWS, piece), details) for piece, details in self._classification.flows()
         ]
         flows = pd.concat([table for table, _ in pieces], ignore_index=True)
         names = np.array([*KINDS, None], dtype=object)  # the last one's place is -1, too
-        return tables.described(flows, tables.FLOWS), names[np.concatenate([places for _, places in pieces])]
+        return frames.described(flows, tables.FLOWS), names[np.concatenate([places for _, places in pieces])]
 
     def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of flows in pieces, at least one, none of which is kept."""
         from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
 
-        return (tables.of_cells(tables.FLOWS, piece) for piece in self.flow_cells())
+        return (frames.of_cells(tables.FLOWS, piece) for piece in self.flow_cells())
 
     def flow_cells(self) -> Iterator[cells.Columns]:
         """Yield the same pieces as cells."""
@@ -150,8 +153,9 @@ class Capture:
     def rtts_in_pieces(self) -> Iterator[pd.DataFrame]:
         """Yield the table of rounds in pieces, at least one, none of which is kept."""
         from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
 
-        return (tables.of_cells(tables.RTTS, piece) for piece in self.rtt_cells())
+        return (frames.of_cells(tables.RTTS, piece) for piece in self.rtt_cells())
 
     def rtt_cells(self) -> Iterator[cells.Columns]:
         """Yield the same pieces as cells."""
@@ -160,29 +164,31 @@ class Capture:
     @cached_property
     def datagrams(self) -> pd.DataFrame:
         """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
-        from bdpcap import datagrams, tables  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import datagrams, frames  # noqa: PLC0415 - likewise
 
-        return tables.described(datagrams.flows(self._udp), tables.DATAGRAMS)
+        return frames.described(datagrams.flows(self._udp), tables.DATAGRAMS)
 
     @property
     def lifecycles(self) -> Iterator[dict[str, np.ndarray]]:
         """Yield how connections began and ended, some at a time, without their names."""
-        from bdpcap import connections  # noqa: PLC0415 - likewise
+        from bdpcap.tables import connections  # noqa: PLC0415 - likewise
 
-        for first in range(0, self.info.streams, reading.STREAMS):
-            columns = self._core.connections(first, reading.STREAMS)
-            ends = self._core.directions(first, reading.STREAMS, ("end_ns",))
+        for first in range(0, self.info.streams, core_pass.STREAMS):
+            columns = self._core.connections(first, core_pass.STREAMS)
+            ends = self._core.directions(first, core_pass.STREAMS, ("end_ns",))
             yield connections.told(columns, ends["end_ns"][::2], self.info.last_ns)
 
     @cached_property
     def connections(self) -> pd.DataFrame:
         """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
-        from bdpcap import connections, tables  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import connections, frames  # noqa: PLC0415 - likewise
 
         named = connections.named(
             self._core.connections(), self.directions(*_ENDS, "start_ns", "end_ns"), self.info.last_ns
         )
-        return tables.described(tables.frame(tables.CONNECTIONS, named), tables.CONNECTIONS)
+        return frames.described(frames.frame(tables.CONNECTIONS, named), tables.CONNECTIONS)
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
@@ -190,19 +196,21 @@ class Capture:
         import pandas as pd  # noqa: PLC0415 - likewise
 
         from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
 
         rtts = pd.concat(self.rtts_in_pieces(), ignore_index=True)
-        return tables.described(rtts, tables.RTTS)
+        return frames.described(rtts, tables.RTTS)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
         if self._summarized:
             raise _core.CaptureError("exchanges were not kept: analyze the capture without summarize")
-        from bdpcap import exchanges, tables  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import exchanges, frames  # noqa: PLC0415 - likewise
 
         found = exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
-        return tables.described(found, tables.EXCHANGES)
+        return frames.described(found, tables.EXCHANGES)
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
@@ -220,19 +228,20 @@ class Capture:
         All rounds of a capture that has many would take long, and much memory.
         """
         from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
 
         missing = sorted({*streams} - self._rounds.keys())
         if not missing:
             return
         if self._classification.few or "rtts" in vars(self):
-            table, frames = self.rtts, self.frames_of_rounds
+            table, numbers = self.rtts, self.frames_of_rounds
         else:
-            columns, frames = self._classification.rounds_of(missing)
-            table = tables.described(tables.of_cells(tables.RTTS, columns), tables.RTTS)
+            columns, numbers = self._classification.rounds_of(missing)
+            table = frames.described(frames.of_cells(tables.RTTS, columns), tables.RTTS)
         of_stream = table["stream"].to_numpy()
         first, end = (of_stream.searchsorted(missing, side) for side in ("left", "right"))
         for stream, own in zip(missing, map(slice, first, end), strict=True):
-            self._rounds[stream] = table.iloc[own], np.stack([of[own] for of in frames], axis=1)
+            self._rounds[stream] = table.iloc[own], np.stack([of[own] for of in numbers], axis=1)
 
     def rounds_of(self, stream: int) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the rows of `rtts` of both directions of a stream, and the first and last frame of each."""
@@ -263,13 +272,13 @@ class Capture:
         endpoints
             Host and port apart: ``sender`` becomes ``sender_host`` and ``sender_port``.
         """
-        from bdpcap import tables  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
 
         if name not in TABLES:
             raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
         table: pd.DataFrame = getattr(self, name)
-        table = tables.apart(table) if endpoints else table
-        return tables.timestamped(table) if timestamps else table
+        table = frames.apart(table) if endpoints else table
+        return frames.timestamped(table) if timestamps else table
 
     def __repr__(self) -> str:
         files, flows = ", ".join(self.info.files), len(self)
@@ -325,12 +334,12 @@ class Capture:
     def carriers(self) -> dict[str, np.ndarray]:
         """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
         pieces = [{name: np.zeros(0, dtype=np.int64) for name in _OF_CARRIERS}]
-        for columns in reading.directions(self._core, self.pseudonyms, ("carried", *_OF_CARRIERS)):
+        for columns in core_pass.directions(self._core, self.pseudonyms, ("carried", *_OF_CARRIERS)):
             # A scan has millions of directions that carried nothing.
             carried = np.flatnonzero(columns["carried"])
             if len(carried):
                 pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
-        columns = reading.joined(pieces[1:] or pieces)
+        columns = core_pass.joined(pieces[1:] or pieces)
         return columns | {"vantage": vantage.places(columns)}
 
     def directions(self, *names: str) -> dict[str, Any]:
@@ -348,7 +357,7 @@ class Capture:
     def events(self) -> pd.DataFrame:
         """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
         if self._kept is not None:
-            return reading.events(self._kept, self.directions(*_ENDS))
+            return core_pass.events(self._kept, self.directions(*_ENDS))
         return self._read_events(None)
 
     def load_events(self, streams: Sequence[int]) -> None:
@@ -358,7 +367,7 @@ class Capture:
             return
         if self._kept is not None:
             chosen = np.isin(self._kept["stream"], missing)
-            table = reading.events(
+            table = core_pass.events(
                 {name: values[chosen] for name, values in self._kept.items()}, self.directions(*_ENDS)
             )
         else:
@@ -369,7 +378,7 @@ class Capture:
     def _read_events(self, streams: Sequence[int] | None) -> pd.DataFrame:
         core = self._opened_again(streams)
         pieces = [core.take_events() for _ in self._steps(core, streams)]
-        return reading.events(reading.joined(pieces), self.directions(*_ENDS))
+        return core_pass.events(core_pass.joined(pieces), self.directions(*_ENDS))
 
     def _steps(self, core: _core.Analysis, streams: Sequence[int] | None) -> Iterator[None]:
         """Read for a second time, as far as there are packets of these streams."""
@@ -378,13 +387,13 @@ class Capture:
             last_frames = self.directions("last_frame")["last_frame"][::2]
             last_frame = int(last_frames[np.isin(np.arange(len(last_frames)), streams)].max(initial=0))
         with shown(wanted=self._watched) as bar:
-            yield from reading.steps(core, self._sources, bar, events=True, last_frame=last_frame)
+            yield from core_pass.steps(core, self._sources, bar, events=True, last_frame=last_frame)
 
     def _opened_again(self, streams: Sequence[int] | None) -> _core.Analysis:
         """Return a second pass, for events."""
-        if not reading.is_lasting(self._sources):
+        if not core_pass.is_lasting(self._sources):
             raise _core.CaptureError("events of a pipe were not kept: analyze it without summarize")
-        return reading.opened(
+        return core_pass.opened(
             self._sources, self._filter, events=True, rounds=False, streams=streams, scales=self.scales
         )
 
@@ -403,7 +412,7 @@ class Capture:
         for columns in self.event_columns([stream]):
             seconds = (columns["time_ns"] - origin) / 1e9
             chosen = (columns["stream"] == stream) & (seconds >= start) & (seconds <= end)
-            table = reading.events({name: values[chosen] for name, values in columns.items()}, directions)
+            table = core_pass.events({name: values[chosen] for name, values in columns.items()}, directions)
             found.append(table[table["sender"] == sender])
             if len(seconds) and seconds[-1] > end and not self.info.time_backwards:
                 break
@@ -439,7 +448,7 @@ class Capture:
         CaptureError
             It came from a pipe, or from bytes.
         """
-        if self._kept is not None or not reading.is_lasting(self._sources):
+        if self._kept is not None or not core_pass.is_lasting(self._sources):
             raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
         if any(isinstance(source, bytes) for source in self._sources):
             raise _core.CaptureError("bytes are no file: save the capture to a file first")
@@ -489,13 +498,13 @@ class Capture:
         )
         more = True
         while more:
-            piece, more = core.take(reading.COPY_STEP)
+            piece, more = core.take(core_pass.COPY_STEP)
             file.write(piece)
 
     def fingerprints(self) -> list[Fingerprint]:
         """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""
         name = self.pseudonyms.file if self.pseudonyms else str
-        return [reading.fingerprint(source, name) for source in self._sources]
+        return [core_pass.fingerprint(source, name) for source in self._sources]
 
 
 def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bdpcap import files
 from bdpcap.analysis import Capture, analyze
 from bdpcap.pairing import Ends
+from bdpcap.tables import files
 
 if TYPE_CHECKING:
     import os
 
-    from bdpcap.reading import OneSource
+    from bdpcap.read.core_pass import OneSource
 
 __all__ = ["Pair", "pair"]
 
@@ -49,7 +49,7 @@ class Pair(Ends):
 
     def html(self) -> str:
         """Return the report on both ends: one self-contained HTML page."""
-        from bdpcap.report import pair as page  # noqa: PLC0415 - plots are only loaded where they are drawn
+        from bdpcap.report import pair_page as page  # noqa: PLC0415 - plots are only loaded where they are drawn
 
         return page.html(self)
 

@@ -11,15 +11,15 @@ from grading import CONFIDENT, rows
 
 from bdpcap.limits import doubt
 from bdpcap.limits.confidence import BESIDE, LEAST, beside, measured
+from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.rules import RULES
-from bdpcap.limits.verdict import NO_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from batch import Batch
 
-    from bdpcap.limits.verdict import Verdict
+    from bdpcap.limits.decision import Verdict
 
 __all__ = ["PRIOR", "applied", "reliability", "sure", "table"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from batch import Batch
     from labelled import Transfer
 
-    from bdpcap.limits.verdict import Verdict
+    from bdpcap.limits.decision import Verdict
 
 __all__ = ["left_out", "text"]
 

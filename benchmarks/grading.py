@@ -14,17 +14,17 @@ from labelled import LIMITS
 
 from bdpcap.limits import doubt
 from bdpcap.limits.decide import decide
+from bdpcap.limits.decision import LIMITS as TOLD
+from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.rules import RULES
-from bdpcap.limits.verdict import LIMITS as TOLD
-from bdpcap.limits.verdict import NO_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from batch import Batch
 
+    from bdpcap.limits.decision import Verdict
     from bdpcap.limits.rule import Rule
-    from bdpcap.limits.verdict import Verdict
 
 __all__ = [
     "CONFIDENT",

@@ -16,8 +16,8 @@ from IPython.display import SVG
 
 import bdpcap
 from bdpcap.cli import main
-from bdpcap.palette import LIMIT_COLOURS
 from bdpcap.plots.svg import svg
+from bdpcap.words.palette import LIMIT_COLOURS
 
 SAMPLES = sorted(Path("../sample_captures").glob("*.pcap.zst"))
 SVG(svg(bdpcap.analyze(SAMPLES[-1]).flow(0).plot("window"), "one of the flows that are copied below"))

@@ -16,8 +16,8 @@ from IPython.display import SVG
 
 import bdpcap
 from bdpcap.fleet.questions import ask
-from bdpcap.palette import LIMIT_COLOURS
 from bdpcap.plots.svg import svg
+from bdpcap.words.palette import LIMIT_COLOURS
 
 SAMPLES = Path("../sample_captures")
 slow_reader = bdpcap.analyze(SAMPLES / "rwnd_slow_reader.sender.pcap.zst")

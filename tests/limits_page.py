@@ -8,13 +8,13 @@ from functools import cached_property
 from importlib import import_module, resources
 from pathlib import Path
 
-from bdpcap import units
 from bdpcap.limits.confidence import BESIDE, LEAST, MANY, NEAR
+from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.evidence import CONCEPTS
 from bdpcap.limits.evidence.field import Field
 from bdpcap.limits.rule import Named
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
-from bdpcap.limits.verdict import NO_RULE
+from bdpcap.words import units
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-limits-are-inferred.md"
 MARKED = re.compile(r"(?<=^<!-- generated: )(\w+)( -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from bdpcap import comparison, tables
+from bdpcap import tables
+from bdpcap.comparing import comparison
 from bdpcap.explain.findings import Code
-from bdpcap.pairing import delays, losses, options, pair, views
+from bdpcap.pairing import delays, ends, losses, options, views
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLES = {
@@ -18,7 +19,7 @@ TABLES = {
     "exchanges": (tables.EXCHANGES, "One row for each request with its response."),
     "datagrams": (tables.DATAGRAMS, "One row for each UDP flow."),
     "compare": (comparison.COMPARISON, "One row for each capture that was compared."),
-    "pair: streams": (pair.STREAMS, "One row for each connection that both captures of `pair` hold."),
+    "pair: streams": (ends.STREAMS, "One row for each connection that both captures of `pair` hold."),
     "pair: delays": (delays.DELAYS, "One row for each flow that passed both taps."),
     "pair: losses": (losses.LOSSES, "One row for what one packet lost. Times are the sender's clock's."),
     "pair: options": (
@@ -32,8 +33,9 @@ TABLES = {
 def tables_page() -> str:
     """Return the page of tables."""
     head = (
-        "# Tables\n\nGenerated from `bdpcap/tables.py`. Columns keep their names; new ones may come. Times are integer "
-        "nanoseconds since\nthe epoch, units end the names, and sequence numbers are relative and unwrapped. Missing is "
+        "# Tables\n\nGenerated from `bdpcap/tables/schema.py`. Columns keep their names; new ones may come. "
+        "Times are integer nanoseconds since\nthe epoch, units end the names, "
+        "and sequence numbers are relative and unwrapped. Missing is "
         "null, never 0 or -1.\n`Int64` and `Float64` may be null."
     )
     return "\n\n".join([head, *(_table(name, *told) for name, told in TABLES.items())]) + "\n"

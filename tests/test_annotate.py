@@ -14,9 +14,9 @@ from small_transfer import packets as transfer
 from small_transfer import write_many, write_pcap
 
 import bdpcap
-from bdpcap import units
 from bdpcap.cli import main
 from bdpcap.report import comments
+from bdpcap.words import units
 
 SECONDS = 120
 """Longest wait for a process."""
@@ -223,7 +223,7 @@ def test_wireshark_finds_where_the_window_closes_opens_again_and_shrinks(tmp_pat
 def test_windows_are_followed_from_piece_to_piece(monkeypatch):
     sample = next(path for path in SAMPLES if "zero_window" in path.name)
     whole = comments.of_capture(bdpcap.analyze(sample))
-    monkeypatch.setattr("bdpcap.reading.EVENTS_STEP", 1)  # the least that is read at once
+    monkeypatch.setattr("bdpcap.read.core_pass.EVENTS_STEP", 1)  # the least that is read at once
     assert comments.of_capture(bdpcap.analyze(sample)) == whole
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bdpcap.cli import main
 from bdpcap.explain import bdp
 from bdpcap.explain.headers import packet
-from bdpcap.quantities import duration, kib, rate, size
+from bdpcap.words.quantities import duration, kib, rate, size
 
 TIMESTAMPS = "ethernet,ipv4,tcp,timestamps"
 

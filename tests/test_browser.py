@@ -16,7 +16,8 @@ from scenario import scenario
 from small_transfer import write_many, write_pcapng
 
 import bdpcap
-from bdpcap import palette, plots, report
+from bdpcap import plots, report
+from bdpcap.words import palette
 
 SAMPLES = Path(__file__).parent.parent / "sample_captures"
 SCRIPT = "<script>document.title = 'owned'</script>"

@@ -15,10 +15,19 @@ from oracles import ROOT, SHARED
 from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, START, write_pcap
 
 import bdpcap
-from bdpcap import plots, settings
+from bdpcap import plots
 from bdpcap.cli import main
-from bdpcap.comparison import COMPARISON, Transfer, compare, fairness, main_flows, together, transfer
-from bdpcap.settings import Settings
+from bdpcap.comparing import settings
+from bdpcap.comparing.comparison import (
+    COMPARISON,
+    Transfer,
+    compare,
+    fairness,
+    main_flows,
+    together,
+    transfer,
+)
+from bdpcap.comparing.settings import Settings
 
 SAMPLE = ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
 SEED = SHARED / "captures" / "seed"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdpcap import cells
-from bdpcap.spreadsheet import write_csv
+from bdpcap.tables import cells
+from bdpcap.tables.spreadsheet import write_csv
 
 rows = st.tuples(
     st.integers(-(2**62), 2**62),

@@ -21,11 +21,12 @@ from small_transfer import CLIENT, SERVER, START, packets
 
 import bdpcap
 from bdpcap import tables
-from bdpcap.anonymize import Pseudonyms
 from bdpcap.cli import main
-from bdpcap.datagrams import totals
-from bdpcap.endpoints import host
 from bdpcap.explain.sharing import sharing
+from bdpcap.read.anonymize import Pseudonyms
+from bdpcap.tables import frames
+from bdpcap.tables.datagrams import totals
+from bdpcap.words.endpoints import host
 
 MS = 1_000_000
 IPERF2_PEER = re.compile(r"\[ *(\d+)\] local .* connected with \S+ port (\d+)")
@@ -246,7 +247,7 @@ def table(*rows):
     columns = {name: [None] * len(rows) for name in tables.DATAGRAMS}
     for at, name in enumerate(("sender", "receiver", "payload_bytes", "start_ns", "end_ns")):
         columns[name] = [row[at] * MS if name.endswith("_ns") else row[at] for row in rows]
-    return tables.frame(tables.DATAGRAMS, columns | {"packets": [1] * len(rows)})
+    return frames.frame(tables.DATAGRAMS, columns | {"packets": [1] * len(rows)})
 
 
 def flow_row(**known):

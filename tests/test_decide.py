@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdpcap.limits.decide import decide, explain
+from bdpcap.limits.decision import LIMITS, NO_RULE
 from bdpcap.limits.doubt import Doubt, lowered, marked
 from bdpcap.limits.evidence import declared
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
-from bdpcap.limits.verdict import LIMITS, NO_RULE
 
 QUIET = {"loss.none_recent": True, "flight.moved": True, "window.full_share": 0}
 """A round in which data move, nothing is lost, and the window has room."""

@@ -17,9 +17,9 @@ from oracles import KEPT, ROOT, chromium
 from small_transfer import write_many
 from test_documents import DOCUMENTS, TOP
 
-from bdpcap import settings
 from bdpcap.cli import exits, main
 from bdpcap.cli.commands import COMMANDS
+from bdpcap.comparing import settings
 
 ELSEWHERE = {
     "cargo": "the tests",

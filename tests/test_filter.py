@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bdpcap import filter as capture_filter
 from bdpcap._core import filter_matches
-from bdpcap.filter import FilterError, compile_filter
+from bdpcap.read import filter as capture_filter
+from bdpcap.read.filter import FilterError, compile_filter
 
 libpcap.config(LIBPCAP="tcpdump")  # the wheel's own copy, whatever the system has
 

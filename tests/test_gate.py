@@ -11,8 +11,8 @@ from oracles import ROOT
 from small_transfer import write_pcap
 
 import bdpcap
-from bdpcap import expression, tables
-from bdpcap.cli import main
+from bdpcap import tables
+from bdpcap.cli import expression, main
 
 SAMPLE = ROOT / "sample_captures" / "linux61_advwinscale2_w50000.pcap.zst"
 COLUMNS = {

@@ -18,10 +18,11 @@ from small_transfer import START, write_pcap
 from test_bundle import SCHEMA
 
 import bdpcap
-from bdpcap import host, report, units
+from bdpcap import host, report
 from bdpcap.cli import main
 from bdpcap.host import ss, tcp_info
 from bdpcap.report.page import html
+from bdpcap.words import units
 
 FOLDER = TESTS / "data" / "host"
 """Recorded by lab/account.py: 1.5 s in which the receive window limits, then 1.5 s of a small send buffer."""

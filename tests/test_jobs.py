@@ -10,7 +10,7 @@ from hypothesis import given
 from packets import Address, pcap, tcp_packet
 
 import bdpcap
-from bdpcap.jobs import SMALL_BYTES, threads
+from bdpcap.read.jobs import SMALL_BYTES, threads
 
 FIN, SYN, ACK = 1, 2, 16
 SAMPLES = Path(__file__).parent.parent / "sample_captures"

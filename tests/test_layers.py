@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,26 +19,14 @@ PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
     {"_core"},
-    {"ahead", "cells", "columns", "endpoints", "facts", "files", "filter", "jobs", "once", "palette"}
-    | {"quantities", "rows", "scale_source", "units"},
-    {"rotation"},
-    {
-        "anonymize",
-        "connections",
-        "progress",
-        "quality",
-        "resources",
-        "settings",
-        "spreadsheet",
-        "tables",
-        "vantage",
-    },
-    {"datagrams", "events", "exchanges", "expression", "limits", "scale"},
-    {"sums"},
-    {"reading"},
+    {"words"},
+    {"tables"},
+    {"read"},
+    {"limits"},
     {"capture"},
-    {"explain", "host", "pairing", "stripes", "trust", "twice"},
-    {"comparison", "plots"},
+    {"explain", "host", "pairing"},
+    {"comparing"},
+    {"plots"},
     {"report"},
     {"analysis"},
     {"path_ends"},
@@ -72,6 +61,31 @@ def test_a_module_imports_only_what_stands_below_it(name):
     files = sorted((PACKAGE / name).rglob("*.py")) or [PACKAGE / f"{name}.py"]
     found = {room for file in files for room in rooms(file)} - {name}
     assert {room for room in found if ROOM[room] >= ROOM[name]} == set()
+
+
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PACKAGE.rglob("*.py")
+}
+"""Every file by the name under which it is imported; a package's is that of its `__init__.py`."""
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Yield those of `FILES` that a file imports to run, wherever it does; types may look upward within a room."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in FILES else str(node.module) for name in names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield from imported(node)
+
+
+def test_no_file_imports_itself_through_others():
+    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+    below = {name: set(imported(tree)) & FILES.keys() for name, tree in trees.items() if name != "bdpcap"}
+    assert set(TopologicalSorter(below).static_order()) >= below.keys()
 
 
 @pytest.mark.parametrize(

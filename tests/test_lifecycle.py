@@ -13,9 +13,11 @@ from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
-from bdpcap import report, trust, units
+from bdpcap import report
+from bdpcap.explain import trust
 from bdpcap.report import connections
 from bdpcap.report.page import html
+from bdpcap.words import units
 
 SYN, SYN_ACK, ACK, DATA, FIN, RST = (1 << bit for bit in range(6))
 HANDSHAKE_BITS = SYN | SYN_ACK

@@ -27,8 +27,8 @@ from oracles import ROOT, SHARED
 from scenario import START_NS
 
 import bdpcap
+from bdpcap.limits.decision import LIMITS, NO_RULE
 from bdpcap.limits.rules import RULES
-from bdpcap.limits.verdict import LIMITS, NO_RULE
 
 SAMPLES = sorted((ROOT / "sample_captures").glob("*.zst"))
 LAB = SHARED / "captures/lab"

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from small_transfer import write_pcap
 
-from bdpcap import files, rows
 from bdpcap.cli import main
+from bdpcap.tables import files, rows
 
 OUTPUTS = {
     "report.html": ("report", "-o"),
@@ -37,7 +37,7 @@ SECONDS = 60
 
 WRITES_THEN_WAITS = """
 import pathlib, sys, time
-from bdpcap import files
+from bdpcap.tables import files
 with files.replacing(pathlib.Path(sys.argv[1])) as part:
     part.write_text("half")
     print("written", flush=True)

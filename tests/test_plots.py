@@ -21,9 +21,10 @@ from scenario import HANDSHAKE, scenario
 from small_transfer import MSS, ROUNDS, SEGMENTS, write_many, write_pcap
 
 import bdpcap
-from bdpcap import _core, palette, plots
+from bdpcap import _core, plots
 from bdpcap.cli import main
 from bdpcap.limits import LIMITS
+from bdpcap.limits.stripes import STRIPES, stripes
 from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.canvas import Canvas, floats
 from bdpcap.plots.drawing import Drawing
@@ -31,7 +32,7 @@ from bdpcap.plots.packets import MOST
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
 from bdpcap.report import ranking
-from bdpcap.stripes import STRIPES, stripes
+from bdpcap.words import palette
 
 KB = 1000
 ALL = 10**6

@@ -18,7 +18,7 @@ from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
 from bdpcap.explain.findings import Code
-from bdpcap.trust import caveats
+from bdpcap.explain.trust import caveats
 
 SAMPLES = ROOT / "sample_captures"
 TTL = 14 + 8
@@ -164,7 +164,7 @@ def test_a_whole_capture_has_no_grave_flaw():
 
 
 def test_every_flaw_is_on_the_page():
-    codes = re.findall(r'Flaw\(\s*"([\w-]+)"', (ROOT / "bdpcap/quality.py").read_text(encoding="utf-8"))
+    codes = re.findall(r'Flaw\(\s*"([\w-]+)"', (ROOT / "bdpcap/read/quality.py").read_text(encoding="utf-8"))
     page = (ROOT / "docs/design.md").read_text(encoding="utf-8")
     section = page.partition("## What a capture lacks")[2].partition("\n## ")[0]
     assert codes == re.findall(r"^\| `([\w-]+)` \|", section, re.MULTILINE)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdpcap import quantities
+from bdpcap.words import quantities
 
 READ = {
     quantities.rate: {

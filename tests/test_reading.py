@@ -24,7 +24,8 @@ from small_transfer import packets as transfer
 from small_transfer import write_many, write_pcap
 
 import bdpcap
-from bdpcap import _core, reading
+from bdpcap import _core
+from bdpcap.read import core_pass
 
 INDEX = SHARED / "captures/public/INDEX.tsv"
 DIALOGUE = """
@@ -229,7 +230,7 @@ def test_events_in_pieces_are_named_once_and_as_in_the_whole(tmp_path, monkeypat
 
     path, names = write_many(tmp_path / "many.pcap", flows=30, rounds=40), Counting()
     whole = bdpcap.analyze(path, pseudonyms=bdpcap.Pseudonyms()).events
-    monkeypatch.setattr(reading, "EVENTS_STEP", 20)
+    monkeypatch.setattr(core_pass, "EVENTS_STEP", 20)
     pieces = list(bdpcap.stream_events(path, pseudonyms=names))
     assert len(pieces) > 2  # the core reads 4,096 frames at least
     # Both ends of both directions of each stream, however many pieces there are.
@@ -249,11 +250,11 @@ def test_events_of_a_stream_are_read_as_far_as_it_has_packets(tmp_path, monkeypa
     )
     capture = bdpcap.analyze([path, later])
     passes = []
-    opened = reading.opened
+    opened = core_pass.opened
     monkeypatch.setattr(
-        reading, "opened", lambda *args, **how: passes.append(opened(*args, **how)) or passes[-1]
+        core_pass, "opened", lambda *args, **how: passes.append(opened(*args, **how)) or passes[-1]
     )
-    monkeypatch.setattr(reading, "EVENTS_STEP", 20)  # the core reads 4,096 frames at least
+    monkeypatch.setattr(core_pass, "EVENTS_STEP", 20)  # the core reads 4,096 frames at least
     events = capture.events
     for stream in (0, 29, 9029):
         own = capture.events_of(stream)
@@ -335,9 +336,9 @@ def test_whoever_waits_sees_progress_a_few_times_a_second(monkeypatch, lasted_s,
             return len(asked) < len(lasted_s)
 
     monkeypatch.setattr("time.perf_counter", lambda: clock_s[0])
-    for _ in reading.steps(Core(), [], None):
+    for _ in core_pass.steps(Core(), [], None):
         pass
-    assert asked == [count * reading.STEP for count in frames]
+    assert asked == [count * core_pass.STEP for count in frames]
 
 
 def test_events_beyond_the_limit_are_let_go_while_a_pipe_is_read():
@@ -353,7 +354,7 @@ def test_events_beyond_the_limit_are_let_go_while_a_pipe_is_read():
             alive.append(sum(ref() is not None for ref in columns))
             return {"stream": column}
 
-    kept, left_out = reading.kept_events(Core(), [], None, 15)
+    kept, left_out = core_pass.kept_events(Core(), [], None, 15)
     # Those before the first frame, two with events that there is room for, the one before, this one.
     assert max(alive) == 5
     assert len(kept["stream"]) == 10 + 15

@@ -13,11 +13,13 @@ from scenario import CLIENT, SERVER, scenario
 from small_transfer import write_many, write_pcap, write_pcapng
 
 import bdpcap
-from bdpcap import plots, report, trust, units
+from bdpcap import plots, report
 from bdpcap.cli import main
+from bdpcap.explain import trust
 from bdpcap.report import page as page_of
 from bdpcap.report import ranking, verdict
 from bdpcap.report.overview import overview
+from bdpcap.words import units
 
 ASSETS = resources.files("bdpcap.report") / "assets"
 HOSTILE = "<img src=x onerror=alert(1)>{{ 7*7 }}</script>"

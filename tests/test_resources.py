@@ -11,8 +11,8 @@ from packets import Address, pcap, tcp_packet
 from scenario import HANDSHAKE, SERVER, START_NS, scenario
 
 import bdpcap
-from bdpcap import resources
 from bdpcap.cli import main
+from bdpcap.read import budget
 
 UNNOTICED = 9 * 4096
 """Connections that may begin until the limit is noticed: batches on their way to the threads."""
@@ -63,8 +63,8 @@ def test_nothing_is_left_out_within_the_limits(scan):
 
 
 def test_a_budget_of_memory_sets_limits_that_fit_it(scan):
-    budget = resources.BASE_BYTES + 2 * 1000 * resources.CONNECTION_BYTES
-    capture = bdpcap.analyze(io.BytesIO(scan), memory_bytes=budget)
+    memory_bytes = budget.BASE_BYTES + 2 * 1000 * budget.CONNECTION_BYTES
+    capture = bdpcap.analyze(io.BytesIO(scan), memory_bytes=memory_bytes)
     assert capture.info.streams <= 1000 + UNNOTICED
     assert capture.info.left_out["connections"] > 0
     # A larger budget than the usual limits need changes nothing.

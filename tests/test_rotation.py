@@ -16,8 +16,9 @@ from packets import pcap, pcapng_file, read_pcap
 from small_transfer import write_many, write_pcap
 
 import bdpcap
-from bdpcap import report, rotation
+from bdpcap import report
 from bdpcap.cli import main
+from bdpcap.read import rotation
 from bdpcap.report import page
 
 TABLES = ("flows", "rtts", "connections", "exchanges", "events")

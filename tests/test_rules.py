@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import ROOT
 
+from bdpcap.limits.decision import LIMITS, NO_RULE
 from bdpcap.limits.evidence import declared
 from bdpcap.limits.evidence.field import Unit
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
 from bdpcap.limits.sentence import NAME, WRITTEN, sentences
-from bdpcap.limits.verdict import LIMITS, NO_RULE
 
 FULL, SHARE, STANDS = "window.full_share", "queue.share", "queue.stands"
 NUMBERS = st.one_of(st.just(np.nan), st.floats(-1000, 1000))

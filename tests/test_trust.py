@@ -14,7 +14,7 @@ from packets import pcap, read_pcap
 from scenario import CLIENT, SERVER, scenario
 
 import bdpcap
-from bdpcap.trust import caveats
+from bdpcap.explain.trust import caveats
 
 SAMPLES = ROOT / "sample_captures"
 LAB = SHARED / "captures/lab"

@@ -10,13 +10,15 @@ from scenario import CLIENT, scenario
 from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 
 import bdpcap
-from bdpcap import palette, plots, report, trust, units
+from bdpcap import plots, report
+from bdpcap.explain import trust
 from bdpcap.explain.findings import Code, Finding
 from bdpcap.limits import LIMITS
 from bdpcap.limits.rules import DETAILS, RULES
 from bdpcap.report import cause, page, ranking, verdict, weight
 from bdpcap.report.text import command_lines, wrap
 from bdpcap.report.weight import Weight
+from bdpcap.words import palette, units
 
 SHORT = """
     0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>

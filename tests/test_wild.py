@@ -10,7 +10,7 @@ from oracles import SHARED
 
 import bdpcap
 from bdpcap.explain.findings import Code
-from bdpcap.limits.verdict import LIMITS
+from bdpcap.limits.decision import LIMITS
 
 FOLDER = SHARED / "captures/wild"
 # Whose checks are tests of their own.

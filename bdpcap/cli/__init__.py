@@ -17,9 +17,9 @@ from typing import Annotated, Final
 import typer
 
 import bdpcap
-from bdpcap import units
 from bdpcap.cli import exits, terminal
 from bdpcap.cli.commands import COMMANDS, Deferred, Root
+from bdpcap.words import units
 
 _OS_ERROR: Final = re.compile(r" \(os error \d+\)")
 """What Rust adds to the system's own words."""

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from bdpcap import files, units
-from bdpcap.cli import options, output, source
+from bdpcap.cli import opening, options, output
+from bdpcap.tables import files
+from bdpcap.words import units
 
 _Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="The pcapng file; - is standard output.")
@@ -35,7 +36,7 @@ def command(
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
-    capture = source.capture(
+    capture = opening.capture(
         captures,
         read,
         filter_,
@@ -50,4 +51,4 @@ def command(
             packets = capture.annotate(file)
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"annotate: {where}, {units.number(packets, 'packet')} with comments\n")
-    return source.exit_code(capture.damage)
+    return opening.exit_code(capture.damage)

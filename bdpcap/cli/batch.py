@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bdpcap import _core, units
+from bdpcap import _core
 from bdpcap.cli import exits, options
-from bdpcap.filter import compile_filter
-from bdpcap.progress import shown
+from bdpcap.read.filter import compile_filter
+from bdpcap.read.progress import shown
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.fleet.captures import Task

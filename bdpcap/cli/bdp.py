@@ -6,10 +6,10 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bdpcap import quantities, units
 from bdpcap.cli import options, output, terminal
 from bdpcap.explain import bdp
 from bdpcap.explain.headers import packet
+from bdpcap.words import quantities, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

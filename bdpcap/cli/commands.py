@@ -13,9 +13,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from bdpcap import units
 from bdpcap.cli import options
 from bdpcap.cli.plain import read_plainly
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import bdpcap
-from bdpcap import comparison, files, rows, settings, units
-from bdpcap.cli import comparison_tables, exits, options, output, source
-from bdpcap.reading import source_name
+from bdpcap.cli import comparison_tables, exits, opening, options, output
+from bdpcap.comparing import comparison, settings
+from bdpcap.read.core_pass import source_name
+from bdpcap.tables import files, rows
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.analysis import Capture
-    from bdpcap.facts import Damage
-    from bdpcap.settings import Settings
+    from bdpcap.comparing.settings import Settings
+    from bdpcap.read.facts import Damage
 
 EPILOG: Final = (
     "CAPTURE is as everywhere, but each is analysed by itself. Settings may stand in bdpcap.yaml or bdpcap.csv "
@@ -94,11 +96,11 @@ def command(
     Parallel streams of one pair of hosts are summed. Of two captures, the second is also set against the first.
     """
     outputs = _outputs(format_, output_, plot)
-    paths = source.sources(captures, read, outputs)
+    paths = opening.sources(captures, read, outputs)
     if not isinstance(paths, list):
         raise typer.BadParameter("standard input holds one capture: name files")
     wheres = [settings_ or settings.beside(Path(path)) for path in paths]
-    source.keep([where for where in wheres if where], outputs, "a file of settings")
+    opening.keep([where for where in wheres if where], outputs, "a file of settings")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
     given = _settings(paths, wheres, _typed(typed, len(paths)))
     sources = [source_name(path) for path in paths]
@@ -109,7 +111,7 @@ def command(
     def analysed() -> Iterator[Capture | None]:
         for path in paths:
             try:
-                capture = source.capture([path], None, filter_, outputs=())
+                capture = opening.capture([path], None, filter_, outputs=())
             except bdpcap.CaptureError as error:
                 unread.append(error)
                 yield None
@@ -132,7 +134,7 @@ def command(
         with files.replacing(plot) as part:
             plots.comparison_figure(table).write_html(part, config=plots.CONFIG)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
-    return max(exits.DAMAGED if unread else exits.DONE, *map(source.exit_code, damages))
+    return max(exits.DAMAGED if unread else exits.DONE, *map(opening.exit_code, damages))
 
 
 def _outputs(format_: Format | None, table: Path | None, plot: Path | None) -> list[Path]:
@@ -141,7 +143,7 @@ def _outputs(format_: Format | None, table: Path | None, plot: Path | None) -> l
         output.named(table, SUFFIXES, "give --format")
     output.named(plot, [".html"], option="--plot")
     outputs = [path for path in (table, plot) if path is not None]
-    source.distinct(outputs)
+    opening.distinct(outputs)
     return outputs
 
 

@@ -9,9 +9,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap import units
-from bdpcap.comparison import difference
-from bdpcap.palette import LIMIT_NAMES
+from bdpcap.comparing.comparison import difference
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from bdpcap import units
-from bdpcap.cli import options, output, privacy, source
+from bdpcap.cli import opening, options, output, privacy
 from bdpcap.cli.terminal import Column, Lines
-from bdpcap.events import Events
+from bdpcap.tables.events import Events
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ def command(
     apart = output_ is not None or not sys.stdout.isatty()
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    pieces = source.Pieces(
+    pieces = opening.Pieces(
         captures,
         read,
         filter_,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from bdpcap import files, units
-from bdpcap.cli import options, output, privacy, source
+from bdpcap.cli import opening, options, output, privacy
+from bdpcap.tables import files
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.analysis import Capture
@@ -42,8 +43,8 @@ def command(
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")
-    capture = source.capture(captures, read, filter_, names, outputs=[None if to_stdout else output_])
-    source.of_streams(capture.flows, [stream], capture.info.streams)
+    capture = opening.capture(captures, read, filter_, names, outputs=[None if to_stdout else output_])
+    opening.of_streams(capture.flows, [stream], capture.info.streams)
     if to_stdout:
         packets = _excerpt(capture, stream, sys.stdout.buffer, headers_only=headers_only)
     else:
@@ -51,7 +52,7 @@ def command(
             packets = _excerpt(capture, stream, file, headers_only=headers_only)
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"excerpt: {where}, {packets:,} packets; stream {stream} is stream 0 there\n")
-    return source.exit_code(capture.damage)
+    return opening.exit_code(capture.damage)
 
 
 def _excerpt(capture: Capture, stream: int, file: BinaryIO, *, headers_only: bool) -> int:

@@ -9,8 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import pandas as pd
 import typer
 
-from bdpcap import quantities
-from bdpcap.cli import exits, options, output, source
+from bdpcap.cli import exits, opening, options, output
 from bdpcap.explain import bdp
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable
 from bdpcap.explain.findings import Finding, findings, path, send
@@ -20,6 +19,7 @@ from bdpcap.explain.kernels import version
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
 from bdpcap.report import ranking
 from bdpcap.report.text import finding_lines, wrap
+from bdpcap.words import quantities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,9 +151,9 @@ def command(
         _refuse(
             "for use without a capture: a capture shows its own", window=window, window_scale=scale, mss=mss
         )
-        capture = source.capture(captures, read, filter_, outputs=[output_])
+        capture = opening.capture(captures, read, filter_, outputs=[output_])
         rows, answers = _rows(capture, stream, facts, rate_bps, rtt_ns), []
-        code = source.exit_code(capture.damage)
+        code = opening.exit_code(capture.damage)
     table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))
     output.write(
         "findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, capture, file)
@@ -204,7 +204,7 @@ def _refuse_unless_sayable(window: int, scale: int | None) -> None:
 def _rows(
     capture: Capture, stream: list[int] | None, facts: Facts, rate_bps: float | None, rtt_ns: int | None
 ) -> Rows:
-    flows = source.of_streams(ranking.ranked(capture), stream, capture.info.streams)
+    flows = opening.of_streams(ranking.ranked(capture), stream, capture.info.streams)
     if not stream:
         flows = flows[flows["payload_bytes"] * 100 >= flows["payload_bytes"].max()].head(
             ranking.DETAILED_FLOWS

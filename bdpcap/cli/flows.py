@@ -6,17 +6,18 @@ from typing import IO, TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bdpcap import tables, units
-from bdpcap.ahead import ahead
-from bdpcap.cli import options, output, privacy, rules, source, terminal
+from bdpcap import tables
+from bdpcap.cli import opening, options, output, privacy, rules, terminal
 from bdpcap.cli.terminal import Column, Lines
+from bdpcap.read.ahead import ahead
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pandas as pd
 
-    from bdpcap.cells import Columns
+    from bdpcap.tables.cells import Columns
 
 
 def command(
@@ -53,11 +54,11 @@ def command(
 ) -> int:
     """List the flows: what each carried, how fast, and what limited it."""
     gate = rules.Gate(fail_on, junit, annotations)
-    source.distinct([path for path in (output_, junit) if path is not None])
+    opening.distinct([path for path in (output_, junit) if path is not None])
     column = _column(sort) if sort or not top else "payload_bytes"
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(
+    capture = opening.capture(
         captures,
         read,
         filter_,
@@ -71,7 +72,7 @@ def command(
 
     def pieces() -> Iterator[pd.DataFrame]:
         for piece in capture.flows_in_pieces():
-            flows = source.of_streams(piece, stream, capture.info.streams)
+            flows = opening.of_streams(piece, stream, capture.info.streams)
             yield flows
             gate.check(flows, all_bytes)
 
@@ -83,7 +84,7 @@ def command(
         rows = ahead(capture.flow_cells())  # of many flows, tables of pandas take as long as judging
     output.write("flows", rows, chosen, output_, _human)
     code = gate.finish(capture)
-    return source.exit_code(capture.damage) or code
+    return opening.exit_code(capture.damage) or code
 
 
 _NUMBERS: Final = [

@@ -7,9 +7,10 @@ import json
 import textwrap
 from typing import IO, TYPE_CHECKING, Any
 
-from bdpcap import trust, units
-from bdpcap.cli import options, output, privacy, source, terminal
-from bdpcap.facts import CaptureInfo
+from bdpcap.cli import opening, options, output, privacy, terminal
+from bdpcap.explain import trust
+from bdpcap.read.facts import CaptureInfo
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ def command(
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(
+    capture = opening.capture(
         captures,
         read,
         filter_,
@@ -54,12 +55,12 @@ def command(
     else:
         table = _table(capture, nested=chosen is options.Format.JSONL)
         output.write("info", [table], chosen, output_, lambda _frames, _file: None)
-    return source.exit_code(capture.damage)
+    return opening.exit_code(capture.damage)
 
 
 def _document(capture: Capture) -> dict[str, Any]:
     from bdpcap.report.document import capture_document  # noqa: PLC0415 - the report is slow to import
-    from bdpcap.rows import records  # noqa: PLC0415
+    from bdpcap.tables.rows import records  # noqa: PLC0415
 
     return {
         "schema_version": output.SCHEMA_VERSION,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from bdpcap import units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

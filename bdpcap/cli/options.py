@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bdpcap.palette import LIMIT_NAMES
-from bdpcap.resources import Limits
+from bdpcap.read.budget import Limits
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

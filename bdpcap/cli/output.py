@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final, TypeAlias, cast
 
 import typer
 
-from bdpcap import files
 from bdpcap.cli.options import Format
+from bdpcap.tables import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.cells import Columns
+    from bdpcap.tables.cells import Columns
 
     Frames: TypeAlias = Iterable[pd.DataFrame]
 
@@ -28,7 +28,7 @@ SCHEMA_VERSION: Final = 1
 SUFFIXES: Final = {".txt": Format.TABLE} | {f".{form}": form for form in Format if form is not Format.TABLE}
 """What each suffix of a table's file names."""
 CELLS: Final = (Format.CSV, Format.PARQUET)
-"""What the core writes: pieces may be `bdpcap.cells.Columns` as well as frames."""
+"""What the core writes: pieces may be `bdpcap.tables.cells.Columns` as well as frames."""
 
 
 def chosen(format_: Format | None, output: Path | None) -> Format:
@@ -85,7 +85,7 @@ def write(
         Writes the table for people.
     """
     if format_ in CELLS:
-        from bdpcap import cells  # noqa: PLC0415 - numpy is slow to import, and of no use to text that is no table
+        from bdpcap.tables import cells  # noqa: PLC0415 - numpy is slow to import, and of no use to text that is no table
 
         columns = (piece if isinstance(piece, dict) else cells.of_frame(piece) for piece in frames)
         (_csv if format_ is Format.CSV else _parquet)(columns, output)
@@ -113,7 +113,7 @@ def _binary(output: Path | None) -> Iterator[BinaryIO]:
 
 
 def _csv(pieces: Iterable[Columns], output: Path | None) -> None:
-    from bdpcap import spreadsheet  # noqa: PLC0415 - likewise
+    from bdpcap.tables import spreadsheet  # noqa: PLC0415 - likewise
 
     with _binary(output) as file:
         for index, columns in enumerate(pieces):
@@ -121,14 +121,14 @@ def _csv(pieces: Iterable[Columns], output: Path | None) -> None:
 
 
 def _jsonl(frames: Frames, file: IO[str]) -> None:
-    from bdpcap import rows  # noqa: PLC0415 - threads are slow to import, and of no use to other formats
+    from bdpcap.tables import rows  # noqa: PLC0415 - threads are slow to import, and of no use to other formats
 
     for frame in frames:
         file.write(rows.lines(frame))
 
 
 def _json(name: str, frames: Frames, file: IO[str]) -> None:
-    from bdpcap import rows  # noqa: PLC0415 - likewise
+    from bdpcap.tables import rows  # noqa: PLC0415 - likewise
 
     file.write(f'{{"schema_version": {SCHEMA_VERSION}, "table": "{name}", "rows": [')
     separator = "\n"

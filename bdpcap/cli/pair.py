@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import bdpcap
-from bdpcap import rows, units
-from bdpcap.cli import options, output, pair_text, source
+from bdpcap.cli import opening, options, output, pair_text
+from bdpcap.tables import rows
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.path_ends import Pair
@@ -60,7 +61,7 @@ def command(
     chosen = format_ or SUFFIXES.get(output_.suffix.lower() if output_ else "", Format.TABLE)
     if "-" in (sender, receiver):
         raise typer.BadParameter("standard input cannot be read twice: name two files")
-    captures = [source.capture([name], None, filter_, outputs=[output_]) for name in (sender, receiver)]
+    captures = [opening.capture([name], None, filter_, outputs=[output_]) for name in (sender, receiver)]
     try:
         both = bdpcap.pair(*captures)
     except ValueError as error:
@@ -80,7 +81,7 @@ def command(
                 file.write("\n")
             case Format.HTML:
                 file.write(both.html())
-    return max(source.exit_code(capture.damage) for capture in captures)
+    return max(opening.exit_code(capture.damage) for capture in captures)
 
 
 def _document(both: Pair) -> dict[str, Any]:

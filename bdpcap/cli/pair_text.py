@@ -7,9 +7,9 @@ from typing import IO, TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.pairing import words
-from bdpcap.palette import LIMIT_NAMES
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

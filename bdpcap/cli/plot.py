@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from bdpcap import units
-from bdpcap.cli import options, output, privacy, source
+from bdpcap.cli import opening, options, output, privacy
 from bdpcap.plots import FIGURES
 from bdpcap.report import figure, ranking
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
@@ -73,7 +73,7 @@ def command(
             f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",
         )
-    capture = source.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs, limit=limit)
+    capture = opening.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs, limit=limit)
     flow = _flow(capture, stream)
     try:
         figure.write(flow, cast("Kind", str(kind)), output_, start=start, end=end)
@@ -84,7 +84,7 @@ def command(
     drawn = f"stream {flow.stream}, {units.printable(flow.sender)} to {units.printable(flow.receiver)}"
     size = units.data_size(output_.stat().st_size)
     sys.stderr.write(f"plot: {units.printable(output_)} ({size}): {drawn}\n")
-    return source.exit_code(capture.damage)
+    return opening.exit_code(capture.damage)
 
 
 def _flow(capture: Capture, stream: int | None) -> Flow:
@@ -92,6 +92,6 @@ def _flow(capture: Capture, stream: int | None) -> Flow:
         if capture.flows.empty:
             raise typer.BadParameter("no stream carried payload: there is no flow to draw")
         return ranking.listed(capture, ranking.ranked(capture).head(1))[0]
-    if source.of_streams(capture.flows, [stream], capture.info.streams).empty:
+    if opening.of_streams(capture.flows, [stream], capture.info.streams).empty:
         raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
     return capture.flow(stream)

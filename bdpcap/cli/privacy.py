@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from bdpcap.anonymize import KEY_BYTES, Pseudonyms
+from bdpcap.read.anonymize import KEY_BYTES, Pseudonyms
 
 if TYPE_CHECKING:
     from pathlib import Path

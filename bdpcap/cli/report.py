@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from bdpcap import host, report, units
-from bdpcap.cli import options, output, privacy, rules, source
+from bdpcap import host, report
+from bdpcap.cli import opening, options, output, privacy, rules
 from bdpcap.report import ranking, verdict
+from bdpcap.words import units
 
 _DEFAULT = Path("report.html")
 
@@ -94,10 +95,10 @@ def command(
     names = privacy.pseudonyms(anonymize, anonymize_key)
     page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
     outputs = [path for path in (page, text, json_, bundle, junit) if path is not None]
-    source.distinct(outputs)
-    source.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
+    opening.distinct(outputs)
+    opening.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
     account = _account(ss, tcp_info)
-    capture = source.capture(
+    capture = opening.capture(
         captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, limit=limit
     )
     capture.host = account
@@ -122,7 +123,7 @@ def command(
         sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)}), for a browser\n")
     gate.check(capture.flows)
     code = gate.finish(capture)
-    return source.exit_code(capture.damage) or code
+    return opening.exit_code(capture.damage) or code
 
 
 def _account(ss: list[Path] | None, tcp_info: list[Path] | None) -> host.Account | None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
-from bdpcap import units
-from bdpcap.ahead import ahead
-from bdpcap.cli import options, output, privacy, source, terminal
+from bdpcap.cli import opening, options, output, privacy, terminal
 from bdpcap.cli.terminal import Column, Lines
+from bdpcap.read.ahead import ahead
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pandas as pd
 
-    from bdpcap.cells import Columns
+    from bdpcap.tables.cells import Columns
 
 
 def command(
@@ -36,7 +36,7 @@ def command(
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
-    capture = source.capture(
+    capture = opening.capture(
         captures,
         read,
         filter_,
@@ -49,7 +49,7 @@ def command(
     pieces: Iterator[pd.DataFrame | Columns] = (
         ahead(capture.rtt_cells())
         if chosen in output.CELLS and not stream
-        else (source.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
+        else (opening.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
     )
     origin = capture.info.first_ns or 0
 
@@ -69,7 +69,7 @@ def command(
             lines.note(f"No round: {terminal.NO_PAYLOAD}")
 
     output.write("rtts", pieces, chosen, output_, human)
-    return source.exit_code(capture.damage)
+    return opening.exit_code(capture.damage)
 
 
 def _columns(origin_ns: int) -> list[Column]:

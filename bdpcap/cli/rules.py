@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from bdpcap import expression, tables, units
-from bdpcap.cli import exits, junit, options, output
+from bdpcap import tables
+from bdpcap.cli import exits, expression, junit, options, output
 from bdpcap.limits import LIMITS
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.capture import Capture
-    from bdpcap.expression import Expression
+    from bdpcap.cli.expression import Expression
 
 _SHORT: Final = re.compile(rf"\s*({'|'.join(LIMITS)})\s*>\s*(\d+(?:\.\d+)?)\s*%\s*", re.IGNORECASE)
 

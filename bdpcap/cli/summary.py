@@ -10,10 +10,11 @@ from typing import IO, TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bdpcap import files, units
 from bdpcap.cli import exits, options, output
 from bdpcap.cli.terminal import Column, Lines
-from bdpcap.palette import LIMIT_NAMES
+from bdpcap.tables import files
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from bdpcap import units
-from bdpcap.palette import LIMIT_COLOURS
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

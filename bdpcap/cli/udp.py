@@ -8,8 +8,9 @@ import pandas as pd
 from rich.table import Table
 from rich.text import Text
 
-from bdpcap import datagrams, units
 from bdpcap.cli import terminal
+from bdpcap.tables import datagrams
+from bdpcap.words import units
 
 FLOWS: Final = 10
 """Most flows to show one by one."""

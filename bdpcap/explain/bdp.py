@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import quantities, units
 from bdpcap.explain.buffers import ERAS
+from bdpcap.words import quantities, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

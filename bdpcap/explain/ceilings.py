@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain import bdp, sendbuf
 from bdpcap.explain.buffers import ERAS, FIELD_MAX, SCALE_MAX, UNSCALED, Era, least_setting
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import units
 from bdpcap.explain import sendbuf
 from bdpcap.explain.buffers import RMEM_MAX, least_setting, scale_for
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bdpcap.endpoints import host
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,7 @@ from bdpcap.explain.answer import Answer, Exactness, Facts, Observed, Solution
 from bdpcap.explain.buffers import FIELD_MAX, MSS_UNMEASURED, WELL_KNOWN, Advertised, Era, Knob, Setting
 from bdpcap.explain.chance import chance, is_chosen, roundest, roundness
 from bdpcap.explain.kernels import eras_of
-from bdpcap.explain.measured import fit
+from bdpcap.explain.measured_share import fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

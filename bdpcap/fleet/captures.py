@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import fsspec
 
-from bdpcap import rotation
+from bdpcap.read import rotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

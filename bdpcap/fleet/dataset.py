@@ -18,7 +18,8 @@ from urllib.parse import quote, unquote
 
 import fsspec
 
-from bdpcap import _core, cells
+from bdpcap import _core
+from bdpcap.tables import cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

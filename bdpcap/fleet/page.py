@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap import palette, units
 from bdpcap.fleet.questions import DISTRIBUTED
 from bdpcap.report.scripts import asset
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     import pandas as pd

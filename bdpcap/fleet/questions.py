@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
-from bdpcap.palette import LIMIT_NAMES
 from bdpcap.report.ranking import LOSING
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import distributed
 
 import bdpcap
-from bdpcap.facts import Progress
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.fleet.spread import is_spread, spread
 from bdpcap.fleet.work import failed, work
+from bdpcap.read.facts import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

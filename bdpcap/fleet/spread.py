@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import scale
-from bdpcap.facts import Damage
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
-from bdpcap.fleet.pieces import explain, follow, judge, share_out, whole
+from bdpcap.fleet.partitions import explain, follow, judge, share_out, whole
 from bdpcap.fleet.work import broke, record
+from bdpcap.read import scale
+from bdpcap.read.facts import Damage
 from bdpcap.report import ranking
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.fleet.captures import Task
-    from bdpcap.fleet.pieces import Followed, Judged, Member
+    from bdpcap.fleet.partitions import Followed, Judged, Member
     from bdpcap.fleet.work import Order
-    from bdpcap.scale import InferredScale
+    from bdpcap.read.scale import InferredScale
 
 __all__ = ["is_spread", "spread"]
 

@@ -6,8 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import tables, units
+from bdpcap import tables
 from bdpcap.host import ss, tcp_info
+from bdpcap.tables import frames
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +90,7 @@ class Account:
 def samples_of(flow: Flow) -> pd.DataFrame:
     """Return the samples of a flow, table as `bdpcap.tables.HOST`; empty where no account was given."""
     if flow.capture.host is None:
-        return tables.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
+        return frames.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
     return flow.capture.host.of(flow)
 
 
@@ -128,7 +130,7 @@ def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Ac
     }
     for name in tables.HOST:
         columns.setdefault(name, [sample.said.get(name) for sample in samples])
-    return Account(tables.frame(tables.HOST, columns), tuple(unread))
+    return Account(frames.frame(tables.HOST, columns), tuple(unread))
 
 
 def _read(path: Path, reader: Callable[[Iterator[str]], Reading]) -> Reading:

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import _core, tables, vantage
-from bdpcap.ahead import ahead
-from bdpcap.columns import floats
-from bdpcap.limits import doubt, rows
+from bdpcap import _core, tables
+from bdpcap.limits import doubt, to_tables
 from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
 from bdpcap.limits.rounds import Rounds
-from bdpcap.quality import NEEDED, acknowledgments_missing
+from bdpcap.read import vantage
+from bdpcap.read.ahead import ahead
+from bdpcap.read.quality import NEEDED, acknowledgments_missing
+from bdpcap.tables.columns import floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from bdpcap import cells
+    from bdpcap.limits.decision import Places, Verdict
     from bdpcap.limits.doubt import Doubt
     from bdpcap.limits.rounds import Floats, Ints
-    from bdpcap.limits.verdict import Places, Verdict
+    from bdpcap.tables import cells
 
     Columns = dict[str, Any]
 
@@ -140,9 +141,9 @@ class Classification:
         return self._only.evidence, self._only.flows
 
     def flows(self) -> Iterator[tuple[cells.Columns, Places]]:
-        """Yield what `bdpcap.limits.rows.flows` does, in pieces, at least one."""
+        """Yield what `bdpcap.limits.to_tables.flows` does, in pieces, at least one."""
         for piece in self._pieces():
-            yield rows.flows(piece.flows, piece.evidence, piece.verdict)
+            yield to_tables.flows(piece.flows, piece.evidence, piece.verdict)
 
     def rtts(self) -> Iterator[cells.Columns]:
         """Yield the table of `bdpcap.tables.RTTS` in pieces, at least one."""
@@ -164,7 +165,7 @@ class Classification:
 
 def _rounds(piece: _Judged) -> cells.Columns:
     words = doubt.marked(explain(piece.evidence, piece.verdict), piece.doubts)
-    return rows.rounds(piece.flows, piece.evidence, piece.verdict, words)
+    return to_tables.rounds(piece.flows, piece.evidence, piece.verdict, words)
 
 
 def _together(parts: Sequence[Columns]) -> Columns:

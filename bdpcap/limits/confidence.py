@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.limits.verdict import DECIDING, LIMITS
+from bdpcap.limits.decision import DECIDING, LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
+    from bdpcap.limits.decision import Places
     from bdpcap.limits.rounds import Floats, Rounds
-    from bdpcap.limits.verdict import Places
 
 __all__ = ["BESIDE", "LEAST", "MANY", "NEAR", "beside", "measured"]
 

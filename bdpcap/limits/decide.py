@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits import confidence
+from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, NO_RULE, Verdict
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
 from bdpcap.limits.sentence import sentences
-from bdpcap.limits.verdict import DECIDING, KINDS, LIMITS, NO_RULE, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bdpcap.limits.decision import Places
     from bdpcap.limits.evidence import Evidence
     from bdpcap.limits.rounds import Bools, Ints
     from bdpcap.limits.rule import Rule
-    from bdpcap.limits.verdict import Places
 
 __all__ = ["decide", "explain"]
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bdpcap.quality import COARSE_NS, FINE_TICKS
-from bdpcap.scale_source import INFERRED, UNKNOWN
+from bdpcap.read.quality import COARSE_NS, FINE_TICKS
+from bdpcap.read.scale_source import INFERRED, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from bdpcap.limits.decision import Verdict
     from bdpcap.limits.evidence import Evidence
     from bdpcap.limits.rounds import Bools, Floats
-    from bdpcap.limits.verdict import Verdict
 
 __all__ = ["Doubt", "doubts", "lowered", "marked"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdpcap import _core
-from bdpcap.columns import floats
+from bdpcap.tables.columns import floats
 
 __all__ = ["MILLION", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
 

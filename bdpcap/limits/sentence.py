@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap import units
 from bdpcap.limits.evidence import declared
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable

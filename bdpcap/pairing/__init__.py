@@ -4,6 +4,6 @@
 together; `clocks`, `delays`, `losses`, `options` and `views` each say one thing of them; `pair` has all of it.
 """
 
-from bdpcap.pairing.pair import Ends
+from bdpcap.pairing.ends import Ends
 
 __all__ = ["Ends"]

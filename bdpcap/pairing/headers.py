@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.endpoints import port
+from bdpcap.words.endpoints import port
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture

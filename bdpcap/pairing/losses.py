@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import tables
 from bdpcap.pairing.passages import NONE
-from bdpcap.tables import Column
+from bdpcap.tables import Column, frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -195,4 +194,4 @@ def placed(pieces: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the losses of several directions as one table, by time."""
     whole = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(LOSSES))
     ordered = whole.sort_values("time_ns", kind="stable", ignore_index=True)
-    return tables.described(tables.frame(LOSSES, {name: ordered[name] for name in LOSSES}), LOSSES)
+    return frames.described(frames.frame(LOSSES, {name: ordered[name] for name in LOSSES}), LOSSES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.endpoints import port
+from bdpcap.words.endpoints import port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import tables
-from bdpcap.tables import Column
+from bdpcap.tables import Column, frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +48,7 @@ def options(
                 for (name, one), (_, other) in fields
             ]
     columns = dict(zip(OPTIONS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(OPTIONS, ())
-    return tables.described(tables.frame(OPTIONS, columns), OPTIONS)
+    return frames.described(frames.frame(OPTIONS, columns), OPTIONS)
 
 
 def _fields(direction: Direction) -> Iterator[tuple[str, str | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ def _ppm(drift: float) -> str:
 
 
 def connection(row: Any) -> str:
-    """Say which connection a row of `bdpcap.pairing.pair.STREAMS` is, and what tells."""
+    """Say which connection a row of `bdpcap.pairing.ends.STREAMS` is, and what tells."""
     said = f"stream {row.stream}: {units.printable(row.client)} to {units.printable(row.server)}"
     if (row.client, row.server) != (row.receiver_client, row.receiver_server):
         other = f"{units.printable(row.receiver_client)} to {units.printable(row.receiver_server)}"

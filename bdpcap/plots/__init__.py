@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack
 
 from bdpcap.plots.canvas import CONFIG, Options
-from bdpcap.plots.comparison import comparison_figure
+from bdpcap.plots.comparison_figure import comparison_figure
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.packets import busiest, packets
 from bdpcap.plots.rtt import rtt

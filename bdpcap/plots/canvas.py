@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 
-from bdpcap import palette, units
 from bdpcap.plots.decimate import COLUMNS, keep
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.pixels import above
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bdpcap import palette
+from bdpcap.words import palette
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 import numpy as np
 
-from bdpcap import units
 from bdpcap.plots.canvas import Canvas, Options, life, origin_ns, seconds
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.pixels import above
 from bdpcap.plots.sequence import Y_TITLE, draw
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdpcap import palette, units
-from bdpcap.stripes import Stripe, stripes
+from bdpcap.limits.stripes import Stripe, stripes
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     import pandas as pd

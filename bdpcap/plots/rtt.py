@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, Unpack
 import numpy as np
 import pandas as pd
 
-from bdpcap import palette, units
 from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 import numpy as np
 
-from bdpcap import palette
 from bdpcap.plots import marks
 from bdpcap.plots.canvas import Canvas, Options, floats, seconds
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.words import palette
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

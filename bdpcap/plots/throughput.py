@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
-from bdpcap import palette, units
 from bdpcap.explain.capacity import label
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
-from bdpcap import palette, units
 from bdpcap.explain.capacity import label
 from bdpcap.host import samples_of
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     import numpy as np

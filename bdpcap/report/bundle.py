@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
-from bdpcap import cells, files, plots, spreadsheet
+from bdpcap import plots
 from bdpcap.report import figure, page, ranking
 from bdpcap.report.document import document
 from bdpcap.report.text import text
+from bdpcap.tables import cells, files, spreadsheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from bdpcap import trust, units
-from bdpcap.palette import LIMIT_COLOURS, LIMIT_NAMES
+from bdpcap.explain import trust
 from bdpcap.report import ranking, verdict
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_COLOURS, LIMIT_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd

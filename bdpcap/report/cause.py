@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap import units
-from bdpcap.endpoints import host
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.ceilings import window_bps
-from bdpcap.limits.verdict import NO_RULE
-from bdpcap.once import once
+from bdpcap.explain.once import once
+from bdpcap.limits.decision import NO_RULE
+from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
 from bdpcap._core import NULL
 from bdpcap.explain.findings import found
+from bdpcap.limits.stripes import stripes
 from bdpcap.report import ranking
 from bdpcap.report.text import text
-from bdpcap.stripes import stripes
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap import units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture

@@ -6,10 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
-from bdpcap import trust
+from bdpcap.explain import trust
 from bdpcap.report import host, ranking, verdict
 from bdpcap.report.weight import weights
-from bdpcap.rows import records
+from bdpcap.tables.rows import records
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture

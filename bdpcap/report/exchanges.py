@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap.explain.exchange_shares import Shares, slowest
-from bdpcap.explain.findings import turns
+from bdpcap.explain.findings import requests
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -32,7 +32,7 @@ class Section:
 
 def section(flow: Flow) -> Section | None:
     """Return what is shown, where requests and responses are what a stream is about; with its larger flow only."""
-    found = turns.told(flow)
+    found = requests.told(flow)
     if found is None or flow.capture.flow(flow.stream).sender != flow.sender:
         return None
     side = next(iter(found.parts))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import files, plots, units
+from bdpcap import plots
 from bdpcap.report.scripts import asset, data, policy_hash
+from bdpcap.tables import files
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

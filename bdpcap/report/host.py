@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bdpcap import units
 from bdpcap.host import Comparison, compare
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow

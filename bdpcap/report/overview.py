@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap.limits import LIMITS
+from bdpcap.limits.stripes import stripes
 from bdpcap.plots.pixels import Scale, above
-from bdpcap.stripes import stripes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,9 @@ import jinja2
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap import files, palette, plots, trust, units
+from bdpcap import plots
+from bdpcap.explain import trust
+from bdpcap.limits.stripes import stripes
 from bdpcap.plots.svg import svg
 from bdpcap.report import connections, exchanges, ranking, sections, verdict
 from bdpcap.report.overview import overview
@@ -18,7 +20,8 @@ from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
 from bdpcap.report.text import sources
 from bdpcap.report.weight import Weight, weights
-from bdpcap.stripes import stripes
+from bdpcap.tables import files
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     import os

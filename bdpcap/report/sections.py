@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.host import compare
 from bdpcap.report import host, ranking
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import bdpcap
-from bdpcap import trust, units
+from bdpcap.explain import trust
 from bdpcap.host import compare
-from bdpcap.palette import LIMIT_NAMES
 from bdpcap.report import connections, host, ranking, verdict
 from bdpcap.report.part import part
 from bdpcap.report.weight import Weight, weights
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

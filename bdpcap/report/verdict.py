@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain.capacity import sent_a_window, word
 from bdpcap.explain.ceilings import window_bps
+from bdpcap.explain.once import once
 from bdpcap.limits import LIMITS
-from bdpcap.once import once
-from bdpcap.palette import LIMIT_NAMES
+from bdpcap.limits.stripes import Stripe, stripes
 from bdpcap.report import cause
 from bdpcap.report.weight import remedied
-from bdpcap.stripes import Stripe, stripes
+from bdpcap.words import units
+from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

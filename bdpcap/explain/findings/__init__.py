@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import handshake, path, program, receive, retransmissions, send, tap, turns
+from bdpcap.explain.findings import handshake, path, program, receive, requests, retransmissions, send, tap
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
-from bdpcap.once import once
+from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ def gather(
     # What held the flow comes first, then what would lift it, then why its other numbers are as they are.
     themes: list[Theme] = [
         ("what held the sender", lambda: _sure(_held(flow, facts), flow)),
-        ("requests and responses", lambda: turns.explains(flow)),
+        ("requests and responses", lambda: requests.explains(flow)),
         ("the program's pauses", lambda: program.pauses(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

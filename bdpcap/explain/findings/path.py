@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.bdp import MSS_BYTES
 from bdpcap.explain.capacity import Basis, basis, delivered_bps, sent_a_window, word
@@ -20,6 +19,7 @@ from bdpcap.explain.headers import full_packet, packet
 from bdpcap.explain.remedies import is_autotuned
 from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import sent_a_window
 from bdpcap.explain.ceilings import window_bps
@@ -16,6 +15,7 @@ from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting, solved
 from bdpcap.explain.solver import Exactness
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

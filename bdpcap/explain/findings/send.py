@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Exactness
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import units
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.findings.handshake import SCALING_ON
 from bdpcap.explain.findings.predicted import clues, predicted, unknown
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import units
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import _core, units
-from bdpcap.columns import floats
+from bdpcap import _core
+from bdpcap.tables.columns import floats
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import palette, units
 from bdpcap.plots.canvas import floats, largest
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     comparison
-        Table as `bdpcap.comparison.COMPARISON`.
+        Table as `bdpcap.comparing.comparison.COMPARISON`.
     """
     known = comparison[comparison["window_max_bytes"].notna() & comparison["throughput_bps"].notna()]
     reach = 1.15 * (largest(floats(known["window_max_bytes"])) or 1.0)

@@ -8,12 +8,13 @@ import jinja2
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap import palette, plots, units
+from bdpcap import plots
 from bdpcap.pairing import words
-from bdpcap.plots import pair as drawing
+from bdpcap.plots import pair_figures as drawing
 from bdpcap.plots.svg import svg
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.pairing import Ends
-    from bdpcap.pairing.pair import CommonFlow
+    from bdpcap.pairing.ends import CommonFlow
     from bdpcap.plots.drawing import Drawing
 
 __all__ = ["html"]

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap import _core, units, vantage
-from bdpcap.scale_source import UNKNOWN
+from bdpcap import _core
+from bdpcap.read import vantage
+from bdpcap.read.scale_source import UNKNOWN
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bdpcap.capture import Capture
-    from bdpcap.facts import CaptureInfo
+    from bdpcap.read.facts import CaptureInfo
 
 SCALES: Final = 5
 """Most inferred window scales to name one by one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import quality, scale
+from bdpcap.read import quality, scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import tables
 from bdpcap.pairing import delays, losses, views
 from bdpcap.pairing.clocks import Clock, Differences, estimate
 from bdpcap.pairing.crossings import Both
 from bdpcap.pairing.headers import directions
 from bdpcap.pairing.matching import Match, matches
 from bdpcap.pairing.options import options
-from bdpcap.tables import Column
+from bdpcap.tables import Column, frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -217,4 +216,4 @@ def _clock(compared: list[Both], sender: Capture, receiver: Capture) -> Clock:
 
 def _table(schema: dict[str, Column], rows: list[dict[str, Any]]) -> pd.DataFrame:
     columns = {name: [row[name] for row in rows] for name in schema}
-    return tables.described(tables.frame(schema, columns), schema)
+    return frames.described(frames.frame(schema, columns), schema)

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, reading, scale
+from bdpcap import _core
 from bdpcap.analysis import Capture
-from bdpcap.filter import compile_filter
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.fleet.work import local
+from bdpcap.read import core_pass, scale
+from bdpcap.read.filter import compile_filter
 from bdpcap.report import ranking
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.fleet.work import Order
-    from bdpcap.scale import InferredScale
+    from bdpcap.read.scale import InferredScale
 
 __all__ = ["Bucket", "Followed", "Judged", "Member", "explain", "follow", "judge", "share_out", "whole"]
 
@@ -60,9 +61,9 @@ def share_out(url: str, order: Order, buckets: int, folder: str) -> Member:
     filters = compile_filter(order.filter, _core.LINK_TYPES) if order.filter else None
     with local([url]) as (path,):
         core = _core.Pieces(path, filters, buckets)
-        while core.advance(reading.STEP):
+        while core.advance(core_pass.STEP):
             pass
-        about = dataclasses.asdict(reading.fingerprint(path, str)) | {"name": url}
+        about = dataclasses.asdict(core_pass.fingerprint(path, str)) | {"name": url}
     pieces = core.take()
     ends = (0, *accumulate(map(len, pieces)))
     return Member(about, core.counts(), Dataset(order.out).store_bytes(folder, pieces), ends)
@@ -95,7 +96,7 @@ class Bucket:
             (self.first_ns, self.tick_ns, self.link_types, self.before),
             {(one.first_frame, one.direction): one.shift for one in scales},
         )
-        while core.advance(reading.STEP):
+        while core.advance(core_pass.STEP):
             pass
         return core
 
@@ -155,7 +156,7 @@ class Followed:
     """Of each stream."""
     wanting: list[dict[str, Any]]
     negotiated: dict[str, Counter[int]]
-    """Window scales: as in `bdpcap.scale`."""
+    """Window scales: as in `bdpcap.read.scale`."""
 
 
 def follow(bucket: Bucket) -> Followed:
@@ -163,7 +164,7 @@ def follow(bucket: Bucket) -> Followed:
     core = bucket.read()
 
     def directions(names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        return reading.directions(core, None, names)
+        return core_pass.directions(core, None, names)
 
     return Followed(core.first_frames(), scale.wanting(directions), dict(scale.negotiated(directions)))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import _core, cells, tables
+from bdpcap import _core
+from bdpcap.tables import cells, frames, schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "Events"]
 
 _SIDES: Final = ("sender", "receiver")
-NAMES: Final = (*(name for name in tables.EVENTS if name not in _SIDES), "direction")
+NAMES: Final = (*(name for name in schema.EVENTS if name not in _SIDES), "direction")
 """The core's columns that the table is made of."""
 
 
@@ -59,7 +60,7 @@ class Events:
         names = {side: np.asarray(self.ends[side], dtype=object)[self._row] for side in _SIDES}
         kinds = np.asarray(_core.KINDS, dtype=object)[self.columns["kind"]]
         causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[self.columns["cause"]]
-        table = tables.frame(tables.EVENTS, {**self.columns, **names, "kind": kinds, "cause": causes})
+        table = frames.frame(schema.EVENTS, {**self.columns, **names, "kind": kinds, "cause": causes})
         table.attrs["first_ns"] = self.first_ns
         return table
 
@@ -76,4 +77,4 @@ class Events:
         made["kind"] = self.columns["kind"].astype(np.int64), _core.KINDS
         # The first cause is none.
         made["cause"] = self.columns["cause"].astype(np.int64) - 1, _core.CAUSES[1:]
-        return {name: made.get(name) or cells.whole(self.columns[name]) for name in tables.EVENTS}
+        return {name: made.get(name) or cells.whole(self.columns[name]) for name in schema.EVENTS}

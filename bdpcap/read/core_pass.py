@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import numpy as np
 
-from bdpcap import _core, rotation, sums
-from bdpcap.facts import CaptureInfo, Damage, Fingerprint, Progress
-from bdpcap.filter import compile_filter
-from bdpcap.jobs import threads
-from bdpcap.resources import Limits
-from bdpcap.sums import Sums
+from bdpcap import _core
+from bdpcap.read import rotation, sums
+from bdpcap.read.budget import Limits
+from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint, Progress
+from bdpcap.read.filter import compile_filter
+from bdpcap.read.jobs import threads
+from bdpcap.read.sums import Sums
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdpcap.anonymize import Pseudonyms
-    from bdpcap.scale import InferredScale
+    from bdpcap.read.anonymize import Pseudonyms
+    from bdpcap.read.scale import InferredScale
 
 OneSource = str | os.PathLike[str] | bytes | BinaryIO
 Source = OneSource | Sequence[OneSource]
@@ -161,7 +162,7 @@ def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 def events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
     """Build a table as `bdpcap.tables.EVENTS` from the core's columns; `directions` names both sides of streams."""
-    from bdpcap.events import Events  # noqa: PLC0415 - pandas is only loaded where a table is asked for
+    from bdpcap.tables.events import Events  # noqa: PLC0415 - pandas is only loaded where a table is asked for
 
     return Events(columns, directions).frame()
 

@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap import tables
-from bdpcap.endpoints import host
 from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
-from bdpcap.tables import Column
+from bdpcap.tables import Column, frames
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bdpcap.capture import Capture, Flow
-    from bdpcap.settings import Settings
+    from bdpcap.comparing.settings import Settings
 
 __all__ = [
     "COMPARISON",
@@ -118,7 +117,7 @@ def compare(
         for capture, name, given in zip(captures, names, settings, strict=True)
         if capture is not None
     ]
-    return tables.frame(COMPARISON, {name: [row.get(name) for row in rows] for name in COMPARISON})
+    return frames.frame(COMPARISON, {name: [row.get(name) for row in rows] for name in COMPARISON})
 
 
 @dataclass(frozen=True, slots=True)

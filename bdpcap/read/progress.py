@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from bdpcap.facts import Progress
+    from bdpcap.read.facts import Progress
 
     Update = Callable[[Progress], None]
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import _core, tables
+from bdpcap import _core
+from bdpcap.tables import frames, schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,8 +82,8 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     client = np.where(thinks, thought, 0) + times["pause_ns"][ask]
     split = known & (thinks | ~goes_on)
     names = {side: np.asarray(directions[side], dtype=object)[row] for side in ("sender", "receiver")}
-    return tables.frame(
-        tables.EXCHANGES,
+    return frames.frame(
+        schema.EXCHANGES,
         {
             "stream": stream[ask],
             "client": names["sender"],

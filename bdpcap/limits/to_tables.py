@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdpcap import _core, cells, tables
-from bdpcap.columns import floats
-from bdpcap.limits.verdict import DECIDING, KINDS, LIMITS
+from bdpcap import _core, tables
+from bdpcap.limits.decision import DECIDING, KINDS, LIMITS
+from bdpcap.tables import cells
+from bdpcap.tables.columns import floats
 
 if TYPE_CHECKING:
-    from bdpcap.cells import Cells, Columns
+    from bdpcap.limits.decision import Places, Verdict
     from bdpcap.limits.evidence import Evidence
     from bdpcap.limits.rounds import Floats, Ints, Rounds
-    from bdpcap.limits.verdict import Places, Verdict
+    from bdpcap.tables.cells import Cells, Columns
 
 __all__ = ["flows", "rounds"]
 

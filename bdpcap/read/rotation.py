@@ -10,7 +10,8 @@ from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import _core, units
+from bdpcap import _core
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

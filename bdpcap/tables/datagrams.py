@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bdpcap import tables
-from bdpcap.endpoints import host
+from bdpcap.tables import frames, schema
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,11 +16,11 @@ __all__ = ["flows", "totals"]
 def flows(columns: dict[str, Any]) -> pd.DataFrame:
     """Build the table of the core's columns, `bdpcap.tables.DATAGRAMS`; by first datagram."""
     lasted_ns = columns["end_ns"] - columns["start_ns"]
-    return tables.frame(
-        tables.DATAGRAMS,
+    return frames.frame(
+        schema.DATAGRAMS,
         {
             **columns,
-            "throughput_bps": tables.bits_per_second(columns["payload_bytes"], lasted_ns),
+            "throughput_bps": frames.bits_per_second(columns["payload_bytes"], lasted_ns),
             "tool": [name or None for name in columns["tool"]],
         },
     )
@@ -50,7 +50,7 @@ def totals(datagrams: pd.DataFrame) -> pd.DataFrame:
         start_ns=("start_ns", "min"),
         end_ns=("end_ns", "max"),
     )
-    rate = tables.bits_per_second(
+    rate = frames.bits_per_second(
         added["payload_bytes"].to_numpy(), (added["end_ns"] - added["start_ns"]).to_numpy()
     )
     added["throughput_bps"] = rate.to_numpy()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap import units
 from bdpcap.explain.exchange_shares import Shares, shares, slowest
 from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow

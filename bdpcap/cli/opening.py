@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, BinaryIO
 import typer
 
 import bdpcap
-from bdpcap import rotation, units
-from bdpcap.ahead import ahead
 from bdpcap.analysis import event_pieces
 from bdpcap.cli import exits, options
-from bdpcap.progress import shown
-from bdpcap.twice import same_packets
+from bdpcap.cli.twice import same_packets
+from bdpcap.read import rotation
+from bdpcap.read.ahead import ahead
+from bdpcap.read.progress import shown
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.analysis import Capture
-    from bdpcap.anonymize import Pseudonyms
-    from bdpcap.events import Events
-    from bdpcap.facts import Damage
+    from bdpcap.read.anonymize import Pseudonyms
+    from bdpcap.read.facts import Damage
+    from bdpcap.tables.events import Events
 
 
 def sources(
@@ -175,7 +176,7 @@ class Pieces:
                     raise
                 self._damage = error
         if not found:
-            from bdpcap.events import Events  # noqa: PLC0415 - only this command lists events
+            from bdpcap.tables.events import Events  # noqa: PLC0415 - only this command lists events
 
             yield Events.none()
 

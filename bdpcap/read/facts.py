@@ -92,7 +92,7 @@ class CaptureInfo:
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by what they were wrapped in: tags and tunnels."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """What the limits of `bdpcap.resources.Limits` left out, by limit: segments of connections, rows, ranges that
+    """What the limits of `bdpcap.read.budget.Limits` left out, by limit: segments of connections, rows, ranges that
     became one, frames with too many headers.
     """
     copies: int = 0

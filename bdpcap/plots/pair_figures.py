@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bdpcap import palette
 from bdpcap.pairing.passages import NONE
 from bdpcap.plots.canvas import Canvas, largest
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.words import palette
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from bdpcap.pairing.pair import CommonFlow
+    from bdpcap.pairing.ends import CommonFlow
     from bdpcap.plots.drawing import Drawing
 
 __all__ = ["delays", "views"]

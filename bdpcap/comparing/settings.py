@@ -13,7 +13,7 @@ import csv
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bdpcap import quantities
+from bdpcap.words import quantities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

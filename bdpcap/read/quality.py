@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap import rotation, units
-from bdpcap.rotation import Seam
-from bdpcap.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
+from bdpcap.read import rotation
+from bdpcap.read.rotation import Seam
+from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from bdpcap.facts import CaptureInfo
+    from bdpcap.read.facts import CaptureInfo
 
     Bools = NDArray[np.bool_]
 

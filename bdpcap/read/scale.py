@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.endpoints import host
-from bdpcap.quality import NEEDED, acknowledgments_missing
-from bdpcap.scale_source import DECLINED, NEGOTIATED, ONE_SIDED, UNKNOWN
+from bdpcap.read.quality import NEEDED, acknowledgments_missing
+from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED, UNKNOWN
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from bdpcap import _core, units
+from bdpcap import _core
+from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from bdpcap.cells import Columns
+    from bdpcap.tables.cells import Columns
 
 _FORMULA: Final = ("=", "+", "-", "@")
 

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from bdpcap.facts import CaptureInfo, Damage
+    from bdpcap.read.facts import CaptureInfo, Damage
 
 __all__ = ["KEY_BYTES", "Pseudonyms"]
 

@@ -1,0 +1,1 @@
+"""Captures set side by side."""

@@ -1,0 +1,31 @@
+"""The tables that bdpcap hands out, and how they are written to files."""
+
+from bdpcap.tables.schema import (
+    CONNECTIONS,
+    DATAGRAMS,
+    EVENTS,
+    EXCHANGES,
+    FLOWS,
+    HOST,
+    LIMITS,
+    PLACES,
+    RTTS,
+    SCALE_SOURCES,
+    Column,
+    unit_of,
+)
+
+__all__ = [
+    "CONNECTIONS",
+    "DATAGRAMS",
+    "EVENTS",
+    "EXCHANGES",
+    "FLOWS",
+    "HOST",
+    "LIMITS",
+    "PLACES",
+    "RTTS",
+    "SCALE_SOURCES",
+    "Column",
+    "unit_of",
+]

@@ -1,0 +1,1 @@
+"""Numbers and names as people write and read them: units, quantities, colours, endpoints."""
