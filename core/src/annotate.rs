@@ -2,8 +2,7 @@
 //! Captures written again as pcapng, with comments on chosen frames and on the whole.
 
 use crate::capture::{Piece, Reader, write_interface, write_packet, write_section};
-use crate::intake::Stop;
-use crate::source::{Source, in_order};
+use crate::source::{Source, Stop, in_order};
 use std::collections::VecDeque;
 
 /// Captures on their way to one pcapng file.

@@ -4,8 +4,7 @@
 
 use crate::capture::{Frame, Reader};
 use crate::decode::{Header, Kind, headers, link_type_name};
-use crate::intake::Stop;
-use crate::source::{Source, in_order};
+use crate::source::{Source, Stop, in_order};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;

@@ -5,19 +5,10 @@ use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Times};
 use crate::decode::{self, Packet, Path, Undecoded};
 use crate::filter::Program;
 use crate::limits::Limits;
-use crate::source::{Source, in_order};
+use crate::source::{Source, Stop, in_order};
 use crate::track::At;
 use std::collections::{HashMap, VecDeque};
 use std::mem;
-
-/// Why frames stopped coming before the end.
-#[derive(Debug)]
-pub enum Stop {
-    /// Nothing could be read: which file, and why.
-    Unreadable(String),
-    /// The filter does not fit a link type that the capture has: link type, libpcap's message.
-    Filter(u32, String),
-}
 
 /// One filter program per link type, or why there is none.
 pub type Filters = HashMap<u32, Result<Program, String>>;

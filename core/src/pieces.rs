@@ -6,8 +6,8 @@
 
 use crate::capture::rows::{MAGIC, Rows};
 use crate::decode::{Packet, extent};
-use crate::intake::{Filters, Intake, Stop};
-use crate::source::{Source, place};
+use crate::intake::{Filters, Intake};
+use crate::source::{Source, Stop, place};
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;

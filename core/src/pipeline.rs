@@ -12,7 +12,8 @@ use crate::track::{
 use crate::workers::Workers;
 use std::collections::VecDeque;
 
-pub use crate::intake::{Counts, Filters, Stop, Whole};
+pub use crate::intake::{Counts, Filters, Whole};
+pub use crate::source::Stop;
 
 /// A run over one capture, or several as one.
 pub struct Pipeline {

@@ -2,11 +2,19 @@
 //! Where frames come from, and in which order several files are read.
 
 use crate::capture::Reader;
-use crate::intake::Stop;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::PathBuf;
+
+/// Why frames stopped coming before the end.
+#[derive(Debug)]
+pub enum Stop {
+    /// Nothing could be read: which file, and why.
+    Unreadable(String),
+    /// The filter does not fit a link type that the capture has: link type, libpcap's message.
+    Filter(u32, String),
+}
 
 /// Where frames come from.
 pub enum Source {
