@@ -2,8 +2,8 @@
 //! Pcapng written: the blocks of a pcapng file as they are, some with another comment, and those that say the same as a
 //! pcap file. Section numbers are those of draft-ietf-opsawg-pcapng.
 
-use super::Frame;
 use super::bytes::ByteOrder;
+use super::frame::Frame;
 use super::info::Interface;
 use super::options::Options;
 use super::pcapng::{

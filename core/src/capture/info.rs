@@ -1,7 +1,7 @@
 //! # Info
 //! What a capture says about itself.
 
-use super::Times;
+use super::times::Times;
 
 /// What is known of a capture so far. pcapng describes interfaces and drops anywhere, so this is complete only
 /// when the last frame has been read.

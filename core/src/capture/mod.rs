@@ -11,6 +11,7 @@ mod buffer;
 mod bytes;
 mod clock;
 mod error;
+mod frame;
 mod info;
 mod options;
 mod pcap;
@@ -26,7 +27,6 @@ mod times;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 
 use buffer::Window;
 use pcap::Pcap;
@@ -36,25 +36,10 @@ use source::Source;
 
 pub use block::{Block, write_interface, write_packet, write_section};
 pub use error::{CaptureError, Reason};
+pub use frame::Frame;
 pub use info::{CaptureInfo, Interface};
 pub use ticks::Ticks;
 pub use times::Times;
-
-/// One captured frame. `data` is what the capture kept of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame<'a> {
-    /// Counted from 1 over the whole capture, as Wireshark's `frame.number`.
-    pub number: u64,
-    /// Nanoseconds since the epoch; `None` where the format carries no time (pcapng simple packet block) or one
-    /// that 64 bits cannot hold.
-    pub time_ns: Option<i64>,
-    /// LINKTYPE_ value of the interface (<https://www.tcpdump.org/linktypes.html>).
-    pub link_type: u32,
-    /// Length on the wire, which is more than `data.len()` where a snaplen cut the frame.
-    pub wire_len: u32,
-    /// The bytes kept.
-    pub data: &'a [u8],
-}
 
 /// What a capture consists of, for whoever writes it again.
 pub enum Piece<'a> {
@@ -62,25 +47,6 @@ pub enum Piece<'a> {
     Frame(Frame<'a>),
     /// A block of a pcapng file.
     Block(Block<'a>),
-}
-
-/// A frame before it is numbered, its bytes a place in the window.
-struct Record {
-    time_ns: Option<i64>,
-    link_type: u32,
-    wire_len: u32,
-    data: Range<usize>,
-}
-
-/// The most bytes that are captured of a packet, by link type: larger ones are damage. As libpcap and Wireshark.
-fn max_captured(link_type: u32) -> u32 {
-    /// Messages and transfers may be as large with these.
-    const DBUS: u32 = 231;
-    const USBPCAP: u32 = 249;
-    match link_type {
-        DBUS | USBPCAP => 128 << 20,
-        _ => 256 << 10,
-    }
 }
 
 /// Reads the frames of one capture, once and in order.

@@ -6,8 +6,8 @@ use std::io::Read;
 use super::buffer::Window;
 use super::bytes::ByteOrder;
 use super::error::Reason;
+use super::frame::{Record, max_captured};
 use super::info::{CaptureInfo, Interface};
-use super::{Record, max_captured};
 
 const FILE_HEADER_BYTES: usize = 24;
 

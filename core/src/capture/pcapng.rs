@@ -15,9 +15,9 @@ use super::buffer::Window;
 use super::bytes::ByteOrder;
 use super::clock::Clock;
 use super::error::Reason;
+use super::frame::{Record, max_captured};
 use super::info::{CaptureInfo, Interface};
 use super::options::{Field, Options};
-use super::{Record, max_captured};
 
 /// Block types (section 11.1).
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;

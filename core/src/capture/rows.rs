@@ -5,7 +5,7 @@ use std::io::Read;
 
 use super::buffer::Window;
 use super::error::Reason;
-use super::{Frame, Record, max_captured};
+use super::frame::{Frame, Record, max_captured};
 
 /// The first bytes of a piece.
 pub const MAGIC: [u8; 4] = *b"bRow";

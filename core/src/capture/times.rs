@@ -1,7 +1,7 @@
 //! # Times
 //! When frames were captured, and how they are spaced.
 
-use super::Ticks;
+use super::ticks::Ticks;
 
 /// Times of frames, in the order of the capture; all are nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
