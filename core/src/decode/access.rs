@@ -2,8 +2,10 @@
 //! Tunnels of access networks, all over UDP: GTP-U of mobile ones, L2TP of dial-in ones, CAPWAP of wireless ones.
 
 use super::cursor::{Cursor, u16_at, u32_at};
-use super::ip::Header;
-use super::{Layer, Next, Path, Undecoded};
+use super::ip_header::Header;
+use super::next::Next;
+use super::segment::{Layer, Path};
+use super::undecoded::Undecoded;
 
 /// GTP-U version 1 (3GPP TS 29.281 section 5). Only G-PDUs carry packets; signalling is a datagram like others.
 pub(super) fn gtp<'a>(

@@ -1,7 +1,7 @@
 //! # Cursor
 //! What is left of a frame: the bytes that the capture kept, and how many there were on the wire.
 
-use super::Undecoded;
+use super::undecoded::Undecoded;
 
 /// A place in a frame. `wire_len` is never less than `data.len()`; it is more where a snaplen cut the frame.
 #[derive(Debug, Clone, Copy)]

@@ -2,8 +2,9 @@
 //! UDP (RFC 768) that carries no tunnel: who sent how much to whom, and the first bytes of it.
 
 use super::cursor::{Cursor, u16_at};
-use super::ip::Header;
-use super::{Endpoint, Undecoded};
+use super::ip_header::Header;
+use super::segment::Endpoint;
+use super::undecoded::Undecoded;
 
 /// A decoded UDP datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,9 @@
 //! Ethernet II and IEEE 802.3, LLC and SNAP, VLAN tags, and what an EtherType stands for.
 
 use super::cursor::{Cursor, u16_at, u32_at};
-use super::{Layer, Next, Path, Undecoded};
+use super::next::Next;
+use super::segment::{Layer, Path};
+use super::undecoded::Undecoded;
 
 /// A length field holds at most this (IEEE 802.3 section 3.2.6); an EtherType is at least 0x0600.
 const LENGTH_MAX: u16 = 1500;

@@ -2,7 +2,11 @@
 //! Where in a frame each header stands, for those who rewrite frames.
 
 use super::cursor::Cursor;
-use super::{Datagram, Next, Packet, Path, Undecoded, walk};
+use super::datagram::Datagram;
+use super::next::Next;
+use super::segment::Path;
+use super::undecoded::Undecoded;
+use super::walk::{Packet, walk};
 use crate::limits::Limits;
 use std::ops::Range;
 

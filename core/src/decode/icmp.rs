@@ -2,7 +2,11 @@
 //! Error messages of RFC 792 and RFC 4443: they quote the packet that they are about.
 
 use super::cursor::Cursor;
-use super::{Next, Path, Tcp, Undecoded, ipv4, ipv6, tcp};
+use super::next::Next;
+use super::segment::Path;
+use super::tcp::{self, Tcp};
+use super::undecoded::Undecoded;
+use super::{ipv4, ipv6};
 
 /// The TCP header that an error message quotes, if it quotes one whole. Wireshark numbers streams by these, too.
 pub(super) fn quoted<'a>(at: &mut Cursor<'a>, other: Undecoded) -> Result<Tcp<'a>, Undecoded> {

@@ -2,8 +2,11 @@
 //! RFC 791.
 
 use super::cursor::{Cursor, u16_at};
-use super::ip::{self, Header};
-use super::{Next, Path, Undecoded};
+use super::ip;
+use super::ip_header::Header;
+use super::next::Next;
+use super::segment::Path;
+use super::undecoded::Undecoded;
 
 /// Of the flags and the offset: what only a fragment has.
 pub(super) const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;

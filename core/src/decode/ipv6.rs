@@ -2,8 +2,11 @@
 //! RFC 8200, with its extension headers.
 
 use super::cursor::{Cursor, u16_at};
-use super::ip::{self, Header};
-use super::{Next, Path, Undecoded};
+use super::ip;
+use super::ip_header::Header;
+use super::next::Next;
+use super::segment::Path;
+use super::undecoded::Undecoded;
 
 pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a>, Undecoded> {
     let fixed: &[u8; 40] = at.take(Undecoded::Ipv6)?;

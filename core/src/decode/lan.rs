@@ -2,7 +2,9 @@
 //! Local networks other than Ethernet and 802.11: FDDI, ARCNET, IP over InfiniBand.
 
 use super::cursor::{Cursor, u16_at};
-use super::{Next, Undecoded, ethernet};
+use super::ethernet;
+use super::next::Next;
+use super::undecoded::Undecoded;
 
 /// LINKTYPE_FDDI: frame control and two addresses, then LLC in frames for data (ISO 9314-2 section 7.3).
 pub(super) fn fddi(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {

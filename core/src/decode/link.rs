@@ -4,7 +4,8 @@
 
 use super::cursor::{Cursor, u16_at};
 use super::ethernet;
-use super::{Next, Undecoded};
+use super::next::Next;
+use super::undecoded::Undecoded;
 
 const WIFI: Next<'_> = Next::Wifi {
     padded: false,

@@ -2,7 +2,9 @@
 //! Label stacks (RFC 3032) and Ethernet pseudowires (RFC 4448).
 
 use super::cursor::{Cursor, u32_at};
-use super::{Layer, Next, Path, Undecoded};
+use super::next::Next;
+use super::segment::{Layer, Path};
+use super::undecoded::Undecoded;
 
 /// One label stack entry (RFC 3032 section 2.1).
 pub(super) fn label(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {

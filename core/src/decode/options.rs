@@ -1,7 +1,7 @@
 //! # Options
 //! TCP options (RFC 9293 section 3.2).
 
-use super::Options;
+use super::segment::Options;
 
 /// Option kinds (IANA "TCP Option Kind Numbers").
 mod kind {

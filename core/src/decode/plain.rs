@@ -3,9 +3,10 @@
 //! the walk over all headers gives.
 
 use super::cursor::{Cursor, u16_at};
-use super::ip::Header;
+use super::ip_header::Header;
+use super::ipv4;
 use super::tcp::{self, Tcp};
-use super::{Undecoded, ipv4};
+use super::undecoded::Undecoded;
 
 /// Reads such a frame; `None` where the walk must tell what it is.
 #[inline]

@@ -3,7 +3,9 @@
 
 use super::cursor::{Cursor, u16_at};
 use super::ethernet;
-use super::{Layer, Next, Path, Undecoded};
+use super::next::Next;
+use super::segment::{Layer, Path};
+use super::undecoded::Undecoded;
 
 /// PPP, with or without address and control fields, its protocol field compressed or not.
 pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {

@@ -2,8 +2,9 @@
 //! The header of RFC 9293 section 3.1.
 
 use super::cursor::{Cursor, u16_at, u32_at};
-use super::ip::Header;
-use super::{Endpoint, Flags, Options, Segment, Undecoded};
+use super::ip_header::Header;
+use super::segment::{Endpoint, Flags, Options, Segment};
+use super::undecoded::Undecoded;
 
 /// A TCP header where it lies in the frame: found, not yet read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,11 @@
 //! GRE (and ERSPAN over it), VXLAN and Geneve. IP in IP needs no header of its own and is told in `ip`.
 
 use super::cursor::{Cursor, u16_at, u32_at};
-use super::ip::Header;
-use super::{Layer, Next, Path, Undecoded, access, ethernet};
+use super::ip_header::Header;
+use super::next::Next;
+use super::segment::{Layer, Path};
+use super::undecoded::Undecoded;
+use super::{access, ethernet};
 
 /// GRE (RFC 2784, with key and sequence number of RFC 2890), and the version that PPTP uses (RFC 2637 section 4.1).
 pub(super) fn gre<'a>(

@@ -2,7 +2,8 @@
 //! IEEE 802.11 data frames, and the headers that drivers put before them.
 
 use super::cursor::{Cursor, u32_at};
-use super::{Next, Undecoded};
+use super::next::Next;
+use super::undecoded::Undecoded;
 
 /// Radiotap (<https://www.radiotap.org>): its flags tell of padding and of a frame check sequence.
 pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
