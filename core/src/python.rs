@@ -7,12 +7,13 @@ use crate::annotate;
 use crate::columns::{self, Column, Columns};
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
-use crate::filter::Program;
 use crate::limits::Limits;
 use crate::paths::Paths;
-use crate::pipeline::{self, Filters, Pipeline, Stop};
+use crate::pipeline::{self, Pipeline, Stop};
 use crate::source::Source;
 use crate::track::{NULL, Scales, Shards, Wanted};
+use faults::{CaptureError, FilterError, places};
+use filters::{Instructions, compiled, load};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,39 +24,11 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+mod faults;
+mod filters;
 mod pieces;
 mod spans;
 mod tables;
-
-pyo3::create_exception!(
-    _core,
-    CaptureError,
-    PyException,
-    "A capture could not be read at all."
-);
-pyo3::create_exception!(
-    _core,
-    FilterError,
-    PyValueError,
-    "A capture filter cannot be used."
-);
-
-type Instructions = Vec<(u16, u8, u8, u32)>;
-
-impl From<Stop> for PyErr {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Unreadable(message) => CaptureError::new_err(message),
-            Stop::Filter(link_type, message) => {
-                let name = link_type_name(link_type)
-                    .map_or_else(|| format!("link type {link_type}"), ToOwned::to_owned);
-                FilterError::new_err(format!(
-                    "filter does not fit this capture ({name}): {message}"
-                ))
-            }
-        }
-    }
-}
 
 /// What Python raised in the middle of reading that is no `Exception` and so no fault of the capture: an interrupt.
 #[derive(Clone, Default)]
@@ -121,23 +94,6 @@ fn all_sources(inputs: &[Bound<'_, PyAny>], raised: &Raised) -> PyResult<Vec<Sou
     inputs.iter().map(|input| source(input, raised)).collect()
 }
 
-fn compiled(programs: HashMap<u32, Bound<'_, PyAny>>) -> PyResult<Filters> {
-    let mut filters = Filters::new();
-    for (link_type, program) in programs {
-        let entry = if let Ok(message) = program.extract::<String>() {
-            Err(message)
-        } else {
-            Ok(load(&program.extract::<Instructions>()?)?)
-        };
-        filters.insert(link_type, entry);
-    }
-    Ok(filters)
-}
-
-fn load(instructions: &[(u16, u8, u8, u32)]) -> PyResult<Program> {
-    Program::new(instructions).map_err(|error| FilterError::new_err(error.to_string()))
-}
-
 fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, column) in columns {
@@ -158,14 +114,6 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
 
 /// Of a [`pipeline::Whole`]: its first frame, its tick, its link types, and what came before each source.
 type Told = (Option<i64>, i64, Vec<(u32, u64)>, Vec<(u64, i64)>);
-
-/// Where captures broke: file, frame, offset, reason.
-fn places(damages: &[crate::capture::CaptureError]) -> Vec<(String, u64, u64, String)> {
-    let place = |d: &crate::capture::CaptureError| {
-        (d.file.clone(), d.frame, d.offset, d.reason.to_string())
-    };
-    damages.iter().map(place).collect()
-}
 
 /// Is a column among those named? All are where none is.
 fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {

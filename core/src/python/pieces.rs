@@ -1,7 +1,8 @@
 //! # Pieces
 //! [`crate::pieces`] for Python.
 
-use super::{compiled, places};
+use super::faults::places;
+use super::filters::compiled;
 use crate::capture::Ticks;
 use crate::pieces;
 use pyo3::prelude::*;
