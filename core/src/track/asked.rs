@@ -2,11 +2,11 @@
 //! A connection of which there is a SYN and no more: what makes it a connection when more comes, and what is told of it
 //! if nothing does.
 
+use super::at::At;
 use super::connection::Connection;
-use super::event::NULL;
-use super::flow::At;
 use super::handshake::Handshake;
 use super::lifecycle::{Ending, Lifecycle, Opening};
+use super::null::NULL;
 use super::passed::client_and_server;
 use super::scale::Scale;
 use super::summary::{Life, Summary, in_force};

@@ -5,7 +5,7 @@
 //! once, not for every segment. Connections do not depend on each other, so this changes nothing else. Events are put
 //! in the order of the capture, though: where they are made, segments are taken as they came.
 
-use super::flow::At;
+use super::at::At;
 use super::line::{Line, Lines};
 use super::table::{News, Orders, Seen, Table};
 use crate::decode::{Path, Segment};

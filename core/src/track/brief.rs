@@ -3,7 +3,7 @@
 //! connection, or so many of them that the connection itself would take no more room. Most connections of a capture are
 //! short, and there may be many at once.
 
-use super::flow::At;
+use super::at::At;
 use super::line::Lines;
 use super::passed::client_and_server;
 use super::table::Seen;

@@ -1,10 +1,12 @@
 //! # Connection
 //! Two endpoints, what their handshake agreed on, and the flow of data each way.
 
-use super::event::{Event, Kind, NULL};
-use super::flow::{At, Effect, Flow};
+use super::at::At;
+use super::event::{Event, Kind};
+use super::flow::{Effect, Flow};
 use super::handshake::{Handshake, Measured, ScaleSource};
 use super::lifecycle::{Lifecycle, Place};
+use super::null::NULL;
 use super::one_way::OneWay;
 use super::passed::client_and_server;
 use super::passing::Passing;

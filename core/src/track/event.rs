@@ -1,7 +1,6 @@
 //! # Event
 //! What one segment meant to one flow: the rows of the events table.
 
-use super::retransmissions::Cause;
 use super::row::row;
 
 /// What a segment was to the flow. The names are the `kind` values of the events table.
@@ -61,17 +60,38 @@ impl Kind {
     ];
 }
 
-/// Missing integers in rows handed to Python.
-pub const NULL: i64 = i64::MIN;
+/// Why a segment was sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// It was not.
+    None,
+    /// Acknowledgments reported what was sent after it.
+    Fast,
+    /// The retransmission timer ran out.
+    Timeout,
+    /// It was among what a timeout took for lost.
+    AfterTimeout,
+    /// The last segment again, to make the receiver say what is missing.
+    TailLossProbe,
+    /// Nothing in the capture asked for it.
+    Unexplained,
+}
 
-/// A number that may be [`NULL`].
-#[must_use]
-pub fn known(number: i64) -> Option<i64> {
-    (number != NULL).then_some(number)
+impl Cause {
+    /// Names by discriminant; none is empty.
+    pub const NAMES: [&'static str; 6] = [
+        "",
+        "fast retransmit",
+        "timeout",
+        "after timeout",
+        "tail loss probe",
+        "unexplained",
+    ];
 }
 
 row! {
-    /// One row: a segment as it concerned one flow. Absent values are [`NULL`].
+    /// One row: a segment as it concerned one flow. Absent values are [`super::NULL`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Event {
         /// Stream number, as `tcp.stream`.

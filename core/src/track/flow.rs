@@ -4,24 +4,17 @@
 mod acknowledging;
 mod sending;
 
-use super::event::{Kind, NULL, known};
+use super::at::At;
+use super::event::{Cause, Kind};
 use super::late_rounds::LateRounds;
+use super::null::{NULL, known};
 use super::passing::Passing;
 use super::records::Sample;
-use super::retransmissions::{Cause, Retransmissions};
+use super::retransmissions::Retransmissions;
 use super::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::Tap;
 use super::vantage::Return;
-
-/// When and where in the capture something happened.
-#[derive(Debug, Clone, Copy)]
-pub struct At {
-    /// Time of capture.
-    pub time_ns: i64,
-    /// Frame number.
-    pub frame: u64,
-}
 
 /// What a segment did to a flow.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! # Kept
 //! The finished rounds of a flow, packed until they are judged; of a long flow, in compressed blocks.
 
-use super::event::NULL;
+use super::null::NULL;
 use super::round::Round;
 use zstd::bulk::{compress, decompress};
 

@@ -2,7 +2,7 @@
 //! A segment in one line of the processor's cache: thousands are on their way from the thread that reads to those that
 //! follow connections, and each line is waited for. Connections of few segments keep these as lines, too.
 
-use super::flow::At;
+use super::at::At;
 use super::table::Seen;
 use crate::decode::{Endpoint, Flags, Options, Segment};
 use std::net::{IpAddr, Ipv4Addr};

@@ -2,7 +2,7 @@
 //! What a round's packets measured, and what it comes to: RTTs, for how long a queue stood, how evenly acknowledgments
 //! came, and what the ways to the tap took.
 
-use super::event::NULL;
+use super::null::NULL;
 use super::records::Sample;
 use super::round::Round;
 

@@ -3,6 +3,7 @@
 //! who decoded them. UDP beside them is only counted.
 
 mod asked;
+mod at;
 mod batch;
 mod brief;
 mod bursts;
@@ -19,6 +20,7 @@ mod lifecycle;
 mod line;
 mod lowered;
 mod measured;
+mod null;
 mod one_way;
 mod over;
 mod packed;
@@ -41,15 +43,16 @@ mod turns;
 mod vantage;
 mod witness;
 
+pub use at::At;
 pub use batch::Batch;
 pub use connection::{Connection, Rows};
 pub use datagrams::{DatagramFlow, Datagrams};
-pub use event::{Event, Kind, NULL};
-pub use flow::{At, Totals};
+pub use event::{Cause, Event, Kind};
+pub use flow::Totals;
 pub use handshake::ScaleSource;
 pub use iperf::{Report, Tool};
 pub use lifecycle::{Ending, Opening};
-pub use retransmissions::Cause;
+pub use null::NULL;
 pub use round::Round;
 pub use row::{Fields, Row};
 pub use shards::{Hashes, Register, Shards, shard};

@@ -1,10 +1,10 @@
 //! # Over
 //! A connection of which no more is to come: what is told of it, and nothing that only packets would need.
 
+use super::at::At;
 use super::connection::Connection;
-use super::event::{Event, Kind, NULL};
-use super::flow::At;
-use super::retransmissions::Cause;
+use super::event::{Cause, Event, Kind};
+use super::null::NULL;
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use std::sync::Arc;

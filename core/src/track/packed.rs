@@ -1,7 +1,7 @@
 //! # Packed
 //! Rows of integers in few bytes: only what differs from what was expected is written.
 
-use super::event::NULL;
+use super::null::NULL;
 
 /// Declares a [`super::Row`] that can be packed.
 macro_rules! packed_row {

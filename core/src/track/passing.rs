@@ -1,7 +1,7 @@
 //! # Passing
 //! A segment as it passes the tap.
 
-use super::flow::At;
+use super::at::At;
 use super::records::Stamp;
 use crate::decode::{Flags, Segment};
 

@@ -5,41 +5,12 @@
 //! a timer ran out (RFC 6298 section 5) or as a probe of the tail (RFC 8985 section 7). Its state is taken as
 //! [`super::sender`] reconstructs it, so that the rules are those of the sender wherever the tap is.
 
-use super::event::{NULL, known};
+use super::event::Cause;
+use super::null::{NULL, known};
 use super::ranges::Ranges;
 use super::rounds::packets;
 use super::sender::{Progress, Sender};
 use std::collections::VecDeque;
-
-/// Why a segment was sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    /// It was not.
-    None,
-    /// Acknowledgments reported what was sent after it.
-    Fast,
-    /// The retransmission timer ran out.
-    Timeout,
-    /// It was among what a timeout took for lost.
-    AfterTimeout,
-    /// The last segment again, to make the receiver say what is missing.
-    TailLossProbe,
-    /// Nothing in the capture asked for it.
-    Unexplained,
-}
-
-impl Cause {
-    /// Names by discriminant; none is empty.
-    pub const NAMES: [&'static str; 6] = [
-        "",
-        "fast retransmit",
-        "timeout",
-        "after timeout",
-        "tail loss probe",
-        "unexplained",
-    ];
-}
 
 /// Packets sent again, by cause, and what their timers cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,18 +2,8 @@
 //! One round trip of a flow, and the evidence of what held its sender in it: what [`super::rounds`] counts and
 //! `bdpcap.limits` judges.
 
-use super::event::NULL;
+use super::null::NULL;
 use super::packed::packed_row;
-
-/// The lesser of a least so far, [`NULL`] where there is none, and another value.
-#[must_use]
-pub fn least(so_far: i64, value: i64) -> i64 {
-    if so_far == NULL {
-        value
-    } else {
-        so_far.min(value)
-    }
-}
 
 packed_row! {
     /// A finished round: the row that `bdpcap.limits` judges. Times are on the sender's clock as far as the tap can tell;

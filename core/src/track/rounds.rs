@@ -5,13 +5,13 @@
 //! sequence numbers; idle time is a round of its own, and so is what a sender that fell silent sends next. Evidence is
 //! counted here and judged elsewhere.
 
+use super::at::At;
 use super::bursts::{Bursts, Sent};
-use super::event::{NULL, known};
-use super::flow::At;
 use super::kept::Kept;
 use super::measured::{Measured, Queue};
+use super::null::{NULL, known, least};
 use super::records::Sample;
-use super::round::{Round, least};
+use super::round::Round;
 use super::sender::{Progress, Sender};
 use std::collections::VecDeque;
 

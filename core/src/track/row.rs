@@ -36,8 +36,8 @@ macro_rules! row {
         $(#[$about])*
         $seen struct $name { $($(#[$means])* $field_seen $field: $kind,)* }
 
-        impl $crate::track::Row for $name {
-            fn show(to: &mut impl $crate::track::Fields<Self>) {
+        impl $crate::track::row::Row for $name {
+            fn show(to: &mut impl $crate::track::row::Fields<Self>) {
                 $($crate::track::row::row!(@ to $field $kind $($number)?);)*
             }
         }

@@ -1,7 +1,7 @@
 //! # Sender
 //! The state of the sending TCP as it knew it itself: what is in flight, and what the window still allows.
 
-use super::event::{NULL, known};
+use super::null::{NULL, known};
 use super::ranges::Ranges;
 
 /// An acknowledgment as the sender receives it.

@@ -2,8 +2,8 @@
 //! What is told of one direction of a connection: the numbers behind its row of flows.
 
 use super::connection::Connection;
-use super::event::NULL;
 use super::handshake::ScaleSource;
+use super::null::NULL;
 use super::packed::packed_row;
 
 packed_row! {

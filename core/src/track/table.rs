@@ -2,9 +2,9 @@
 //! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
 
 use super::asked::{Asked, Kinds};
+use super::at::At;
 use super::brief::Brief;
 use super::connection::{Connection, Rows};
-use super::flow::At;
 use super::kept;
 use super::over::Over;
 use super::passed::Passed;

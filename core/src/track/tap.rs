@@ -3,11 +3,11 @@
 //! acknowledgment measured.
 
 use super::copies::Copies;
-use super::event::{Kind, NULL, known};
+use super::event::Kind;
+use super::null::{NULL, known, least};
 use super::passing::Passing;
 use super::ranges::Ranges;
 use super::records::{Records, Sample};
-use super::round::least;
 use super::sequence::Space;
 use crate::decode::{Flags, Segment};
 

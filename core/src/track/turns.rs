@@ -1,8 +1,8 @@
 //! # Turns
 //! Who talks when: runs of payload of one direction, until the other side answers. Requests and responses are such turns.
 
-use super::event::NULL;
-use super::flow::At;
+use super::at::At;
+use super::null::NULL;
 use super::row::row;
 
 row! {

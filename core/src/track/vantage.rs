@@ -1,8 +1,7 @@
 //! # Vantage
 //! How far the tap is from the sender, and so when the sender had what passed the tap on its way to it.
 
-use super::event::{NULL, known};
-use super::round::least;
+use super::null::{NULL, known, least};
 use super::sender::Ack;
 use std::collections::VecDeque;
 

@@ -2,13 +2,15 @@
 //! What a flow's own segments do to it.
 
 use super::super::bursts::Sent;
-use super::super::event::{Kind, known};
 use super::super::passing::Passing;
-use super::super::retransmissions::{Cause, Resent};
 use super::super::round::Round;
 use super::super::tap::Arrival;
-use super::{At, Effect, Flow};
+use super::{Effect, Flow};
 use crate::decode::Flags;
+use crate::track::at::At;
+use crate::track::event::{Cause, Kind};
+use crate::track::null::known;
+use crate::track::retransmissions::Resent;
 
 impl Flow {
     /// A segment from the sender that occupies sequence space, or probes, or resets.
