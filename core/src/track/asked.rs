@@ -3,11 +3,10 @@
 //! if nothing does.
 
 use super::at::At;
-use super::connection::Connection;
+use super::connection::{Connection, client_and_server};
 use super::handshake::Handshake;
 use super::lifecycle::{Ending, Lifecycle, Opening};
 use super::null::NULL;
-use super::passed::client_and_server;
 use super::scale::Scale;
 use super::summary::{Life, Summary, in_force};
 use super::witness::Witness;

@@ -6,8 +6,8 @@
 //! in the order of the capture, though: where they are made, segments are taken as they came.
 
 use super::at::At;
-use super::line::{Line, Lines};
-use super::table::{News, Orders, Seen, Table};
+use super::line::{Line, Lines, Seen};
+use super::table::{News, Orders, Table};
 use crate::decode::{Path, Segment};
 
 /// Segments of a stretch of frames that belong to one table.

@@ -4,9 +4,8 @@
 //! short, and there may be many at once.
 
 use super::at::At;
-use super::line::Lines;
-use super::passed::client_and_server;
-use super::table::Seen;
+use super::connection::client_and_server;
+use super::line::{Lines, Seen};
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use std::sync::Arc;
 

@@ -8,13 +8,22 @@ use super::handshake::{Handshake, Measured, ScaleSource};
 use super::lifecycle::{Lifecycle, Place};
 use super::null::NULL;
 use super::one_way::OneWay;
-use super::passed::client_and_server;
 use super::passing::Passing;
 use super::turns::{Turn, Turns};
 use super::witness::Witness;
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use crate::limits::Limits;
 use std::sync::Arc;
+
+/// Client and server of a connection that begins with this segment.
+#[must_use]
+pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
+    if segment.flags.has(Flags::SYN | Flags::ACK) {
+        [segment.destination, segment.source]
+    } else {
+        [segment.source, segment.destination]
+    }
+}
 
 /// Where rows go. Events are only made where they are wanted.
 #[derive(Debug, Default)]

@@ -3,9 +3,17 @@
 //! follow connections, and each line is waited for. Connections of few segments keep these as lines, too.
 
 use super::at::At;
-use super::table::Seen;
 use crate::decode::{Endpoint, Flags, Options, Segment};
 use std::net::{IpAddr, Ipv4Addr};
+
+/// Where a segment stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// In a packet of its own.
+    Captured,
+    /// In an ICMP message about it.
+    Quoted,
+}
 
 /// A segment, and where it was found.
 #[derive(Debug, Clone, Copy)]

@@ -1,18 +1,9 @@
 //! # Passed
 //! A connection that nothing is asked of: only as much as tells where the next between the same ports begins.
 
+use super::connection::client_and_server;
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use std::sync::Arc;
-
-/// Client and server of a connection that begins with this segment.
-#[must_use]
-pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
-    if segment.flags.has(Flags::SYN | Flags::ACK) {
-        [segment.destination, segment.source]
-    } else {
-        [segment.source, segment.destination]
-    }
-}
 
 /// A connection whose packets pass unseen.
 #[derive(Debug)]

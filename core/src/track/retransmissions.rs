@@ -8,8 +8,7 @@
 use super::event::Cause;
 use super::null::{NULL, known};
 use super::ranges::Ranges;
-use super::rounds::packets;
-use super::sender::{Progress, Sender};
+use super::sender::{Progress, Sender, packets};
 use std::collections::VecDeque;
 
 /// Packets sent again, by cause, and what their timers cost.

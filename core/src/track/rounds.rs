@@ -12,17 +12,8 @@ use super::measured::{Measured, Queue};
 use super::null::{NULL, known, least};
 use super::records::Sample;
 use super::round::Round;
-use super::sender::{Progress, Sender};
+use super::sender::{Progress, Sender, packets};
 use std::collections::VecDeque;
-
-/// Packets that `bytes` of payload take; one mostly, which needs no division.
-pub fn packets(bytes: i64, mss: i64) -> i64 {
-    if bytes <= mss {
-        1
-    } else {
-        (bytes + mss - 1) / mss
-    }
-}
 
 /// A round that may still gain measurements.
 #[derive(Debug, Default)]

@@ -4,6 +4,15 @@
 use super::null::{NULL, known};
 use super::ranges::Ranges;
 
+/// Packets that `bytes` of payload take; one mostly, which needs no division.
+pub fn packets(bytes: i64, mss: i64) -> i64 {
+    if bytes <= mss {
+        1
+    } else {
+        (bytes + mss - 1) / mss
+    }
+}
+
 /// An acknowledgment as the sender receives it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack {

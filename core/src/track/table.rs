@@ -6,6 +6,7 @@ use super::at::At;
 use super::brief::Brief;
 use super::connection::{Connection, Rows};
 use super::kept;
+use super::line::Seen;
 use super::over::Over;
 use super::passed::Passed;
 use super::round::Round;
@@ -48,15 +49,6 @@ impl Wanted {
 /// Window scales that an earlier pass inferred, by the first frame of the stream and the direction of the data that
 /// they limit.
 pub type Scales = HashMap<(u64, u8), u8>;
-
-/// Where a segment stood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
-    /// In a packet of its own.
-    Captured,
-    /// In an ICMP message about it.
-    Quoted,
-}
 
 /// A connection, as much of it as may still be needed.
 #[derive(Debug)]
