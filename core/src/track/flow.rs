@@ -8,13 +8,13 @@ use super::at::At;
 use super::event::{Cause, Kind};
 use super::late_rounds::LateRounds;
 use super::null::{NULL, known};
-use super::passing::Passing;
-use super::records::Sample;
-use super::retransmissions::Retransmissions;
-use super::scale::Scale;
+use super::sender::delay_to_sender::Return;
+use super::sender::retransmissions::Retransmissions;
+use super::sender::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::Tap;
-use super::vantage::Return;
+use super::tap::observed::Passing;
+use super::tap::records::Sample;
 
 /// What a segment did to a flow.
 #[derive(Debug, Clone, Copy)]

@@ -3,8 +3,8 @@
 //! came, and what the ways to the tap took.
 
 use super::null::NULL;
-use super::records::Sample;
 use super::round::Round;
+use super::tap::records::Sample;
 
 /// More than this in one round and every other RTT, and all the rest, is dropped.
 const MOST: usize = 2048;

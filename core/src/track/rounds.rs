@@ -10,9 +10,9 @@ use super::bursts::{Bursts, Sent};
 use super::kept::Kept;
 use super::measured::{Measured, Queue};
 use super::null::{NULL, known, least};
-use super::records::Sample;
 use super::round::Round;
 use super::sender::{Progress, Sender, packets};
+use super::tap::records::Sample;
 use std::collections::VecDeque;
 
 /// A round that may still gain measurements.

@@ -1,8 +1,15 @@
 //! # Sender
 //! The state of the sending TCP as it knew it itself: what is in flight, and what the window still allows.
 
+pub(super) mod delay_to_sender;
+pub(super) mod first_packets;
+pub(super) mod one_way_delay;
+pub(super) mod retransmissions;
+mod rewritten_scale;
+pub(super) mod scale;
+
 use super::null::{NULL, known};
-use super::ranges::Ranges;
+use super::tap::ranges::Ranges;
 
 /// Packets that `bytes` of payload take; one mostly, which needs no division.
 pub fn packets(bytes: i64, mss: i64) -> i64 {

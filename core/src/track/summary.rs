@@ -22,11 +22,11 @@ packed_row! {
         pub multipath: u8,
         /// Were its checksums unfinished?
         pub unfinished: u8,
-        /// See [`super::scale::Scale::least`].
+        /// See [`super::sender::scale::Scale::least`].
         pub scale_least: u8,
-        /// See [`super::scale::Scale::most`].
+        /// See [`super::sender::scale::Scale::most`].
         pub scale_most: u8,
-        /// See [`super::scale::Scale::is_reached`].
+        /// See [`super::sender::scale::Scale::is_reached`].
         pub scale_reached: u8,
         /// Index into [`ScaleSource::NAMES`].
         pub window_scale_source: u8,
@@ -44,7 +44,7 @@ packed_row! {
         pub payload_bytes: i64,
         /// Payload sent again.
         pub retransmitted_bytes: i64,
-        /// See [`super::retransmissions::Counts`], as the next seven.
+        /// See [`super::sender::retransmissions::Counts`], as the next seven.
         pub retransmits: i64,
         /// Fast ones.
         pub fast_retransmits: i64,
@@ -76,9 +76,9 @@ packed_row! {
         pub mss_bytes: i64,
         /// Shift of the windows that limit it.
         pub window_scale: i64,
-        /// See [`super::scale::Scale::checked`].
+        /// See [`super::sender::scale::Scale::checked`].
         pub scale_checked: i64,
-        /// See [`super::scale::Scale::exceeded`].
+        /// See [`super::sender::scale::Scale::exceeded`].
         pub scale_exceeded: i64,
         /// Largest time to live.
         pub ttl: i64,
@@ -88,7 +88,7 @@ packed_row! {
         pub window_max_bytes: i64,
         /// Most in flight.
         pub in_flight_max_bytes: i64,
-        /// See [`super::ranges::Ranges::merged`].
+        /// See [`super::tap::ranges::Ranges::merged`].
         pub merged_ranges: i64,
         /// See [`super::kept::Kept::left_out`].
         pub rounds_left_out: i64,

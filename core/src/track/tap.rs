@@ -2,14 +2,20 @@
 //! One direction of data as the tap saw it: what is new, sent again, overtaken or copied, and what each
 //! acknowledgment measured.
 
-use super::copies::Copies;
+mod copies;
+pub(super) mod observed;
+pub(super) mod ranges;
+pub(super) mod records;
+mod sequence;
+
 use super::event::Kind;
 use super::null::{NULL, known, least};
-use super::passing::Passing;
-use super::ranges::Ranges;
-use super::records::{Records, Sample};
-use super::sequence::Space;
 use crate::decode::{Flags, Segment};
+use copies::Copies;
+use observed::Passing;
+use ranges::Ranges;
+use records::{Records, Sample};
+use sequence::Space;
 
 /// What a segment was to the data stream.
 #[derive(Debug, Clone, Copy)]

@@ -2,12 +2,12 @@
 //! What its receiver's segments do to a flow.
 
 use super::super::event::Kind;
-use super::super::passing::Passing;
-use super::super::records::Sample;
 use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
 use super::{Effect, Flow, Reassured, Told};
 use crate::decode::{Flags, Segment};
+use crate::track::tap::observed::Passing;
+use crate::track::tap::records::Sample;
 
 impl Flow {
     /// Does a segment with data say no more than the one before it, to a sender that awaits nothing? It is counted later.

@@ -2,7 +2,6 @@
 //! What a flow's own segments do to it.
 
 use super::super::bursts::Sent;
-use super::super::passing::Passing;
 use super::super::round::Round;
 use super::super::tap::Arrival;
 use super::{Effect, Flow};
@@ -10,7 +9,8 @@ use crate::decode::Flags;
 use crate::track::at::At;
 use crate::track::event::{Cause, Kind};
 use crate::track::null::known;
-use crate::track::retransmissions::Resent;
+use crate::track::sender::retransmissions::Resent;
+use crate::track::tap::observed::Passing;
 
 impl Flow {
     /// A segment from the sender that occupies sequence space, or probes, or resets.

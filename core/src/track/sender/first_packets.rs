@@ -1,4 +1,4 @@
-//! # Witness
+//! # First packets
 //! What an end's first packets say of where they were captured: how far they had come, and whether their checksums
 //! were still to be made.
 

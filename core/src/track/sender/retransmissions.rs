@@ -3,12 +3,12 @@
 //!
 //! A sender resends because acknowledgments reported a loss (RFC 5681 section 3.2, RFC 6675, RFC 8985 section 6), because
 //! a timer ran out (RFC 6298 section 5) or as a probe of the tail (RFC 8985 section 7). Its state is taken as
-//! [`super::sender`] reconstructs it, so that the rules are those of the sender wherever the tap is.
+//! [`super::Sender`] reconstructs it, so that the rules are those of the sender wherever the tap is.
 
-use super::event::Cause;
-use super::null::{NULL, known};
-use super::ranges::Ranges;
-use super::sender::{Progress, Sender, packets};
+use super::{Progress, Sender, packets};
+use crate::track::event::Cause;
+use crate::track::null::{NULL, known};
+use crate::track::tap::ranges::Ranges;
 use std::collections::VecDeque;
 
 /// Packets sent again, by cause, and what their timers cost.

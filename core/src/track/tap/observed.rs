@@ -1,9 +1,9 @@
-//! # Passing
+//! # Observed
 //! A segment as it passes the tap.
 
-use super::at::At;
 use super::records::Stamp;
 use crate::decode::{Flags, Segment};
+use crate::track::at::At;
 
 /// A segment, with what its connection knows of it.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! # Lowered
+//! # Rewritten scale
 //! A window scale that was made smaller, or taken out, between the tap and the sender: under the smaller shift the
 //! window stands still, and the sender stops at it, turn after turn of what is in flight.
 //!

@@ -1,4 +1,4 @@
-//! # One way
+//! # One-way delay
 //! How much longer than at best one direction took, from the clock of the host at its far end: its TSvals
 //! (RFC 7323 section 4) say when it sent, the tap when that arrived. Tells a queue on the way out from one on the way
 //! back, which a round trip cannot.

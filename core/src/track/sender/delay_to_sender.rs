@@ -1,8 +1,8 @@
-//! # Vantage
+//! # Delay to sender
 //! How far the tap is from the sender, and so when the sender had what passed the tap on its way to it.
 
-use super::null::{NULL, known, least};
-use super::sender::Ack;
+use super::Ack;
+use crate::track::null::{NULL, known, least};
 use std::collections::VecDeque;
 
 /// An acknowledgment on its way from the tap to the sender.

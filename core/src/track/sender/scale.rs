@@ -5,7 +5,7 @@
 //! A receiver should not take back what it granted (RFC 9293 section 3.8.6): a shift under which the right edge moves
 //! back is too large. And a sender that the window holds stays just below its edge.
 
-use super::lowered::Lowered;
+use super::rewritten_scale::Lowered;
 use std::ops::{Index, IndexMut};
 
 /// Shifts 0 to 14 (RFC 7323 section 2.3).
