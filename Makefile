@@ -19,7 +19,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 # It watches all memory: what leaks, and how much is taken at once.
 LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
-.PHONY: demo test quick lint format site instructions bench lab fuzz accuracy audit help
+.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site instructions bench lab fuzz accuracy audit help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -44,6 +44,27 @@ format: $(VENV)/ready ## apply the formatters
 	cargo fmt --manifest-path core/Cargo.toml
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+pages: $(VENV)/ready ## write every generated page, the notebooks' outputs and the reviewed texts anew
+	$(BIN)/python tests/pages.py
+
+check-pages: $(VENV)/ready ## fail, with the difference, if one of them would change (part of make test)
+	$(BIN)/python -m pytest --quiet --numprocesses auto tests/test_pages.py
+
+dev-wheel: $(VENV)/ready ## a wheel for those who change Python alone, in build/wheels
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheels .
+	@ls build/wheels/bdpcap-*.whl
+
+# The checkout comes before the installed package, which lends its core and the bdpcap command.
+python-only: ## set up without Rust: make python-only WHEEL=bdpcap-....whl (made by dev-wheel, of the same core)
+	@test -f "$(WHEEL)" || { echo "make python-only needs WHEEL=FILE, a wheel made by make dev-wheel" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(WHEEL)
+	@$(BIN)/python -m pip install --quiet $(WHEEL) --group test --group lint
+	@echo "import sys; sys.path.insert(0, '$(CURDIR)')" > \
+		"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/bdpcap_checkout.pth"
+	@touch $(VENV)/ready
 
 site: $(VENV)/ready ## build the documents as a site in build/site; a warning is an error
 	$(BIN)/python -m pip install --quiet --group docs
@@ -89,4 +110,4 @@ $(VENV)/ready: $(SOURCES)
 	@touch $@
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A thousand flows: DuckDB over Parquet
 #
-# One capture at a time is for a ticket. For a thousand, write tables once and ask them questions. The picture is the
-# answer to the last one: which limit took most of the time, by how much a flow carried.
+# One capture at a time is for a ticket. For a thousand, write tables once and ask them questions. The picture is one
+# flow of them. The bars at the end answer the last question: which limit took most time, by how much a flow carried.
 
 # %%
 import struct
@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 import duckdb
-import plotly.graph_objects as go
 import zstandard
 from IPython.display import SVG
 
@@ -120,7 +119,7 @@ database.sql(
 
 # %% [markdown]
 # In Python the same tables are DataFrames; with the extra `bdpcap[arrow]`, `polars.from_arrow(capture.flows)` and
-# `pyarrow.table(capture.flows)` read them, too. The answer as a picture:
+# `pyarrow.table(capture.flows)` read them, too. The answer as bars:
 
 # %%
 shares = database.sql(
@@ -131,11 +130,7 @@ shares = database.sql(
     FROM flows GROUP BY ALL ORDER BY min(payload_bytes)
     """
 ).df()
-figure = go.Figure(
-    [
-        go.Bar(name=limit, x=shares["size"], y=shares[limit], marker_color=LIMIT_COLOURS[limit])
-        for limit in shares.columns[1:]
-    ]
-)
-figure.update_layout(barmode="stack", template="simple_white", yaxis_tickformat=".0%")
-shares.round(2)
+bars = shares.set_index("size").style.format("{:.0%}")
+for limit in shares.columns[1:]:
+    bars = bars.bar(subset=[limit], vmin=0, vmax=1, color=LIMIT_COLOURS[limit])
+bars

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import jupytext
@@ -32,7 +31,12 @@ def executed(script: Path) -> nbformat.NotebookNode:
     notebook.cells.insert(0, nbformat.v4.new_code_cell(STRICT))
     folder = {"metadata": {"path": str(FOLDER)}}
     client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources=folder, coalesce_streams=True
+        notebook,
+        timeout=300,
+        kernel_name="python3",
+        resources=folder,
+        coalesce_streams=True,
+        extra_arguments=["--log-level=CRITICAL"],  # the kernel warns of its own connection
     )
     client.execute()
     del notebook.cells[0]
@@ -52,7 +56,16 @@ def page(script: Path) -> Path:
     return script.with_suffix(".ipynb")
 
 
-if __name__ == "__main__":
-    for script in [Path(name) for name in sys.argv[1:]] or SCRIPTS:
-        nbformat.write(executed(script), page(script))
-        print(page(script))  # noqa: T201
+def content(script: Path) -> str:
+    """Return a notebook as it ran, as the file that is kept."""
+    return str(nbformat.writes(executed(script))) + "\n"
+
+
+def printed(notebook: nbformat.NotebookNode) -> list[str]:
+    """Return the texts that cells printed and returned, without those that hold an address in memory."""
+    texts = [
+        output["text"] if output.output_type == "stream" else output.get("data", {}).get("text/plain", "")
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+    ]
+    return [text for text in texts if " at 0x" not in text]

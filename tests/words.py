@@ -29,7 +29,7 @@ RETIRED: Final = (
     "hurry", "travelling", "tightness", "promptness", "unprompted", "evenness", "openness", "fullness", "refill",
     "lazy", "eager", "metronomic", "restless", "subdued", "blackout", "repairing", "resent", "judgement", "weigh",
     "weighs", "weighed", "whoever", "at hand", "of its own", "of their own", "held so", "passed over", "as good",
-    "likewise",  "beside",   
+    "likewise",  "beside",
 )  # fmt: skip
 """Words for which the glossary has a standard term, or that say less than they seem to."""
 NAMES: Final = (
