@@ -6,8 +6,8 @@ mod sending;
 
 use super::at::At;
 use super::event::{Cause, Kind};
-use super::late_rounds::LateRounds;
 use super::null::{NULL, known};
+use super::rounds::late_rounds::LateRounds;
 use super::sender::delay_to_sender::Return;
 use super::sender::retransmissions::Retransmissions;
 use super::sender::scale::Scale;
@@ -329,13 +329,13 @@ impl Flow {
         i64::from(self.tap.merged_ranges()) + i64::from(self.sender.merged_ranges())
     }
 
-    /// As [`super::kept::Kept::left_out`].
+    /// As [`super::rounds::kept::Kept::left_out`].
     #[must_use]
     pub fn rounds_left_out(&self) -> i64 {
         self.rounds.left_out()
     }
 
-    /// The rounds that are finished, packed; see [`super::kept`].
+    /// The rounds that are finished, packed; see [`super::rounds::kept`].
     #[must_use]
     pub fn kept(&self) -> &[u8] {
         self.rounds.kept()

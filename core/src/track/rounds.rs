@@ -5,14 +5,20 @@
 //! sequence numbers; idle time is a round of its own, and so is what a sender that fell silent sends next. Evidence is
 //! counted here and judged elsewhere.
 
+pub(super) mod bursts;
+pub(super) mod kept;
+pub(super) mod late_rounds;
+mod measured;
+pub(super) mod round;
+
 use super::at::At;
-use super::bursts::{Bursts, Sent};
-use super::kept::Kept;
-use super::measured::{Measured, Queue};
 use super::null::{NULL, known, least};
-use super::round::Round;
 use super::sender::{Progress, Sender, packets};
 use super::tap::records::Sample;
+use bursts::{Bursts, Sent};
+use kept::Kept;
+use measured::{Measured, Queue};
+use round::Round;
 use std::collections::VecDeque;
 
 /// A round that may still gain measurements.

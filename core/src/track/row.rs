@@ -1,6 +1,8 @@
 //! # Row
 //! Structs of numbers, declared once: the columns of a table follow from the declaration.
 
+pub(super) mod packed;
+
 /// Looks at the fields of a row, in their order: the name of each, and how it is read.
 pub trait Fields<R> {
     /// A field of one byte.

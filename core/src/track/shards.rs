@@ -6,7 +6,7 @@
 //! the batches alone.
 
 use super::connection::Rows;
-use super::round::Round;
+use super::rounds::round::Round;
 use super::summary::{Life, Summary};
 use super::table::{Ended, News, Orders, Scales, Table, Wanted};
 use super::turns::Turn;

@@ -4,7 +4,7 @@
 use super::connection::Connection;
 use super::handshake::ScaleSource;
 use super::null::NULL;
-use super::packed::packed_row;
+use super::row::packed::packed_row;
 
 packed_row! {
     /// One direction of a connection, in numbers; absent ones are [`NULL`].
@@ -90,7 +90,7 @@ packed_row! {
         pub in_flight_max_bytes: i64,
         /// See [`super::tap::ranges::Ranges::merged`].
         pub merged_ranges: i64,
-        /// See [`super::kept::Kept::left_out`].
+        /// See [`super::rounds::kept::Kept::left_out`].
         pub rounds_left_out: i64,
         /// Least RTT.
         pub rtt_min_ns: i64,

@@ -1,14 +1,14 @@
 //! # Sending
 //! What a flow's own segments do to it.
 
-use super::super::bursts::Sent;
-use super::super::round::Round;
 use super::super::tap::Arrival;
 use super::{Effect, Flow};
 use crate::decode::Flags;
 use crate::track::at::At;
 use crate::track::event::{Cause, Kind};
 use crate::track::null::known;
+use crate::track::rounds::bursts::Sent;
+use crate::track::rounds::round::Round;
 use crate::track::sender::retransmissions::Resent;
 use crate::track::tap::observed::Passing;
 

@@ -1,8 +1,8 @@
 //! # Kept
 //! The finished rounds of a flow, packed until they are judged; of a long flow, in compressed blocks.
 
-use super::null::NULL;
 use super::round::Round;
+use crate::track::null::NULL;
 use zstd::bulk::{compress, decompress};
 
 /// What tells most of the next round.

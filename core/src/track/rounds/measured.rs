@@ -2,9 +2,9 @@
 //! What a round's packets measured, and what it comes to: RTTs, for how long a queue stood, how evenly acknowledgments
 //! came, and what the ways to the tap took.
 
-use super::null::NULL;
 use super::round::Round;
-use super::tap::records::Sample;
+use crate::track::null::NULL;
+use crate::track::tap::records::Sample;
 
 /// More than this in one round and every other RTT, and all the rest, is dropped.
 const MOST: usize = 2048;

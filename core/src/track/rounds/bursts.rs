@@ -4,8 +4,8 @@
 //! A burst begins after a pause; how long its sender then had its last acknowledgment, what was in flight, and how long
 //! ago the burst before it began tell a woken writer from a timer.
 
-use super::null::{NULL, least};
 use super::round::Round;
+use crate::track::null::{NULL, least};
 use std::collections::VecDeque;
 
 /// Data that a sender sends.

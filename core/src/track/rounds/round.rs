@@ -1,9 +1,9 @@
 //! # Round
-//! One round trip of a flow, and the evidence of what held its sender in it: what [`super::rounds`] counts and
+//! One round trip of a flow, and the evidence of what held its sender in it: what [`super::Rounds`] counts and
 //! `bdpcap.limits` judges.
 
-use super::null::NULL;
-use super::packed::packed_row;
+use crate::track::null::NULL;
+use crate::track::row::packed::packed_row;
 
 packed_row! {
     /// A finished round: the row that `bdpcap.limits` judges. Times are on the sender's clock as far as the tap can tell;

@@ -1,7 +1,7 @@
 //! # Late rounds
 //! The rounds of a flow, made when there is something to count.
 
-use super::rounds::Rounds;
+use super::Rounds;
 
 /// What the rounds of a flow begin with.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! # Packed
 //! Rows of integers in few bytes: only what differs from what was expected is written.
 
-use super::null::NULL;
+use crate::track::null::NULL;
 
 /// Declares a [`super::Row`] that can be packed.
 macro_rules! packed_row {
@@ -21,14 +21,14 @@ macro_rules! packed_row {
             /// Appends the row to `bytes`, of which `expected` is known to whoever reads it.
             pub fn pack(&self, expected: &Self, bytes: &mut Vec<u8>) {
                 let numbers = |row: &Self| [$(row.$field as i64),*];
-                $crate::track::packed::pack(&numbers(self), &numbers(expected), bytes);
+                $crate::track::row::packed::pack(&numbers(self), &numbers(expected), bytes);
             }
 
             /// Takes the next row off `bytes`.
             #[must_use]
             pub fn unpack(expected: &Self, bytes: &mut &[u8]) -> Self {
                 let mut numbers = [$(expected.$field as i64),*];
-                $crate::track::packed::unpack(&mut numbers, bytes);
+                $crate::track::row::packed::unpack(&mut numbers, bytes);
                 let [$($field),*] = numbers;
                 Self { $($field: $field as $kind),* }
             }
@@ -36,7 +36,7 @@ macro_rules! packed_row {
     };
 }
 
-pub(super) use packed_row;
+pub(crate) use packed_row;
 
 /// A row has no more fields: a word says for each of them whether it differs.
 const MOST: usize = 64;
@@ -114,7 +114,7 @@ fn told(fields: usize) -> usize {
 }
 
 /// See the `pack` of a row.
-pub(super) fn pack<const N: usize>(row: &[i64; N], expected: &[i64; N], bytes: &mut Vec<u8>) {
+pub(crate) fn pack<const N: usize>(row: &[i64; N], expected: &[i64; N], bytes: &mut Vec<u8>) {
     const { assert!(N <= MOST) };
     // Put together here: memory is asked for once.
     let mut packed = [0; 9 * (MOST + 1)];
@@ -133,7 +133,7 @@ pub(super) fn pack<const N: usize>(row: &[i64; N], expected: &[i64; N], bytes: &
 }
 
 /// See the `unpack` of a row: what is expected becomes what was packed.
-pub(super) fn unpack<const N: usize>(row: &mut [i64; N], bytes: &mut &[u8]) {
+pub(crate) fn unpack<const N: usize>(row: &mut [i64; N], bytes: &mut &[u8]) {
     let mut differ = word(bytes, told(N));
     while differ != 0 {
         let at = differ.trailing_zeros() as usize;
