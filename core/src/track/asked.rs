@@ -3,9 +3,9 @@
 //! if nothing does.
 
 use super::at::At;
+use super::connection::handshake::Handshake;
+use super::connection::lifecycle::{Ending, Lifecycle, Opening};
 use super::connection::{Connection, client_and_server};
-use super::handshake::Handshake;
-use super::lifecycle::{Ending, Lifecycle, Opening};
 use super::null::NULL;
 use super::sender::first_packets::Witness;
 use super::sender::scale::Scale;

@@ -1,19 +1,23 @@
 //! # Connection
 //! Two endpoints, what their handshake agreed on, and the flow of data each way.
 
+pub(super) mod handshake;
+pub(super) mod lifecycle;
+pub(super) mod turns;
+
 use super::at::At;
 use super::event::{Event, Kind};
 use super::flow::{Effect, Flow};
-use super::handshake::{Handshake, Measured, ScaleSource};
-use super::lifecycle::{Lifecycle, Place};
 use super::null::NULL;
 use super::sender::first_packets::Witness;
 use super::sender::one_way_delay::OneWay;
 use super::tap::observed::Passing;
-use super::turns::{Turn, Turns};
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use crate::limits::Limits;
+use handshake::{Handshake, Measured, ScaleSource};
+use lifecycle::{Lifecycle, Place};
 use std::sync::Arc;
+use turns::{Turn, Turns};
 
 /// Client and server of a connection that begins with this segment.
 #[must_use]

@@ -6,10 +6,10 @@
 //! the batches alone.
 
 use super::connection::Rows;
+use super::connection::turns::Turn;
 use super::rounds::round::Round;
 use super::summary::{Life, Summary};
 use super::table::{Ended, News, Orders, Scales, Table, Wanted};
-use super::turns::Turn;
 use crate::decode::{Endpoint, Path};
 use crate::limits::{LeftOut, Limits};
 use crate::threads;

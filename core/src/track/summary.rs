@@ -2,7 +2,7 @@
 //! What is told of one direction of a connection: the numbers behind its row of flows.
 
 use super::connection::Connection;
-use super::handshake::ScaleSource;
+use super::connection::handshake::ScaleSource;
 use super::null::NULL;
 use super::row::packed::packed_row;
 
@@ -178,11 +178,11 @@ packed_row! {
     /// How a connection began and ended, in numbers; absent ones are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Life {
-        /// See [`super::lifecycle::Opening`].
+        /// See [`super::connection::lifecycle::Opening`].
         pub handshake: u8,
-        /// See [`super::lifecycle::Ending`].
+        /// See [`super::connection::lifecycle::Ending`].
         pub ended: u8,
-        /// See [`super::lifecycle::Lifecycle::completeness`].
+        /// See [`super::connection::lifecycle::Lifecycle::completeness`].
         pub completeness: u8,
         /// Who ended it: 0 the client, 1 the server.
         pub ended_by: i64,

@@ -1,9 +1,9 @@
 //! # Turns
 //! Who talks when: runs of payload of one direction, until the other side answers. Requests and responses are such turns.
 
-use super::at::At;
-use super::null::NULL;
-use super::row::row;
+use crate::track::at::At;
+use crate::track::null::NULL;
+use crate::track::row::row;
 
 row! {
     /// Payload that one side sent until the other side sent some. Times never run back.
