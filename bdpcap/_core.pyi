@@ -1,4 +1,4 @@
-"""The counting half of bdpcap, in Rust. Nothing here judges; see `bdpcap.analysis` for the way in."""
+"""The Rust core of bdpcap: it reads captures and counts. Python classifies the counts; start at `bdpcap.analysis`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Final, TypeAlias, final
@@ -44,23 +44,23 @@ __all__ = [
 
 __version__: Final[str]
 CAUSES: Final[list[str]]
-"""Names of `cause` in events; the first, of what was not sent again, is empty."""
+"""Names of the codes in the `cause` column of events. The first is empty: the segment is no retransmission."""
 ENDINGS: Final[list[str]]
-"""Names of `ended` in connections."""
+"""Names of the codes in the `ended` column of connections."""
 HANDSHAKES: Final[list[str]]
-"""Names of `handshake` in connections."""
+"""Names of the codes in the `handshake` column of connections."""
 KINDS: Final[list[str]]
-"""Names of `kind` in events."""
+"""Names of the codes in the `kind` column of events."""
 LIMITS: Final[dict[str, int]]
-"""The usual limits of an analysis; see `bdpcap.Limits`."""
+"""Default limits of an analysis by name; see `bdpcap.Limits`."""
 LINK_TYPES: Final[list[int]]
-"""LINKTYPE_ values that can be decoded."""
+"""LINKTYPE_ values that the core can decode."""
 NULL: Final[int]
-"""Marks an absent integer in columns."""
+"""Value of an absent integer in a column: the least 64-bit integer."""
 OPTIMISED: Final[bool]
-"""False in a debug build."""
+"""Whether the core was compiled with optimisation; false in a debug build."""
 SCALE_SOURCES: Final[list[str]]
-"""Names of `window_scale_source` in directions."""
+"""Names of the codes in the `window_scale_source` column of directions."""
 
 class CaptureError(Exception):
     """A capture could not be read at all."""
@@ -70,29 +70,30 @@ class FilterError(ValueError):
 
 @final
 class Analysis:
-    """One pass over one capture, or over several as one.
+    """One pass over a capture of one file or of several.
 
     Parameters
     ----------
     sources
-        Paths, read in the order of their first frames' times, or binary file objects. With one of these, or with
-        a path that is no regular file, all are read as given.
+        Paths or binary file objects. Regular files are read in the order of their first frames' times. If any source
+        is a file object or not a regular file, all are read in the order given.
     filters
-        By link type, the compiled filter, or why there is none; raised if such a frame comes.
+        The compiled filter by link type, or the reason why it does not compile. The reason is raised when a frame of
+        that link type is read.
     events
-        Make events (at a cost in memory until they are taken).
+        Make events. They take memory until `take_events` hands them out.
     rounds
-        Keep the rounds of all streams, if all streams' events are made; of some streams' events they are not kept.
+        Keep rounds although the events of all streams are made. Without events rounds are always kept; with `streams`
+        they never are.
     streams
-        Make events of these streams only; of others nothing is told but their ends.
+        Make events of these streams only. Of other streams only the addresses and ports are known.
     scales
-        Window scales that an earlier pass inferred, by first frame of the stream and direction of the data that they
-        limit.
+        Window scales (shifts) that an earlier pass inferred. The key is the first frame of the stream and the direction
+        of the data that the windows limit.
     limits
-        What may be followed and kept, by the names of `LIMITS`; those that are left out are the usual ones.
+        Limits on the data that are followed and kept, by the names of `LIMITS`. A missing name keeps its default.
     jobs
-        Threads that follow connections; what they find does not depend on their number. Events of some streams alone
-        take one.
+        Number of threads that follow connections; results do not depend on it. With `streams` there is one thread.
 
     Raises
     ------
@@ -118,93 +119,110 @@ class Analysis:
     def of_pieces(
         pieces: Sequence[BinaryIO], whole: _Whole, scales: Mapping[tuple[int, int], int]
     ) -> Analysis:
-        """Begin a pass over one of the `Pieces` of each file of a capture.
+        """Begin a pass over one bucket of a capture: one of the `Pieces` of each file.
 
         Parameters
         ----------
         pieces
-            Those that are not empty, in the order of the files.
+            The pieces that are not empty, in the order of their files.
         whole
-            What they are told of the whole capture: the time of its first frame, its tick, its frames by link type;
-            and for each piece how many frames the files before its own have, and the time of the latest of these.
+            Facts of the whole capture: the time of its first frame, the clock's tick, the number of frames by link type.
+            The last entry holds, for each piece, the number of frames in the files before its own. With it comes the
+            time of the last frame in those files.
         scales
-            As those of an `Analysis`.
+            Window scales in the form that `Analysis` takes them.
         """
     def advance(self, frames: int) -> bool:
-        """Read `frames` frames or a few more, without the interpreter lock; say whether there may be more."""
+        """Read `frames` frames or a few more, without the interpreter lock; return whether there may be more."""
     @property
     def bytes_read(self) -> int:
-        """Bytes taken from the sources, compressed as they are."""
+        """Bytes read from the sources, before decompression."""
     @property
     def frames(self) -> int:
-        """Frames read."""
+        """Number of frames read."""
     @property
     def streams(self) -> int:
-        """Streams so far."""
+        """Number of streams so far."""
     @property
     def first_ns(self) -> int | None:
-        """Time of the earliest frame so far."""
+        """Time of the earliest frame so far; None before the first frame with a time."""
     def take_events(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-        """Columns of the events made since they were last taken; `kind` indexes `KINDS`, `cause` `CAUSES`.
+        """Return the columns of the events made since the last call: all columns, or those in `names`.
 
-        All columns, or those named.
+        `kind` is an index into `KINDS`, `cause` one into `CAUSES`.
         """
     def rounds(
         self, first: int = 0, most: int | None = None, names: Sequence[str] | None = None
     ) -> tuple[dict[str, np.ndarray], int]:
-        """Columns of the finished rounds of whole streams, by stream, direction and round, and the next stream.
+        """Return columns of the finished rounds of whole streams, and the number of the stream that follows.
 
-        From stream `first` on, until there are `most` rounds or a stream's more, or as many streams; of all
-        columns, or those named. They are the fields of ``Round`` in ``core/src/track/round.rs``, with their meaning.
+        Streams are added from `first` on until there are `most` rounds or `most` streams; the last stream is whole, so
+        there may be more rounds. Rows are sorted by stream, direction and round. The columns are all, or those in
+        `names`: the fields of ``Round`` in ``core/src/track/rounds/round.rs``.
         """
     def paths(self) -> dict[str, Any]:
-        """What flows from one host to another tell of each other.
+        """Return which flows share a path, the path's min RTT, and the bytes that each flow delivered in each round.
 
-        ``of_streams`` and ``of_datagrams``: ways from host to host as numbers, of the rows of `directions` and of
-        `datagrams`; ``rtt_ns``: the least RTT of each way; ``row``, ``start_ns``, ``end_ns`` and ``delivered_bytes``: of
-        the rounds of rows whose way has others; ``last_ns``: when the last round ended; ``rounds``: how many there are.
+        A path leads from one host to another and has a number; streams that consist of SYNs only have path 0.
+
+        - ``of_streams`` and ``of_datagrams``: the path of each row of `directions` and of `datagrams`.
+        - ``rtt_ns``: the min RTT of each path.
+        - ``row``, ``start_ns``, ``end_ns`` and ``delivered_bytes``: the rounds of flows that share their path with
+          others; ``row`` is the row of `directions`.
+        - ``last_ns``: the end of the last round.
+        - ``rounds``: the number of rounds of all flows.
         """
     def take_turns(self) -> dict[str, np.ndarray]:
-        """Turns finished since the last call, by stream and time, as columns."""
+        """Return the columns of the turns finished since the last call, sorted by stream and time.
+
+        A turn is the payload that one side sends until the other side answers: a request or a response.
+        """
     def directions(
         self, first: int = 0, count: int | None = None, names: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Columns about both directions of `count` streams from `first` on, two rows each, client's first.
+        """Return columns about both directions of `count` streams from `first` on: all columns, or those in `names`.
 
-        All columns, or those named; `window_scale_source` indexes `SCALE_SOURCES`.
+        Each stream has two rows, the client's first. `window_scale_source` is an index into `SCALE_SOURCES`.
         """
     def connections(self, first: int = 0, count: int | None = None) -> dict[str, np.ndarray]:
-        """Columns about `count` streams from `first` on, or all, by number.
+        """Return columns about `count` streams from `first` on (all that follow where None), sorted by stream.
 
-        `handshake` indexes `HANDSHAKES`, `ended` `ENDINGS`; `ended_by` is 0 for the client, 1 for the server;
-        `retry_wait_ns` is what the last SYN or retransmission waited for where nothing answered it.
+        `handshake` is an index into `HANDSHAKES`, `ended` one into `ENDINGS`. `ended_by` is 0 for the client and 1 for
+        the server. `retry_wait_ns` is the wait before the last SYN or retransmission, if nothing answered that one.
         """
     def datagrams(self) -> dict[str, Any]:
-        """Columns about the UDP flows, by their first datagram; `tool` is empty where none is known."""
+        """Return columns about the UDP flows, in the order of their first datagrams; `tool` is empty where unknown."""
     def first_frames(self) -> np.ndarray:
-        """First frame of every stream, also of one that ICMP messages quote; only of pieces, else empty."""
+        """Return the first frame of every stream, also of streams that only ICMP messages quote.
+
+        The array is empty unless the pass was begun by `of_pieces`.
+        """
     def damages(self) -> list[tuple[str, int, int, str]]:
-        """Where captures broke: file, frame, offset, reason."""
+        """Return where captures broke: file, frame, offset in bytes, reason."""
     def counts(self) -> dict[str, Any]:
-        """What was counted on the way."""
+        """Return counts of the whole pass, by the names of fields of `bdpcap.CaptureInfo`.
+
+        ``segments_left_out``, ``turns_left_out`` and ``too_deep`` count the data left out beyond a limit.
+        """
     def captures(self) -> list[dict[str, Any]]:
-        """What each capture read to its end says about itself."""
+        """Return facts of each file that was read to its end or damage: format, comments, interfaces, times, drops."""
 
 @final
 class Excerpt:
-    """Chosen frames of captures as a pcap file in nanoseconds.
+    """Copies chosen frames of captures into a pcap file with times in nanoseconds.
 
     Parameters
     ----------
     sources
-        Paths, as those of an `Analysis`.
+        Paths, read in the order that `Analysis` has.
     wanted
-        Frames, ascending: number over all sources, and the time to write in nanoseconds since the epoch.
+        Frames in ascending order: the number, counted over all sources, and the time to write in nanoseconds since the
+        epoch.
     headers_only
-        Leave out what follows the TCP header.
+        Leave out the payload that follows the TCP header.
     rename
-        Gives an address (4 bytes: IPv4, 6: MAC, 16: IPv6) another of its length. With it all addresses are
-        replaced, options that may hold one are blanked, and checksums stay as valid as they were.
+        Returns another address of the same length (4 bytes: IPv4, 6: MAC, 16: IPv6). If given, all addresses are
+        replaced and options that may hold one are blanked. A valid checksum stays valid, a wrong one stays wrong.
 
     Raises
     ------
@@ -221,7 +239,7 @@ class Excerpt:
         rename: Callable[[bytes], bytes] | None = None,
     ) -> Excerpt: ...
     def take(self, frames: int) -> tuple[bytes, bool]:
-        """Read up to `frames` frames: the next bytes of the pcap file, and whether there may be more.
+        """Read up to `frames` frames; return the next bytes of the pcap file, and whether there may be more.
 
         Raises
         ------
@@ -231,16 +249,16 @@ class Excerpt:
 
 @final
 class Annotated:
-    """Captures as one pcapng file, with comments; packets, times and interfaces are as they were.
+    """Copies captures into one pcapng file and adds comments; packets, times and interfaces stay as they are.
 
     Parameters
     ----------
     sources
-        Paths, as those of an `Analysis`.
+        Paths, read in the order that `Analysis` has.
     about
-        The comment on the whole.
+        The comment on the whole file.
     comments
-        Frames, ascending: number over all sources, and the comment.
+        Frames in ascending order: the number, counted over all sources, and the comment.
 
     Raises
     ------
@@ -252,7 +270,7 @@ class Annotated:
         cls, sources: Sequence[str], about: str, comments: Sequence[tuple[int, str]]
     ) -> Annotated: ...
     def take(self, least: int) -> tuple[bytes, bool]:
-        """Return the next `least` bytes of the file and the rest of their last packet; say whether there may be more.
+        """Return the next bytes of the file, at least `least` of them before its end, and whether there may be more.
 
         Raises
         ------
@@ -261,20 +279,20 @@ class Annotated:
         """
     @property
     def written(self) -> int:
-        """Comments on frames that were written; a simple packet block of pcapng can have none."""
+        """Number of comments written on frames. A simple packet block of pcapng cannot have a comment."""
 
 @final
 class Pieces:
-    """The headers of one file of a capture, shared out by host pair.
+    """Divides the headers of one file of a capture into buckets by host pair.
 
     Parameters
     ----------
     path
         The file.
     filters
-        As those of an `Analysis`.
+        Compiled filters in the form that `Analysis` takes them.
     buckets
-        How many pieces. All frames between two hosts are in one piece, which one depends on nothing but the hosts.
+        Number of pieces. All frames between two hosts are in one piece; its number depends on the two addresses only.
 
     Raises
     ------
@@ -284,56 +302,62 @@ class Pieces:
 
     def __new__(cls, path: str, filters: dict[int, _Instructions | str] | None, buckets: int) -> Pieces: ...
     def advance(self, frames: int) -> bool:
-        """Read up to `frames` frames; say whether there may be more."""
+        """Read up to `frames` frames; return whether there may be more."""
     def take(self) -> list[bytes]:
-        """Return the pieces, each a source of an `Analysis`; one without frames is empty."""
+        """Return the pieces, each a source for `Analysis.of_pieces`; one without frames is empty."""
     def counts(self) -> dict[str, Any]:
-        """Return what was counted on the way.
+        """Return counts of the file.
 
-        ``place`` sorts the files of a capture. ``frames``; ``first_ns`` and ``last_ns``, the earliest and the latest
-        frame; ``opened_ns`` and ``closed_ns``, the first and the last frame with a time; ``steps`` for `tick_ns`;
-        ``link_types``, frames by number; ``damages`` as those of an `Analysis`.
+        - ``place``: the key that sorts the files of a capture.
+        - ``frames``: the number of frames.
+        - ``first_ns`` and ``last_ns``: the times of the earliest and of the latest frame.
+        - ``opened_ns`` and ``closed_ns``: the times of the first and of the last frame in the file that have one.
+        - ``steps``: the argument of `tick_ns`.
+        - ``link_types``: the number of frames by LINKTYPE_ value.
+        - ``damages``: where the file broke, as `Analysis.damages` returns it.
         """
 
 @final
 class Parquet:
-    """A Parquet file in the making, of columns as `bdpcap.tables.cells.Columns` has them; any cell may be absent.
+    """Writes a Parquet file from cells in the form of `bdpcap.tables.cells.Cells`; any cell may be absent.
 
     Raises
     ------
     ValueError
-        Two columns have one name.
+        Two columns have the same name.
     """
 
     def __new__(cls, names: Sequence[str], columns: Sequence[Cells]) -> Parquet: ...
     def rows(self, columns: Sequence[Cells]) -> bytes:
-        """Add a group of rows: the bytes of the file that follow.
+        """Add a row group; return the bytes of the file that follow.
 
         Raises
         ------
         ValueError
-            A column is of another kind than at first.
+            A column is of another kind than in the constructor.
         """
     def finish(self) -> bytes:
         """Return the last bytes of the file."""
 
 def csv_lines(columns: Sequence[Cells], written: Callable[[str], str]) -> bytes:
-    """Write columns as lines of comma-separated values, numbers as Python writes them.
+    """Return columns as lines of comma-separated values; numbers look as Python prints them.
 
-    `written` is asked how to write texts of more than letters, digits and marks that mean nothing to a reader of CSV.
+    `written` is called for each text that may need quoting; it returns the text to write. Texts of letters, digits and
+    marks without a meaning in CSV, spreadsheets and terminals are written unchanged.
     """
 
 def tick_ns(steps: Sequence[_Steps]) -> int:
-    """Return the tick of a capture's clock, 0 where the times do not show it.
+    """Return the resolution of a capture's clock in nanoseconds, 0 where the times do not show it.
 
     Parameters
     ----------
     steps
-        Of each file, and between files: steps to the same time, steps to a later one, the least of these.
+        One entry for each file, and one for each change from a file to the next. The three values: frames at the same
+        time as the frame before, frames at a later time, and the least step to such a later time.
     """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
-    """Run a compiled filter over one frame.
+    """Return whether a compiled filter matches a frame, of which `data` was captured.
 
     Raises
     ------
@@ -342,24 +366,24 @@ def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:
     """
 
 def median_around(values: np.ndarray, starts: np.ndarray, before: int, after: int) -> NDArray[np.float64]:
-    """Median of what is known from `before` rounds before each to `after` rounds after it, within its flow.
+    """Return a running median: from `before` rounds before each round to `after` rounds after it, within its flow.
 
-    `starts` are the places of the flows' first rounds. NaN where nothing is known.
+    `starts` are the indexes of the flows' first rounds. NaN and infinite values are left out; NaN where no others are.
     """
 
 def medians(values: np.ndarray, starts: np.ndarray) -> NDArray[np.float64]:
-    """Median of what is known of each flow; NaN where nothing is."""
+    """Return the median of each flow's finite values; NaN where there are none."""
 
 def percentiles(
     values: np.ndarray, weights: np.ndarray, starts: np.ndarray, part: float
 ) -> NDArray[np.float64]:
-    """Return the weighted percentile of what is known of each flow and has a weight; NaN where nothing is."""
+    """Return the weighted percentile `part` (0 to 1) of each flow's finite values with a positive weight, else NaN."""
 
 def floats(values: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return a column of the core as floats; what is absent as NaN."""
+    """Return a column of the core as floats; absent values become NaN."""
 
 def somewhere(holds: NDArray[np.bool_], first: np.ndarray, past: np.ndarray) -> NDArray[np.bool_]:
-    """Tell whether it holds anywhere from `first` to before `past` of each round."""
+    """Return for each round whether `holds` is true anywhere in the rounds `first` to `past` - 1."""
 
 def sums(values: np.ndarray, first: np.ndarray, past: np.ndarray) -> NDArray[np.float64]:
-    """Sum whole numbers from `first` to before `past` of each round; NaN counts as nothing."""
+    """Return for each round the sum of whole numbers over the rounds `first` to `past` - 1; NaN counts as 0."""
