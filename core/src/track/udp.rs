@@ -1,9 +1,11 @@
-//! # Datagrams
+//! # UDP
 //! UDP flows: how much went from one address and port to another, in memory that does not grow with it.
 
-use super::iperf::{Meter, Report};
+pub(super) mod iperf;
+
 use crate::decode::{Datagram, Endpoint};
 use foldhash::fast::RandomState;
+use iperf::{Meter, Report};
 use std::collections::HashMap;
 
 /// Whether a measuring tool sent the datagrams.
