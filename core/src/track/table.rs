@@ -1,21 +1,30 @@
 //! # Table
 //! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
 
-use super::asked::{Asked, Kinds};
+pub(super) mod batch;
+mod ended;
+mod half_open;
+mod ignored;
+pub(super) mod line;
+pub(super) mod shards;
+mod short_lived;
+pub(super) mod summary;
+
 use super::at::At;
-use super::brief::Brief;
 use super::connection::{Connection, Rows};
-use super::line::Seen;
-use super::over::Over;
-use super::passed::Passed;
 use super::rounds::kept;
 use super::rounds::round::Round;
-use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Path, Segment};
 use crate::limits::Limits;
+use ended::Over;
+use half_open::{Asked, Kinds};
 use hashbrown::HashTable;
+use ignored::Passed;
+use line::Seen;
+use short_lived::Brief;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use summary::{Life, Summary};
 
 /// Which connections' events are wanted.
 #[derive(Debug, Clone, Default)]

@@ -1,12 +1,12 @@
-//! # Over
+//! # Ended
 //! A connection of which no more is to come: what is told of it, and nothing that only packets would need.
 
-use super::at::At;
-use super::connection::Connection;
-use super::event::{Cause, Event, Kind};
-use super::null::NULL;
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Flags, Path, Segment};
+use crate::track::at::At;
+use crate::track::connection::Connection;
+use crate::track::event::{Cause, Event, Kind};
+use crate::track::null::NULL;
 use std::sync::Arc;
 
 /// A connection that ended; packed, as there may be millions.

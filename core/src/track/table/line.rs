@@ -2,8 +2,8 @@
 //! A segment in one line of the processor's cache: thousands are on their way from the thread that reads to those that
 //! follow connections, and each line is waited for. Connections of few segments keep these as lines, too.
 
-use super::at::At;
 use crate::decode::{Endpoint, Flags, Options, Segment};
+use crate::track::at::At;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Where a segment stood.

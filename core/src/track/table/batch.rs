@@ -5,10 +5,10 @@
 //! once, not for every segment. Connections do not depend on each other, so this changes nothing else. Events are put
 //! in the order of the capture, though: where they are made, segments are taken as they came.
 
-use super::at::At;
 use super::line::{Line, Lines, Seen};
-use super::table::{News, Orders, Table};
+use super::{News, Orders, Table};
 use crate::decode::{Path, Segment};
+use crate::track::at::At;
 
 /// Segments of a stretch of frames that belong to one table.
 #[derive(Debug, Default)]

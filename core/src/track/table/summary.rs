@@ -1,10 +1,10 @@
 //! # Summary
 //! What is told of one direction of a connection: the numbers behind its row of flows.
 
-use super::connection::Connection;
-use super::connection::handshake::ScaleSource;
-use super::null::NULL;
-use super::row::packed::packed_row;
+use crate::track::connection::Connection;
+use crate::track::connection::handshake::ScaleSource;
+use crate::track::null::NULL;
+use crate::track::row::packed::packed_row;
 
 packed_row! {
     /// One direction of a connection, in numbers; absent ones are [`NULL`].
@@ -22,11 +22,11 @@ packed_row! {
         pub multipath: u8,
         /// Were its checksums unfinished?
         pub unfinished: u8,
-        /// See [`super::sender::scale::Scale::least`].
+        /// See [`crate::track::sender::scale::Scale::least`].
         pub scale_least: u8,
-        /// See [`super::sender::scale::Scale::most`].
+        /// See [`crate::track::sender::scale::Scale::most`].
         pub scale_most: u8,
-        /// See [`super::sender::scale::Scale::is_reached`].
+        /// See [`crate::track::sender::scale::Scale::is_reached`].
         pub scale_reached: u8,
         /// Index into [`ScaleSource::NAMES`].
         pub window_scale_source: u8,
@@ -38,13 +38,13 @@ packed_row! {
         pub first_frame: u64,
         /// Last packet of the connection.
         pub last_frame: u64,
-        /// See [`super::flow::Totals`], as the next six.
+        /// See [`crate::track::flow::Totals`], as the next six.
         pub packets: i64,
         /// Payload, each byte once.
         pub payload_bytes: i64,
         /// Payload sent again.
         pub retransmitted_bytes: i64,
-        /// See [`super::sender::retransmissions::Counts`], as the next seven.
+        /// See [`crate::track::sender::retransmissions::Counts`], as the next seven.
         pub retransmits: i64,
         /// Fast ones.
         pub fast_retransmits: i64,
@@ -76,9 +76,9 @@ packed_row! {
         pub mss_bytes: i64,
         /// Shift of the windows that limit it.
         pub window_scale: i64,
-        /// See [`super::sender::scale::Scale::checked`].
+        /// See [`crate::track::sender::scale::Scale::checked`].
         pub scale_checked: i64,
-        /// See [`super::sender::scale::Scale::exceeded`].
+        /// See [`crate::track::sender::scale::Scale::exceeded`].
         pub scale_exceeded: i64,
         /// Largest time to live.
         pub ttl: i64,
@@ -88,9 +88,9 @@ packed_row! {
         pub window_max_bytes: i64,
         /// Most in flight.
         pub in_flight_max_bytes: i64,
-        /// See [`super::tap::ranges::Ranges::merged`].
+        /// See [`crate::track::tap::ranges::Ranges::merged`].
         pub merged_ranges: i64,
-        /// See [`super::rounds::kept::Kept::left_out`].
+        /// See [`crate::track::rounds::kept::Kept::left_out`].
         pub rounds_left_out: i64,
         /// Least RTT.
         pub rtt_min_ns: i64,
@@ -178,11 +178,11 @@ packed_row! {
     /// How a connection began and ended, in numbers; absent ones are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Life {
-        /// See [`super::connection::lifecycle::Opening`].
+        /// See [`crate::track::connection::lifecycle::Opening`].
         pub handshake: u8,
-        /// See [`super::connection::lifecycle::Ending`].
+        /// See [`crate::track::connection::lifecycle::Ending`].
         pub ended: u8,
-        /// See [`super::connection::lifecycle::Lifecycle::completeness`].
+        /// See [`crate::track::connection::lifecycle::Lifecycle::completeness`].
         pub completeness: u8,
         /// Who ended it: 0 the client, 1 the server.
         pub ended_by: i64,

@@ -1,8 +1,8 @@
-//! # Passed
+//! # Ignored
 //! A connection that nothing is asked of: only as much as tells where the next between the same ports begins.
 
-use super::connection::client_and_server;
 use crate::decode::{Endpoint, Flags, Path, Segment};
+use crate::track::connection::client_and_server;
 use std::sync::Arc;
 
 /// A connection whose packets pass unseen.
@@ -35,7 +35,7 @@ impl Passed {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// As [`super::connection::Connection::is_reopened_by`].
+    /// As [`crate::track::connection::Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens()
@@ -43,7 +43,7 @@ impl Passed {
                 .is_some_and(|origin| origin != segment.sequence)
     }
 
-    /// Takes the next segment; see [`super::connection::Connection::segment`].
+    /// Takes the next segment; see [`crate::track::connection::Connection::segment`].
     pub fn segment(&mut self, segment: &Segment) {
         let from = self.direction(segment);
         let [syn, ack, reset] =

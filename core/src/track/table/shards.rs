@@ -5,14 +5,14 @@
 //! connections are numbered by their first frames, and its rows put in order. What connections are let go follows from
 //! the batches alone.
 
-use super::connection::Rows;
-use super::connection::turns::Turn;
-use super::rounds::round::Round;
 use super::summary::{Life, Summary};
-use super::table::{Ended, News, Orders, Scales, Table, Wanted};
+use super::{Ended, News, Orders, Scales, Table, Wanted};
 use crate::decode::{Endpoint, Path};
 use crate::limits::{LeftOut, Limits};
 use crate::threads;
+use crate::track::connection::Rows;
+use crate::track::connection::turns::Turn;
+use crate::track::rounds::round::Round;
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;

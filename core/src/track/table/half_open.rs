@@ -1,16 +1,16 @@
-//! # Asked
+//! # Half-open
 //! A connection of which there is a SYN and no more: what makes it a connection when more comes, and what is told of it
 //! if nothing does.
 
-use super::at::At;
-use super::connection::handshake::Handshake;
-use super::connection::lifecycle::{Ending, Lifecycle, Opening};
-use super::connection::{Connection, client_and_server};
-use super::null::NULL;
-use super::sender::first_packets::Witness;
-use super::sender::scale::Scale;
 use super::summary::{Life, Summary, in_force};
 use crate::decode::{Endpoint, Flags, Path, Segment};
+use crate::track::at::At;
+use crate::track::connection::handshake::Handshake;
+use crate::track::connection::lifecycle::{Ending, Lifecycle, Opening};
+use crate::track::connection::{Connection, client_and_server};
+use crate::track::null::NULL;
+use crate::track::sender::first_packets::Witness;
+use crate::track::sender::scale::Scale;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -119,7 +119,7 @@ impl Asked {
         syn
     }
 
-    /// As [`super::connection::Connection::is_reopened_by`].
+    /// As [`crate::track::connection::Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens() && segment.source == self.ends[0] && segment.sequence != self.sequence
@@ -182,9 +182,9 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
-    use super::super::connection::Rows;
     use super::*;
     use crate::decode::Options;
+    use crate::track::connection::Rows;
     use proptest::prelude::*;
 
     prop_compose! {

@@ -1,12 +1,12 @@
-//! # Brief
+//! # Short-lived
 //! A connection of few segments so far. They are kept as they came until something asks what they mean: an end, another
 //! connection, or so many of them that the connection itself would take no more room. Most connections of a capture are
 //! short, and there may be many at once.
 
-use super::at::At;
-use super::connection::client_and_server;
 use super::line::{Lines, Seen};
 use crate::decode::{Endpoint, Flags, Path, Segment};
+use crate::track::at::At;
+use crate::track::connection::client_and_server;
 use std::sync::Arc;
 
 /// A connection of few segments.
@@ -61,7 +61,7 @@ impl Brief {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Orders, Scales, Table, Wanted};
+    use super::super::{Orders, Scales, Table, Wanted};
     use super::*;
     use crate::decode::Options;
     use crate::limits::Limits;
