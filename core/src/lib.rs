@@ -2,9 +2,10 @@
 //! Counting: a capture in, TCP connections, rounds and events out, in one streaming pass.
 //!
 //! From the ground up, each room imports only what stands below it:
-//! [`capture`] bytes to frames · [`filter`] a compiled capture filter, executed · [`limits`] what a run may take ·
-//! [`threads`] work that is shared out · [`decode`] a frame to a TCP segment or a UDP datagram ·
-//! [`intake`] captures, one after the other, through these · [`track`] segments to connections ·
+//! [`limits`] what a run may take · [`threads`] work that is shared out · [`filter`] a compiled capture filter, executed ·
+//! [`capture`] bytes to frames · [`decode`] a frame to a TCP segment or a UDP datagram ·
+//! [`track`] segments to connections · [`source`] where frames come from ·
+//! [`intake`] captures, one after the other, through these · [`workers`] threads that fill tables of connections ·
 //! [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair ·
 //! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
 //! [`mod@parquet`] and `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
