@@ -352,8 +352,8 @@ def tick_ns(steps: Sequence[_Steps]) -> int:
     Parameters
     ----------
     steps
-        One entry for each file, and one for each change from a file to the next. The three values: frames at the same
-        time as the frame before, frames at a later time, and the least step to such a later time.
+        One entry for each file, and one for each change from a file to the next. Its values: frames at the same
+        time as the frame before, frames at a later time, and the least step to a later time.
     """
 
 def filter_matches(program: _Instructions, data: bytes, wire_len: int) -> bool:

@@ -95,7 +95,7 @@ def analyze(
             kept, left_out = core_pass.kept_events(core, sources, update, limits.rows)
         sums = core_pass.summed(core)
         scales = []
-        if lasting and sums.wanting_scale:
+        if lasting and sums.scales_to_infer:
             scales = infer(lambda names: core_pass.directions(core, pseudonyms, names))
         if scales:
             # Windows count as packets come: with another scale, all of them anew.

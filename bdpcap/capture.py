@@ -12,7 +12,7 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.read import core_pass, rotation, vantage
 from bdpcap.read.progress import shown
-from bdpcap.read.quality import TOLD, Flaw, acknowledgments_missing, flaws
+from bdpcap.read.quality import FLAW_COLUMNS, Flaw, acknowledgments_missing, flaws
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Capture:
     @cached_property
     def quality(self) -> list[Flaw]:
         """What is wrong with the capture itself, gravest first."""
-        return flaws(self.info, core_pass.directions(self._core, self.pseudonyms, TOLD))
+        return flaws(self.info, core_pass.directions(self._core, self.pseudonyms, FLAW_COLUMNS))
 
     @property
     def flows(self) -> pd.DataFrame:

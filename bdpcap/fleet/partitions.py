@@ -154,9 +154,10 @@ class Followed:
 
     first_frames: NDArray[np.uint64]
     """Of each stream."""
-    wanting: list[dict[str, Any]]
+    to_infer: list[dict[str, Any]]
+    """Directions whose window scale has to be inferred, from `bdpcap.read.scale.to_infer`."""
     negotiated: dict[str, Counter[int]]
-    """Window scales: as in `bdpcap.read.scale`."""
+    """Scales that each host announced in handshakes, from `bdpcap.read.scale.negotiated`."""
 
 
 def follow(bucket: Bucket) -> Followed:
@@ -166,7 +167,7 @@ def follow(bucket: Bucket) -> Followed:
     def directions(names: Sequence[str]) -> Iterator[dict[str, Any]]:
         return core_pass.directions(core, None, names)
 
-    return Followed(core.first_frames(), scale.wanting(directions), dict(scale.negotiated(directions)))
+    return Followed(core.first_frames(), scale.to_infer(directions), dict(scale.negotiated(directions)))
 
 
 @dataclass(frozen=True)

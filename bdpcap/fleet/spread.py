@@ -123,7 +123,7 @@ def _scales(followed: Sequence[Followed]) -> list[list[InferredScale]]:
     for one in followed:
         for host, counted in one.negotiated.items():
             elsewhere[host].update(counted)
-    return [scale.chosen(one.wanting, elsewhere) for one in followed]
+    return [scale.choose(one.to_infer, elsewhere) for one in followed]
 
 
 def _chosen(

@@ -1,1 +1,1 @@
-"""One pass of the core over a capture, and what is known of the capture as a whole."""
+"""One pass of the core over a capture, and facts about the capture as a whole."""

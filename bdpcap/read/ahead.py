@@ -1,4 +1,4 @@
-"""Two processors for one stream of pieces: the next is made while one is dealt with."""
+"""Computing the next piece of a stream in a second thread while the current one is processed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 def ahead(pieces: Iterator[T]) -> Iterator[T]:
-    """Yield the pieces; a thread makes the next one meanwhile, which pays where the core does most of it."""
+    """Yield the pieces; a thread computes the next one meanwhile.
+
+    This saves time where the core does most of the work, since the core releases the interpreter lock.
+    """
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, pieces, None)
         while (piece := coming.result()) is not None:

@@ -1,7 +1,7 @@
-"""Other names for what a capture names: addresses, files, interfaces, comments.
+"""Pseudonyms for the addresses, files, interfaces and comments of a capture.
 
-A `Capture` is given its other names when it is made, so that nothing made from it knows the true ones.
-This is pseudonymisation: the same thing has the same name, and times, sizes and ports stay as they are.
+A `Capture` takes its pseudonyms when it is made, so no table, figure or report made from it can show a true name.
+This is pseudonymisation: the same thing always has the same pseudonym, and times, sizes and ports stay as they are.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["KEY_BYTES", "Pseudonyms"]
 
 KEY_BYTES: Final = 32
-"""Length of a key: 16 bytes for AES, 16 bytes that are encrypted to pad (Xu et al. 2002, section 4)."""
+"""Length of a key: 16 bytes for AES, and 16 bytes that are encrypted to give the padding (Xu et al. 2002, section 4)."""
 
 LEFT_OUT: Final = "(left out)"
 
 _FIRST: Final = {
-    # Reserved for ever (RFC 1112 section 4): on no wire, and so no name can be taken for a true address.
+    # Reserved addresses (RFC 1112 section 4) are never in use, so no pseudonym can be taken for a true address.
     4: int(ipaddress.IPv4Address("240.0.0.0")),
-    # For documentation (RFC 9637).
+    # Documentation prefix (RFC 9637).
     6: int(ipaddress.IPv6Address("3fff::")),
 }
 _LOCAL_UNICAST_MAC: Final = 0x02 << 40
@@ -33,14 +33,15 @@ _OUTER: Final = re.compile(r"(?<=\bIP )(\S+) > (\S+)")
 
 
 class Pseudonyms:
-    """Names given in the order in which they are asked for, the same one for the same thing.
+    """Pseudonyms, numbered in the order of the requests; the same thing always has the same pseudonym.
 
     Parameters
     ----------
     key
-        32 secret bytes. With it addresses keep their prefixes: two that share their first n bits share n bits
-        of their new names, and the same address has the same name under the same key, in any capture (Crypto-PAn:
-        Xu, Fan, Ammar, Moon, "Prefix-Preserving IP Address Anonymization", ICNP 2002). Without it they are numbered.
+        32 secret bytes. With a key addresses keep their prefixes: two addresses that share their first n bits have
+        pseudonyms that share n bits. Under one key an address has the same pseudonym in every capture (Crypto-PAn:
+        Xu, Fan, Ammar, Moon, "Prefix-Preserving IP Address Anonymization", ICNP 2002). Without a key addresses are
+        numbered.
 
     Raises
     ------
@@ -57,12 +58,12 @@ class Pseudonyms:
         if key is not None:
             if len(key) != KEY_BYTES:
                 raise ValueError(f"a key has {KEY_BYTES} bytes, not {len(key)}")
-            from yacryptopan import CryptoPAn  # noqa: PLC0415  an extra
+            from yacryptopan import CryptoPAn  # noqa: PLC0415 - an optional dependency
 
             self._prefix_preserving = CryptoPAn(key)
 
     def _number(self, kind: str, thing: Any) -> int:
-        """Return the number of a thing among those of its kind, from 1."""
+        """Return the number of a thing among the things of its kind, counted from 1."""
         if (kind, thing) not in self._known:
             self._counts[kind] = self._counts.get(kind, 0) + 1
             self._known[kind, thing] = self._counts[kind]
@@ -70,7 +71,7 @@ class Pseudonyms:
         return number
 
     def address(self, text: str) -> str:
-        """Return the other name of an IPv4 or IPv6 address."""
+        """Return the pseudonym of an IPv4 or IPv6 address."""
         true = ipaddress.ip_address(text)
         return str(type(true)(self._address(int(true), true.version)))
 
@@ -84,35 +85,35 @@ class Pseudonyms:
         return named
 
     def packed(self, address: bytes) -> bytes:
-        """Return the other name of an address as it stands in a packet: 4 bytes IPv4, 6 MAC, 16 IPv6."""
+        """Return the pseudonym of an address in packet form: 4 bytes are IPv4, 6 a MAC address, 16 IPv6."""
         value = int.from_bytes(address)
         if len(address) == _MAC_BYTES:
             return (_LOCAL_UNICAST_MAC + self._number("MAC", value)).to_bytes(_MAC_BYTES)
         return self._address(value, 4 if len(address) == 4 else 6).to_bytes(len(address))
 
     def endpoint(self, end: str) -> str:
-        """Return the other name of ``address:port``, IPv6 in brackets. The port stays."""
+        """Return the pseudonym of ``address:port``, IPv6 in brackets. The port stays as it is."""
         address, _, port = end.rpartition(":")
         if address.startswith("["):
             return f"[{self.address(address[1:-1])}]:{port}"
         return f"{self.address(address)}:{port}"
 
     def file(self, name: str) -> str:
-        """Return the other name of a capture file."""
+        """Return the pseudonym of a capture file."""
         return f"capture-{self._number('file', name)}"
 
     def directions(self, directions: dict[str, Any]) -> dict[str, Any]:
-        """Return the core's columns about directions with other senders and receivers."""
+        """Return the core's columns about directions with pseudonyms for senders and receivers."""
         sides = [side for side in ("sender", "receiver") if side in directions]
         renamed: dict[str, Any] = {side: [self.endpoint(end) for end in directions[side]] for side in sides}
         return {**directions, **renamed}
 
     def damage(self, damage: Damage) -> Damage:
-        """Return where a capture broke without the name of its file."""
+        """Return the damage with a pseudonym for its file."""
         return dataclasses.replace(damage, file=self.file(damage.file))
 
     def info(self, info: CaptureInfo) -> CaptureInfo:
-        """Return what is known of a capture without names and without the words of whoever made it."""
+        """Return the facts of a capture with pseudonyms for all names, and without comments, descriptions and filters."""
         return dataclasses.replace(
             info,
             files=[self.file(name) for name in info.files],
@@ -122,11 +123,11 @@ class Pseudonyms:
         )
 
     def _interface(self, interface: dict[str, Any]) -> dict[str, Any]:
-        said = {name: LEFT_OUT for name in ("description", "filter") if interface.get(name) is not None}
+        renamed = {name: LEFT_OUT for name in ("description", "filter") if interface.get(name) is not None}
         if interface.get("name") is not None:
-            said["name"] = f"interface-{self._number('interface', interface['name'])}"
-        return {**interface, **said}
+            renamed["name"] = f"interface-{self._number('interface', interface['name'])}"
+        return {**interface, **renamed}
 
     def _path(self, path: str) -> str:
-        """Rename the addresses of outer headers, as the core writes them."""
+        """Return a path of tags and tunnels with pseudonyms for the addresses of outer headers."""
         return _OUTER.sub(lambda outer: f"{self.address(outer[1])} > {self.address(outer[2])}", path)

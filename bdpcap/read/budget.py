@@ -1,4 +1,4 @@
-"""What an analysis may take: limits on what is followed and kept, and what was left out beyond them."""
+"""Limits on the connections that an analysis follows and on the memory that it takes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,31 @@ from bdpcap import _core
 __all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Limits"]
 
 CONNECTION_BYTES: Final = 2_000
-"""What a budget counts for a connection: a lone SYN takes a tenth of it, a short transfer with its rounds half once it
-has ended, one of up to sixteen segments most of it, and a longer one five times as much while it lasts."""
+"""Bytes that a budget counts for a connection.
+
+A lone SYN takes a tenth of this, and a short transfer with its rounds half of it once it has ended. A connection of up
+to sixteen segments takes most of it, a longer one five times as much while it lasts.
+"""
 ROW_BYTES: Final = 250
-"""What a budget counts for a row that is kept: of a pipe's events, of requests with their responses, of rounds."""
+"""Bytes that a budget counts for a row that is kept: an event of a pipe, a request or response, or a round."""
 BASE_BYTES: Final = 150 << 20
-"""What Python and its libraries take, whatever the capture."""
+"""Bytes that Python and its libraries take, independent of the capture."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an analysis. What lies beyond one is left out and counted, and the caveats say so."""
+    """Limits of an analysis. Data beyond a limit are left out and counted, and the caveats of the capture report them."""
 
     connections: int = _core.LIMITS["connections"]
-    """TCP connections that are followed; some 37,000 more may begin until that is noticed."""
+    """Most TCP connections that are followed; some 37,000 more may begin before the limit takes effect."""
     rows: int = _core.LIMITS["rows"]
-    """Rows that are kept: events of a pipe, requests and responses, and of each flow rounds."""
+    """Most rows that are kept: events of a pipe, requests and responses, and rounds of each flow."""
     ranges: int = _core.LIMITS["ranges"]
-    """Ranges in each set of a flow, as its SACK scoreboard and its holes; beyond it the lowest two become one."""
+    """Most ranges in each set of a flow, such as its SACK scoreboard; beyond the limit the lowest two become one."""
     headers: int = _core.LIMITS["headers"]
-    """Headers of a frame, tunnels and tags among them, down to the segment; beyond it the frame is not decoded."""
+    """Most headers of a frame above the segment, tunnels and tags included; a frame with more is not decoded."""
     ratio: int = _core.LIMITS["ratio"]
-    """How often the bytes of a compressed capture may be multiplied; beyond it the capture counts as damaged."""
+    """Largest compression ratio of a capture; beyond it the capture counts as damaged."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -39,10 +42,10 @@ class Limits:
                 raise ValueError(f"the limit {name} must be at least 1, not {value}")
 
     def within(self, memory_bytes: int | None) -> Limits:
-        """Return limits that keep an analysis within so much memory; the same ones where None.
+        """Return limits that keep an analysis within `memory_bytes`; these limits unchanged if None.
 
-        Half of what Python leaves is for connections, half for rows. Many large connections at the same time may take
-        more.
+        Of the memory beyond `BASE_BYTES`, half is for connections and half for rows. Many large connections at the same
+        time may take more.
         """
         if memory_bytes is None:
             return self
@@ -63,7 +66,7 @@ class Limits:
         Raises
         ------
         ValueError
-            There is no such limit, or the value is no number above 0.
+            There is no such limit, or the value is not a whole number above 0.
         """
         names = [field.name for field in fields(self)]
         values = {}

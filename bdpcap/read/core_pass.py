@@ -1,4 +1,4 @@
-"""One pass of the core over captures: from sources to its columns, with progress on the way."""
+"""One pass of the core over captures: opening sources, reading with progress, and taking the core's columns."""
 
 from __future__ import annotations
 
@@ -31,27 +31,40 @@ OneSource = str | os.PathLike[str] | bytes | BinaryIO
 Source = OneSource | Sequence[OneSource]
 """A path, a capture's bytes, a binary file object, or a list of them that is read as one capture.
 
-A directory stands for the captures in it, and a pattern of the shell for the files that match.
+A directory stands for the captures in it, and a shell pattern for the files that match.
 """
 Read = str | bytes | BinaryIO
 """A source with its path as text."""
 
 STEP: Final = 1 << 17
-"""Frames between the first two looks at progress and at the keyboard."""
-LOOK_S: Final = 0.1, 0.4
-"""Least and most time between two looks: threads stop at each, and who waits wants to see more."""
+"""Frames of the first step. Between two steps Python shows progress and can be interrupted."""
+STEP_S: Final = 0.1, 0.4
+"""Shortest and longest duration of a step in seconds.
+
+Threads stop between steps, so steps must not be too short; users expect progress, so they must not be too long.
+"""
 EVENTS_STEP: Final = 1 << 15
-"""Frames whose events are taken together: so many still fit a cache."""
+"""Frames in a step if events are taken after each: few enough for the events to fit a processor's cache."""
 COPY_STEP: Final = 1 << 15
-"""Frames that are copied together: their bytes are held."""
+"""Frames that are copied in one call; memory holds their bytes meanwhile."""
 TIMES: Final = ("frames", "first_ns", "last_ns", "longest_gap_ns", "furthest_back_ns")
-"""What the core says of each file and `CaptureInfo.times_of_files` keeps."""
+"""Entries of `bdpcap._core.Analysis.captures` that `CaptureInfo.times_of_files` keeps."""
 STREAMS: Final = 1 << 14
-"""Streams that are looked at together."""
+"""Streams whose columns are processed together."""
 
 
 def sources(source: Source) -> list[Read]:
-    """Return what is to be read as a list; raise as `bdpcap.analyze` says what cannot be."""
+    """Return the sources as a list of paths, bytes and file objects, with directories and patterns expanded.
+
+    Raises
+    ------
+    CaptureError
+        A directory holds no capture, or no file matches a pattern.
+    TypeError
+        A source is neither a path nor bytes nor a binary file object.
+    ValueError
+        There is no source.
+    """
     if isinstance(source, (list, tuple)):
         many: Sequence[OneSource] = source
     else:
@@ -70,7 +83,7 @@ def sources(source: Source) -> list[Read]:
 
 
 def is_lasting(sources: list[Read]) -> bool:
-    """Tell whether all sources can be read another time: files and bytes, no pipe and no file object."""
+    """Return whether all sources can be read twice: only regular files and bytes can."""
     return all(isinstance(one, bytes) or (isinstance(one, str) and Path(one).is_file()) for one in sources)
 
 
@@ -85,7 +98,7 @@ def opened(
     limits: Limits | None = None,
     jobs: int | None = None,
 ) -> _core.Analysis:
-    """Return a pass that has read nothing yet; the parameters are those of `bdpcap._core.Analysis`."""
+    """Return a pass that has not read any frame; for the parameters see `bdpcap._core.Analysis`."""
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
     shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
     given = [io.BytesIO(one) if isinstance(one, bytes) else one for one in sources]
@@ -109,9 +122,10 @@ def steps(
     events: bool = False,
     last_frame: int | None = None,
 ) -> Iterator[None]:
-    """Read to the end, or until this frame was read, a stretch at a time.
+    """Read step by step to the end, or until `last_frame` was read; yield after each step.
 
-    With `events` that is `EVENTS_STEP` frames, as these are then taken.
+    With `events` a step has `EVENTS_STEP` frames, since the caller takes the events after each. Otherwise the size of a
+    step adapts to `STEP_S`.
     """
     frames = EVENTS_STEP if events else STEP
     total = None
@@ -132,8 +146,8 @@ def steps(
 
 
 def _next(frames: int, lasted_s: float) -> int:
-    """Return how many frames to read after so many that took so long."""
-    least_s, most_s = LOOK_S
+    """Return the number of frames of the next step, after a step of `frames` frames that lasted `lasted_s` seconds."""
+    least_s, most_s = STEP_S
     if lasted_s < least_s:
         return 2 * frames
     return max(STEP, frames // 2) if lasted_s > most_s else frames
@@ -142,13 +156,13 @@ def _next(frames: int, lasted_s: float) -> int:
 def kept_events(
     core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None, most: int
 ) -> tuple[dict[str, np.ndarray], int]:
-    """Read to the end; return the columns of the first events, and how many more there were."""
+    """Read to the end; return the columns of the first `most` events, and the number of events left out."""
     pieces = [core.take_events()]
     room, left_out = most, 0
     for _ in steps(core, sources, progress, events=True):
         piece = core.take_events()
         count = len(piece["stream"])
-        if room:  # a part of a piece, even an empty one, keeps all of it
+        if room:  # a slice, even an empty one, keeps the whole array in memory
             pieces.append({name: values[:room] for name, values in piece.items()})
         left_out += max(0, count - room)
         room = max(0, room - count)
@@ -156,25 +170,28 @@ def kept_events(
 
 
 def joined(pieces: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the columns of consecutive pieces as one."""
+    """Return the columns of consecutive pieces, concatenated."""
     return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
 
 
 def events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.DataFrame:
-    """Build a table as `bdpcap.tables.EVENTS` from the core's columns; `directions` names both sides of streams."""
-    from bdpcap.tables.events import Events  # noqa: PLC0415 - pandas is only loaded where a table is asked for
+    """Return a table of `bdpcap.tables.EVENTS` from the core's columns.
+
+    `directions` has the ``sender`` and ``receiver`` of both directions of every stream.
+    """
+    from bdpcap.tables.events import Events  # noqa: PLC0415 - pandas is slow to import
 
     return Events(columns, directions).frame()
 
 
 def source_name(source: Read) -> str:
-    """Return what the core calls a source; bytes of a path that are no UTF-8 are replaced."""
+    """Return the name that the core gives to a source; bytes of a path that are not UTF-8 are replaced."""
     name = source if isinstance(source, str) else getattr(source, "name", None)
     return os.fsencode(name).decode(errors="replace") if isinstance(name, str) else "<stream>"
 
 
 def fingerprint(source: Read, renamed: Callable[[str], str]) -> Fingerprint:
-    """Read a file to tell it from any other; `renamed` gives the name it is to have."""
+    """Return name, size and SHA-256 of a source; `renamed` maps its name to the name that is shown."""
     name = renamed(source_name(source))
     if isinstance(source, bytes):
         return Fingerprint(name, len(source), hashlib.sha256(source).hexdigest())
@@ -186,30 +203,30 @@ def fingerprint(source: Read, renamed: Callable[[str], str]) -> Fingerprint:
 
 
 def named(columns: dict[str, Any], pseudonyms: Pseudonyms | None) -> dict[str, Any]:
-    """Return columns about directions with the names that they are to have."""
+    """Return columns about directions with pseudonyms, if there are any."""
     return pseudonyms.directions(columns) if pseudonyms else columns
 
 
 def damage(place: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) -> Damage:
-    """Return where a capture broke, as the core says it."""
+    """Return where a capture broke, from the core's file, frame, offset and reason."""
     return pseudonyms.damage(Damage(*place)) if pseudonyms else Damage(*place)
 
 
 def directions(
     core: _core.Analysis, pseudonyms: Pseudonyms | None, names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the core's columns of these names about both directions of every stream, some streams at a time."""
+    """Yield the columns `names` about both directions of every stream, `STREAMS` streams at a time."""
     for first in range(0, core.streams, STREAMS):
         yield named(core.directions(first, STREAMS, names), pseudonyms)
 
 
 def summed(core: _core.Analysis) -> Sums:
-    """Add up the directions of all streams of a pass that has come to its end."""
+    """Return sums over the directions of all streams of a finished pass."""
     return Sums.of(directions(core, None, sums.NEEDED))
 
 
 def info(core: _core.Analysis, added: Sums) -> CaptureInfo:
-    """Return what such a pass knows of its captures."""
+    """Return the facts about the captures of a finished pass; `added` are its sums."""
     captures, counts = core.captures(), core.counts()
     left_out = {
         "connections": counts.pop("segments_left_out"),

@@ -1,4 +1,4 @@
-"""What is known of a capture as a whole: plain data without a line of reading."""
+"""Facts of a capture as a whole, as plain data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["CaptureInfo", "Damage", "Fingerprint", "Progress"]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far reading has come."""
+    """The progress of reading a capture."""
 
     bytes_read: int
-    """Of the files as they are, compressed or not."""
+    """Bytes read from the files, before decompression."""
     bytes_total: int | None
-    """None where it cannot be known, as with a pipe."""
+    """Size of all files in bytes; None where it is unknown, as with a pipe."""
     frames: int
+    """Frames read."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Damage:
     frame: int
     """The frame that broke, counted from 1 in this file."""
     offset: int
-    """Where its record begins, in bytes of the uncompressed capture."""
+    """Where the frame's record begins, in bytes of the uncompressed capture."""
     reason: str
 
     def __str__(self) -> str:
@@ -37,7 +38,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What tells a file from any other. What came from a pipe has only a name."""
+    """Name, size and SHA-256, which identify a source. A pipe or a file object has a name only."""
 
     name: str
     size_bytes: int | None
@@ -46,7 +47,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, repr=False)
 class CaptureInfo:
-    """What a capture holds and how far it can be trusted."""
+    """The contents of a capture, and facts that show how far it can be trusted."""
 
     def __repr__(self) -> str:
         return (
@@ -63,7 +64,7 @@ class CaptureInfo:
 
     files: list[str]
     formats: list[str]
-    """Of each file: format, unit of time, byte order."""
+    """The format of each file with its time unit and byte order."""
     compression: list[str | None]
     link_types: dict[str, int]
     """Frames by link type."""
@@ -73,42 +74,48 @@ class CaptureInfo:
     segments: int
     """TCP segments, in `streams` connections."""
     streams: int
-    """Numbered as Wireshark does; of some, `quoted`, there is nothing but what ICMP messages quote."""
+    """TCP connections, numbered as Wireshark's ``tcp.stream``. Of `quoted` streams only ICMP messages show segments."""
     datagrams: int
     """UDP datagrams."""
     undecoded: dict[str, int]
-    """Frames that hold neither, by reason."""
+    """Frames without a TCP segment or UDP datagram, by reason."""
     first_ns: int | None
     last_ns: int | None
     time_backwards: int
-    """Frames captured, by their time, before the frame before."""
+    """Frames whose time is before that of the previous frame."""
     without_time: int
     cut_by_snaplen: int
     capture_drops: int | None
-    """Packets that the capture says it lost; None where it says nothing."""
+    """Packets dropped while capturing, as the file reports them; None where it does not."""
     tick_ns: int = 0
-    """Step of a clock so coarse that many frames share a time; 0 where the times do not show it."""
+    """Resolution in nanoseconds of a clock so coarse that many frames share a time; 0 where the times do not show it."""
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
-    """Frames by what they were wrapped in: tags and tunnels."""
+    """Frames by the tags and tunnels around their segments."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """What the limits of `bdpcap.read.budget.Limits` left out, by limit: segments of connections, rows, ranges that
-    became one, frames with too many headers.
+    """Counts of data left out beyond a limit, by the names of `bdpcap.Limits`.
+
+    ``connections`` counts segments of connections that were not followed, ``rows`` rows, ``ranges`` ranges that were
+    merged, ``headers`` frames with too many headers.
     """
     copies: int = 0
-    """Packets that the capture holds another time."""
+    """Packets that are copies of a packet captured before."""
     unacknowledged: int = 0
     """Flows whose receiver must have sent acknowledgments that the capture does not hold."""
     missed_bytes: int = 0
-    """Bytes that were acknowledged and that the capture does not hold."""
+    """Bytes that were acknowledged but are missing from the capture (Wireshark: ACKed unseen segment)."""
     data_only: int = 0
-    """Flows of which the capture holds no acknowledgment."""
+    """Flows of which the capture holds data but no acknowledgment."""
     acknowledgments_only: int = 0
-    """Flows of which it holds nothing else."""
+    """Flows of which the capture holds acknowledgments but no data."""
     quoted: int = 0
+    """Streams of which the capture holds only segments quoted in ICMP messages."""
     multipath: int = 0
     """Streams that are part of a multipath connection (RFC 8684)."""
     times_of_files: list[dict[str, Any]] = field(default_factory=list)
-    """Of each file: ``frames``; the earliest and the latest, ``first_ns`` and ``last_ns``; ``longest_gap_ns`` between
-    two; ``furthest_back_ns``, by which time runs backwards; ``missing_before``, files missing by the numbers in names.
+    """Times of each file.
+
+    ``frames`` is the number of frames, ``first_ns`` and ``last_ns`` are the times of the earliest and of the latest.
+    ``longest_gap_ns`` is the longest time from a frame to the next, ``furthest_back_ns`` the furthest step back in time.
+    ``missing_before`` is the number of files missing before the file, by the numbers in the file names.
     """

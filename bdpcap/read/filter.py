@@ -18,8 +18,8 @@ Instruction: TypeAlias = tuple[int, int, int, int]
 
 SNAPLEN_BYTES = 262144
 
-# libpcap compiles for DLT_ values, captures carry LINKTYPE_ values. They differ in these only (libpcap,
-# pcap-common.c); 14 is raw IP as OpenBSD numbers it.
+# libpcap compiles for DLT_ values, but captures hold LINKTYPE_ values. Only these differ (libpcap, pcap-common.c);
+# 14 is raw IP on OpenBSD.
 _DLT = {14: 12, 100: 11, 101: 12, 102: 15, 103: 16, 106: 19}
 
 
@@ -29,21 +29,20 @@ def compile_filter(expression: str, link_types: Iterable[int]) -> dict[int, list
     Parameters
     ----------
     expression
-        A filter, see the manual page pcap-filter(7). Host names in it are looked up, addresses are not. The
-        empty filter accepts everything.
+        A filter in the syntax of pcap-filter(7). Host names in the filter are looked up, addresses are not. The empty
+        filter accepts every frame.
     link_types
         LINKTYPE_ values.
 
     Returns
     -------
     dict
-        The program for each link type, or libpcap's word on why there is none: ``wlan`` has no meaning on
-        Ethernet.
+        The program for each link type, or libpcap's error message; ``wlan``, for example, has no meaning on Ethernet.
 
     Raises
     ------
     FilterError
-        If it compiles for none of them.
+        The filter compiles for none of the link types.
     """
     programs = {link_type: _compile(expression, link_type) for link_type in link_types}
     errors = [program for program in programs.values() if isinstance(program, str)]
@@ -90,17 +89,17 @@ class _Program(ctypes.Structure):
 
 _NETMASK_UNKNOWN: Final = 0xFFFFFFFF  # PCAP_NETMASK_UNKNOWN
 _NAMES: Final = ("libpcap.so.1", "libpcap.so.0.8", "libpcap.A.dylib")
-"""What the library is called by most of Linux, by Debian, and by macOS, which always has it."""
+"""Names of the library on most Linux systems, on Debian, and on macOS, which always has it."""
 
 
 @functools.cache
 def _libpcap() -> ctypes.CDLL:
-    """Load the libpcap that tcpdump uses; where there is none, the copy that the extra brings."""
+    """Load the system's libpcap, which tcpdump uses; if there is none, the copy of the ``filter`` extra."""
     for name in _NAMES:
         with contextlib.suppress(OSError):
             return _declared(ctypes.CDLL(name))
     try:
-        # The wheel takes the system's library unless it is told before it is first used.
+        # The libpcap wheel loads the system's library unless this is configured before its first use.
         importlib.import_module("libpcap").config(LIBPCAP="tcpdump")
         return _declared(importlib.import_module("libpcap._dll").dll)
     except (ImportError, OSError):
@@ -111,7 +110,7 @@ def _libpcap() -> ctypes.CDLL:
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare what a pointer is: an int by default, which cuts it in half."""
+    """Declare which values are pointers: ctypes takes them for 32-bit integers by default and truncates them."""
     library.pcap_open_dead.restype = ctypes.c_void_p
     library.pcap_geterr.restype = ctypes.c_char_p
     library.pcap_geterr.argtypes = library.pcap_close.argtypes = [ctypes.c_void_p]

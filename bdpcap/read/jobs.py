@@ -1,4 +1,4 @@
-"""How many threads follow the connections of a capture."""
+"""The number of threads that follow the connections of a capture."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 __all__ = ["threads"]
 
 SMALL_BYTES: Final = 1 << 24
-"""A capture below this is read in less time than it takes to share it out."""
+"""One thread reads a smaller capture faster than the work can be divided among several."""
 MOST: Final = 8
-"""One thread reads, which takes a third of the work: more that follow connections would wait for it."""
+"""Most threads that follow connections. Reading, a third of the work, has one thread; more threads would wait for it."""
 
 
 def threads(jobs: int | None, sources: Sequence[Any], *, written: bool = False) -> int:
-    """Return how many threads to use for these sources; what they find does not depend on their number.
+    """Return the number of threads for these sources; results do not depend on it.
 
     Parameters
     ----------
     jobs
-        What was asked for; None for as many as there are processors, and one where files are small.
+        The number that the caller requests. None is one per processor, at most `MOST`, or one if the files are small.
     sources
         Paths and binary file objects.
     written
-        Whether rows are written while the capture is read: a processor is kept for that.
+        Whether rows are written while the capture is read; one processor is then left for the writer.
 
     Raises
     ------
     ValueError
-        Fewer than one was asked for.
+        `jobs` is below 1.
     """
     if jobs is not None:
         if jobs < 1:

@@ -1,4 +1,4 @@
-"""Progress where somebody watches: a bar on a terminal or in a notebook, nothing anywhere else."""
+"""A progress bar on a terminal or in a notebook; elsewhere there is none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["shown"]
 
 @contextmanager
 def shown(*, wanted: bool = True) -> Iterator[Update | None]:
-    """Yield what is to be called as reading goes on: None unless wanted and there is a notebook or a terminal."""
+    """Yield the function that updates the progress bar; None if no bar is wanted, or without notebook and terminal."""
     if not wanted:
         yield None
     elif (display := _notebook()) is not None:
@@ -30,12 +30,12 @@ def shown(*, wanted: bool = True) -> Iterator[Update | None]:
 
 
 def _notebook() -> Any | None:
-    """Return what displays in the notebook that runs this; None where none does."""
+    """Return the display module of the notebook in which this code runs; None outside a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    from IPython import display  # noqa: PLC0415  there, as a kernel runs
+    from IPython import display  # noqa: PLC0415 - installed wherever a kernel runs
 
     return display
 
@@ -57,8 +57,8 @@ def _in_notebook(display: Any) -> Iterator[Update]:
 
 
 def _on_terminal() -> Iterator[Update]:
-    """Bytes of bytes for files, a spinner for a pipe."""
-    from rich import progress as rich  # noqa: PLC0415 - slow to import, and seldom shown
+    """Show a bar with the bytes read and the total for files, a spinner for a pipe."""
+    from rich import progress as rich  # noqa: PLC0415 - slow to import, and seldom needed
     from rich.console import Console  # noqa: PLC0415
 
     bar = rich.Progress(

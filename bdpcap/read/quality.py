@@ -1,4 +1,4 @@
-"""What is wrong with a capture itself: what it lacks, holds twice or times wrongly, and what that does to verdicts."""
+"""Flaws of a capture: missing data, duplicate packets, wrong times, and their effects on verdicts."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["NEEDED", "TOLD", "Flaw", "acknowledgments_missing", "flaws"]
+__all__ = ["FLAW_COLUMNS", "NEEDED", "Flaw", "acknowledgments_missing", "flaws"]
 
 GRAVE: Final = 0.01
-"""Part of a capture that is missing or disordered from which on its verdicts are doubtful.
+"""Share of a capture that is missing or out of order from which on all its verdicts are doubtful.
 
-Of less, only the rounds that it touches are: their evidence says so, and their confidence is lower.
+Below this share only the affected rounds are doubtful: their evidence names the flaw, and their confidence is lower.
 """
 COARSE_NS: Final = 100_000
-"""Ticks of a clock from which on it matters: round trips within a building take this long."""
+"""A clock resolution from which on it is a flaw: round trips within a building take this long."""
 FINE_TICKS: Final = 10
-"""A round trip of so many ticks is timed to a tenth, as finely as the rules look."""
+"""A round trip of this many clock ticks is timed to a tenth, which is precise enough for the rules."""
 
 BATCH_BYTES: Final = 2 * 65536
-"""Most that one acknowledgment stands for: every second segment (RFC 9293 section 3.8.6.3), of 64 KiB after offload."""
+"""Most bytes that one acknowledgment covers: two segments (RFC 9293 section 3.8.6.3), each of up to 64 KiB by offload."""
 UNSCALED_BYTES: Final = 65535
-"""The largest window without a scale; beyond any usual initial congestion window (RFC 6928: ten segments)."""
+"""The largest window without a scale. No usual initial congestion window is as large (RFC 6928: ten segments)."""
 
 NEEDED: Final = (
     "carried",
@@ -49,8 +49,8 @@ NEEDED: Final = (
     "scale_checked",
     "window_scale_source",
 )
-"""Columns that `acknowledgments_missing` looks at."""
-TOLD: Final = (
+"""Columns that `acknowledgments_missing` reads."""
+FLAW_COLUMNS: Final = (
     *NEEDED,
     "acked_bytes",
     "copies",
@@ -60,14 +60,14 @@ TOLD: Final = (
     "missed_bytes",
     "mss_bytes",
 )
-"""Columns that `flaws` looks at."""
+"""Columns that `flaws` reads."""
 
 
 def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
-    """Return for which directions the receiver must have sent acknowledgments that the capture does not hold.
+    """Return for each direction whether the capture lacks acknowledgments that the receiver must have sent.
 
-    It holds fewer acknowledgments than a receiver must send; and either nearly all of the payload was in flight at once,
-    which no slow start allows, or far more than the window of the handshake was.
+    Two conditions must hold. The capture has fewer acknowledgments than a receiver must send. And the flight is too
+    large: nearly all payload at once, which slow start does not allow, or often far beyond the handshake's window.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     source = np.asarray(directions["window_scale_source"])
     sparse = acks * BATCH_BYTES < payload
     silent = (flight > UNSCALED_BYTES) & (flight > 0.8 * payload)
-    told = np.isin(source, (NEGOTIATED, DECLINED, ONE_SIDED))
-    beyond = told & (exceeded >= 10) & (exceeded > 0.05 * np.asarray(directions["scale_checked"]))
+    captured = np.isin(source, (NEGOTIATED, DECLINED, ONE_SIDED))
+    beyond = captured & (exceeded >= 10) & (exceeded > 0.05 * np.asarray(directions["scale_checked"]))
     carried = np.asarray(directions["carried"]) > 0
     missing: Bools = carried & (acks > 0) & sparse & (silent | beyond)
     return missing
@@ -90,30 +90,30 @@ def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
 
 @dataclass(frozen=True)
 class Flaw:
-    """One thing that is wrong with a capture."""
+    """One flaw of a capture."""
 
     code: str
-    """Stable, for programs."""
+    """The name of the flaw, stable for programs."""
     count: int
-    """How many flows, frames, packets or bytes, or how many nanoseconds; the sentence says which."""
+    """Number of flows, frames, packets, bytes, files or nanoseconds; the sentence has the unit."""
     sentence: str
     effect: str
-    """What it does to the verdicts."""
+    """The effect of the flaw on verdicts."""
     grave: bool
-    """Are verdicts doubtful that are not marked one by one?"""
+    """Whether even verdicts of rounds without a mark are doubtful."""
     first_frame: int | None = None
-    """Where the first flow begins that has it, where flows have it."""
+    """First frame of the first flow with the flaw; None if the flaw is not one of flows."""
 
 
 def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Flaw]:
-    """Return what is wrong with a capture, gravest first; empty if nothing is.
+    """Return the flaws of a capture, gravest first; the list is empty if there are none.
 
     Parameters
     ----------
     info
-        What is known of it as a whole.
+        The facts of the capture as a whole.
     directions
-        The columns `TOLD` of `bdpcap._core.Analysis.directions`, some rows at a time.
+        The columns `FLAW_COLUMNS` of `bdpcap._core.Analysis.directions`, some rows at a time.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
@@ -121,7 +121,7 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
     for piece in directions:
         columns = {name: np.asarray(values) for name, values in piece.items()}
         payload += int(columns["payload_bytes"][columns["carried"] > 0].sum())
-        for code, rows in _with(columns).items():
+        for code, rows in _affected(columns).items():
             if rows.any():
                 counts[code] += int(rows.sum())
                 frame = int(columns["first_frame"][rows].min())
@@ -228,8 +228,8 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
 
 
 def _left_out(info: CaptureInfo) -> list[Flaw]:
-    """Return what was left out because of a limit."""
-    told = {
+    """Return a flaw for each limit beyond which data were left out."""
+    of_limits = {
         "connections": ("segment", "Their connections are not told.", True),
         "rows": ("row", "Of what is told of requests, rounds and packets, the end is missing.", True),
         "ranges": (
@@ -248,13 +248,13 @@ def _left_out(info: CaptureInfo) -> list[Flaw]:
             effect,
             grave=grave,
         )
-        for name, (thing, effect, grave) in told.items()
+        for name, (thing, effect, grave) in of_limits.items()
         if (count := info.left_out.get(name, 0))
     ]
 
 
-def _with(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
-    """Return, by code, which directions have what only directions show."""
+def _affected(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
+    """Return for each flaw of flows which directions have it, by code."""
     carried = columns["carried"] > 0
     return {
         "acknowledgments-missing": acknowledgments_missing(columns),
@@ -268,7 +268,7 @@ def _with(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
 
 
 def _rotation(info: CaptureInfo) -> list[Flaw]:
-    """Return what is wrong between the files of a set."""
+    """Return the flaws between the files of a rotated set: missing files, gaps and overlaps."""
     times = info.times_of_files
     absent = [Seam(after, one["missing_before"]) for after, one in enumerate(times) if one["missing_before"]]
     numbered = {seam.after for seam in absent}
@@ -278,23 +278,23 @@ def _rotation(info: CaptureInfo) -> list[Flaw]:
     found = []
     if absent:
         count = sum(seam.amount for seam in absent)
-        said = f"By the numbers in their names, {units.number(count, 'file')} of the set {'is' if count == 1 else 'are'}"
+        text = f"By the numbers in their names, {units.number(count, 'file')} of the set {'is' if count == 1 else 'are'}"
         found.append(
-            Flaw("files-missing", count, f"{said} missing{_between(info, absent)}.", missed, grave=True)
+            Flaw("files-missing", count, f"{text} missing{_between(info, absent)}.", missed, grave=True)
         )
     if gaps:
         longest = max(gaps, key=lambda seam: seam.amount)
         within = max(one["longest_gap_ns"] for one in times)
-        said = (
+        text = (
             f"A file of the set may be missing{_between(info, [longest])}: no frame for "
             f"{units.duration(longest.amount)}, while no pause within a file is longer than {units.duration(within)}."
         )
         more = f" There are {units.number(len(gaps), 'such gap')}." if len(gaps) > 1 else ""
-        found.append(Flaw("gap-between-files", longest.amount, f"{said}{more}", missed, grave=True))
+        found.append(Flaw("gap-between-files", longest.amount, f"{text}{more}", missed, grave=True))
     if overlaps:
         longest = max(overlaps, key=lambda seam: seam.amount)
         before, after = _names(info, longest)
-        said = (
+        text = (
             f"Files overlap in time: {after} begins {units.duration(longest.amount)} before the end of {before}. "
             "Name the files of one tap only."
         )
@@ -302,7 +302,7 @@ def _rotation(info: CaptureInfo) -> list[Flaw]:
             Flaw(
                 "files-overlap",
                 longest.amount,
-                said,
+                text,
                 "Frames are out of order: rounds may be wrong.",
                 grave=True,
             )
@@ -315,7 +315,7 @@ def _names(info: CaptureInfo, seam: Seam) -> tuple[str, str]:
 
 
 def _between(info: CaptureInfo, seams: list[Seam]) -> str:
-    """Name the first place where files are missing."""
+    """Return the names of the files around the first place where files are missing, as part of a sentence."""
     before, after = _names(info, seams[0])
     return f"{', first' if len(seams) > 1 else ''} between {before} and {after}"
 

@@ -1,4 +1,4 @@
-"""Files of one capture that was rotated: which are meant, which are missing, and where one ends and the next begins."""
+"""Files of a rotated capture: which files a name stands for, which are missing, and gaps and overlaps between them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["Place", "Seam", "files", "frames", "gaps", "members", "missing", "overlaps", "place"]
 
 FAR: Final = 10
-"""How much longer than any pause within the files a pause between two of them is, for a file to be missing.
+"""A pause between two files that exceeds the longest pause within the files by this factor means a missing file.
 
-Pauses may be as uneven as a Pareto distribution of shape 1 has them: then one of `FEW` would reach the longest of the
-others this many times over in one of a thousand sets.
+Pauses may be as uneven as a Pareto distribution of shape 1. Even then a pause between two files exceeds the longest of
+`FEW` others by this factor in only one set of a thousand.
 """
 FEW: Final = 100
-"""Least frames from whose spacing the traffic's own pauses are known."""
+"""Fewest intervals between frames that show how long the traffic's own pauses are."""
 
 _PACKED: Final = (".gz", ".zst", ".lz4")
 _NUMBERED: Final = (
@@ -33,22 +33,25 @@ _NUMBERED: Final = (
     re.compile(r"(?P<stem>.+)_(?P<number>\d{5})(?:_\d{14})?(?P<end>\.[^.]+)?"),
     re.compile(r"(?P<stem>.+\.(?:pcap|pcapng|cap|dmp))(?P<number>\d*)(?P<end>)"),
 )
-"""Names of a ring: of dumpcap's nametimenum, of dumpcap and editcap, and of tcpdump -C, whose first has no number."""
+"""File names of a ring buffer, by dumpcap with nametimenum, by dumpcap and editcap, and by tcpdump -C.
+
+The first file of tcpdump -C has no number.
+"""
 
 
 @dataclass(frozen=True)
 class Seam:
-    """Where a file does not go on from the one before."""
+    """A place between two files of a set where files are missing, or where there is a gap or an overlap in time."""
 
     after: int
-    """Place of the later file among all files."""
+    """Index of the later file among all files."""
     amount: int
-    """Nanoseconds, or files."""
+    """Number of missing files, or nanoseconds of the gap or overlap."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A frame within its file."""
+    """A frame by its file and its number there."""
 
     file: str
     frame: int
@@ -56,11 +59,11 @@ class Place:
 
 
 def files(name: str) -> tuple[list[str], list[str]]:
-    """Return the captures that a name stands for, and what was passed over beside them.
+    """Return the captures that a name stands for, and the entries of a directory that are not captures.
 
-    A file stands for itself, a directory for the captures in it, any other name for the files that match it as a
-    pattern of the shell. Files of a directory that begin like no capture, and directories, are passed over; hidden
-    ones are not looked at. The order is that of their names, numbers by value.
+    A file stands for itself, and a directory for the captures in it. Any other name is a shell pattern and stands for
+    the files that match. In a directory, subdirectories and files that do not begin like a capture are not captures;
+    hidden entries are ignored. Captures are sorted by name, numbers in names by value.
 
     Raises
     ------
@@ -98,7 +101,7 @@ def _is_capture(name: str) -> bool:
 
 
 def members(name: str) -> tuple[str, int] | None:
-    """Return what the names of a ring have in common, and the number of this file in it; None without a number."""
+    """Return the common part of the file names of a ring buffer and this file's number; None for any other name."""
     path = PurePath(name)
     bare = path.stem if path.suffix in _PACKED else path.name
     for pattern in _NUMBERED:
@@ -108,7 +111,7 @@ def members(name: str) -> tuple[str, int] | None:
 
 
 def missing(names: Sequence[str]) -> list[int]:
-    """Return how many numbers of a ring are missing before each file; a ring that begins anew misses none."""
+    """Return the count of missing file numbers before each file; 0 where a ring buffer starts again from a lower one."""
     last: dict[str, int] = {}
     absent = []
     for name in names:
@@ -120,12 +123,12 @@ def missing(names: Sequence[str]) -> list[int]:
 
 
 def gaps(times: Sequence[Mapping[str, Any]]) -> list[Seam]:
-    """Return pauses between two files that are far longer than any within the files.
+    """Return the pauses between two files that are far longer than any pause within the files.
 
     Parameters
     ----------
     times
-        Of each file, in the order in which they were read: `CaptureInfo.times_of_files`.
+        `CaptureInfo.times_of_files`, in the order in which the files were read.
     """
     longest = max((one["longest_gap_ns"] for one in times), default=0)
     if sum(max(0, one["frames"] - 1) for one in times) < FEW or not longest:
@@ -134,13 +137,16 @@ def gaps(times: Sequence[Mapping[str, Any]]) -> list[Seam]:
 
 
 def overlaps(times: Sequence[Mapping[str, Any]]) -> list[Seam]:
-    """Return where a file begins long before the one before ends: further than time runs backwards within a file."""
+    """Return where a file begins long before the end of the earlier files: by far more than any step back in a file."""
     furthest = max((one["furthest_back_ns"] for one in times), default=0)
     return [Seam(after, -step) for after, step in _steps(times) if -step > FAR * furthest]
 
 
 def _steps(times: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
-    """Yield of each file with frames but the first its place, and the time from the end of those before, if positive."""
+    """Yield the index of each file with frames but the first, and the nanoseconds from the end of the earlier files.
+
+    The nanoseconds are negative where the file begins before that end.
+    """
     end_ns: int | None = None
     for after, one in enumerate(times):
         if one["first_ns"] is None:
@@ -151,17 +157,17 @@ def _steps(times: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
 
 
 def place(frame: int, names: Sequence[str], frames_of_files: Sequence[int]) -> Place:
-    """Return where a frame of the whole set stands."""
+    """Return the file that holds a frame of the set, and the frame's number there."""
     ends = list(accumulate(frames_of_files))
     file = min(bisect_left(ends, frame), len(ends) - 1)
     return Place(names[file], frame - (ends[file] - frames_of_files[file]))
 
 
 def frames(first: int, last: int, names: Sequence[str], frames_of_files: Sequence[int]) -> str:
-    """Return ``frames 12 to 40``; of several files also which of them, and the numbers there."""
-    said = units.span("frame", first, last)
+    """Return ``frames 12 to 40``; with several files also the file names and the frame numbers within the files."""
+    text = units.span("frame", first, last)
     if len(names) < 2:
-        return said
+        return text
     one, other = (place(frame, names, frames_of_files) for frame in (first, last))
     if one == other:
         inside = f"{one.frame} of {PurePath(one.file).name}"
@@ -169,4 +175,4 @@ def frames(first: int, last: int, names: Sequence[str], frames_of_files: Sequenc
         inside = f"{one.frame} to {other.frame} of {PurePath(one.file).name}"
     else:
         inside = f"{one.frame} of {PurePath(one.file).name} to {other.frame} of {PurePath(other.file).name}"
-    return f"{said} ({inside})"
+    return f"{text} ({inside})"

@@ -1,7 +1,8 @@
-"""Window scales that no handshake showed, or that the traffic contradicts.
+"""Inferring window scales that no captured handshake shows, or that the traffic contradicts.
 
-The core bounds the scale from below by what was in flight, and from above by windows that were never taken back
-(core/src/track/scale.rs). Here one is chosen, with the help of what the same host negotiated elsewhere.
+The core bounds the scale from below by the bytes in flight, and from above because a receiver never shrinks its window
+(core/src/track/scale.rs). This module chooses a scale within the bounds, by scales that the same host negotiated in
+other connections.
 """
 
 from __future__ import annotations
@@ -23,107 +24,121 @@ if TYPE_CHECKING:
 
     Directions = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
 
-__all__ = ["CHECKED", "InferredScale", "chosen", "infer", "is_wanting", "negotiated", "wanting"]
+__all__ = ["CHECKED", "InferredScale", "choose", "infer", "needs_inference", "negotiated", "to_infer"]
 
 OFTEN: Final = 0.05
-"""Share of segments far beyond the window from which its scale is taken for another: stray ones are lost ACKs."""
+"""Share of segments far beyond the window from which on the handshake's scale is contradicted.
+
+Below this share, acknowledgments missing from the capture explain such segments.
+"""
 LARGEST: Final = 14
-"""RFC 7323 section 2.3."""
+"""Largest shift of a window (RFC 7323 section 2.3)."""
 
 
 @dataclass(frozen=True)
 class InferredScale:
-    """The scale of one flow's windows, as its traffic shows it."""
+    """The window scale of one flow, inferred from its traffic."""
 
     stream: int
     first_frame: int
-    """Of the stream."""
+    """First frame of the stream."""
     direction: int
     sender: str
     receiver: str
     shift: int
     least: int
+    """Smallest possible shift: under a smaller one the bytes in flight exceed the window."""
     most: int
-    """No shift below `least` allows what was in flight; one above `most` would have taken windows back."""
+    """Largest possible shift: under a larger one the receiver would have shrunk its window."""
     handshake: int | None
-    """What the handshake said; None where it was not captured."""
+    """Shift in the captured handshake, 0 if a SYN lacks the option; None where it was not captured."""
     because: str
+    """The reason for the choice, as part of a sentence."""
 
     def __str__(self) -> str:
         bounds = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
-        told = (
+        contradicted = (
             ""
             if self.handshake is None
             else f"; the handshake as captured says {self.handshake}: rewritten or stripped on the way"
         )
         return (
             f"window scale of {self.receiver} in stream {self.stream} inferred: {self.shift} "
-            f"({bounds} possible; {self.because}{told})"
+            f"({bounds} possible; {self.because}{contradicted})"
         )
 
 
 CHECKED: Final = (
     *NEEDED, "missed_bytes", "direct", "has_timestamps", "scale_least", "window_scale", "scale_reached",
 )  # fmt: skip
-"""Columns that tell which scales have to be inferred."""
+"""Columns that `needs_inference` reads."""
 USED: Final = (
     *CHECKED, "stream", "first_frame", "direction", "sender", "receiver", "scale_most",
 )  # fmt: skip
+"""Columns that `infer` reads."""
 
 
 def infer(directions: Directions) -> list[InferredScale]:
-    """Choose the scales that have to be inferred and can be.
+    """Return the window scales that have to be inferred, as far as the traffic allows it.
 
     Parameters
     ----------
     directions
-        Gives columns of `bdpcap._core.Analysis.directions` by their names, in pieces, as often as it is called.
+        Returns the named columns of `bdpcap._core.Analysis.directions` in pieces; it is called several times.
     """
-    found = wanting(directions)
-    return chosen(found, negotiated(directions)) if found else []
+    found = to_infer(directions)
+    return choose(found, negotiated(directions)) if found else []
 
 
-def wanting(directions: Directions) -> list[dict[str, Any]]:
-    """Return what is known of each direction whose scale has to be inferred."""
-    # Most captures have none: names, which take long to make, are asked for where they are needed.
-    if not any(is_wanting(piece).any() for piece in directions(CHECKED)):
+def to_infer(directions: Directions) -> list[dict[str, Any]]:
+    """Return the columns `USED` of each direction whose scale has to be inferred, one dictionary a direction."""
+    # Most captures have none. Columns of names take long to make, so they are read only if needed.
+    if not any(needs_inference(piece).any() for piece in directions(CHECKED)):
         return []
     return [
         {name: values[row] for name, values in piece.items()}
         for piece in directions(USED)
-        for row in np.flatnonzero(is_wanting(piece))
+        for row in np.flatnonzero(needs_inference(piece))
     ]
 
 
-def chosen(
-    wanting: Iterable[Mapping[str, Any]], elsewhere: Mapping[str, Counter[int]]
+def choose(
+    directions: Iterable[Mapping[str, Any]], elsewhere: Mapping[str, Counter[int]]
 ) -> list[InferredScale]:
-    """Choose scales, by what their hosts negotiated elsewhere, too."""
-    scales = (_choose(one, elsewhere) for one in wanting)
+    """Return the scales of directions, as far as they can be inferred.
+
+    Parameters
+    ----------
+    directions
+        Directions whose scale has to be inferred, from `to_infer`.
+    elsewhere
+        Scales that each host negotiated in other connections, from `negotiated`.
+    """
+    scales = (_choose(one, elsewhere) for one in directions)
     return [scale for scale in scales if scale is not None]
 
 
-def is_wanting(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
-    """Say of which directions the scale is unknown, or contradicted by the traffic."""
+def needs_inference(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Return for each direction whether its window scale is unknown, or contradicted by the traffic."""
     source = np.asarray(directions["window_scale_source"])
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
-    # From afar, only timestamps tell which window the sender knew when it sent.
+    # Away from the sender, only timestamps show which window the sender knew when it sent.
     close = (directions["direct"] > 0) | (directions["has_timestamps"] > 0)
     contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & close
     below = (source == NEGOTIATED) & (directions["scale_least"] < directions["window_scale"])
-    # What a tap beside the sender saw of the handshake, the sender saw, too.
+    # At the sender, the captured handshake is the one that the sender received: nothing rewrote its scale after the tap.
     lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost
-    # What was in flight is only known where the capture holds the acknowledgments.
+    # The bytes in flight are known only where the capture holds the acknowledgments.
     seen = (directions["carried"] > 0) & (checked > 0) & ~acknowledgments_missing(directions)
-    wanting: NDArray[np.bool_] = seen & ((source == UNKNOWN) | contradicted | lowered)
-    return wanting
+    needed: NDArray[np.bool_] = seen & ((source == UNKNOWN) | contradicted | lowered)
+    return needed
 
 
 def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> InferredScale | None:
     least, most = int(one["scale_least"]), int(one["scale_most"])
     counted = elsewhere.get(host(one["receiver"]), Counter())
-    # Of two that were negotiated as often, the smaller one.
+    # Scales negotiated most often come first; if two are equally frequent, the smaller one does.
     peers = [shift for shift in sorted(counted, key=lambda it: (-counted[it], it)) if least <= shift <= most]
     if one["scale_reached"]:
         shift, because = least, "the sender kept just within such a window"
@@ -136,7 +151,7 @@ def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> In
     else:
         return None
     known = one["window_scale_source"] != UNKNOWN
-    said = (0 if one["window_scale_source"] == DECLINED else int(one["window_scale"])) if known else None
+    handshake = (0 if one["window_scale_source"] == DECLINED else int(one["window_scale"])) if known else None
     return InferredScale(
         stream=int(one["stream"]),
         first_frame=int(one["first_frame"]),
@@ -146,13 +161,13 @@ def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> In
         shift=shift,
         least=least,
         most=most,
-        handshake=said,
+        handshake=handshake,
         because=because,
     )
 
 
 def negotiated(directions: Directions) -> dict[str, Counter[int]]:
-    """Return the scales that each host's handshakes showed."""
+    """Return how often each host announced each scale in captured handshakes, by address."""
     scales: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for piece in directions(("receiver", "window_scale_source", "window_scale")):
         for receiver, source, shift in zip(

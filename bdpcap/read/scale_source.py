@@ -1,4 +1,4 @@
-"""How the scale of a flow's windows is known: codes of ``window_scale_source`` in the core's columns."""
+"""Codes of the column ``window_scale_source``: how the window scale of a flow is known."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bdpcap import _core
 __all__ = ["DECLINED", "INFERRED", "NEGOTIATED", "ONE_SIDED", "UNKNOWN"]
 
 NEGOTIATED: Final = _core.SCALE_SOURCES.index("negotiated")
-"""Both SYNs offered one."""
+"""Both SYNs have the window scale option."""
 DECLINED: Final = _core.SCALE_SOURCES.index("declined")
-"""A SYN offered none, so no window is scaled (RFC 7323 section 2.2)."""
+"""A SYN lacks the option, so no window is scaled (RFC 7323 section 2.2)."""
 ONE_SIDED: Final = _core.SCALE_SOURCES.index("one-sided")
-"""The advertiser's SYN offered one, the other's is not known: taken to be in force."""
+"""The advertiser's SYN has the option, and the other SYN is unknown. The scale is taken to be in force."""
 INFERRED: Final = _core.SCALE_SOURCES.index("inferred")
-"""The traffic showed it."""
+"""The scale was inferred from the traffic."""
 UNKNOWN: Final = _core.SCALE_SOURCES.index("unknown")
-"""The advertiser's SYN was not captured, or cut before the option."""
+"""The advertiser's SYN was not captured, or the snap length cut off the option."""

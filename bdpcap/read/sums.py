@@ -1,4 +1,4 @@
-"""What the directions of all streams add up to, in one look at each: of many streams a look takes time."""
+"""Sums over the directions of all streams, in a single pass because a pass over many streams takes time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["NEEDED", "Sums"]
 
 NEEDED: Final = (*scale.CHECKED, "acked_bytes", "copies", "merged_ranges", "multipath", "rounds_left_out")
-"""Columns of `bdpcap._core.Analysis.directions` that are looked at."""
+"""Columns of `bdpcap._core.Analysis.directions` that `Sums.of` reads."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Most of these are fields of `bdpcap.CaptureInfo`."""
+    """Sums over the directions of all streams. Fields without a description are those of `bdpcap.CaptureInfo`."""
 
     copies: int
     unacknowledged: int
@@ -27,15 +27,15 @@ class Sums:
     acknowledgments_only: int
     multipath: int
     rounds_left_out: int
-    """Rounds for which there was no room."""
+    """Rounds left out beyond the limit on rows."""
     merged_ranges: int
-    """Ranges that became one for want of room."""
-    wanting_scale: int
-    """Directions the scale of whose windows has to be inferred."""
+    """Ranges that were merged beyond the limit on ranges."""
+    scales_to_infer: int
+    """Directions whose window scale has to be inferred."""
 
     @classmethod
     def of(cls, pieces: Iterable[Mapping[str, Any]]) -> Sums:
-        """Add up all streams; each piece has both directions of some, two rows a stream."""
+        """Return the sums over all pieces; a piece has both directions of some streams, two rows a stream."""
         sums = dict.fromkeys(cls.__dataclass_fields__, 0)
         for piece in pieces:
             for name, count in _counted(piece).items():
@@ -45,7 +45,7 @@ class Sums:
 
 def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
     carried = directions["carried"] > 0
-    # As floats: what hostile captures claim has no bound.
+    # Summed as floats, since sums of values from hostile captures may overflow integers.
     added = {
         name: int(directions[name].sum(dtype=float))
         for name in ("copies", "rounds_left_out", "merged_ranges")
@@ -55,8 +55,8 @@ def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
         "unacknowledged": int(quality.acknowledgments_missing(directions).sum()),
         "missed_bytes": int(directions["missed_bytes"].sum(where=carried, dtype=float)),
         "data_only": int((carried & (directions["acks"] == 0)).sum()),
-        # A SYN and a FIN are acknowledged as a byte each.
+        # A SYN and a FIN count as one acknowledged byte each.
         "acknowledgments_only": int((~carried & (directions["acked_bytes"] > 2)).sum()),
         "multipath": int(directions["multipath"][::2].sum()),
-        "wanting_scale": int(scale.is_wanting(directions).sum()),
+        "scales_to_infer": int(scale.needs_inference(directions).sum()),
     }

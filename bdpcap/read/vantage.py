@@ -1,7 +1,8 @@
-"""Where a capture was taken, and what shows it.
+"""Where a capture was taken, and the evidence for it.
 
-What counts is how far the tap is from the sending TCP, not whose machine it ran on: a queueing discipline of the
-sending host, as netem, may stand between them. So delays decide, and what tells the host is said beside them.
+The vantage is the distance of the tap from the sending TCP, not the machine that captured. A queueing discipline of the
+sending host, such as netem, may delay packets between TCP and tap. So delays decide; signs of the host, such as partial
+checksums, are given in addition.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["places", "sentence"]
 
 NEAR: Final = 0.15
-"""Nearer than this share of the whole round trip the tap is at that end."""
+"""The tap is at an end if its round trip to that end is below this share of the whole round trip."""
 SHORTEST_NS: Final = 100_000
-"""Shorter round trips do not tell near from far."""
+"""In a shorter round trip, delays do not show to which end the tap is nearer."""
 INITIAL_TTLS: Final = (64, 128, 255)
-"""What senders start from: Linux, BSD and macOS; Windows; routers and Solaris."""
+"""Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
 
 
 def places(directions: Mapping[str, Any]) -> NDArray[np.object_]:
@@ -45,14 +46,14 @@ def places(directions: Mapping[str, Any]) -> NDArray[np.object_]:
 
 
 def sentence(directions: Mapping[str, Any], row: int) -> str:
-    """Say what shows where a direction was captured.
+    """Return the evidence for the vantage of a direction: delays, the capturing host, and routers passed.
 
     Parameters
     ----------
     directions
-        Columns of `bdpcap._core.Analysis.directions`: both directions of a stream lie side by side.
+        Columns of `bdpcap._core.Analysis.directions`; the two directions of a stream are adjacent rows.
     row
-        The direction.
+        The row of the direction.
     """
     pair = [row, row ^ 1]
     one = {name: [values[at] for at in pair] for name, values in directions.items()}
@@ -70,7 +71,11 @@ def _delays(one: Mapping[str, Any]) -> str:
 
 
 def _host(one: Mapping[str, Any], place: str) -> str | None:
-    """On whose host packets were taken that no wire carries: with unfinished checksums, or larger than the MSS."""
+    """Return which host captured, if packets have a form that exists only on a host; None otherwise.
+
+    Such packets have partial checksums, or are larger than the MSS, since the network adapter was to complete or split
+    them.
+    """
     partial = [bool(value) for value in one["unfinished"]]
     fresh = [value in INITIAL_TTLS for value in one["ttl"]]
     large = int(one["largest_bytes"][0])
@@ -98,7 +103,7 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
 
 
 def _routers(one: Mapping[str, Any]) -> str | None:
-    """Routers passed, by how far the TTLs have fallen from a usual start."""
+    """Return the number of routers passed from each end, by the difference of the TTL to the next usual initial TTL."""
     passed = [
         None if ttl == _core.NULL else next((top for top in INITIAL_TTLS if top >= ttl), 255) - ttl
         for ttl in one["ttl"]
