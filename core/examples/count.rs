@@ -5,7 +5,7 @@
     reason = "those of the tests and the extension"
 )]
 
-use bdpcap_core::limits::Limits;
+use bdpcap_core::budget::Budget;
 use bdpcap_core::pipeline::Pipeline;
 use bdpcap_core::source::Source;
 use bdpcap_core::track::{Scales, Wanted};
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         None,
         &Wanted::None,
         &Scales::default(),
-        Limits::DEFAULT,
+        Budget::DEFAULT,
         1,
     )
     .and_then(|mut pipeline| pipeline.advance(usize::MAX).map(|_| pipeline));

@@ -1,10 +1,10 @@
 //! # Intake
 //! Captures, one after the other, through the filter and the decoder.
 
+use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Times};
 use crate::decode::{self, Packet, Path, Undecoded};
 use crate::filter::Program;
-use crate::limits::Limits;
 use crate::source::{Source, Stop, in_order};
 use crate::track::At;
 use std::collections::{HashMap, VecDeque};
@@ -84,7 +84,7 @@ pub struct Intake {
     times: Times,
     times_before: Times,
     filters: Option<Filters>,
-    limits: Limits,
+    budget: Budget,
     /// What was counted.
     pub counts: Counts,
     whole: Option<Whole>,
@@ -124,7 +124,7 @@ impl Intake {
             times: Times::default(),
             times_before: Times::default(),
             filters,
-            limits: Limits::DEFAULT,
+            budget: Budget::DEFAULT,
             counts: Counts::default(),
             whole,
             captures: Vec::new(),
@@ -135,10 +135,10 @@ impl Intake {
     }
 
     /// From now on, no more headers of a frame are walked, and no capture is unpacked further.
-    pub fn limit(&mut self, limits: Limits) {
-        self.limits = limits;
+    pub fn limit(&mut self, budget: Budget) {
+        self.budget = budget;
         if let Some(reader) = &mut self.reader {
-            reader.limit_ratio(limits.ratio);
+            reader.limit_ratio(budget.ratio);
         }
     }
 
@@ -148,7 +148,7 @@ impl Intake {
             None => Source::open,
         };
         self.reader = self.sources.pop_front().map(open).transpose()?;
-        self.limit(self.limits);
+        self.limit(self.budget);
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
             let (frames, time_ns) = before;
             self.frames_before = frames;
@@ -273,7 +273,7 @@ impl Intake {
                 time_ns: known_ns.unwrap_or_default(),
                 frame: self.frames_before + frame.number,
             };
-            let headers = self.limits.headers;
+            let headers = self.budget.headers;
             let decoded = decode::decode(
                 frame.link_type,
                 frame.data,

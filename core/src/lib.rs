@@ -2,7 +2,7 @@
 //! Counting: a capture in, TCP connections, rounds and events out, in one streaming pass.
 //!
 //! From the ground up, each room imports only what stands below it:
-//! [`limits`] what a run may take · [`threads`] work that is shared out · [`filter`] a compiled capture filter, executed ·
+//! [`budget`] how much a run may take · [`threads`] work that is shared out · [`filter`] a compiled capture filter, executed ·
 //! [`capture`] bytes to frames · [`decode`] a frame to a TCP segment or a UDP datagram ·
 //! [`track`] segments to connections · [`source`] where frames come from ·
 //! [`intake`] captures, one after the other, through these · [`workers`] threads that fill tables of connections ·
@@ -12,6 +12,7 @@
 //! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
 
 pub mod annotate;
+pub mod budget;
 pub mod capture;
 pub mod cells;
 pub mod columns;
@@ -20,7 +21,6 @@ pub mod decode;
 pub mod excerpt;
 pub mod filter;
 pub mod intake;
-pub mod limits;
 #[cfg(not(fuzzing))]
 pub mod parquet;
 pub mod paths;

@@ -1,10 +1,10 @@
 //! # Pipeline
 //! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
 
+use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Times};
 use crate::decode::{Packet, Path, Segment};
 use crate::intake::Intake;
-use crate::limits::Limits;
 use crate::source::Source;
 use crate::track::{
     At, Datagrams, Hashes, News, Orders, Register, Rows, Scales, Seen, Shards, Table, Wanted, shard,
@@ -91,7 +91,7 @@ impl Pipeline {
         filters: Option<Filters>,
         wanted: &Wanted,
         scales: &Scales,
-        limits: Limits,
+        budget: Budget,
         jobs: usize,
     ) -> Result<Self, Stop> {
         let tables = if matches!(wanted, Wanted::Streams(_)) {
@@ -99,9 +99,9 @@ impl Pipeline {
         } else {
             jobs
         };
-        let table = Shards::new(tables, wanted, scales, limits);
+        let table = Shards::new(tables, wanted, scales, budget);
         let mut intake = Intake::new(sources, filters, None)?;
-        intake.limit(limits);
+        intake.limit(budget);
         Ok(Self::over(intake, table))
     }
 
@@ -111,7 +111,7 @@ impl Pipeline {
     /// # Errors
     /// The first piece cannot be read.
     pub fn of_pieces(pieces: Vec<Source>, whole: Whole, scales: &Scales) -> Result<Self, Stop> {
-        let mut table = Shards::new(1, &Wanted::None, scales, Limits::DEFAULT);
+        let mut table = Shards::new(1, &Wanted::None, scales, Budget::DEFAULT);
         table.keep_first_frames();
         Ok(Self::over(Intake::new(pieces, None, Some(whole))?, table))
     }

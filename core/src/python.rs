@@ -4,10 +4,10 @@
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
 use crate::annotate;
+use crate::budget::Budget;
 use crate::columns::{self, Column, Columns};
 use crate::decode::{Undecoded, link_type_name};
 use crate::excerpt::{self, Rename};
-use crate::limits::Limits;
 use crate::paths::Paths;
 use crate::pipeline::{self, Pipeline, Stop};
 use crate::source::Source;
@@ -128,17 +128,17 @@ fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
     first.min(end)..end
 }
 
-/// Limits by their names; those that are not named are the usual ones.
-fn limits(named: HashMap<String, usize>) -> PyResult<Limits> {
-    let mut limits = Limits::DEFAULT;
+/// Return the budget with these entries; entries that are not named keep their defaults.
+fn budget(named: HashMap<String, usize>) -> PyResult<Budget> {
+    let mut budget = Budget::DEFAULT;
     for (name, most) in named {
-        let mut known = limits.named().into_iter();
+        let mut known = budget.named().into_iter();
         match known.find(|(known, _)| *known == name) {
             Some((_, limit)) => *limit = most,
             None => return Err(PyValueError::new_err(format!("no such limit: {name}"))),
         }
     }
-    Ok(limits)
+    Ok(budget)
 }
 
 #[pyclass(module = "bdpcap._core")]
@@ -177,8 +177,8 @@ impl Analysis {
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
-        let limits = self::limits(limits.unwrap_or_default())?;
-        let pipeline = Pipeline::new(sources, filters, &wanted, &scales, limits, jobs);
+        let budget = budget(limits.unwrap_or_default())?;
+        let pipeline = Pipeline::new(sources, filters, &wanted, &scales, budget, jobs);
         let pipeline = raised.or(pipeline)?;
         Ok(Self(Mutex::new(pipeline), raised))
     }
@@ -528,7 +528,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LINK_TYPES", crate::decode::LINK_TYPES)?;
     module.add("NULL", NULL)?;
     let limits = PyDict::new(module.py());
-    for (name, limit) in Limits::default().named() {
+    for (name, limit) in Budget::default().named() {
         limits.set_item(name, *limit)?;
     }
     module.add("LIMITS", limits)?;

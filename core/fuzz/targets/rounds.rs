@@ -3,14 +3,14 @@
 
 #![no_main]
 
+use bdpcap_core::budget::Budget;
 use bdpcap_core::decode::{self, Packet, Path};
-use bdpcap_core::limits::Limits;
 use bdpcap_core::track::{At, Hashes, Scales, Seen, Table, Wanted};
 use libfuzzer_sys::fuzz_target;
 
 /// LINKTYPE_RAW: a frame is an IP packet.
 const RAW: u32 = 101;
-const HEADERS: usize = Limits::DEFAULT.headers;
+const HEADERS: usize = Budget::DEFAULT.headers;
 /// As the pipeline clamps times.
 const FURTHEST_NS: i64 = 1 << 62;
 /// Shift of the time that passes: from nanoseconds to decades.
@@ -21,7 +21,7 @@ const SHIFTS: u32 = 30;
 type Step<'a> = (u8, u8, i32, i16, i16, u16, u16, &'a [u8]);
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
-    let mut table = Table::new(Wanted::All, Scales::default(), Limits::DEFAULT);
+    let mut table = Table::new(Wanted::All, Scales::default(), Budget::DEFAULT);
     let hashes = Hashes::default();
     let mut time_ns = 1i64 << 60;
     for (number, &(bits, flags, wait, seq, ack, window, bytes, options)) in steps.iter().enumerate()

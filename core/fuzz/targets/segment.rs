@@ -3,8 +3,8 @@
 
 #![no_main]
 
+use bdpcap_core::budget::Budget;
 use bdpcap_core::decode::{self, LINK_TYPES, Packet, Path};
-use bdpcap_core::limits::Limits;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: (u8, u16, &[u8])| {
@@ -16,7 +16,7 @@ fuzz_target!(|input: (u8, u16, &[u8])| {
         link_type,
         frame,
         wire_len,
-        Limits::DEFAULT.headers,
+        Budget::DEFAULT.headers,
         &mut path,
     ) {
         assert!(!format!("{:?}{path}", tcp.segment()).is_empty());

@@ -215,7 +215,7 @@ impl Reader {
         &self.info
     }
 
-    /// How often the bytes of a packed capture may be multiplied; see [`crate::limits::Limits::ratio`].
+    /// How often the bytes of a packed capture may be multiplied; see [`crate::budget::Budget::ratio`].
     pub fn limit_ratio(&mut self, most: usize) {
         self.window.input_mut().most_ratio = most;
     }

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
 use super::ahead::Ahead;
-use crate::limits::Limits;
+use crate::budget::Budget;
 
 /// Buffer before a decompressor; larger reads of an uncompressed capture pass it by.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -22,7 +22,7 @@ pub(super) struct Source {
     bytes: Box<dyn Read + Send>,
     raw: Arc<AtomicU64>,
     unpacked: u64,
-    /// See [`Limits::ratio`].
+    /// See [`Budget::ratio`].
     pub most_ratio: usize,
     /// "gzip", "zstd" or "lz4".
     pub compression: Option<&'static str>,
@@ -66,7 +66,7 @@ impl Source {
             bytes,
             raw,
             unpacked: 0,
-            most_ratio: Limits::DEFAULT.ratio,
+            most_ratio: Budget::DEFAULT.ratio,
             compression,
         })
     }

@@ -7,7 +7,7 @@ use super::next::Next;
 use super::segment::Path;
 use super::undecoded::Undecoded;
 use super::walk::{Packet, walk};
-use crate::limits::Limits;
+use crate::budget::Budget;
 use std::ops::Range;
 
 /// A header, as far as it matters to what can be rewritten in it.
@@ -114,7 +114,7 @@ fn walked<'a>(
     wire_len: u32,
     visit: impl FnMut(&Next<'a>, &Cursor<'a>),
 ) -> Result<Packet<'a>, Undecoded> {
-    let (headers, mut path) = (Limits::DEFAULT.headers, Path::default());
+    let (headers, mut path) = (Budget::DEFAULT.headers, Path::default());
     walk(link_type, data, wire_len, headers, &mut path, visit)
 }
 

@@ -12,8 +12,8 @@ use super::null::NULL;
 use super::sender::first_packets::Witness;
 use super::sender::one_way_delay::OneWay;
 use super::tap::observed::Passing;
+use crate::budget::Budget;
 use crate::decode::{Endpoint, Flags, Path, Segment};
-use crate::limits::Limits;
 use handshake::{Handshake, Measured, ScaleSource};
 use lifecycle::{Lifecycle, Place};
 use std::sync::Arc;
@@ -163,7 +163,7 @@ impl Connection {
             missed_bytes: 0,
             anchored: false,
             wants_events,
-            held: (Limits::DEFAULT.rows, Limits::DEFAULT.ranges),
+            held: (Budget::DEFAULT.rows, Budget::DEFAULT.ranges),
             closing: false,
             reset: false,
         }

@@ -14,8 +14,8 @@ use super::at::At;
 use super::connection::{Connection, Rows};
 use super::rounds::kept;
 use super::rounds::round::Round;
+use crate::budget::Budget;
 use crate::decode::{Endpoint, Path, Segment};
-use crate::limits::Limits;
 use ended::Over;
 use half_open::{Asked, Kinds};
 use hashbrown::HashTable;
@@ -159,7 +159,7 @@ pub struct Table {
     connections: Vec<Entry>,
     wanted: Wanted,
     scales: Scales,
-    limits: Limits,
+    budget: Budget,
     /// No more connections are to begin.
     full: bool,
     /// Of the newest connection; most share it.
@@ -172,11 +172,11 @@ pub struct Table {
 impl Table {
     /// A table that makes the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(wanted: Wanted, scales: Scales, limits: Limits) -> Self {
+    pub fn new(wanted: Wanted, scales: Scales, budget: Budget) -> Self {
         Self {
             wanted,
             scales,
-            limits,
+            budget,
             ..Self::default()
         }
     }
@@ -379,11 +379,11 @@ impl Table {
         let wanted = self.wanted.wants(number);
         let mut connection = Connection::new(number, segment, path, at, wanted, inferred);
         let rounds = if self.wanted.keeps_rounds() {
-            self.limits.rows
+            self.budget.rows
         } else {
             0
         };
-        connection.hold((rounds, self.limits.ranges));
+        connection.hold((rounds, self.budget.ranges));
         connection
     }
 

@@ -9,8 +9,8 @@ use etherparse::{
 };
 use proptest::prelude::*;
 
+use crate::budget::Budget;
 use crate::decode::{self, Endpoint, Flags, Layer, Options, Path, Segment, Undecoded};
-use crate::limits::Limits;
 
 /// A packet as etherparse writes it, and the segment that must be read from it.
 #[derive(Debug, Clone)]
@@ -368,7 +368,7 @@ pub(crate) fn ipv6_node(number: u16) -> Ipv6Addr {
 }
 
 /// Headers that a frame may have.
-pub(crate) const HEADERS: usize = Limits::DEFAULT.headers;
+pub(crate) const HEADERS: usize = Budget::DEFAULT.headers;
 
 /// The segment of a frame, if that is what it carries, and the headers around it.
 pub(crate) fn segment(

@@ -7,8 +7,8 @@
 
 use super::summary::{Life, Summary};
 use super::{Ended, News, Orders, Scales, Table, Wanted};
+use crate::budget::{Budget, LeftOut};
 use crate::decode::{Endpoint, Path};
-use crate::limits::{LeftOut, Limits};
 use crate::threads;
 use crate::track::connection::Rows;
 use crate::track::connection::turns::Turn;
@@ -37,7 +37,7 @@ pub struct Register {
     ended: VecDeque<(u32, Ended)>,
     /// Rows made so far and not yet taken.
     pub rows: Rows,
-    limits: Limits,
+    budget: Budget,
     /// What there was no room for.
     pub left_out: LeftOut,
 }
@@ -70,7 +70,7 @@ impl Register {
         self.ended.extend(ended);
         let orders = Orders {
             ended: Vec::new(),
-            full: self.places.len() >= self.limits.connections,
+            full: self.places.len() >= self.budget.connections,
         };
         let mut orders = vec![orders; self.numbers.len()];
         while self.ended.len() > Self::MOST_ENDED {
@@ -83,7 +83,7 @@ impl Register {
 
     /// Turns, as long as there is room for them: of one batch the streams with the lowest numbers go first.
     fn put_turns(&mut self, mut turns: Vec<Turn>) {
-        let room = self.limits.rows.saturating_sub(self.rows.turns.len());
+        let room = self.budget.rows.saturating_sub(self.rows.turns.len());
         if turns.len() > room {
             turns.sort_by_key(|turn| turn.stream);
             self.left_out.turns += (turns.len() - room) as u64;
@@ -166,16 +166,16 @@ pub struct Shards {
 impl Shards {
     /// So many tables that make the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(tables: usize, wanted: &Wanted, scales: &Scales, limits: Limits) -> Self {
+    pub fn new(tables: usize, wanted: &Wanted, scales: &Scales, budget: Budget) -> Self {
         let tables: Vec<_> = (0..tables.max(1))
-            .map(|_| Table::new(wanted.clone(), scales.clone(), limits))
+            .map(|_| Table::new(wanted.clone(), scales.clone(), budget))
             .collect();
         let numbers = vec![Vec::new(); tables.len()];
         Self {
             tables,
             register: Register {
                 numbers,
-                limits,
+                budget,
                 ..Register::default()
             },
             hashes: Hashes::default(),

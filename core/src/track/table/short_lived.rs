@@ -63,8 +63,8 @@ impl Brief {
 mod tests {
     use super::super::{Orders, Scales, Table, Wanted};
     use super::*;
+    use crate::budget::Budget;
     use crate::decode::Options;
-    use crate::limits::Limits;
     use proptest::prelude::*;
     use std::net::IpAddr;
 
@@ -117,7 +117,7 @@ mod tests {
             segments in prop::collection::vec((segment(), 0..20u8, 1..40_000_000i64), 0..60),
         ) {
             let tables = [Wanted::None, Wanted::All].map(|wanted| {
-                let mut table = Table::new(wanted, Scales::default(), Limits::DEFAULT);
+                let mut table = Table::new(wanted, Scales::default(), Budget::DEFAULT);
                 let (mut time_ns, mut turns, mut all_ended) = (0, Vec::new(), Vec::new());
                 for ((segment, chance, wait_ns), frame) in segments.iter().zip(1..) {
                     time_ns += wait_ns;

@@ -1,7 +1,7 @@
 //! # Ranges
 //! A small sorted set of disjoint byte ranges: the SACK scoreboard, the holes a tap saw, what was sent again.
 
-use crate::limits::Limits;
+use crate::budget::Budget;
 
 /// Disjoint, sorted, non-empty half-open ranges of relative sequence numbers. Most sets stay empty: they are small.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Default for Held {
     fn default() -> Self {
         Self {
             ranges: Vec::new(),
-            most: Limits::DEFAULT.ranges as u32,
+            most: Budget::DEFAULT.ranges as u32,
             merged: 0,
         }
     }
@@ -63,7 +63,7 @@ impl Held {
 impl Ranges {
     /// Holds no more ranges than this.
     pub fn hold(&mut self, most: usize) {
-        if most != Limits::DEFAULT.ranges {
+        if most != Budget::DEFAULT.ranges {
             self.0.get_or_insert_default().most = u32::try_from(most).unwrap_or(u32::MAX);
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         for byte in (1..10_000).step_by(2) {
             set.remove(byte, byte + 1);
         }
-        assert_eq!(set.iter().count(), Limits::DEFAULT.ranges);
+        assert_eq!(set.iter().count(), Budget::DEFAULT.ranges);
         assert_eq!(set.end(), Some(9_999));
     }
 

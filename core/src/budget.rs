@@ -1,9 +1,9 @@
-//! # Limits
+//! # Budget
 //! What one run may take. Beyond a limit something is left out, and that is counted.
 
 /// The limits of a run; their names are those of `bdpcap.Limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct Budget {
     /// Connections that are followed; some 37,000 more may begin until that is noticed. Of others nothing is told.
     pub connections: usize,
     /// Turns that are kept, and rounds of each flow: the first ones.
@@ -18,7 +18,7 @@ pub struct Limits {
     pub ratio: usize,
 }
 
-impl Limits {
+impl Budget {
     /// Those of a run that is told no others.
     pub const DEFAULT: Self = Self {
         connections: 10_000_000,
@@ -40,7 +40,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for Budget {
     fn default() -> Self {
         Self::DEFAULT
     }
