@@ -1,4 +1,4 @@
-"""Figures of a flow and of a comparison, as plotly draws them. Show them with ``CONFIG``, which has no upload button."""
+"""Plotly figures of a flow and of a comparison. Show them with ``CONFIG``, which removes plotly's upload button."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Draw(Protocol):
-    """What draws a flow."""
+    """Type of the functions in `FIGURES`, which draw a flow."""
 
     def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> Drawing: ...
 
 
 Kind = Literal["window", "throughput", "rtt", "sequence", "packets"]
-"""The figures by name."""
+"""Names of the figures."""
 
 FIGURES: Final[dict[Kind, Draw]] = {
     "window": window,
@@ -51,22 +51,22 @@ def figure(
     kind
         ``window``, ``throughput``, ``rtt``, ``sequence``, or ``packets``: the sequence graph of the busiest second.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     options
-        ``start`` and ``end``: the time to draw, in seconds since the capture's first frame; by default the flow's life.
-        ``figure``, ``row`` and ``col``: draw into this figure, and into this one of its subplots, counted from 1, as in
-        ``plotly.subplots.make_subplots``. Its title, legend and size stay as they are.
+        ``start`` and ``end``: the time to draw, in seconds since the capture's first frame; by default the whole flow.
+        ``figure``, ``row`` and ``col``: the figure to draw into, and its subplot. Rows and columns count from 1, as in
+        ``plotly.subplots.make_subplots``. The title, legend and size of that figure stay as they are.
 
     Raises
     ------
     ValueError
-        No figure has that name, the flow did not live in that time, or ``row`` is given without ``figure``.
+        No figure has that name, the flow does not overlap that time, or ``row`` is given without ``figure``.
     """
     return drawing(flow, kind, columns, **options).figure()
 
 
 def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
-    """Return what `figure` draws, before plotly has a look at it."""
+    """Return the figure that `figure` draws as a `Drawing`, before plotly checks it."""
     if kind not in FIGURES:
         raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
     return FIGURES[kind](flow, columns, **options)

@@ -1,4 +1,4 @@
-"""What all figures share: axes, layout, the time drawn, and lines that are thinned without losing an extreme."""
+"""Common parts of all figures: axes, layout, the time drawn, and lines that are thinned but keep their extremes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ CONFIG: Final[dict[str, Any]] = {
     "doubleClick": "reset",
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
-"""How a figure is to be shown: plotly's own default puts an upload button on it."""
+"""Plotly configuration for showing a figure; plotly's default shows an upload button."""
 
 
 class Options(TypedDict, total=False):
-    """What of a flow is drawn, and where; each may be left out. See `Canvas`."""
+    """The time to draw, and the figure and subplot to draw into; every key is optional. See `Canvas`."""
 
     start: float | None
     end: float | None
@@ -41,60 +41,60 @@ class Options(TypedDict, total=False):
 
 
 def floats(column: pd.Series[Any]) -> NDArray[np.float64]:
-    """Return a column as float64; what is missing, or infinite, as NaN."""
+    """Return a column as float64; missing and infinite values become NaN."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(np.isfinite(values), values, np.nan)
 
 
 def origin_ns(flow: Flow) -> int:
-    """Return the time from which figures count: the capture's first frame."""
+    """Return the time at which a figure's time axis is 0: the capture's first frame, in ns since the epoch."""
     first_ns = flow.capture.info.first_ns
     return int(flow.summary["start_ns"]) if first_ns is None else first_ns
 
 
 def life(flow: Flow) -> tuple[float, float]:
-    """Return when a flow began and ended, in seconds since the capture's first frame."""
+    """Return the start and end of a flow, in seconds since the capture's first frame."""
     start, end = (int(flow.summary[name]) - origin_ns(flow) for name in ("start_ns", "end_ns"))
     return start / 1e9, end / 1e9
 
 
 def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
-    """Return times in seconds since ``origin_ns``; the difference is taken in integers, where it is exact."""
+    """Return times in seconds since ``origin_ns``; the subtraction is in integers, so it is exact."""
     return (column.to_numpy(dtype=np.int64) - origin_ns) / 1e9
 
 
 def largest(*values: NDArray[np.float64] | float) -> float:
-    """Return the largest known value, 0 where none is known."""
+    """Return the largest value, at least 0; NaN is ignored."""
     return float(np.fmax.reduce(np.hstack((0.0, *values))))
 
 
 class Canvas:
     """
-    A figure in the making, or a subplot of one.
+    A figure, or a subplot of one, while it is being drawn.
 
-    Call `fit` or `reach`, which choose the unit of the vertical axis, before anything is drawn.
+    Call `fit` or `reach` before anything is drawn: they choose the unit of the vertical axis.
 
     Parameters
     ----------
     title
-        What the figure shows, in a few words.
+        Title of the figure.
     y_title, y_unit
-        Name of the vertical axis, and the unit of the values that are drawn, without prefix: B, s or bit/s.
+        Name of the vertical axis, and the unit of the values without prefix: B, s or bit/s.
     flow
-        The flow to be drawn.
+        The flow to draw.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     start, end
-        The time axis, in seconds since the capture's first frame; where they are left out, the flow's life.
+        Range of the time axis, in seconds since the capture's first frame; None is the start or end of the flow.
     figure
-        Draw into this figure; a new one where it is left out.
+        Figure to draw into; None makes a new one.
     row, col
-        Which of that figure's subplots, counted from 1; where they are left out, its only axes.
+        Subplot of that figure, counted from 1; without ``row``, the figure's only axes.
 
     Raises
     ------
     ValueError
-        The flow did not live between ``start`` and ``end``, or ``row`` names a subplot of no figure.
+        The flow does not overlap the time from ``start`` to ``end``, or ``row`` is given without ``figure``.
     """
 
     def __init__(
@@ -148,21 +148,21 @@ class Canvas:
         self.y_axis |= {**common, "tickformat": ",.12~r"}
 
     def within(self, time: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which times are drawn."""
+        """Return a boolean array: which of these times are drawn."""
         return (time >= self._low) & (time <= self._high)
 
     def rounds(self, rtts: pd.DataFrame) -> NDArray[np.bool_]:
-        """Tell which rounds are drawn, if only in part."""
+        """Return a boolean array: which rounds overlap the time drawn."""
         start, end = seconds(rtts["start_ns"], self.origin_ns), seconds(rtts["end_ns"], self.origin_ns)
         return (end >= self._low) & (start <= self._high)
 
     def fit(self, used: float, *ceilings: float) -> None:
-        """End the vertical axis above what was used and the ceilings that do not press it to the ground."""
+        """Set the vertical axis from 0 to 8 % above ``used`` and the ceilings of at most 2.5 times ``used``."""
         top = 1.08 * max(used, *(ceiling for ceiling in ceilings if ceiling <= 2.5 * used), 0.0)
         self.reach(0.0, top or 1.0)
 
     def reach(self, low: float, high: float) -> None:
-        """Set the vertical axis, in a unit that suits its end; one that was drawn on before keeps its own."""
+        """Set the vertical axis, in a unit that suits ``high``; an axis that was drawn on before keeps its unit."""
         scales = units.scales(self.y_unit)
         fitting = [scale for scale in scales if high >= scale[0]]
         titled = self.y_axis.get("title", {}).get("text")
@@ -178,29 +178,29 @@ class Canvas:
         }
 
     def named(self, name: str, highest: float, show: Callable[[float], str]) -> str:
-        """Return a name for the legend, which says so if what it names goes beyond the vertical axis."""
+        """Return a name for the legend, with the highest value if that lies above the vertical axis."""
         return name if highest <= self.top else f"{name} (up to {show(highest)}, above the axis)"
 
     @property
     def exact(self) -> str:
-        """How a box that follows the pointer writes a whole number of the unit without prefix."""
+        """Plotly hover format of the vertical value, exact for whole numbers of the unit without prefix."""
         return f"%{{y:,.{max(0, round(np.log10(self.size)))}~f}} {self.unit}"
 
     @property
     def rounded(self) -> str:
-        """How it writes any other value."""
+        """Plotly hover format of the vertical value, rounded to four digits."""
         return f"%{{y:,.4~r}} {self.unit}"
 
     def add(self, x: NDArray[np.float64], y: NDArray[np.float64], **style: Any) -> None:
-        """Add a trace of plotly's; ``y`` in the unit without prefix."""
+        """Add a plotly trace; ``y`` is in the unit without prefix."""
         self.trace(x=x, y=y / self.size, yaxis=self.y, **style)
 
     def trace(self, **style: Any) -> None:
-        """Add a trace of plotly's as it is."""
+        """Add a plotly trace; its ``y`` is not scaled."""
         self._traces.append({"type": "scatter", "xaxis": self.x, **style})
 
     def axis_above(self, domain: list[float], **style: Any) -> str:
-        """Add another vertical axis in a part of the figure's height; return its name."""
+        """Add another vertical axis that takes the part ``domain`` of the figure's height; return its name."""
         axes = (
             ["yaxis"] if self._figure is None else [axis.plotly_name for axis in self._figure.select_yaxes()]
         )
@@ -209,7 +209,7 @@ class Canvas:
         return f"y{number}"
 
     def chosen(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the indices of the points that a line needs: thinned, with the neighbours of the time drawn."""
+        """Return the indices of a line's points: those of the time drawn, thinned, and one neighbour on either side."""
         known = np.flatnonzero(~np.isnan(y))
         inside = known[self.within(x[known])]
         thinned = inside[keep(x[inside], y[inside], self.columns)]
@@ -235,13 +235,13 @@ class Canvas:
         x, y
             Shape (n,); points whose ``y`` is NaN are left out.
         name
-            In the legend, and in the box that follows the pointer.
+            Name in the legend and in the hover box.
         hover
-            What that box says: plotly's hover template.
+            Plotly's template for the hover box.
         custom
-            Shape (n,) or (n, k): values that ``hover`` names as ``customdata``.
+            Shape (n,) or (n, k): values that ``hover`` refers to as ``customdata``.
         broken
-            Break the line where points were left out.
+            Break the line where ``y`` is NaN.
         style
             Further properties of plotly's scatter trace.
         """
@@ -278,18 +278,18 @@ class Canvas:
         **style: Any,
     ) -> None:
         """
-        Add upright bars of sequence numbers, with feet that show however short they are, thinned as lines are.
+        Add vertical bars of sequence numbers, thinned as lines are. A foot at each end makes even short bars visible.
 
         Parameters
         ----------
         x, low, high
             Shape (n,); bars whose ``low`` or ``high`` is NaN are left out.
         name, style
-            As for `line`.
+            Name and further trace properties, as in `line`.
         frame
-            Shape (n,): the frames.
+            Frame number of each bar, shape (n,).
         colour, width
-            Of the bars.
+            Colour and width of the bars.
         """
         known = np.flatnonzero(~np.isnan(low + high) & self.within(x))
         if not len(known):
@@ -316,16 +316,16 @@ class Canvas:
 
     def staircase(self, rtts: pd.DataFrame, y: NDArray[np.float64], *, name: str, **style: Any) -> None:
         """
-        Add one step for each round; where a value is missing the line is broken.
+        Add one step for each round; a missing value breaks the line.
 
         Parameters
         ----------
         rtts
             The rounds.
         y
-            Their values, shape (rounds,).
+            One value per round, shape (rounds,).
         name
-            In the legend, and in the box that follows the pointer.
+            Name in the legend and in the hover box.
         style
             Further properties of plotly's scatter trace.
         """
@@ -342,7 +342,7 @@ class Canvas:
         )
 
     def level(self, y: float, *, name: str, show: Callable[[float], str], colour: str) -> None:
-        """Add a dashed level over the time drawn; its value is in its name."""
+        """Add a dashed horizontal line across the time drawn; its name contains its value."""
         above = "" if y <= self.top else ", above the axis"
         self.line(
             np.linspace(self.start, self.end, 9),
@@ -354,7 +354,7 @@ class Canvas:
         )
 
     def finish(self) -> Drawing:
-        """Return what was drawn; where points were left out, its time axis says so."""
+        """Return the drawing; if points were left out, the title of the time axis shows how many were drawn."""
         if self.drawn < self.points:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
             title = self.x_axis["title"]
@@ -369,7 +369,7 @@ class Canvas:
 
 
 def legend_lines(names: list[str]) -> int:
-    """Return how many lines a legend takes that stands above a figure."""
+    """Return the number of lines of a legend above a figure."""
     lines, width = 1, 0.0
     for name in names:
         entry = 44 + 5.7 * len(name)
@@ -378,7 +378,7 @@ def legend_lines(names: list[str]) -> int:
 
 
 def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, float]:
-    """Return the ends of the time axis, in seconds."""
+    """Return start and end of the time axis, in seconds."""
     born, gone = life(flow)
     low, high = born if start is None else float(start), gone if end is None else float(end)
     if start is None and end is None:

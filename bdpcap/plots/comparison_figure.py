@@ -1,4 +1,4 @@
-"""Throughput against window over several captures, with what theory says of them."""
+"""Throughput against window for several captures, with the theoretical limit of each path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _POINTS: Final = 200
 _DASHES: Final = ("solid", "dash", "dot", "dashdot")
 _ALIKE: Final = 0.1
-"""Paths whose RTTs differ by less than this share one line of theory."""
+"""Captures whose RTT is at most this part above the shortest RTT count as one path, with one line."""
 
 
 def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
@@ -29,12 +29,12 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     Parameters
     ----------
     comparison
-        Table as `bdpcap.comparing.comparison.COMPARISON`.
+        Table with the columns of `bdpcap.comparing.comparison.COMPARISON`.
     """
     known = comparison[comparison["window_max_bytes"].notna() & comparison["throughput_bps"].notna()]
     reach = 1.15 * (largest(floats(known["window_max_bytes"])) or 1.0)
     axis = {"gridcolor": palette.GRID, "zeroline": False, "rangemode": "tozero", "tickformat": "~s"}
-    import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
+    import plotly.graph_objects as go  # noqa: PLC0415 - plotly is slow to import, and only figures need it
 
     figure = go.Figure(
         layout={
@@ -50,7 +50,7 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     )
     paths = list(_paths(known))
     for index, (rtt_ns, rate_bps) in enumerate(paths):
-        # The corner of the line, at the BDP, is one of its points.
+        # The line bends at the BDP, so the BDP is one of its points.
         window = np.union1d(np.linspace(0, reach, _POINTS), [min(reach, rate_bps * rtt_ns / 8e9)])
         capped = "" if np.isinf(rate_bps) else f", at most {units.rate(rate_bps)}"
         figure.add_trace(
@@ -81,7 +81,7 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
                 hovertemplate="%{x:,d} bytes, %{y:.4s}bit/s<extra>%{fullData.name}</extra>",
             )
         )
-    # As high as what was expected of any window: a line without a known link rate rises on beyond it.
+    # The axis covers measured, expected and link rates. A line without a known link rate may leave the plot.
     highest = largest(
         floats(known["throughput_bps"]),
         floats(known["expected_bps"]),
@@ -94,7 +94,7 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
 
 
 def _paths(known: pd.DataFrame) -> Iterator[tuple[float, float]]:
-    """Return RTT in ns and link rate (infinite where no more than a lower bound is known) of paths that differ."""
+    """Yield RTT in ns and link rate in bit/s of each distinct path; the rate is infinite unless given or measured."""
     capped = known["link_rate_source"].isin(["given", "measured"])
     rates = np.where(capped, floats(known["link_rate_bps"]), np.nan)
     paths = pd.DataFrame({"rtt": floats(known["rtt_path_ns"]), "rate": rates}).dropna(subset="rtt")

@@ -1,4 +1,4 @@
-"""Fewer points, same picture: a pixel column shows of a line its first, last, lowest and highest point."""
+"""Thin a line without changing its picture: keep the first, last, lowest and highest point of every pixel column."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS: Final = 800
-"""Time columns kept apart; about the pixels that a figure is wide."""
+"""Default number of time columns, about the width of a figure in pixels."""
 
 
 def keep(x: NDArray[np.float64], y: NDArray[np.float64], columns: int = COLUMNS) -> NDArray[np.intp]:
     """
-    Choose the points that draw the same line.
+    Choose the points of a line that are enough to draw the same picture.
 
     Parameters
     ----------
     x, y
         Points in drawing order, shape (n,), without NaN. ``x`` need not be sorted.
     columns
-        Equal parts into which the range of ``x`` is cut.
+        Number of equal parts into which the range of ``x`` is divided.
 
     Returns
     -------
-    Ascending indices, at most four for each column; all of them where the points are so few anyway.
+    Ascending indices, at most four per column; all indices if there are at most ``4 * columns`` points.
 
     Notes
     -----
-    M4 of U. Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014: a raster
-    of that many columns cannot tell the result from the whole.
+    The method is M4 of U. Jugel et al., "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014.
+    In a raster image of that many columns, the thinned line looks the same as the whole line.
     """
     n = len(x)
     if n <= 4 * columns:

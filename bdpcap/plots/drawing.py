@@ -1,4 +1,4 @@
-"""What a figure consists of, as plain mappings and arrays: plotly is slow to import, and to check what it is given."""
+"""A figure as plain mappings and arrays. Plotly itself is slow to import, and slow to check its input."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Drawing"]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of plotly's that is not made yet, or what is to be added to one."""
+    """Traces and layout of a plotly figure that is not made yet, or additions to an existing figure."""
 
     traces: list[dict[str, Any]]
     """Scatter traces; each ``x`` and ``y`` is an array."""
     layout: dict[str, Any]
-    """The layout, or what changes in it."""
+    """The layout, or the changes to the layout of ``into``."""
     into: go.Figure | None = None
-    """The figure to draw into; a new one where it is left out."""
+    """The figure to draw into; None makes a new one."""
 
     @classmethod
     def of(cls, figure: go.Figure) -> Drawing:
-        """Return what a figure consists of."""
+        """Return the traces and the layout of a plotly figure."""
         return cls([trace.to_plotly_json() for trace in figure.data], figure.layout.to_plotly_json())
 
     def figure(self) -> go.Figure:
         """Return the figure, checked by plotly."""
-        import plotly.graph_objects as go  # noqa: PLC0415 - slow to import, and of no use where nothing is drawn
+        import plotly.graph_objects as go  # noqa: PLC0415 - plotly is slow to import, and only figures need it
 
         if self.into is None:
             return go.Figure(self.traces, {"template": "none", **self.layout})
@@ -42,7 +42,7 @@ class Drawing:
         return self.into.update_layout(self.layout)
 
     def document(self) -> dict[str, Any]:
-        """Return what plotly's scripts draw, for JSON."""
+        """Return the figure as plotly.js reads it, ready for JSON."""
         return {"data": [_packed(trace) for trace in self.traces], "layout": self.layout}
 
 
@@ -55,12 +55,12 @@ def _packed(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _array(values: np.ndarray) -> dict[str, Any] | list[Any]:
-    """Return an array as plotly's scripts read it: typed, in base64, the lowest byte first; text as a list."""
+    """Return an array as plotly.js reads it: numbers as little-endian base64 with their type, text as a list."""
     if values.dtype.kind not in "iuf":
         listed: list[Any] = values.tolist()
         return listed
     if values.dtype.kind != "f":
-        # They know no integers of 64 bits; a double holds those up to 2^53.
+        # plotly.js has no 64-bit integers; a double holds integers up to 2^53 exactly.
         low, high = (0, 0) if not values.size else (values.min(), values.max())
         values = values.astype("<i4" if low >= -(2**31) and high < 2**31 else "<f8")
     packed = {

@@ -1,4 +1,4 @@
-"""How segments that are more than data in sequence are marked in a time-sequence graph."""
+"""Marks of a time-sequence graph for segments other than data in sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["BY_FLAG", "BY_NAME", "PLAIN", "Mark", "names", "of", "ordered"]
 
 
 class Mark(NamedTuple):
-    """What the legend says, and how the mark looks."""
+    """Label in the legend, and look of a mark."""
 
     label: str
     colour: str
@@ -23,11 +23,11 @@ class Mark(NamedTuple):
     """One of `bdpcap.plots.svg.SYMBOLS`."""
     size: float = 7
     common: bool = False
-    """On so many packets that it shows only where these stand apart."""
+    """Whether the mark is on so many packets that it is drawn only where packets are far apart."""
 
 
 PLAIN: Final = ("syn", "syn-ack", "data", "fin", "rst", "ack", "window update", "keep-alive ack")
-"""Kinds without a mark of their own: a tick, a step of a line, or a flag."""
+"""Kinds without a mark: a tick, a step of a line or the mark of a TCP flag already shows them."""
 
 BY_NAME: Final = {
     "fast retransmit": Mark("fast retransmit", palette.RETRANSMITTED, "x"),
@@ -43,7 +43,7 @@ BY_NAME: Final = {
     "duplicate ack": Mark("duplicate ACK", palette.ACKNOWLEDGED, "triangle-down", 6, common=True),
     "zero window": Mark("zero window", palette.WINDOW, "square", 8),
 }
-"""By ``cause``, or else ``kind``, of the events table, in the order of the legend."""
+"""Marks by ``cause`` or, without one, by ``kind`` of the events table; in the order of the legend."""
 
 BY_FLAG: Final = {
     0x08: Mark("PUSH", palette.SENT, "diamond-open", 6, common=True),
@@ -51,11 +51,11 @@ BY_FLAG: Final = {
     0x01: Mark("FIN", palette.SENT, "square-open", 9),
     0x04: Mark("RST", palette.SENT, "x", 9),
 }
-"""By flag of a segment that was sent."""
+"""Marks by TCP flag, for segments of the flow's sender."""
 
 
 def names(events: pd.DataFrame) -> NDArray[np.str_]:
-    """Return what each event goes by here: why it was retransmitted, if that is known, else its kind."""
+    """Return the name of each event's mark: the cause of a retransmission if known, else the event's kind."""
     kinds = events["kind"].astype(object)
     if "cause" in events:
         kinds = events["cause"].astype(object).where(events["cause"].notna(), kinds)
@@ -63,12 +63,12 @@ def names(events: pd.DataFrame) -> NDArray[np.str_]:
 
 
 def ordered(given: NDArray[np.str_]) -> list[str]:
-    """Return the names that have a mark, each once, in the order of the legend."""
+    """Return the distinct names that have a mark, in the order of the legend."""
     known = list(BY_NAME)
     found = set(given.tolist()) - {*PLAIN}
     return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def of(name: str) -> Mark:
-    """Return the mark that goes by a name; one that is not in the table goes by the name itself."""
+    """Return the mark of a name; a name without an entry becomes the label of a default mark."""
     return BY_NAME.get(name, Mark(name, palette.RETRANSMITTED, "cross"))

@@ -1,4 +1,4 @@
-"""Every packet of a short time, chosen where most of them are."""
+"""Time-sequence graph of every packet in the short time that has the most packets."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from bdpcap.plots.drawing import Drawing
 
 MOST: Final = 1000
-"""Most packets that a figure shows one by one: about a pixel each."""
+"""Maximum number of packets that a figure shows one by one; each gets about a pixel."""
 
 _SPANS: Final = [factor / 10**power for power in range(7) for factor in (1, 0.5, 0.2)]
 
 
 def busiest(flow: Flow, most: int = MOST) -> tuple[float, float]:
     """
-    Choose the second with the most packets, data and acknowledgments.
+    Choose the second with the most packets; data and acknowledgments count.
 
     Parameters
     ----------
     flow
         The flow.
     most
-        No more packets than these: a second with more of them gives way to the busiest 500 ms, 200 ms, and so on.
+        Maximum number of packets. If the second has more, the busiest 500 ms are chosen, or 200 ms, and so on.
 
     Returns
     -------
-    Its ends, in seconds since the capture's first frame.
+    Start and end of that time, in seconds since the capture's first frame.
     """
     born, gone = life(flow)
     time = np.sort(seconds(flow.events["time_ns"], origin_ns(flow)))
-    # A clock that was set back puts packets before the first one.
+    # After a clock was set back, packets may have times before the flow's start.
     time = time[(time >= born) & (time <= gone)]
     if not len(time):
         return born, max(gone, above(born, _SPANS[-1]))
@@ -54,16 +54,17 @@ def busiest(flow: Flow, most: int = MOST) -> tuple[float, float]:
 
 def packets(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
-    Draw the time-sequence graph of the busiest second, so that every packet shows.
+    Draw the time-sequence graph of the busiest second, in which every packet is visible.
 
     Parameters
     ----------
     flow
         The flow to draw.
     columns
-        Time columns of which every line keeps the extremes; never fewer than keep `MOST` packets.
+        Number of time columns; every line keeps its extreme points in each. At least 800 are used, so that `MOST`
+        packets are all drawn.
     options
-        What of it, and where: see `bdpcap.plots.figure`. With ``start`` or ``end`` it is that time which is drawn.
+        Figure and subplot to draw into, and time to draw instead of the busiest second: see `bdpcap.plots.figure`.
     """
     title = "Packets"
     if options.get("start") is None and options.get("end") is None:

@@ -1,4 +1,4 @@
-"""One flow at both ends of a path: its one-way delays with its losses, and its bytes in flight seen from either end."""
+"""Figures of one flow captured at both ends of a path: one-way delays with losses, and bytes in flight."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _MARKS: Final = {
 
 def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> Drawing:
     """
-    Draw the one-way delays of data and acknowledgments, and below them when packets were lost and where.
+    Draw the one-way delays of data and acknowledgments, and below them the time and place of every loss.
 
     Parameters
     ----------
     flow
         The flow to draw.
     losses
-        Those of the flow, as `bdpcap.pairing.losses.LOSSES`.
+        Losses of this flow, with the columns of `bdpcap.pairing.losses.LOSSES`.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     """
     canvas = _canvas("One-way delays between the taps", "delay", "s", flow, columns)
     own = flow.delays
@@ -75,14 +75,14 @@ def delays(flow: CommonFlow, losses: pd.DataFrame, columns: int = COLUMNS) -> Dr
 
 def views(flow: CommonFlow, columns: int = COLUMNS) -> Drawing:
     """
-    Draw the bytes in flight as the capture beside the sender has them, and as rebuilt from the other one.
+    Draw the bytes in flight twice: from the capture next to the flow's sender, and inferred from the other capture.
 
     Parameters
     ----------
     flow
         The flow to draw.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     """
     canvas = _canvas("In flight, seen from either end", "data", "B", flow, columns)
     own = flow.crossing

@@ -1,4 +1,4 @@
-"""From values to pixels, and the round values worth a label."""
+"""Conversion of values to pixels, and the round values that axes are labelled with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def above(low: float, least: float) -> float:
-    """Return a value above ``low``: by ``least``, or by the little more that keeps floats apart and can be divided."""
+    """Return ``low + least``; a larger step where ``least`` is too small to divide the range into distinct floats."""
     return low + max(least, 64 * math.ulp(low))
 
 
@@ -23,21 +23,21 @@ class Scale:
     Parameters
     ----------
     low, high
-        The values at both ends; they differ.
+        Values at both ends; they differ.
     start, to
-        The pixels there.
+        Pixels at ``low`` and at ``high``.
     """
 
     def __init__(self, low: float, high: float, start: float, to: float) -> None:
         self.low, self.high, self.start, self.to = float(low), float(high), start, to
 
     def __call__(self, values: Any) -> NDArray[np.float64]:
-        """Return pixels, to a tenth."""
+        """Return the pixels of values, rounded to a tenth."""
         part = (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low)
         return np.round(self.start + part * (self.to - self.start), 1)
 
     def ticks(self, most: int) -> list[float]:
-        """Return at most so many round values in its range."""
+        """Return equally spaced round values in the scale's range, about ``most`` of them."""
         least = (self.high - self.low) / most
         magnitude = 10.0 ** math.floor(math.log10(least))
         step = next(

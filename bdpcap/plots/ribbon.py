@@ -1,4 +1,4 @@
-"""The limit of every round as a coloured strip over time."""
+"""A coloured strip over time that shows the limit of every round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
-    """Add the strip above the plot, one trace a limit so that the legend names each colour once."""
+    """Add the strip above the plot; it has one trace per limit, so that the legend lists each colour once."""
     parts = stripes(rtts)
     bottom, top = canvas.y_axis.get("domain") or (0.0, 1.0)
     canvas.y_axis["domain"] = [bottom, bottom + 0.9 * (top - bottom)]
@@ -29,7 +29,7 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
         for stripe in (stripe for stripe in parts if stripe.limit == limit):
             begin = max(canvas.start, (stripe.start_ns - canvas.origin_ns) / 1e9)
             end = min(canvas.end, (stripe.end_ns - canvas.origin_ns) / 1e9)
-            # Between neighbours of one limit no gap is to show.
+            # Adjacent stripes of one limit join without a gap.
             gap = [math.nan] if x and x[-1] != begin else []
             x += [*gap, begin, (begin + end) / 2, end]
             text += [_label(stripe)] * (3 + len(gap))

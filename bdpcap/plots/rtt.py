@@ -1,4 +1,4 @@
-"""Round-trip times over time: the path's minimum, and what comes on top of it."""
+"""Round-trip times over time: samples, smoothed RTT, the minimum, and the delay above the minimum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _GAIN: Final = 1 / 8
 _CLOSING: Final = ("slow reader", "zero window")
-"""Details of rounds in which the receiver took its time to read, and to acknowledge."""
+"""Details of rounds in which the receiving application read slowly, so that acknowledgments came late."""
 
 
 def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -29,7 +29,7 @@ def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     Parameters
     ----------
     samples
-        In order of time, shape (n,), without NaN.
+        RTT samples in order of time, shape (n,), without NaN.
 
     Returns
     -------
@@ -47,17 +47,18 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
     """
     Draw every RTT sample, the smoothed RTT, and the minimum.
 
-    What lies between these two is queueing delay, or the time that acknowledgments were delayed (RFC 1122 section
-    4.2.3.2). While the receiver closes its window, they wait for the receiving application: no queue of the path.
+    The area between the smoothed RTT and the minimum is queueing delay or delayed acknowledgments (RFC 1122 section
+    4.2.3.2). While the receiver closes its window, acknowledgments wait for the receiving application. That delay has
+    another colour, since it is not a queue of the path.
 
     Parameters
     ----------
     flow
         The flow to draw.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     options
-        What of it, and where: see `bdpcap.plots.figure`.
+        Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
     summary, rtts = flow.summary, flow.rtts
     canvas = Canvas("Round-trip time", "RTT", "s", flow, columns, **options)
@@ -100,7 +101,7 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
 
 
 def _closing(flow: Flow, samples: pd.DataFrame) -> NDArray[np.bool_]:
-    """Tell which samples are of segments sent while the receiver closed its window."""
+    """Return a boolean array: which samples are of segments sent while the receiver closed its window."""
     sent_ns = (samples["time_ns"] - samples["rtt_ns"]).to_numpy(dtype=np.int64)
     place = (flow.rtts["start_ns"].to_numpy().searchsorted(sent_ns, side="right") - 1).clip(min=0)
     closed = (samples["window_bytes"] == 0).fillna(value=False).to_numpy(dtype=bool)
@@ -117,7 +118,7 @@ def _shade(
     name: str,
     colour: str,
 ) -> None:
-    """Fill what lies under stairs, down to the ground, from each of the points chosen to the one after it."""
+    """Fill the area between ``ground`` and the steps of ``top``, from each point in ``where`` to the next point."""
     chosen = canvas.chosen(time, top)
     edges = np.flatnonzero(np.diff(where[chosen], prepend=False, append=False))
     x: list[NDArray[np.float64]] = []

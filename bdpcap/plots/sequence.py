@@ -1,4 +1,4 @@
-"""Sequence numbers over time, as tcptrace draws them: segments, acknowledgments and the edge of the window."""
+"""Time-sequence graph in the style of tcptrace: segments, acknowledgments and the right edge of the window."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 Y_TITLE: Final = "sequence number"
 _EDGE: Final = "receive window's edge"
 _WORTH: Final = 1.5
-"""Most times as high as what was sent and acknowledged that the axis is made to show the edge."""
+"""The axis includes the window's edge if that needs at most this many times the height of the data."""
 _APART: Final = 0.5
-"""Time columns a packet from which on common marks are offered in the legend,"""
+"""Minimum number of time columns per packet at which common marks are listed in the legend, but hidden."""
 _CLEAR: Final = 4
-"""and from which on they are shown."""
+"""Minimum number of time columns per packet at which common marks are shown."""
 
 
 def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw the time-sequence graph.
 
-    A tick is a segment, from its first sequence number to its last. The lower stairs are what was acknowledged, the
-    upper ones how far the receive window reaches; what lies between the lower stairs and the ticks is in flight. A
-    bar in the colour of the lower stairs is the SACK block that an acknowledgment reported first, the one with news.
+    A tick is a segment, from its first sequence number to its last. The lower line is the acknowledgment number, the
+    upper line the right edge of the receive window. Data between the lower line and the ticks are in flight. A bar
+    in the colour of the lower line is an acknowledgment's SACK block of newly received data; D-SACK is left out.
 
     Parameters
     ----------
     flow
         The flow to draw.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     options
-        What of it, and where: see `bdpcap.plots.figure`.
+        Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
     canvas = Canvas("Time-sequence graph", Y_TITLE, "B", flow, columns, **options)
     draw(canvas, flow)
@@ -50,7 +50,7 @@ def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> 
 
 
 def draw(canvas: Canvas, flow: Flow) -> None:
-    """Draw the graph on a canvas. ``meta`` of its traces tells ``follow.js`` how the vertical axis follows a zoom."""
+    """Draw the graph on a canvas. ``follow.js`` reads the traces' ``meta`` to fit the vertical axis to a zoom."""
     events = flow.events
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
@@ -58,7 +58,7 @@ def draw(canvas: Canvas, flow: Flow) -> None:
     last = first + floats(events["length"])
     returned = np.where(np.isnan(last), acknowledged, np.nan)
     edge = returned + floats(events["window_bytes"])
-    # Lines come in at the height of the last event before.
+    # Lines enter the plot at the value of the last event before its start.
     seen = canvas.within(time) | (np.arange(len(time)) == time.searchsorted(canvas.start) - 1)
     edge_name = _reach(canvas, first[seen], last[seen], acknowledged[seen], edge[seen])
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
@@ -93,7 +93,7 @@ def draw(canvas: Canvas, flow: Flow) -> None:
         colour=palette.ACKNOWLEDGED,
         width=3,
     )
-    # Marks stand where a segment ends, or at the height that is acknowledged.
+    # A mark is at the end of its segment, or at the number of its acknowledgment.
     place = np.where(np.isnan(last), returned, last)
     marked = []
     for name in marks.ordered(names[canvas.within(time)]):
@@ -135,7 +135,7 @@ def _reach(
     acknowledged: NDArray[np.float64],
     edge: NDArray[np.float64],
 ) -> str:
-    """Fit the vertical axis to what was sent and acknowledged; return the window edge's name, which may lie beyond."""
+    """Fit the vertical axis to data and acknowledgments; return the legend name of the window's edge."""
     low = float(np.fmin.reduce(np.hstack((np.inf, first, acknowledged))))
     high = float(np.fmax.reduce(np.hstack((-np.inf, last, acknowledged))))
     if low > high:

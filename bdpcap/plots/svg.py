@@ -1,6 +1,6 @@
-"""A figure as a still SVG, drawn without a browser: for print, and for readers that run no scripts.
+"""Draw a figure as static SVG without a browser: for print, and for pages whose scripts do not run.
 
-It knows what the figures of a flow consist of (lines, stairs, points, fills, the strip of limits) and no more.
+Only the elements of a flow's figures are supported: lines, steps, points, fills and the strip of limits.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ WIDTH: Final = 1000
 HEIGHT: Final = 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 10, 28, 36
 _LINE: Final = 18
-"""Height of a line of the legend."""
+"""Height of a line of the legend in pixels."""
 _LOOK: Final = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="currentColor"'
 LETTER: Final = 6.1
-"""Width of a letter of the legend, about."""
+"""Approximate width of a letter of the legend in pixels."""
 SYMBOLS: Final = {
     "circle": "h0",
     "square": "h0",
@@ -40,23 +40,23 @@ SYMBOLS: Final = {
     "triangle-up": "m-3 2l3-5 3 5z",
     "triangle-down": "m-3-2l3 5 3-5z",
 }
-"""Marks as strokes from their middle. Those without length are drawn as thick as they are large."""
+"""Path of each symbol, from its centre. A path without length is drawn with the symbol's size as stroke width."""
 
 
 def svg(figure: Drawing | go.Figure, label: str) -> str:
     """
-    Draw a figure as it first shows.
+    Draw a figure as it looks before any zoom.
 
     Parameters
     ----------
     figure
         One of the figures of a flow.
     label
-        What a reader hears who cannot see it.
+        Description for screen readers (``aria-label``).
 
     Returns
     -------
-    An ``svg`` element. Text takes the colour of the text around it.
+    An ``svg`` element. Its text inherits the colour of the page's text.
     """
     drawing = figure if isinstance(figure, Drawing) else Drawing.of(figure)
     layout = drawing.layout
@@ -114,7 +114,7 @@ def _plain(value: float) -> str:
 
 
 def _legend(drawing: Drawing) -> tuple[list[str], int]:
-    """Return the legend's parts, and the number of its lines."""
+    """Return the elements of the legend, and its number of lines."""
     parts, x, line = [], float(_LEFT), 1
     for trace in drawing.traces:
         if trace.get("showlegend") is False or trace.get("visible") == "legendonly":
@@ -166,7 +166,7 @@ def _trace(trace: dict[str, Any], across: Scale, up: Scale) -> list[str]:
 
 
 def _runs(y: NDArray[np.float64]) -> list[slice]:
-    """Return the stretches between missing values."""
+    """Return the slices of consecutive values that are not NaN."""
     edges = np.flatnonzero(np.isnan(y))
     bounds = [-1, *edges.tolist(), len(y)]
     return [slice(left + 1, right) for left, right in pairwise(bounds) if right > left + 1]
@@ -187,7 +187,7 @@ def _line(x: NDArray[np.float64], y: NDArray[np.float64], *, stairs: bool) -> st
 
 
 def _points(marker: dict[str, Any], x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
-    """Draw points by the strokes of their symbol; those that have no length have round or square ends."""
+    """Draw points as the paths of their symbol; a path without length becomes a disc or a square by its line cap."""
     symbol = marker.get("symbol", "circle")
     places = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True))
     path = "".join(f"M{at:g} {value:g}{SYMBOLS[symbol]}" for at, value in places)

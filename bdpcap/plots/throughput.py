@@ -1,4 +1,4 @@
-"""What each round sent and what it delivered, and the ceilings over it."""
+"""Rates at which each round sent and delivered, under the rates that window and path allow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
-    Draw what was sent and what was acknowledged in every round, as rates, under the two ceilings.
+    Draw the rates of sent and acknowledged data for every round, under two ceilings.
 
     The ceilings are window over RTT, and the capacity of the path. Retransmitted bytes count as sent.
 
@@ -30,9 +30,9 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     flow
         The flow to draw.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     options
-        What of it, and where: see `bdpcap.plots.figure`.
+        Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
     summary = flow.summary
     title = "Throughput of every round, with window / RTT and path capacity"
@@ -42,7 +42,7 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     delivered = floats(rtts["throughput_bps"])
     allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
     capacity = float(summary["capacity_bps"]) if pd.notna(summary["capacity_bps"]) else 0.0
-    # What trickles in within a sliver of a round trip is no throughput; such rounds do not set the scale.
+    # The rate of a round shorter than a quarter of its RTT means little, so such rounds do not set the scale.
     whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
     canvas.fit(largest(delivered[whole], sent[whole]), largest(allowed), capacity)
     canvas.staircase(
@@ -72,12 +72,12 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
 
 
 def _sent(events: pd.DataFrame, rtts: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the rate at which each round sent, bits per second, shape (rounds,); NaN where it has no length."""
+    """Return the sending rate of each round in bit/s, shape (rounds,); NaN for a round without duration."""
     start, end = (rtts[name].to_numpy(dtype=np.int64) for name in ("start_ns", "end_ns"))
     sent = events[events["length"].fillna(0) > 0].sort_values("time_ns", kind="stable")
     time = sent["time_ns"].to_numpy(dtype=np.int64)
     total = np.concatenate(([0.0], np.cumsum(floats(sent["length"]))))
-    # A round begins with what was sent at its start; the last one holds what was sent at its end, too.
+    # A round includes packets sent at its start, not those at its end; the last round includes both.
     edges = time.searchsorted(np.append(start, end[-1:] + 1))
     lasting = np.where(end > start, end - start, np.nan)
     return np.asarray(np.diff(total[edges]) * 8e9 / lasting)

@@ -1,4 +1,4 @@
-"""What the receiver allowed against what was under way."""
+"""The receive window and the bytes in flight over time."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     flow
         The flow to draw.
     columns
-        Time columns of which every line keeps the extremes.
+        Number of time columns; every line keeps its extreme points in each.
     options
-        What of it, and where: see `bdpcap.plots.figure`.
+        Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
     summary, events = flow.summary, flow.events
     canvas = Canvas("Receive window and bytes in flight", "data", "B", flow, columns, **options)
@@ -41,7 +41,7 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     frame = events["frame"].to_numpy()
     in_flight, allowed = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
     bdp = float(summary["bdp_bytes"]) if pd.notna(summary["bdp_bytes"]) else 0.0
-    # Not the largest window of all: that of a SYN is no limit to a round.
+    # The largest window of the rounds, not of all packets: the window of a SYN limits no round.
     most = largest(floats(rtts["window_max_bytes"]))
     canvas.fit(largest(in_flight[canvas.within(time)]), most, bdp, largest(_cwnd_bytes(samples_of(flow))))
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
@@ -65,8 +65,8 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )
-    if len(told := samples_of(flow)):
-        _account(canvas, told)
+    if len(samples := samples_of(flow)):
+        _host_cwnd(canvas, samples)
     if bdp:
         canvas.level(bdp, name=label(summary, "BDP"), show=units.data_size, colour=palette.PATH)
     ribbon.draw(canvas, rtts)
@@ -77,8 +77,8 @@ def _cwnd_bytes(samples: pd.DataFrame) -> NDArray[np.float64]:
     return floats(samples["cwnd_segments"]) * floats(samples["mss_bytes"])
 
 
-def _account(canvas: Canvas, samples: pd.DataFrame) -> None:
-    """Draw what the host's kernel said of its congestion window, sample after sample."""
+def _host_cwnd(canvas: Canvas, samples: pd.DataFrame) -> None:
+    """Draw congestion window and slow-start threshold from the samples of the sending host's kernel."""
     time = seconds(samples["time_ns"], canvas.origin_ns)
     threshold = floats(samples["ssthresh_segments"]) * floats(samples["mss_bytes"])
     colour = palette.LIMIT_COLOURS["cwnd"]
