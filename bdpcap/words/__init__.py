@@ -1,1 +1,1 @@
-"""Numbers and names as people write and read them: units, quantities, colours, endpoints."""
+"""Units, quantities, colours and endpoints in the form in which people write and read them."""

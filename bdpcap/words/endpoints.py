@@ -1,4 +1,4 @@
-"""``address:port``, IPv6 in brackets: what tables name a sender and a receiver by, taken apart."""
+"""Splitting ``address:port`` (IPv6 in brackets), the form in which tables name senders and receivers."""
 
 from __future__ import annotations
 

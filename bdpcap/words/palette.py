@@ -1,9 +1,9 @@
-"""One colour and one name for every limit, and the colours of what the figures draw.
+"""One colour and one name for every limit, and the other colours of the figures.
 
-The colours are Okabe and Ito's, which stay apart for colour-blind eyes
-(M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is what was sent, *olive* what was
-acknowledged, *vermillion* what was retransmitted, *blue* what the receiver's window did, and *green* what the path
-did: its capacity, its round-trip time, its queue.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish
+(M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is data sent, *olive* data acknowledged, and
+*vermillion* data retransmitted. *Blue* is the receive window, and *green* the path: its capacity, its round-trip time
+and its queue.
 """
 
 from __future__ import annotations

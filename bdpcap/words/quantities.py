@@ -1,9 +1,9 @@
-"""Quantities as people type them, and as tc and iperf take them: a number, a prefix and a unit, read exactly or refused.
+"""Parsing quantities as people type them and as tc and iperf accept them: a number, a prefix and a unit.
 
 ``k``, ``M``, ``G`` and ``T`` are powers of 1000, ``Ki``, ``Mi``, ``Gi`` and ``Ti`` powers of 1024 (IEC 80000-13);
-``bit`` and ``b`` are bits, ``byte`` and ``B`` are bytes. A bare prefix is what tc(8) and iperf(1) make of it: a rate in
-bits and powers of 1000 (``100M``), a size in bytes and powers of 1024 (``64K``). What tools read in two ways is refused.
-Values are fractions, so that nothing rounds before it is shown.
+``bit`` and ``b`` are bits, ``byte`` and ``B`` are bytes. A prefix without a unit has its meaning in tc(8) and iperf(1):
+a rate is in bits and powers of 1000 (``100M``), a size in bytes and powers of 1024 (``64K``). A quantity that different
+tools read differently raises ``ValueError``. Values are fractions, so they are exact until they are printed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _WHOLE_BITS: Final = re.compile(r"((?:[kmgt]i?)?)bits?", re.ASCII | re.IGNORECAS
 
 def rate(text: str) -> Fraction:
     """
-    Read a rate: ``100Mbit/s``, ``100mbit``, ``100M``, ``100 Mb/s``, ``100Mbps``, ``12.5MB/s``.
+    Parse a rate: ``100Mbit/s``, ``100mbit``, ``100M``, ``100 Mb/s``, ``100Mbps``, ``12.5MB/s``.
 
-    tc's ``mbps``, without a capital, is refused: it is megabytes to tc, and megabits to others.
+    ``mbps`` without a capital letter raises ``ValueError``: it means megabytes to tc, and megabits to other tools.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def rate(text: str) -> Fraction:
     Raises
     ------
     ValueError
-        It is no rate, or could be read in two ways.
+        The text is no rate, or tools read it in two ways.
     """
     number, unit = _split(text, "100Mbit")
     if unit and unit in "kmgtKMGT":
@@ -73,7 +73,7 @@ def rate(text: str) -> Fraction:
 
 def size(text: str) -> Fraction:
     """
-    Read an amount of data: ``64KiB``, ``64K``, ``1GB``, ``65536B``, ``12kbit``; a bare number counts bytes.
+    Parse an amount of data: ``64KiB``, ``64K``, ``1GB``, ``65536B``, ``12kbit``; a bare number counts bytes.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def size(text: str) -> Fraction:
     Raises
     ------
     ValueError
-        It is no amount, or could be read in two ways.
+        The text is no amount, or tools read it in two ways.
     """
     number, unit = _split(text, "64KiB")
     if unit and unit in "KMGT":
@@ -102,7 +102,7 @@ def size(text: str) -> Fraction:
 
 def duration(text: str) -> Fraction:
     """
-    Read a duration: ``25ms``, ``0.3s``, ``173 ms``, ``10us``, ``5min``, ``2h``; also tc's ``25msec``.
+    Parse a duration: ``25ms``, ``0.3s``, ``173 ms``, ``10us``, ``5min``, ``2h``; also tc's ``25msec``.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def duration(text: str) -> Fraction:
     Raises
     ------
     ValueError
-        It is no duration.
+        The text is no duration.
     """
     number, unit = _split(text, "25ms")
     unit = _TC_SECONDS.get(unit, unit)
@@ -122,7 +122,7 @@ def duration(text: str) -> Fraction:
 
 def fraction(text: str) -> Fraction:
     """
-    Read a share: ``0.01%``, or ``0.0001``.
+    Parse a share: ``0.01%``, or ``0.0001``.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def fraction(text: str) -> Fraction:
     Raises
     ------
     ValueError
-        It is no share of one.
+        The text is no share, or the share is not above 0 and at most 1.
     """
     number, unit = _split(text, "0.01%")
     share = number / 100 if unit == "%" else number
@@ -141,7 +141,7 @@ def fraction(text: str) -> Fraction:
 
 
 def kib(count: Fraction) -> str:
-    """Bytes with a binary prefix, to three digits: ``65536`` is ``64 KiB``."""
+    """Return bytes with a binary prefix, to three digits: ``65536`` is ``64 KiB``."""
     chosen = [name for name, factor in _BINARY.items() if count >= factor]
     name = chosen[-1] if chosen else ""
     value = float(count / _PREFIXES[name])
@@ -156,7 +156,7 @@ def _split(text: str, example: str) -> tuple[Fraction, str]:
 
 
 def _bits(unit: str, text: str) -> Fraction:
-    """Return the bits in a prefixed unit."""
+    """Return the number of bits in a unit with its prefix."""
     for name in sorted(_BITS, key=len, reverse=True):
         prefix = unit.removesuffix(name)
         if prefix != unit and prefix in _PREFIXES:

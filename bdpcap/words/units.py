@@ -1,6 +1,6 @@
-"""Quantities as people read them: decimal prefixes, a unit on every number, a dash where nothing is known.
+"""Formatting quantities for people: decimal prefixes, a unit after every number, a dash for a missing value.
 
-The tables keep exact integers; only what is shown to a person passes through here.
+Tables keep exact integers; only text for people is formatted here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ MISSING = "-"
 
 
 def _absent(value: Any) -> bool:
-    """Whether nothing is known: None, what is no number, or pandas' NA, which says of nothing what it is."""
+    """Return whether a value is missing: None, NaN or pandas' NA."""
     try:
-        return value is None or bool(value != value)  # noqa: PLR0124 - what is no number is not itself
-    except TypeError:
+        return value is None or bool(value != value)  # noqa: PLR0124 - NaN differs from itself
+    except TypeError:  # pandas' NA has no truth value
         return True
 
 
@@ -34,29 +34,32 @@ def _scaled(value: float, unit: str) -> str:
 
 
 def scales(unit: str) -> list[tuple[float, str]]:
-    """Return the sizes and names that a unit has with its prefixes, smallest first: ``(1e3, "kbit/s")``."""
+    """Return factor and name of a unit with each of its prefixes, smallest first: ``(1e3, "kbit/s")``."""
     if unit == "s":
         return [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s")]
     return [(1000.0**step, f"{prefix}{unit}") for step, prefix in enumerate(_PREFIXES)]
 
 
 def data_size(count: Any) -> str:
-    """Bytes with a decimal prefix: ``73552`` is ``73.6 kB``."""
+    """Return bytes with a decimal prefix: ``73552`` is ``73.6 kB``."""
     return MISSING if _absent(count) else _scaled(float(count), "B")
 
 
 def exact_bytes(count: Any) -> str:
-    """Bytes to the last one: ``73,552 bytes``."""
+    """Return the exact number of bytes: ``73,552 bytes``."""
     return MISSING if _absent(count) else number(int(count), "byte")
 
 
 def rate(bps: Any) -> str:
-    """Bits per second with a decimal prefix."""
+    """Return bits per second with a decimal prefix."""
     return MISSING if _absent(bps) else _scaled(float(bps), "bit/s")
 
 
 def duration(ns: Any) -> str:
-    """Nanoseconds in the unit that leaves one to three digits before the point; days and hours are spelt."""
+    """Return nanoseconds in the unit that leaves one to three digits before the point.
+
+    From ten minutes on the result has minutes and seconds, from an hour on hours and minutes.
+    """
     if _absent(ns):
         return MISSING
     value = float(ns)
@@ -71,7 +74,7 @@ def duration(ns: Any) -> str:
 
 
 def share(fraction: Any) -> str:
-    """Return a part of one in percent; what is there but small is not rounded to nothing."""
+    """Return a share in whole percent; ``< 1 %`` for a small share above 0, ``> 99 %`` for a large one below 1."""
     if _absent(fraction):
         return MISSING
     percent = 100 * float(fraction)
@@ -83,22 +86,22 @@ def share(fraction: Any) -> str:
 
 
 def spoken_share(fraction: Any) -> str:
-    """Return a share as it stands in a sentence: ``over 99 %``."""
+    """Return a share in whole percent for use in a sentence: ``over 99 %``."""
     return share(fraction).replace("> ", "over ").replace("< ", "under ")
 
 
 def percent(fraction: Any) -> str:
-    """Return a part of one in percent, to two digits: ``0.0091`` is ``0.91 %``."""
+    """Return a share in percent to two digits: ``0.0091`` is ``0.91 %``."""
     return MISSING if _absent(fraction) else f"{float(f'{100 * float(fraction):.2g}'):g} %"
 
 
 def count(number: Any) -> str:
-    """Return a count with its thousands apart."""
+    """Return a count with commas between its thousands."""
     return MISSING if _absent(number) else f"{int(number):,}"
 
 
 def number(count_: Any, noun: str) -> str:
-    """Return a count with what it counts, in the plural unless it is one."""
+    """Return a count and its noun, which is in the plural unless the count is 1."""
     return f"{count(count_)} {noun}{'' if count_ == 1 else 's'}"
 
 
@@ -108,14 +111,14 @@ def span(noun: str, first: int, last: int) -> str:
 
 
 def confidence(value: Any) -> str:
-    """Confidence of 0 to 1 in a word: high from 0.8, fair from 0.5, else low."""
+    """Return the word for a confidence of 0 to 1: high from 0.8, fair from 0.5, else low."""
     if _absent(value):
         return MISSING
     return "high" if value >= 0.8 else "fair" if value >= 0.5 else "low"
 
 
 def instant(ns: Any, to: str = "microseconds") -> str:
-    """Nanoseconds since the epoch as UTC, to the microsecond or to the second."""
+    """Return a time in nanoseconds since the epoch as UTC, to the microsecond or to the second."""
     if _absent(ns):
         return MISSING
     seconds, rest = divmod(int(ns), 1_000_000_000)
@@ -128,12 +131,12 @@ def instant(ns: Any, to: str = "microseconds") -> str:
 
 
 def joined(text: str) -> str:
-    """Return text whose numbers are joined to their units by a no-break space."""
+    """Return text with a no-break space between numbers and their units."""
     return _GAP.sub("\N{NO-BREAK SPACE}", text)
 
 
 def printable(text: Any) -> str:
-    """Text from a capture made fit for a terminal: control and direction characters are spelt out."""
+    """Return text from a capture that is safe in a terminal: control and direction characters are escaped."""
     shown = str(text)
     if shown.isprintable():
         return shown
