@@ -177,7 +177,7 @@ class Capture:
         for first in range(0, self.info.streams, core_pass.STREAMS):
             columns = self._core.connections(first, core_pass.STREAMS)
             ends = self._core.directions(first, core_pass.STREAMS, ("end_ns",))
-            yield connections.told(columns, ends["end_ns"][::2], self.info.last_ns)
+            yield connections.with_timeouts(columns, ends["end_ns"][::2], self.info.last_ns)
 
     @cached_property
     def connections(self) -> pd.DataFrame:

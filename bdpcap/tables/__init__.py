@@ -1,4 +1,4 @@
-"""The tables that bdpcap hands out, and how they are written to files."""
+"""The tables that bdpcap returns, and writing them to files."""
 
 from bdpcap.tables.schema import (
     CONNECTIONS,

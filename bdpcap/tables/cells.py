@@ -1,4 +1,4 @@
-"""Columns of a table as the core writes them, to CSV or Parquet."""
+"""Cells: columns of a table in the form from which the core writes CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["Cells", "Columns", "among", "known", "named", "of_frame", "texts", "whole"]
 
 Cells: TypeAlias = "tuple[NDArray[Any], NDArray[np.bool_]] | tuple[NDArray[np.int64], list[str]]"
-"""64-bit integers or floats, and which are absent; or places of the texts beside them, negative where absent."""
+"""A column: numbers of 64 bits with a mask of the absent ones, or indexes into a list of texts, negative if absent."""
 Columns: TypeAlias = dict[str, Cells]
 
 
 def of_frame(frame: pd.DataFrame) -> Columns:
-    """Return a table's columns; what is no number is text."""
+    """Return a table's columns as cells; columns that are not numeric become text."""
     return {str(name): _cells(frame[name]) for name in frame}
 
 
 def _cells(column: pd.Series[Any]) -> Cells:
-    import pandas as pd  # noqa: PLC0415 - whoever has a frame has it loaded
+    import pandas as pd  # noqa: PLC0415 - loaded already where a table exists
 
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         kind = np.int64 if pd.api.types.is_integer_dtype(column) else np.float64
@@ -38,27 +38,27 @@ def _cells(column: pd.Series[Any]) -> Cells:
 
 
 def known(values: NDArray[np.float64]) -> Cells:
-    """Return floats, of which NaN are absent."""
+    """Return floats as cells; NaN is absent."""
     return values, np.isnan(values)
 
 
 def texts(values: list[str]) -> Cells:
-    """Return texts, of which each is a row's own."""
+    """Return one text for each row as cells."""
     return np.arange(len(values)), values
 
 
 def among(values: NDArray[Any], names: Sequence[str]) -> Cells:
-    """Return texts that are all among some names."""
+    """Return texts as cells; each must be one of `names`."""
     place = {name: at for at, name in enumerate(names)}
     return np.array([place[value] for value in values.tolist()], dtype=np.int64), [*names]
 
 
 def named(places: NDArray[Any], names: Sequence[str]) -> Cells:
-    """Return texts by their places among some names, negative where absent."""
+    """Return texts as cells from their indexes in `names`; a negative index is absent."""
     return places.astype(np.int64), [*names]
 
 
 def whole(values: NDArray[Any]) -> Cells:
-    """Return integers of the core, which marks absence by the least 64-bit integer."""
+    """Return integers of the core as cells; the least 64-bit integer is absent."""
     values = values.astype(np.int64, copy=False)
     return values, values == _core.NULL

@@ -1,4 +1,4 @@
-"""The core's columns, in which the least 64-bit integer stands for what is missing."""
+"""Conversion of the core's columns, in which the least 64-bit integer marks a missing value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["floats"]
 
 
 def floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a column as floats; what is missing as NaN."""
+    """Return a column as floats; missing values become NaN."""
     return (
         _core.floats(np.ascontiguousarray(values)) if values.dtype == np.int64 else values.astype(np.float64)
     )

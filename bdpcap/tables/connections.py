@@ -8,35 +8,36 @@ import numpy as np
 
 from bdpcap import _core
 
-__all__ = ["named", "told"]
+__all__ = ["named", "with_timeouts"]
 
 _FIRST_TIMEOUT_NS: Final = 3_000_000_000
-"""When a SYN is sent again at the latest: after 1 s (RFC 6298 section 2.1), formerly 3 s (RFC 1122)."""
+"""Longest wait before the first retransmission of a SYN: 3 s (RFC 1122); today it is 1 s (RFC 6298 section 2.1)."""
 
 
-def told(
+def with_timeouts(
     columns: dict[str, np.ndarray], end_ns: np.ndarray, capture_end_ns: int | None
 ) -> dict[str, np.ndarray]:
     """
-    Tell connections that were given up from those that the capture left open.
+    Mark connections that an end gave up as ended by timeout; others were still open when the capture ended.
 
     Parameters
     ----------
     columns
         Columns of `bdpcap._core.Analysis.connections`.
     end_ns
-        The last packet of each.
+        Time of the last packet of each connection.
     capture_end_ns
-        The capture's last frame.
+        Time of the capture's last frame; None if there is none.
 
     Returns
     -------
     dict
-        The columns, those of names as names; ``seen`` tells which the capture holds a packet of.
+        The columns, with names for the codes of ``handshake`` and ``ended``. ``seen`` is true where the capture holds a
+        packet of the connection.
     """
     ended = np.asarray(_core.ENDINGS, dtype=object)[columns["ended"]]
     handshake = np.asarray(_core.HANDSHAKES, dtype=object)[columns["handshake"]]
-    # Each timeout is twice the last (RFC 6298 section 5.5): a sender that let that pass has given up.
+    # Each timeout is twice the one before (RFC 6298 section 5.5). A sender that stayed silent for longer has given up.
     wait = columns["retry_wait_ns"].astype(np.float64)
     alone = (handshake == "never answered") & (columns["retry_wait_ns"] == _core.NULL)
     next_wait = np.where(alone, _FIRST_TIMEOUT_NS, 2 * wait)
@@ -47,7 +48,7 @@ def told(
         **columns,
         "handshake": handshake,
         "ended": np.where(open_ & retried & (left > next_wait), "timeout", ended),
-        # An ICMP message may quote a connection of which the capture holds nothing.
+        # An ICMP message may quote a connection that has no packet in the capture.
         "seen": columns["completeness"] > 0,
     }
 
@@ -56,19 +57,16 @@ def named(
     columns: dict[str, np.ndarray], directions: dict[str, Any], capture_end_ns: int | None
 ) -> dict[str, np.ndarray]:
     """
-    Name the ends of connections, too.
+    Return the columns of `bdpcap.tables.CONNECTIONS` for the connections with a packet in the capture.
 
     Parameters
     ----------
-    columns, capture_end_ns
-        As `told` takes them.
+    columns
+        Columns of `bdpcap._core.Analysis.connections`.
     directions
-        Columns of `bdpcap._core.Analysis.directions`: the client's, then the server's, of each stream.
-
-    Returns
-    -------
-    dict
-        Columns of `bdpcap.tables.CONNECTIONS`.
+        Columns of `bdpcap._core.Analysis.directions`: for each stream the client's row, then the server's.
+    capture_end_ns
+        Time of the capture's last frame; None if there is none.
     """
     sides = {side: np.asarray(directions[side], dtype=object)[::2] for side in ("sender", "receiver")}
     times = {name: np.asarray(directions[name])[::2] for name in ("start_ns", "end_ns")}
@@ -76,7 +74,7 @@ def named(
     for end, side in enumerate(("sender", "receiver")):
         ends = columns["ended_by"] == end
         by[ends] = sides[side][ends]
-    found = told(columns, times["end_ns"], capture_end_ns)
+    found = with_timeouts(columns, times["end_ns"], capture_end_ns)
     seen = found.pop("seen")
     named = {**found, **times, "client": sides["sender"], "server": sides["receiver"], "ended_by": by}
     return {name: np.asarray(column)[seen] for name, column in named.items()}

@@ -1,4 +1,4 @@
-"""UDP beside TCP: the flows of datagrams, and what those between two hosts add up to."""
+"""The table of UDP flows, and their totals between two hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["flows", "totals"]
 
 
 def flows(columns: dict[str, Any]) -> pd.DataFrame:
-    """Build the table of the core's columns, `bdpcap.tables.DATAGRAMS`; by first datagram."""
+    """Return the table `bdpcap.tables.DATAGRAMS` from the core's columns, in the order of the first datagrams."""
     lasted_ns = columns["end_ns"] - columns["start_ns"]
     return frames.frame(
         schema.DATAGRAMS,
@@ -28,7 +28,7 @@ def flows(columns: dict[str, Any]) -> pd.DataFrame:
 
 def totals(datagrams: pd.DataFrame) -> pd.DataFrame:
     """
-    Add up the flows from one host to another, as iperf does with parallel streams.
+    Return the sums over all flows from one host to another, as iperf prints them for parallel streams.
 
     Parameters
     ----------
@@ -37,9 +37,10 @@ def totals(datagrams: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    Columns ``sender`` and ``receiver`` (addresses without ports), ``streams``, and those of the table that can be
-    added: ``packets``, ``payload_bytes``, ``start_ns`` and ``end_ns`` of all, ``throughput_bps`` from the first
-    datagram to the last, ``lost`` and ``reordered`` of the flows where they are known; most bytes first.
+    One row for each pair of hosts, sorted by bytes in descending order. ``sender`` and ``receiver`` are addresses
+    without ports, ``streams`` is the number of flows. ``packets``, ``payload_bytes``, ``lost`` and ``reordered`` are
+    sums; unknown values count as 0, and the sum is null if all are unknown. ``start_ns`` and ``end_ns`` are the times
+    of the first and of the last datagram, and ``throughput_bps`` is the rate between them.
     """
     ends = [datagrams[end].map(host) for end in ("sender", "receiver")]
     groups = datagrams.groupby(ends, sort=False)

@@ -1,4 +1,4 @@
-"""What segments meant to their flows, on the way out of the core: as a table, or as cells."""
+"""Events, which describe each segment's meaning for its flow, as a table or as cells."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["NAMES", "Events"]
 
 _SIDES: Final = ("sender", "receiver")
 NAMES: Final = (*(name for name in schema.EVENTS if name not in _SIDES), "direction")
-"""The core's columns that the table is made of."""
+"""The core's columns that the table needs."""
 
 
 @dataclass(frozen=True)
 class Events:
-    """Some events, in the order of the capture."""
+    """Events in the order of the capture."""
 
     columns: dict[str, np.ndarray]
-    """Those that `NAMES` lists, and any others."""
+    """The core's columns: those in `NAMES`, and possibly others."""
     ends: Mapping[str, Sequence[str]]
-    """``sender`` and ``receiver``, two entries a stream."""
+    """``sender`` and ``receiver`` of every direction: two entries for each stream."""
     first_ns: int | None = None
     """Time of the capture's first frame."""
 
     @classmethod
     def none(cls) -> Events:
-        """Return events of a capture that has none."""
+        """Return an empty set of events."""
         return cls({name: np.zeros(0, np.int64) for name in NAMES}, {side: [] for side in _SIDES})
 
     def per_segment(self) -> Events:
-        """Leave out the acknowledgments that data carry along: the rows of a frame lie side by side."""
+        """Return the events without the acknowledgments that data segments carry. Rows of one frame are adjacent."""
         sent = self.columns["sequence"] != _core.NULL
         firsts = np.flatnonzero(np.diff(self.columns["frame"].astype(np.int64), prepend=-1))
         rows = np.diff(firsts, append=len(sent))
@@ -51,12 +51,12 @@ class Events:
 
     @property
     def _row(self) -> NDArray[np.int64]:
-        """Which of `ends` each event has."""
+        """Index of each event's direction in the lists of `ends`."""
         row: NDArray[np.int64] = 2 * self.columns["stream"].astype(np.int64) + self.columns["direction"]
         return row
 
     def frame(self) -> pd.DataFrame:
-        """Return a table as `bdpcap.tables.EVENTS`; its ``attrs`` have ``first_ns``."""
+        """Return the events as a table of `bdpcap.tables.EVENTS`, with ``first_ns`` in its ``attrs``."""
         names = {side: np.asarray(self.ends[side], dtype=object)[self._row] for side in _SIDES}
         kinds = np.asarray(_core.KINDS, dtype=object)[self.columns["kind"]]
         causes = np.asarray([name or None for name in _core.CAUSES], dtype=object)[self.columns["cause"]]
@@ -65,7 +65,7 @@ class Events:
         return table
 
     def cells(self) -> cells.Columns:
-        """Return the same table as cells."""
+        """Return the events as cells of `bdpcap.tables.EVENTS`."""
         row = self._row
         first = int(row.min(initial=0))
         seen = np.bincount(row - first) > 0
@@ -75,6 +75,6 @@ class Events:
             side: (place, [self.ends[side][row] for row in rows] if len(row) else []) for side in _SIDES
         }
         made["kind"] = self.columns["kind"].astype(np.int64), _core.KINDS
-        # The first cause is none.
+        # The first name in CAUSES is empty and means absent.
         made["cause"] = self.columns["cause"].astype(np.int64) - 1, _core.CAUSES[1:]
         return {name: made.get(name) or cells.whole(self.columns[name]) for name in schema.EVENTS}

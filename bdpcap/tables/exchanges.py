@@ -1,18 +1,19 @@
-"""Requests and responses: how long the server, the client and the network took for each exchange.
+"""Requests and responses: the time that server, client and network took for each exchange.
 
-The core notes who talks when: a *turn* is payload of one direction until the other side answers. The sides talk in turns
-where every answer acknowledges all that the other side sent, and nothing else is on its way. Where they send at once
-(multiplexed or pipelined requests, full-duplex streams), nothing tells which bytes answer which: such turns are left
-out. So are turns of which the capture lacks bytes.
+The core divides a stream into turns: a *turn* is the payload of one direction until the other side answers. The sides
+take turns where every answer acknowledges all bytes of the other side, and no other bytes are in flight. Where both
+sides send at once (multiplexed or pipelined requests, full-duplex streams), no turn is the answer to another; such turns
+are left out. Turns with bytes missing from the capture are left out, too.
 
-An exchange is a turn of the client and the turn of the server that follows. Seen at the tap:
+An exchange is a turn of the client and the turn of the server that follows. At the tap it has these parts:
 
     request            wait              response            wait            next request
     |-- network --|-- s --|-- server --|-- network --|-- c --|-- client --|
 
-`s` is one round trip from the tap to the server, `c` one to the client: the last that the turn's own payload took, where
-an acknowledgment at once shows it, else the least one of the stream. At the server `s` is next to nothing, at the client
-`c` is. The transfer of bytes is the network's, but a pause in it that no acknowledgment ended is the talker's.
+`s` is one round trip from the tap to the server, `c` one from the tap to the client. It is the last round trip that an
+immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s` is
+almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
+acknowledgment ended counts as time of the side that sends.
 """
 
 from __future__ import annotations
@@ -33,26 +34,26 @@ if TYPE_CHECKING:
 __all__ = ["DIRECTIONS", "exchanges"]
 
 DIRECTIONS: Final = ("sender", "receiver", "handshake", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
-"""Columns about directions that `exchanges` looks at."""
+"""Columns about directions that `exchanges` reads."""
 
 _SHORTEST: Final = 3 / 4
-"""Of the least round trip: no reply comes sooner; the rest allows for jitter of a minimum of few samples."""
+"""Share of the minimum round trip before which no reply comes; it allows for jitter in a minimum of few samples."""
 
 
 def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) -> pd.DataFrame:
-    """Pair requests with their responses.
+    """Return requests with their responses.
 
     Parameters
     ----------
     turns
-        Columns of `bdpcap._core.Analysis.take_turns`, of all streams.
+        Columns of `bdpcap._core.Analysis.take_turns` for all streams.
     directions
         The columns `DIRECTIONS` of `bdpcap._core.Analysis.directions`.
 
     Returns
     -------
     DataFrame
-        Table as `bdpcap.tables.EXCHANGES`.
+        A table of `bdpcap.tables.EXCHANGES`.
     """
     stream = turns["stream"].astype(np.int64)
     client_rows = _client_rows(directions)
@@ -66,7 +67,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     row = client_rows[stream[ask]]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "resent_ns", "pause_ns")}
     least_server, least_client = _round_trips(directions, row)
-    # Missing is the least integer.
+    # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])
     to_client = np.maximum(least_client, turns["rtt_ns"][answer])
     begin, respond = times["start_ns"][ask], times["start_ns"][answer]
@@ -76,7 +77,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     end = np.where(goes_on, following, responded)
     known = to_server != _core.NULL
     server = np.maximum(respond - asked - np.where(known, to_server, 0), 0) + times["pause_ns"][answer]
-    # The last exchange ends with its response: whatever the client did then, it asked no more.
+    # The last exchange ends with its response, since the client sent no further request.
     thinks = goes_on & (to_client != _core.NULL)
     thought = np.maximum(end - responded - np.where(thinks, to_client, 0), 0)
     client = np.where(thinks, thought, 0) + times["pause_ns"][ask]
@@ -106,10 +107,10 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
 
 
 def _client_rows(directions: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return, for each stream, which row of the directions is the client's.
+    """Return for each stream the row of `directions` in which the client sends.
 
-    Without a handshake it is the end with the higher port: servers listen on assigned ports, clients on dynamic ones
-    (RFC 6335 section 6).
+    Without a handshake the client is the end with the higher port: servers listen on assigned ports, clients use dynamic
+    ones (RFC 6335 section 6).
     """
     ports = np.array([int(name.rpartition(":")[2]) for name in directions["sender"]], dtype=np.int64)
     first = np.arange(0, len(ports), 2)
@@ -121,9 +122,10 @@ def _client_rows(directions: Mapping[str, Any]) -> NDArray[np.int64]:
 def _round_trips(
     directions: Mapping[str, Any], client: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the least round trips from the tap to the server and to the client; NULL where none was seen.
+    """Return the minimum round trips from the tap to the server and to the client; NULL where none was measured.
 
-    Few packets measure a side. Many measure the whole path, than which no side is longer.
+    Few packets measure one side of the tap, many measure the whole path. So a side that seems longer than the whole path
+    takes the path's minimum.
     """
     senders, receivers = (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
     server = client ^ 1
@@ -139,7 +141,7 @@ def _round_trips(
 
 
 def _least(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the smaller of each two values of which either may be missing."""
+    """Return the smaller of two values, element by element; if one is missing, the other."""
     missing = (one == _core.NULL) | (other == _core.NULL)
     return np.where(missing, np.maximum(one, other), np.minimum(one, other))
 
@@ -150,18 +152,18 @@ def _last(
     reply_ns: NDArray[np.int64],
     least_ns: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return when the last of each turn's payload passed the tap that the reply may have waited for.
+    """Return when the last payload of each turn passed the tap that the reply can answer.
 
-    A copy that was sent again much less than a least round trip before the reply cannot be what it answers.
+    A retransmission counts unless it passed the tap less than `_SHORTEST` of a minimum round trip before the reply.
     """
-    end, resent = times["end_ns"][turn], times["resent_ns"][turn]
-    soon = reply_ns - np.maximum(resent, 0) < _SHORTEST * np.maximum(least_ns, 0)
-    counts = (resent != _core.NULL) & ~soon
-    return np.where(counts, np.maximum(resent, end), end)
+    end, retransmitted = times["end_ns"][turn], times["resent_ns"][turn]
+    soon = reply_ns - np.maximum(retransmitted, 0) < _SHORTEST * np.maximum(least_ns, 0)
+    counts = (retransmitted != _core.NULL) & ~soon
+    return np.where(counts, np.maximum(retransmitted, end), end)
 
 
 def _numbers(stream: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count from 0 within each run of equal values."""
+    """Return the index of each element within its run of equal values, from 0."""
     at = np.arange(len(stream))
     begins = np.concatenate([[True], stream[1:] != stream[:-1]])[: len(stream)]
     numbers: NDArray[np.int64] = at - np.maximum.accumulate(np.where(begins, at, 0))

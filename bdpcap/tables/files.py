@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writing files so that they appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MODE: Final = 0o666
-"""What a new file may be, before the process's mask takes from it; `open` gives the same."""
+"""Permissions of a new file before the process's umask is applied, the default of `open`."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """
-    Give a path to write to, and put what was written there under the final name once it is whole.
+    Yield a temporary path to write to, and rename the file to its final name when the block ends.
 
-    The path is in the same directory, since only there a file can be renamed in one step. Whatever fails before the
-    end leaves the final name as it was. What is no regular file, such as a device or a named pipe, cannot be replaced
-    and is written directly.
+    The temporary file is in the directory of the final one, since a rename is atomic only within a file system. If the
+    block fails, the file under the final name stays as it was. A device or a named pipe cannot be replaced and is
+    written directly.
 
     Parameters
     ----------
     path
-        The final name. A symbolic link stays, and the file that it names is replaced.
+        The final name. If it is a symbolic link, the link stays and its target is replaced.
 
     Raises
     ------
     OSError
-        There is no such directory, or it cannot be written to.
+        The directory does not exist, or cannot be written to.
     """
     if path.exists() and not path.is_file():
         yield path
@@ -51,14 +51,14 @@ def replacing(path: Path) -> Iterator[Path]:
         part.replace(final)
     except BaseException as error:
         if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)  # a full disk is not told of with a name
+            error.filename = str(path)  # the error of a full disk lacks a file name
         with contextlib.suppress(OSError):
             part.unlink()
         raise
 
 
 def _mode(final: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of a new one."""
+    """Return the permissions of the file that is replaced, or those of a new file."""
     with contextlib.suppress(FileNotFoundError):
         return final.stat().st_mode & 0o777
     mask = os.umask(0)

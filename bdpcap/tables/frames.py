@@ -1,4 +1,4 @@
-"""From columns to pandas tables: types, absent values, units and meanings."""
+"""Building pandas tables from columns: types, absent values, units and meanings."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _ENDS: Final = ("sender", "receiver", "client", "server")
 
 
 def integers(values: np.ndarray) -> pd.api.extensions.ExtensionArray:
-    """Nullable integers from the core's, which mark absence by the least 64-bit integer."""
-    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to what only needs the columns' names
+    """Return nullable integers from those of the core, in which the least 64-bit integer is absent."""
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     absent = values == _core.NULL
     return pd.arrays.IntegerArray(np.where(absent, 0, values).astype(np.int64), absent)
 
 
 def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Series[float]:
-    """Return rates; null for what came in one instant, and where the amount is NaN."""
-    import pandas as pd  # noqa: PLC0415 - likewise
+    """Return rates in bits per second; null where the duration is 0 or the amount is NaN."""
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.where(lasted_ns > 0, amount_bytes * 8e9 / lasted_ns, np.nan)
@@ -48,25 +48,28 @@ def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Serie
 
 
 def described(table: pd.DataFrame, schema: dict[str, Column]) -> pd.DataFrame:
-    """Make text of few values categories, and say in ``attrs`` what each column means, and in which unit it is."""
-    import pandas as pd  # noqa: PLC0415 - likewise
+    """Return a table in which text columns with few possible values are categories.
+
+    Its ``attrs`` have the ``meanings`` of the columns and their ``units``.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     few = {name: pd.CategoricalDtype(list(column.only)) for name, column in schema.items() if column.only}
     typed = table.astype(few)
-    typed.attrs["meanings"] = _Said({name: column.meaning for name, column in schema.items()})
-    typed.attrs["units"] = _Said({name: unit for name in schema if (unit := unit_of(name))})
+    typed.attrs["meanings"] = _Shared({name: column.meaning for name, column in schema.items()})
+    typed.attrs["units"] = _Shared({name: unit for name in schema if (unit := unit_of(name))})
     return typed
 
 
-class _Said(dict[str, str]):
-    """What pandas copies along with every table made of another, at no cost."""
+class _Shared(dict[str, str]):
+    """A dictionary in ``attrs`` that derived tables share: pandas would copy it for each of them, at a cost."""
 
-    def __deepcopy__(self, _memo: object) -> _Said:
+    def __deepcopy__(self, _memo: object) -> _Shared:
         return self
 
 
 def apart(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with a column for the host and one for the port of each end, in its place."""
+    """Return a table in which columns of host and port replace each column of an endpoint."""
     columns: dict[str, pd.Series[Any]] = {}
     for name in table:
         if name in _ENDS:
@@ -78,8 +81,8 @@ def apart(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def timestamped(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with its times as timestamps of UTC: ``start_ns`` as ``start``. Durations stay as they are."""
-    import pandas as pd  # noqa: PLC0415 - likewise
+    """Return a table with times as UTC timestamps, ``start`` in place of ``start_ns``. Durations stay as they are."""
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     columns = {
         str(name).removesuffix("_ns") if _is_time(str(name)) else str(name): (
@@ -95,7 +98,7 @@ def _is_time(name: str) -> bool:
 
 
 def _like(table: pd.DataFrame, columns: dict[str, pd.Series[Any]]) -> pd.DataFrame:
-    import pandas as pd  # noqa: PLC0415 - likewise
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     made = pd.DataFrame(columns, index=table.index)
     made.attrs = table.attrs
@@ -103,11 +106,11 @@ def _like(table: pd.DataFrame, columns: dict[str, pd.Series[Any]]) -> pd.DataFra
 
 
 def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFrame:
-    """Build a table: the schema's columns, in its order, with its types.
+    """Return a table with the schema's columns in the schema's order and types.
 
-    Integer columns that may be null take the core's arrays as they are.
+    For a nullable integer column, an array in which the least 64-bit integer is absent can be given.
     """
-    import pandas as pd  # noqa: PLC0415 - likewise
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     series = {}
     for name, column in schema.items():
@@ -120,18 +123,18 @@ def frame(schema: dict[str, Column], columns: Mapping[str, object]) -> pd.DataFr
 
 
 def of_cells(schema: dict[str, Column], columns: Columns) -> pd.DataFrame:
-    """Build a table from cells."""
-    import pandas as pd  # noqa: PLC0415 - likewise
+    """Return a table with the schema's columns from cells."""
+    import pandas as pd  # noqa: PLC0415 - slow to import
 
     made: dict[str, Any] = {}
     for name, column in schema.items():
-        values, beside = columns[name]
-        if isinstance(beside, list):
-            made[name] = pd.Series(np.array([*beside, None], dtype=object)[values], dtype=column.dtype)
+        values, absent = columns[name]
+        if isinstance(absent, list):
+            made[name] = pd.Series(np.array([*absent, None], dtype=object)[values], dtype=column.dtype)
         elif column.dtype == "Int64":
-            made[name] = pd.arrays.IntegerArray(values, beside)
+            made[name] = pd.arrays.IntegerArray(values, absent)
         elif column.dtype == "Float64":
-            made[name] = pd.arrays.FloatingArray(values.astype(np.float64, copy=False), beside)
+            made[name] = pd.arrays.FloatingArray(values.astype(np.float64, copy=False), absent)
         else:
             made[name] = values
     return pd.DataFrame(made)

@@ -1,4 +1,4 @@
-"""Rows of a table as JSON: integers are exact, missing values null."""
+"""Rows of a table as JSON: integers are exact, and missing values are null."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ __all__ = ["lines", "records"]
 
 
 def lines(table: pd.DataFrame) -> str:
-    """Return one JSON object a line."""
+    """Return the rows as text with one JSON object a line."""
     if table.empty:
         return ""
     rows = _json(table, lines=True)
-    return rows.rstrip("\n").replace("\\/", "/") + "\n"  # pandas escapes every slash, needlessly
+    return rows.rstrip("\n").replace("\\/", "/") + "\n"  # pandas escapes slashes, which JSON does not require
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as dictionaries of plain Python values."""
+    """Return the rows as dictionaries of plain Python values."""
     rows: list[dict[str, Any]] = json.loads(_json(table))
     return rows
 
 
 def _json(table: pd.DataFrame, *, lines: bool = False) -> str:
-    with _undisturbed():
+    with _interrupt_deferred():
         return table.to_json(orient="records", lines=lines, double_precision=15)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Hold an interrupt back until the end: raised while pandas writes JSON, one would crash the process."""
-    heed = signal.getsignal(signal.SIGINT)
-    if not callable(heed) or threading.current_thread() is not threading.main_thread():
-        yield  # none is raised here
+def _interrupt_deferred() -> Iterator[None]:
+    """Defer an interrupt until the block ends: raised while pandas writes JSON, it would crash the process."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield  # no interrupt is raised in this thread
         return
-    held: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda *interrupt: held.append(interrupt))
+    deferred: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *interrupt: deferred.append(interrupt))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, heed)
-    for interrupt in held[:1]:
-        heed(*interrupt)
+        signal.signal(signal.SIGINT, handler)
+    for interrupt in deferred[:1]:
+        handler(*interrupt)

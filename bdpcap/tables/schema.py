@@ -1,7 +1,7 @@
-"""The tables that bdpcap hands out: their columns, in order, with types and meanings.
+"""The tables that bdpcap returns: their columns in order, with types and meanings.
 
-Times are integer nanoseconds since the epoch, units are in the names, sequence numbers are relative and
-unwrapped to 64 bits. Missing is null, never 0 or -1.
+Times are integer nanoseconds since the epoch, and names end in units. Sequence numbers are relative and unwrapped to 64
+bits. A missing value is null, never 0 or -1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Column(NamedTuple):
-    """A column: pandas type (``Int64`` where it may be null), meaning, and the only values where they are few."""
+    """A column: its pandas type (``Int64`` if it may be null), its meaning, and all possible values if they are few."""
 
     dtype: str
     meaning: str
@@ -212,5 +212,5 @@ HOST: Final[dict[str, Column]] = {
 
 
 def unit_of(name: str) -> str:
-    """Return the unit that ends a column's name; empty where none does."""
+    """Return the unit for the suffix of a column's name; empty if the name has no such suffix."""
     return next((unit for ending, unit in _UNITS.items() if name.endswith(ending)), "")

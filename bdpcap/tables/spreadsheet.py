@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet may open and a terminal may show."""
+"""Tables as CSV that is safe to open in a spreadsheet and to show in a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMULA: Final = ("=", "+", "-", "@")
 
 
 def write_csv(columns: Columns, file: BinaryIO, *, header: bool = True) -> None:
-    """Write a table; in text of a capture nothing is a formula, and nothing moves a terminal's cursor."""
+    """Write a table as CSV. Text from a capture can be neither a formula nor a control sequence of a terminal."""
     if header:
         file.write(",".join(map(_quoted, columns)).encode() + b"\n")
     file.write(_core.csv_lines([*columns.values()], _written))
@@ -26,5 +26,5 @@ def _written(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a cell as RFC 4180 has it."""
+    """Return a cell, in quotes if RFC 4180 requires them."""
     return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
