@@ -9,9 +9,9 @@ use super::at::At;
 use super::event::{Event, Kind};
 use super::flow::{Effect, Flow};
 use super::null::NULL;
-use super::sender::first_packets::Witness;
-use super::sender::one_way_delay::OneWay;
-use super::tap::observed::Passing;
+use super::sender::first_packets::FirstPackets;
+use super::sender::one_way_delay::OneWayDelay;
+use super::tap::observed::ObservedSegment;
 use crate::budget::Budget;
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use handshake::{Handshake, Measured, ScaleSource};
@@ -44,9 +44,9 @@ pub struct Half {
     /// The data it sends.
     pub flow: Flow,
     /// What its first packets show.
-    pub witness: Witness,
+    pub first_packets: FirstPackets,
     /// The way from it to the tap.
-    way: OneWay,
+    way: OneWayDelay,
     carried: bool,
     /// Do its segments carry timestamps?
     stamped: bool,
@@ -67,10 +67,10 @@ impl Half {
 
     /// Has it sent all that it wants acknowledged, and had all that the `other` sent, by its own acknowledgment, before the
     /// segment? Then the sides talk in turns.
-    fn is_quiet(&self, other: &Self, passing: &Passing<'_>) -> bool {
+    fn is_quiet(&self, other: &Self, observed: &ObservedSegment<'_>) -> bool {
         let (own, other) = (&self.flow.tap, &other.flow.tap);
-        let acknowledgment = other.space.relative(passing.segment.acknowledgment);
-        own.is_acknowledged() && other.next().is_none_or(|next| acknowledgment >= next)
+        let acknowledgment = other.space.relative(observed.segment.acknowledgment);
+        own.is_acknowledged() && other.snd_nxt().is_none_or(|next| acknowledgment >= next)
     }
 }
 
@@ -141,8 +141,8 @@ impl Connection {
         let inferred = [for_server, for_client];
         let half = |direction| Half {
             flow: Flow::new(number, direction, at),
-            witness: Witness::default(),
-            way: OneWay::default(),
+            first_packets: FirstPackets::default(),
+            way: OneWayDelay::default(),
             carried: false,
             stamped: false,
             largest_bytes: None,
@@ -236,16 +236,16 @@ impl Connection {
         if from == 0 && !self.handshake.is_complete() {
             self.complete(segment, at);
         }
-        let passing = self.passing(from, segment, at, copy);
+        let observed = self.observed(from, segment, at, copy);
         if !copy {
-            self.observe(from, &passing);
+            self.observe(from, &observed);
         }
         if flags.has(Flags::ACK) {
             // The receiver's word: a SYN's window counts from the next segment on, too.
-            self.acknowledge(from, &passing, rows);
+            self.acknowledge(from, &observed, rows);
         }
-        if !passing.pure {
-            self.send(from, &passing, rows);
+        if !observed.pure_ack {
+            self.send(from, &observed, rows);
         } else if !flags.has(Flags::ACK) && self.wants_events {
             // Neither data nor acknowledgment: malformed, but a segment all the same.
             rows.events.push(self.without_effect(from, segment, at));
@@ -266,21 +266,21 @@ impl Connection {
 
     /// What the segment tells of the connection and of the way to the tap.
     #[inline]
-    fn observe(&mut self, from: usize, passing: &Passing<'_>) {
-        let segment = passing.segment;
+    fn observe(&mut self, from: usize, observed: &ObservedSegment<'_>) {
+        let segment = observed.segment;
         let (own, other) = sides(&mut self.halves, from);
         self.lifecycle
-            .see(from, segment, passing.at.time_ns, || Place {
-                in_window: own.flow.is_in_window(passing.sequence),
+            .see(from, segment, observed.at.time_ns, || Place {
+                in_window: own.flow.is_in_window(observed.sequence),
                 answers_syn: segment.flags.has(Flags::ACK)
                     && other.flow.has_sent(segment.acknowledgment),
             });
-        own.witness.see(segment);
+        own.first_packets.add(segment);
         // The sender's clock tells what the way to the tap took.
-        if let Some(value) = passing.value
-            && let Some(excess_ns) = own.way.excess_ns(value, passing.at.time_ns)
+        if let Some(tsval) = observed.tsval
+            && let Some(excess_ns) = own.way.excess_ns(tsval, observed.at.time_ns)
         {
-            if !passing.pure {
+            if !observed.pure_ack {
                 own.flow.late_forth(excess_ns, own.way.tick_ns());
             }
             other.flow.late_back(excess_ns);
@@ -289,20 +289,26 @@ impl Connection {
 
     /// The segment, with what is known of it once both sides' sequence numbers are.
     #[inline(always)] // most of what it gathers stays in registers
-    fn passing<'a>(&self, from: usize, segment: &'a Segment, at: At, copy: bool) -> Passing<'a> {
+    fn observed<'a>(
+        &self,
+        from: usize,
+        segment: &'a Segment,
+        at: At,
+        copy: bool,
+    ) -> ObservedSegment<'a> {
         let tap = &self.halves[from].flow.tap;
         let sequence = tap.space.relative(segment.sequence);
         let flags = segment.flags;
         let control = flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) != 0;
-        let (value, echo) = segment.options.timestamps.unzip();
-        Passing {
+        let (tsval, tsecr) = segment.options.timestamps.unzip();
+        ObservedSegment {
             segment,
             at,
             sequence,
             shift: self.shifts[from],
-            value,
-            echo: echo.filter(|_| flags.has(Flags::ACK) && !flags.has(Flags::RST)),
-            pure: segment.payload_bytes == 0 && !control && !tap.is_probed(sequence),
+            tsval,
+            tsecr: tsecr.filter(|_| flags.has(Flags::ACK) && !flags.has(Flags::RST)),
+            pure_ack: segment.payload_bytes == 0 && !control && !tap.is_probe_sequence(sequence),
             copy,
         }
     }
@@ -330,7 +336,7 @@ impl Connection {
         self.shifts = [self.scale(0).0, self.scale(1).0];
         for (end, shift) in self.shifts.into_iter().enumerate() {
             let flow = &mut self.halves[1 - end].flow;
-            flow.scale.negotiated(shift.unwrap_or_default());
+            flow.scale.set_negotiated(shift.unwrap_or_default());
         }
     }
 
@@ -350,75 +356,75 @@ impl Connection {
 
     /// A segment acknowledges what the other side sent.
     #[inline]
-    fn acknowledge(&mut self, from: usize, passing: &Passing<'_>, rows: &mut Rows) {
+    fn acknowledge(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let (_, other) = sides(&mut self.halves, from);
-        if self.wants_events || !other.flow.is_reassured(passing) {
-            self.hear(1 - from, passing, rows);
+        if self.wants_events || !other.flow.is_reassured(observed) {
+            self.hear(1 - from, observed, rows);
         }
         let to = 1 - from as u8;
-        if !passing.copy && self.turns.awaits_answer(to) {
+        if !observed.copy && self.turns.awaits_answer(to) {
             let (_, other) = sides(&mut self.halves, from);
             if other.flow.is_answered() {
-                self.turns.answered(to, passing.at);
+                self.turns.answered(to, observed.at);
             }
         }
     }
 
     /// What a segment acknowledges may be news.
     #[inline(never)] // not of a peer that only sends
-    fn hear(&mut self, to: usize, passing: &Passing<'_>, rows: &mut Rows) {
+    fn hear(&mut self, to: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let half = &mut self.halves[to];
-        let una = half.flow.tap.una();
-        let effect = half.flow.acknowledge(passing);
+        let una = half.flow.tap.snd_una();
+        let effect = half.flow.acknowledge(observed);
         self.missed_bytes += effect.missed_bytes;
         // One that comes with an answer measures no RTT of use here: it may have waited for the answer.
-        if effect.rtt_ns != NULL && passing.segment.payload_bytes == 0 {
+        if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
             // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
             let flow = &half.flow;
-            let now = flow.tap.una();
+            let now = flow.tap.snd_una();
             let advanced = now.zip(una).map_or(0, |(now, before)| now - before);
             if advanced >= 2 * flow.mss() {
                 let rtt_ns = effect.rtt_ns - flow.way.delay_ns();
                 self.turns.measured(to as u8, rtt_ns);
             }
         }
-        if self.wants_events && (passing.pure || self.halves[to].carried) {
-            let event = self.event_of_acknowledgment(effect, to, passing);
+        if self.wants_events && (observed.pure_ack || self.halves[to].carried) {
+            let event = self.event_of_acknowledgment(effect, to, observed);
             rows.events.push(event);
         }
     }
 
     /// A segment that occupies sequence space, or probes, or resets.
     #[inline]
-    fn send(&mut self, from: usize, passing: &Passing<'_>, rows: &mut Rows) {
+    fn send(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let direction = from as u8;
-        let payload = passing.segment.payload_bytes > 0;
+        let payload = observed.segment.payload_bytes > 0;
         let (own, other) = sides(&mut self.halves, from);
         // What the MSS follows from changes with a SYN or a larger payload only.
         let largest = own.flow.totals.largest_bytes;
         if own.largest_bytes != Some(largest) || largest == 0 {
             own.set_mss(&self.handshake);
         }
-        let quiet = payload && !self.turns.is_talk_of(direction) && own.is_quiet(other, passing);
+        let quiet = payload && !self.turns.is_talk_of(direction) && own.is_quiet(other, observed);
         let before = own.flow.totals.payload_bytes;
-        let effect = own.flow.segment(passing);
+        let effect = own.flow.segment(observed);
         self.missed_bytes += effect.missed_bytes;
         // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
         own.carried |= payload && effect.kind != Kind::KeepAlive;
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
             self.turns.missed(self.missed_bytes);
-            let way_ns = || own.flow.way.least_ns().unwrap_or_default();
+            let way_ns = || own.flow.way.rtt_min_ns().unwrap_or_default();
             let who = (self.number, direction);
-            if let Some(turn) = (self.turns).sent(who, new_bytes, quiet, way_ns, passing.at) {
+            if let Some(turn) = (self.turns).sent(who, new_bytes, quiet, way_ns, observed.at) {
                 rows.turns.push(turn);
             }
         } else if effect.kind == Kind::Retransmission {
-            self.turns.resent(direction, passing.at);
+            self.turns.resent(direction, observed.at);
         }
         if self.wants_events {
             rows.events
-                .push(self.event_of_sending(effect, from, passing));
+                .push(self.event_of_sending(effect, from, observed));
         }
     }
 
@@ -471,31 +477,42 @@ impl Connection {
 
     /// The event of a segment that its sender's flow is about.
     #[cold]
-    fn event_of_sending(&self, effect: Effect, from: usize, passing: &Passing<'_>) -> Event {
+    fn event_of_sending(
+        &self,
+        effect: Effect,
+        from: usize,
+        observed: &ObservedSegment<'_>,
+    ) -> Event {
         let sender = &self.halves[from].flow.sender;
         Event {
-            sequence: passing.sequence,
-            length: passing.segment.payload_bytes.into(),
-            acknowledged: sender.una().unwrap_or(NULL),
+            sequence: observed.sequence,
+            length: observed.segment.payload_bytes.into(),
+            acknowledged: sender.snd_una().unwrap_or(NULL),
             window_bytes: sender.window().unwrap_or(NULL),
-            ..self.event(effect, from, from, passing)
+            ..self.event(effect, from, from, observed)
         }
     }
 
     /// The event of a segment that acknowledges what `to` sent.
     #[cold]
-    fn event_of_acknowledgment(&self, effect: Effect, to: usize, passing: &Passing<'_>) -> Event {
+    fn event_of_acknowledgment(
+        &self,
+        effect: Effect,
+        to: usize,
+        observed: &ObservedSegment<'_>,
+    ) -> Event {
         let (sack_start, sack_end) = match effect.kind {
             Kind::Duplicate | Kind::Rst => None,
-            _ => self.halves[to].flow.news(passing),
+            _ => self.halves[to].flow.news(observed),
         }
         .unwrap_or((NULL, NULL));
         Event {
-            acknowledged: (self.halves[to].flow.tap.space).relative(passing.segment.acknowledgment),
-            window_bytes: passing.window().unwrap_or(NULL),
+            acknowledged: (self.halves[to].flow.tap.space)
+                .relative(observed.segment.acknowledgment),
+            window_bytes: observed.window().unwrap_or(NULL),
             sack_start,
             sack_end,
-            ..self.event(effect, to, 1 - to, passing)
+            ..self.event(effect, to, 1 - to, observed)
         }
     }
 
@@ -508,25 +525,31 @@ impl Connection {
             _ if segment.flags.has(Flags::FIN) => Kind::Fin,
             _ => Kind::Data,
         };
-        let passing = self.passing(from, segment, at, false);
+        let observed = self.observed(from, segment, at, false);
         Event {
-            sequence: passing.sequence,
+            sequence: observed.sequence,
             length: 0,
             advertised_bytes: NULL,
-            ..self.event(Effect::of(kind), from, from, &passing)
+            ..self.event(Effect::of(kind), from, from, &observed)
         }
     }
 
     /// What every event tells, of the flow of `direction` and a segment that `from` sent.
-    fn event(&self, effect: Effect, direction: usize, from: usize, passing: &Passing<'_>) -> Event {
+    fn event(
+        &self,
+        effect: Effect,
+        direction: usize,
+        from: usize,
+        observed: &ObservedSegment<'_>,
+    ) -> Event {
         let flow = &self.halves[direction].flow;
-        let seen = flow.sender.una().is_some() && flow.sender.next().is_some();
-        let flags = passing.segment.flags;
+        let seen = flow.sender.snd_una().is_some() && flow.sender.snd_nxt().is_some();
+        let flags = observed.segment.flags;
         Event {
             stream: self.number,
             direction: direction as u8,
-            time_ns: passing.at.time_ns,
-            frame: passing.at.frame,
+            time_ns: observed.at.time_ns,
+            frame: observed.at.frame,
             kind: effect.kind,
             tcp_flags: flags.0,
             cause: effect.cause,
@@ -543,10 +566,10 @@ impl Connection {
             rtt_ns: effect.rtt_ns,
             sack_start: NULL,
             sack_end: NULL,
-            advertised_bytes: passing.window().unwrap_or(NULL),
+            advertised_bytes: observed.window().unwrap_or(NULL),
             own_acknowledgment: if flags.has(Flags::ACK) {
                 let other = &self.halves[1 - from].flow.tap.space;
-                other.relative(passing.segment.acknowledgment)
+                other.relative(observed.segment.acknowledgment)
             } else {
                 NULL
             },

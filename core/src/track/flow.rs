@@ -7,14 +7,14 @@ mod sending;
 use super::at::At;
 use super::event::{Cause, Kind};
 use super::null::{NULL, known};
-use super::rounds::late_rounds::LateRounds;
-use super::sender::delay_to_sender::Return;
+use super::rounds::lazy_rounds::LazyRounds;
+use super::sender::delay_to_sender::TapToSender;
 use super::sender::retransmissions::Retransmissions;
 use super::sender::scale::Scale;
 use super::sender::{Ack, Sender};
 use super::tap::Tap;
-use super::tap::observed::Passing;
-use super::tap::records::Sample;
+use super::tap::observed::ObservedSegment;
+use super::tap::records::RttSample;
 
 /// What a segment did to a flow.
 #[derive(Debug, Clone, Copy)]
@@ -84,10 +84,10 @@ impl Told {
         field: None,
     };
 
-    fn by(passing: &Passing<'_>) -> Self {
+    fn by(observed: &ObservedSegment<'_>) -> Self {
         Self {
-            bytes: passing.window().unwrap_or(NULL),
-            field: Some(passing.segment.window),
+            bytes: observed.window().unwrap_or(NULL),
+            field: Some(observed.segment.window),
         }
     }
 }
@@ -109,14 +109,14 @@ pub struct Flow {
     /// The data stream at the tap.
     pub tap: Tap,
     /// The way back to the sender.
-    pub way: Return,
+    pub way: TapToSender,
     /// The sender's own view.
     pub sender: Sender,
     /// What its traffic says of the scale of its windows.
     pub scale: Scale,
     /// What was sent again, and why.
     pub retransmissions: Retransmissions,
-    rounds: LateRounds,
+    rounds: LazyRounds,
     /// Sums.
     pub totals: Totals,
     reassured: Reassured,
@@ -143,11 +143,11 @@ impl Flow {
     pub fn new(stream: u32, direction: u8, at: At) -> Self {
         Self {
             tap: Tap::default(),
-            way: Return::default(),
+            way: TapToSender::default(),
             sender: Sender::default(),
             scale: Scale::default(),
             retransmissions: Retransmissions::default(),
-            rounds: LateRounds::new(stream, direction, at.time_ns, at.frame),
+            rounds: LazyRounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
             reassured: Reassured::default(),
             told: Told::NOTHING,
@@ -194,7 +194,7 @@ impl Flow {
     /// Least RTT of the whole path.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
-        self.rounds.floor_ns()
+        self.rounds.rtt_min_ns()
     }
 
     /// The handshake passed the tap: the round trips from here to either end.
@@ -202,9 +202,9 @@ impl Flow {
         self.way.handshake(sender_ns, receiver_ns);
         self.tap.rtt_min_ns = receiver_ns.max(0);
         let rtt_ns = sender_ns.saturating_add(receiver_ns);
-        self.retransmissions.measured(rtt_ns);
+        self.retransmissions.add_rtt(rtt_ns);
         self.tap.path_rtt_ns = rtt_ns;
-        let sample = Sample {
+        let sample = RttSample {
             sent_ns: at.time_ns - rtt_ns,
             rtt_ns,
             round: self.rounds.number(),
@@ -220,7 +220,7 @@ impl Flow {
     /// what was sent (RFC 9293 section 3.10.7.4)?
     #[must_use]
     pub fn is_in_window(&self, sequence: i64) -> bool {
-        let (Some(una), Some(next)) = (self.tap.una(), self.tap.next()) else {
+        let (Some(una), Some(next)) = (self.tap.snd_una(), self.tap.snd_nxt()) else {
             return true;
         };
         let window = known(self.told.bytes).unwrap_or_default();
@@ -230,47 +230,47 @@ impl Flow {
     /// Does the number acknowledge something that was sent, and nothing that was not?
     #[must_use]
     pub fn has_sent(&self, acknowledgment: u32) -> bool {
-        let next = self.tap.next().unwrap_or_default();
+        let next = self.tap.snd_nxt().unwrap_or_default();
         (1..=next).contains(&self.tap.space.relative(acknowledgment))
     }
 
     fn shift(&mut self) {
-        let shift_ns = if self.way.direct() {
+        let shift_ns = if self.way.tap_at_sender() {
             0
         } else {
-            self.way.least_ns().unwrap_or(0) / 2
+            self.way.rtt_min_ns().unwrap_or(0) / 2
         };
         self.rounds.get().set_shift(shift_ns);
     }
 
     /// Measures the way back to the sender. Where no handshake shows it, the first echoes tell that the tap is not at
     /// the sender: what was measured until then was only a part of the way.
-    fn measure_way(&mut self, measures: impl FnOnce(&mut Return) -> bool) {
-        let was_direct = self.way.direct();
+    fn measure_way(&mut self, measures: impl FnOnce(&mut TapToSender) -> bool) {
+        let was_at_sender = self.way.tap_at_sender();
         if !measures(&mut self.way) {
             return;
         }
-        if was_direct && !self.way.direct() {
-            self.rounds.get().misplaced();
+        if was_at_sender && !self.way.tap_at_sender() {
+            self.rounds.get().discard_rtts();
         }
         self.shift();
     }
 
-    /// Time passes; acknowledgments reach the sender. `echo` is the TSecr of a segment that passes now.
+    /// Time passes; acknowledgments reach the sender. `tsecr` is the TSecr of a segment that passes now.
     #[inline]
-    fn catch_up(&mut self, at: At, echo: Option<u32>) {
+    fn catch_up(&mut self, at: At, tsecr: Option<u32>) {
         if at.time_ns < self.last_ns {
             self.rounds.get().note(|row| row.backwards += 1);
         }
         self.last_ns = at.time_ns;
-        if self.way.is_travelled() {
-            self.deliver_arrived(at, echo);
+        if self.way.has_acks_in_transit() {
+            self.deliver_arrived(at, tsecr);
         }
     }
 
     #[inline(never)] // not at the sender
-    fn deliver_arrived(&mut self, at: At, echo: Option<u32>) {
-        while let Some((time_ns, ack)) = self.way.arrived(at.time_ns, echo) {
+    fn deliver_arrived(&mut self, at: At, tsecr: Option<u32>) {
+        while let Some((time_ns, ack)) = self.way.next_arrived(at.time_ns, tsecr) {
             self.deliver(&ack, time_ns, at.frame);
         }
     }
@@ -280,31 +280,35 @@ impl Flow {
         rounds.advance(time_ns, &self.sender);
         let progress = self.sender.receive(ack);
         let outstanding = self.sender.in_flight() > 0;
-        self.retransmissions.heard(progress, outstanding, time_ns);
-        self.scale.advertised(ack.ack, ack.field, ack.scaled);
-        if ack.echo_congestion {
+        self.retransmissions
+            .ack_arrived(progress, outstanding, time_ns);
+        self.scale.advertised(ack.ack, ack.window_field, ack.scaled);
+        if ack.ece {
             rounds.note(|row| row.congestion_echoes += 1);
         }
-        let undecided = self.way.undecided(time_ns);
-        let heard_ns = self.way.heard_ns().unwrap_or(time_ns);
+        let undecided = self.way.is_vantage_pending(time_ns);
+        let heard_ns = self.way.ack_arrival_ns().unwrap_or(time_ns);
         rounds.received(time_ns, heard_ns, frame, progress, undecided, &self.sender);
     }
 
     /// A packet of the receiver took so much longer than at best to the tap.
     pub fn late_back(&mut self, excess_ns: i64) {
-        self.rounds.get().measure().back(excess_ns);
+        self.rounds
+            .get()
+            .measurements()
+            .add_reverse_delay(excess_ns);
     }
 
     #[inline]
     fn finished(&mut self) {
-        let una = self.tap.una().unwrap_or(i64::MIN);
+        let una = self.tap.snd_una().unwrap_or(i64::MIN);
         self.rounds.finished(una);
     }
 
     /// The stream ended with the packet `at`.
     pub fn finish(&mut self, at: At) {
         self.settle();
-        while let Some((time_ns, ack)) = self.way.rest() {
+        while let Some((time_ns, ack)) = self.way.next_remaining() {
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }
         self.rounds.get().finish(at.time_ns, at.frame, &self.sender);
@@ -318,9 +322,9 @@ impl Flow {
 
     /// Of a flow that begins: how many rounds are kept, and ranges of each set.
     pub fn hold(&mut self, rounds: usize, ranges: usize) {
-        self.rounds.keep(rounds);
-        self.tap.hold_ranges(ranges);
-        self.sender.hold_ranges(ranges);
+        self.rounds.set_max_rounds(rounds);
+        self.tap.set_max_ranges(ranges);
+        self.sender.set_max_ranges(ranges);
     }
 
     /// How often two ranges became one for want of room.
@@ -329,15 +333,15 @@ impl Flow {
         i64::from(self.tap.merged_ranges()) + i64::from(self.sender.merged_ranges())
     }
 
-    /// As [`super::rounds::kept::Kept::left_out`].
+    /// As [`super::rounds::packed_rounds::PackedRounds::left_out`].
     #[must_use]
     pub fn rounds_left_out(&self) -> i64 {
         self.rounds.left_out()
     }
 
-    /// The rounds that are finished, packed; see [`super::rounds::kept`].
+    /// The rounds that are finished, packed; see [`super::rounds::packed_rounds`].
     #[must_use]
-    pub fn kept(&self) -> &[u8] {
-        self.rounds.kept()
+    pub fn packed(&self) -> &[u8] {
+        self.rounds.packed()
     }
 }

@@ -6,18 +6,18 @@
 //! counted here and judged elsewhere.
 
 pub(super) mod bursts;
-pub(super) mod kept;
-pub(super) mod late_rounds;
-mod measured;
+pub(super) mod lazy_rounds;
+mod measurements;
+pub(super) mod packed_rounds;
 pub(super) mod round;
 
 use super::at::At;
 use super::null::{NULL, known, least};
 use super::sender::{Progress, Sender, packets};
-use super::tap::records::Sample;
-use bursts::{Bursts, Sent};
-use kept::Kept;
-use measured::{Measured, Queue};
+use super::tap::records::RttSample;
+use bursts::{Bursts, SentData};
+use measurements::{Measurements, Queue};
+use packed_rounds::PackedRounds;
 use round::Round;
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ struct Open {
     /// SND.NXT at the end: once acknowledged, every measurement is in.
     end_sequence: i64,
     flight_integral: i128,
-    measured: Measured,
+    measurements: Measurements,
     /// What the sender's packets took longer than at best to the tap, at the end.
     late_ns: i64,
     /// Did an acknowledgment end it?
@@ -72,13 +72,13 @@ pub struct Rounds {
     empty_zero_ns: i64,
     bursts: Bursts,
     /// Least RTT so far, or [`NULL`].
-    floor_ns: i64,
+    rtt_min_ns: i64,
     run: Delivery,
     queue: Queue,
     shift_ns: i64,
     late_ns: i64,
     end_ns: i64,
-    kept: Kept,
+    kept: PackedRounds,
 }
 
 impl Rounds {
@@ -106,13 +106,13 @@ impl Rounds {
             empty_since_ns: start_ns,
             empty_zero_ns: 0,
             bursts: Bursts::new(start_ns),
-            floor_ns: NULL,
+            rtt_min_ns: NULL,
             run: Delivery::NONE,
             queue: Queue::default(),
             shift_ns: 0,
             late_ns: 0,
             end_ns: start_ns,
-            kept: Kept::default(),
+            kept: PackedRounds::default(),
         };
         rounds.current.row = Round::blank(stream, direction, 0, start_ns, frame);
         rounds
@@ -136,7 +136,7 @@ impl Rounds {
     }
 
     /// The sender's packets take so much longer than at best to the tap now.
-    pub fn set_late(&mut self, late_ns: i64) {
+    pub fn set_forward_delay(&mut self, late_ns: i64) {
         self.late_ns = late_ns;
     }
 
@@ -152,7 +152,7 @@ impl Rounds {
         let open = &mut self.current;
         let row = &mut open.row;
         open.flight_integral += i128::from(flight) * i128::from(passed_ns);
-        let closed = started && sender.is_shut(self.mss);
+        let closed = started && sender.is_window_unusable(self.mss);
         if closed {
             row.zero_window_ns += passed_ns;
         }
@@ -164,7 +164,7 @@ impl Rounds {
                 self.empty_zero_ns += passed_ns;
             }
         }
-        if let Some(usable) = sender.usable()
+        if let Some(usable) = sender.usable_window()
             && (flight > 0 || closed)
         {
             // A sender sends a segment, or half of the window if that is less (RFC 9293 section 3.8.6.2.1).
@@ -201,13 +201,13 @@ impl Rounds {
         let since_ns = self.empty_since_ns;
         let idle_ns = now_ns - since_ns;
         let patience_ns = if self.started() {
-            self.floor_ns().unwrap_or(10_000_000) / 2
+            self.rtt_min_ns().unwrap_or(10_000_000) / 2
         } else {
             // The first data may follow the handshake at once: that is no idle time.
-            self.floor_ns()
+            self.rtt_min_ns()
                 .map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
         };
-        let next = sender.next().unwrap_or_default();
+        let next = sender.snd_nxt().unwrap_or_default();
         if idle_ns <= patience_ns.max(1_000_000) {
             let row = &self.current.row;
             let silent = row.sent_bytes + row.resent_bytes == 0;
@@ -236,23 +236,23 @@ impl Rounds {
         self.empty_zero_ns = 0;
     }
 
-    /// The sender sent `data`. `waited_ns`: how long it had had its last acknowledgment, where that is known from afar.
+    /// The sender sent `data`. `ack_age_ns`: how long it had had its last acknowledgment, where that is known from afar.
     pub fn sent(
         &mut self,
         frame: u64,
-        data: Sent,
-        waited_ns: impl FnOnce() -> Option<i64>,
+        data: SentData,
+        ack_age_ns: impl FnOnce() -> Option<i64>,
         sender: &Sender,
     ) {
         if self.started() {
             self.silent_until(data.time_ns);
         }
         self.woke(data.time_ns);
-        let (fresh, resent) = (data.fresh, data.again);
+        let (fresh, resent) = (data.fresh, data.retransmitted);
         let in_flight = sender.in_flight();
         let row = &mut self.current.row;
         row.last_frame = frame;
-        self.bursts.sent(data, waited_ns, row);
+        self.bursts.sent(data, ack_age_ns, row);
         if fresh > 0 {
             row.sent_bytes += fresh;
             row.sent_segments += packets(fresh, self.mss);
@@ -262,7 +262,7 @@ impl Rounds {
         }
         row.small_segments += i64::from(data.small);
         row.flight_max_bytes = row.flight_max_bytes.max(in_flight);
-        if let Some(usable) = sender.usable() {
+        if let Some(usable) = sender.usable_window() {
             row.usable_min_bytes = least(row.usable_min_bytes, usable);
         }
         self.empty_since_ns = NULL;
@@ -295,11 +295,11 @@ impl Rounds {
     }
 
     /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
-    pub fn ended(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+    pub fn fin_sent(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
         self.woke(now_ns);
         self.over = true;
         if self.started() && now_ns > self.current.row.start_ns {
-            self.close(now_ns, frame, sender.next().unwrap_or_default(), sender);
+            self.close(now_ns, frame, sender.snd_nxt().unwrap_or_default(), sender);
         }
         self.spare = None;
     }
@@ -326,10 +326,10 @@ impl Rounds {
             row.acks += 1;
             self.bursts.acknowledged(now_ns, heard_ns, progress.reply);
         } else if progress.reply
-            || progress.opened > 0
+            || progress.edge_advanced > 0
                 && sender
-                    .usable()
-                    .is_some_and(|usable| usable - progress.opened < self.mss)
+                    .usable_window()
+                    .is_some_and(|usable| usable - progress.edge_advanced < self.mss)
         {
             // What the peer asks for, or what waited for the window, needs no other reason to follow.
             self.bursts.prompted(now_ns, progress.reply);
@@ -337,10 +337,10 @@ impl Rounds {
         if sender.in_flight() == 0 && self.empty_since_ns == NULL {
             (self.empty_since_ns, self.empty_zero_ns) = (now_ns, 0);
         }
-        let long = self.floor_ns == NULL || now_ns - row.start_ns >= self.floor_ns / 10 * 7;
+        let long = self.rtt_min_ns == NULL || now_ns - row.start_ns >= self.rtt_min_ns / 10 * 7;
         let (una, next) = (
-            sender.una().unwrap_or_default(),
-            sender.next().unwrap_or_default(),
+            sender.snd_una().unwrap_or_default(),
+            sender.snd_nxt().unwrap_or_default(),
         );
         if self.started() && una > self.target && long && !undecided {
             self.current.acknowledged = true;
@@ -349,9 +349,9 @@ impl Rounds {
     }
 
     /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
-    pub fn measured(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
-        if !sample.maybe_delayed && (self.floor_ns == NULL || sample.rtt_ns < self.floor_ns) {
-            self.set_floor(sample.rtt_ns);
+    pub fn measured(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
+        if !sample.maybe_delayed && (self.rtt_min_ns == NULL || sample.rtt_ns < self.rtt_min_ns) {
+            self.set_rtt_min(sample.rtt_ns);
         }
         self.delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
@@ -359,34 +359,34 @@ impl Rounds {
         }
         let number = sample.round;
         if number == self.current.row.round {
-            self.current.measured.sample(sample);
+            self.current.measurements.add_rtt(sample);
         } else if let Some(ago) = self.current.row.round.checked_sub(number)
             && let Some(at) = self.pending.len().checked_sub(ago as usize)
         {
             // Rounds are numbered without gaps.
-            self.pending[at].measured.sample(sample);
+            self.pending[at].measurements.add_rtt(sample);
         }
     }
 
-    fn set_floor(&mut self, floor_ns: i64) {
-        self.floor_ns = floor_ns;
-        self.bursts.set_floor(self.floor_ns());
+    fn set_rtt_min(&mut self, rtt_min_ns: i64) {
+        self.rtt_min_ns = rtt_min_ns;
+        self.bursts.set_rtt_min(self.rtt_min_ns());
     }
 
     /// The tap is not at the sender, as was thought so far: what was measured was not the whole round trip, and when the
     /// sender could send is not known. What was sent and acknowledged was.
-    pub fn misplaced(&mut self) {
-        self.set_floor(NULL);
+    pub fn discard_rtts(&mut self) {
+        self.set_rtt_min(NULL);
         (self.empty_since_ns, self.empty_zero_ns) = (NULL, 0);
         self.current.row = self.current.row.counts();
-        self.current.measured.forget_rtts();
+        self.current.measurements.forget_rtts();
         for open in &mut self.pending {
-            open.measured.forget_rtts();
+            open.measurements.forget_rtts();
         }
     }
 
     /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
-    fn delivery(&mut self, sample: Sample, now_ns: i64, delivered: i64) {
+    fn delivery(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
         let point = Delivery {
             time_ns: now_ns,
             sent_ns: sample.sent_ns,
@@ -405,13 +405,13 @@ impl Rounds {
         if span_ns > 0 {
             let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
             let rate = i64::try_from(rate).unwrap_or(i64::MAX);
-            self.current.measured.run(rate);
+            self.current.measurements.add_run_rate(rate);
         }
     }
 
     /// What else is measured while the round now open lasts.
-    pub fn measure(&mut self) -> &mut Measured {
-        &mut self.current.measured
+    pub fn measurements(&mut self) -> &mut Measurements {
+        &mut self.current.measurements
     }
 
     /// Has data been sent?
@@ -478,7 +478,7 @@ impl Rounds {
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender) {
         self.advance(end_ns, sender);
         self.woke(end_ns);
-        let next = sender.next().unwrap_or_default();
+        let next = sender.snd_nxt().unwrap_or_default();
         self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
         while self.pending.len() > 1 {
             self.hand_over();
@@ -493,12 +493,12 @@ impl Rounds {
         }
     }
 
-    /// As [`Kept::keep`].
-    pub fn keep(&mut self, most: u32) {
-        self.kept.keep(most);
+    /// As [`PackedRounds::set_max`].
+    pub fn set_max_rounds(&mut self, most: u32) {
+        self.kept.set_max(most);
     }
 
-    /// As [`Kept::left_out`].
+    /// As [`PackedRounds::left_out`].
     #[must_use]
     pub fn left_out(&self) -> i64 {
         self.kept.left_out()
@@ -515,8 +515,8 @@ impl Rounds {
 
     fn summed_up(&mut self, mut open: Box<Open>) -> Round {
         let mut row = open.row;
-        open.measured
-            .sum_up(&mut row, self.floor_ns(), self.mss, &mut self.queue);
+        open.measurements
+            .sum_up(&mut row, self.rtt_min_ns(), self.mss, &mut self.queue);
         // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
         row.start_ns = self.boundary(row.round, row.start_ns);
         let way_ns = if self.shift_ns > 0 {
@@ -526,14 +526,14 @@ impl Rounds {
         };
         // The way's delay is known to a tick of the sender's clock; no acknowledgment comes sooner than an RTT.
         let least_ns = if open.acknowledged {
-            self.floor_ns().unwrap_or(0).min(row.length_ns)
+            self.rtt_min_ns().unwrap_or(0).min(row.length_ns)
         } else {
             0
         };
         row.end_ns = (row.end_ns - way_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
         if !self.over && row.round >= Self::LONG {
-            open.measured.clear();
+            open.measurements.clear();
             (open.flight_integral, open.acknowledged) = (0, false);
             self.spare = Some(open);
         }
@@ -546,13 +546,13 @@ impl Rounds {
 
     /// Least RTT so far.
     #[must_use]
-    pub fn floor_ns(&self) -> Option<i64> {
-        known(self.floor_ns)
+    pub fn rtt_min_ns(&self) -> Option<i64> {
+        known(self.rtt_min_ns)
     }
 
     /// The rounds handed over, packed.
     #[must_use]
-    pub fn kept(&self) -> &[u8] {
+    pub fn packed(&self) -> &[u8] {
         self.kept.bytes()
     }
 }

@@ -28,13 +28,13 @@ pub struct Ack {
     /// Window advertised, scaled; `None` where the scale is unknown.
     pub window: Option<i64>,
     /// Window as written in the header.
-    pub field: u16,
+    pub window_field: u16,
     /// Is it to be scaled? A SYN's is not.
     pub scaled: bool,
     /// SACK blocks without D-SACK, as distances from `ack`; empty where there are fewer.
     pub blocks: [(u32, u32); 4],
     /// ECN echo set.
-    pub echo_congestion: bool,
+    pub ece: bool,
     /// Did it carry payload?
     pub reply: bool,
 }
@@ -58,7 +58,7 @@ pub struct Progress {
     /// Bytes that are now known to have arrived and were not before, by SND.UNA or by SACK.
     pub delivered: i64,
     /// How far the window's right edge moved.
-    pub opened: i64,
+    pub edge_advanced: i64,
     /// Did it come with payload?
     pub reply: bool,
 }
@@ -68,8 +68,8 @@ pub struct Progress {
 /// What is unknown is [`NULL`], which is less than any number. Once SND.UNA is known, SND.NXT is, and never less.
 #[derive(Debug)]
 pub struct Sender {
-    next: i64,
-    una: i64,
+    snd_nxt: i64,
+    snd_una: i64,
     edge: i64,
     window: i64,
     most_window: i64,
@@ -80,8 +80,8 @@ pub struct Sender {
 impl Default for Sender {
     fn default() -> Self {
         Self {
-            next: NULL,
-            una: NULL,
+            snd_nxt: NULL,
+            snd_una: NULL,
             edge: NULL,
             window: NULL,
             most_window: 0,
@@ -92,10 +92,10 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// As [`Ranges::hold`], of both sets.
-    pub fn hold_ranges(&mut self, most: usize) {
-        self.sacked.hold(most);
-        self.resent.hold(most);
+    /// As [`Ranges::set_max`], of both sets.
+    pub fn set_max_ranges(&mut self, most: usize) {
+        self.sacked.set_max(most);
+        self.resent.set_max(most);
     }
 
     /// As [`Ranges::merged`], of both sets.
@@ -106,14 +106,14 @@ impl Sender {
 
     /// SND.NXT.
     #[must_use]
-    pub fn next(&self) -> Option<i64> {
-        known(self.next)
+    pub fn snd_nxt(&self) -> Option<i64> {
+        known(self.snd_nxt)
     }
 
     /// SND.UNA.
     #[must_use]
-    pub fn una(&self) -> Option<i64> {
-        known(self.una)
+    pub fn snd_una(&self) -> Option<i64> {
+        known(self.snd_una)
     }
 
     /// The window last advertised.
@@ -125,7 +125,7 @@ impl Sender {
     /// Is the window closed, or left unused: less than a segment, and than half of the largest ever (RFC 9293 section
     /// 3.8.6.2.1)?
     #[must_use]
-    pub fn is_shut(&self, mss: i64) -> bool {
+    pub fn is_window_unusable(&self, mss: i64) -> bool {
         let least = mss.min(self.most_window / 2).max(1);
         self.window < least && self.window != NULL
     }
@@ -138,18 +138,18 @@ impl Sender {
 
     /// Does the sender know that all of `start..end` arrived?
     #[must_use]
-    pub fn has(&self, start: i64, end: i64) -> bool {
-        let start = self.una.max(start);
+    pub fn is_delivered(&self, start: i64, end: i64) -> bool {
+        let start = self.snd_una.max(start);
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
     /// SND.NXT - SND.UNA: what flow control sees.
     #[must_use]
     pub fn in_flight(&self) -> i64 {
-        if self.una == NULL {
+        if self.snd_una == NULL {
             0
         } else {
-            self.next - self.una
+            self.snd_nxt - self.snd_una
         }
     }
 
@@ -161,7 +161,7 @@ impl Sender {
         if self.sacked.is_empty() && self.resent.is_empty() {
             return flight;
         }
-        let una = self.una().unwrap_or_default();
+        let una = self.snd_una().unwrap_or_default();
         let lost_below = self
             .sacked
             .end()
@@ -173,32 +173,36 @@ impl Sender {
     /// How much more the window allows; `None` where the window is unknown. The right edge never moves back here:
     /// a receiver should not shrink its window (RFC 9293 section 3.8.6).
     #[must_use]
-    pub fn usable(&self) -> Option<i64> {
-        (self.edge != NULL).then(|| (self.edge - self.next).max(0))
+    pub fn usable_window(&self) -> Option<i64> {
+        (self.edge != NULL).then(|| (self.edge - self.snd_nxt).max(0))
     }
 
     /// May everything below `end` be sent, as far as the window is known?
     #[must_use]
-    pub fn allows(&self, end: i64) -> bool {
+    pub fn window_allows(&self, end: i64) -> bool {
         self.edge == NULL || end <= self.edge
     }
 
     /// Sends `start..end`; `resent` when it went out before.
     #[inline]
     pub fn send(&mut self, start: i64, end: i64, resent: bool) {
-        self.next = self.next.max(end);
+        self.snd_nxt = self.snd_nxt.max(end);
         if resent {
-            self.resent.add(start.max(self.una), end);
+            self.resent.add(start.max(self.snd_una), end);
         }
     }
 
     /// Receives an acknowledgment.
     #[inline]
     pub fn receive(&mut self, ack: &Ack) -> Progress {
-        let una = if self.una == NULL { ack.ack } else { self.una };
+        let una = if self.snd_una == NULL {
+            ack.ack
+        } else {
+            self.snd_una
+        };
         let advanced = (ack.ack - una).max(0);
-        self.una = una + advanced;
-        self.next = self.next.max(ack.ack);
+        self.snd_una = una + advanced;
+        self.snd_nxt = self.snd_nxt.max(ack.ack);
         let old_edge = self.edge;
         if let Some(window) = ack.window {
             if ack.ack >= una {
@@ -210,7 +214,7 @@ impl Sender {
         Progress {
             advanced,
             delivered: self.score(ack, advanced),
-            opened: if old_edge == NULL {
+            edge_advanced: if old_edge == NULL {
                 0
             } else {
                 self.edge - old_edge
@@ -250,10 +254,10 @@ mod tests {
         Ack {
             ack,
             window: Some(window),
-            field: 0,
+            window_field: 0,
             scaled: true,
             blocks: kept,
-            echo_congestion: false,
+            ece: false,
             reply: false,
         }
     }
@@ -273,7 +277,7 @@ mod tests {
         sender.receive(&ack(4000, 6000, &[]));
         assert_eq!(sender.in_flight(), 6000);
         // Edge 100000 was promised before; a smaller window later must not take it back.
-        assert_eq!(sender.usable(), Some(90_000));
+        assert_eq!(sender.usable_window(), Some(90_000));
         assert_eq!(sender.window(), Some(6000));
     }
 

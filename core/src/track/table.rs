@@ -12,7 +12,7 @@ pub(super) mod summary;
 
 use super::at::At;
 use super::connection::{Connection, Rows};
-use super::rounds::kept;
+use super::rounds::packed_rounds;
 use super::rounds::round::Round;
 use crate::budget::Budget;
 use crate::decode::{Endpoint, Path, Segment};
@@ -507,11 +507,11 @@ impl Table {
     /// The finished rounds of what one end of a stream sent, in their order.
     pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
         let bytes = match &self.connections[stream] {
-            Entry::Open(open) => open.halves[from].flow.kept(),
+            Entry::Open(open) => open.halves[from].flow.packed(),
             Entry::Over(over) => over.kept(from),
             Entry::Passed(_) | Entry::Quoted(_) | Entry::Asked(_) | Entry::Brief(_) => &[],
         };
-        kept::unpacked(number(stream), from as u8, bytes)
+        packed_rounds::unpacked(number(stream), from as u8, bytes)
     }
 }
 

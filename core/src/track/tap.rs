@@ -12,10 +12,10 @@ use super::event::Kind;
 use super::null::{NULL, known, least};
 use crate::decode::{Flags, Segment};
 use copies::Copies;
-use observed::Passing;
+use observed::ObservedSegment;
 use ranges::Ranges;
-use records::{Records, Sample};
-use sequence::Space;
+use records::{Records, RttSample};
+use sequence::SequenceSpace;
 
 /// What a segment was to the data stream.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,8 @@ pub struct Arrival {
     pub new_bytes: i64,
     /// When it passed the tap before, if it did.
     pub before_ns: Option<i64>,
-    /// Bytes counted as missed, as their acknowledgment was captured a moment before them.
-    pub belated: i64,
+    /// Bytes counted as unseen_bytes, as their acknowledgment was captured a moment before them.
+    pub captured_late: i64,
 }
 
 /// What an acknowledgment was to the data stream.
@@ -44,9 +44,9 @@ pub struct Acknowledged {
     /// Bytes newly reported by SACK.
     pub sacked: i64,
     /// Acknowledged without having passed the tap: the capture lost them, or the path goes another way.
-    pub missed: i64,
+    pub unseen_bytes: i64,
     /// The measurement, if this acknowledgment allows one.
-    pub sample: Option<Sample>,
+    pub sample: Option<RttSample>,
 }
 
 /// What to call a segment that is no SYN `otherwise`.
@@ -62,10 +62,10 @@ fn named(flags: Flags, otherwise: Kind) -> Kind {
 #[derive(Debug)]
 pub struct Tap {
     /// Sequence space of the direction.
-    pub space: Space,
+    pub space: SequenceSpace,
     /// SND.NXT and SND.UNA; [`NULL`], which is less than any number, while they are unknown.
-    next: i64,
-    una: i64,
+    snd_nxt: i64,
+    snd_una: i64,
     records: Records,
     /// Below `next`, never seen.
     holes: Ranges,
@@ -88,9 +88,9 @@ pub struct Tap {
 impl Default for Tap {
     fn default() -> Self {
         Self {
-            space: Space::default(),
-            next: NULL,
-            una: NULL,
+            space: SequenceSpace::default(),
+            snd_nxt: NULL,
+            snd_una: NULL,
             records: Records::default(),
             holes: Ranges::default(),
             sacked: Ranges::default(),
@@ -112,10 +112,10 @@ impl Tap {
     /// Reordering without other evidence: as Wireshark, 3 ms when no RTT is known.
     const REORDER_NS: i64 = 3_000_000;
 
-    /// As [`Ranges::hold`], of every set.
-    pub fn hold_ranges(&mut self, most: usize) {
+    /// As [`Ranges::set_max`], of every set.
+    pub fn set_max_ranges(&mut self, most: usize) {
         for ranges in [&mut self.holes, &mut self.sacked, &mut self.early] {
-            ranges.hold(most);
+            ranges.set_max(most);
         }
     }
 
@@ -128,38 +128,38 @@ impl Tap {
 
     /// SND.NXT at the tap.
     #[must_use]
-    pub fn next(&self) -> Option<i64> {
-        known(self.next)
+    pub fn snd_nxt(&self) -> Option<i64> {
+        known(self.snd_nxt)
     }
 
     /// SND.UNA at the tap.
     #[must_use]
-    pub fn una(&self) -> Option<i64> {
-        known(self.una)
+    pub fn snd_una(&self) -> Option<i64> {
+        known(self.snd_una)
     }
 
     /// SND.NXT - SND.UNA at the tap.
     #[must_use]
     pub fn in_flight(&self) -> Option<i64> {
-        Some((self.next()? - self.una()?).max(0))
+        Some((self.snd_nxt()? - self.snd_una()?).max(0))
     }
 
     /// Is anything in flight at the tap?
     #[must_use]
     pub fn is_outstanding(&self) -> bool {
-        self.una != NULL && self.next > self.una
+        self.snd_una != NULL && self.snd_nxt > self.snd_una
     }
 
     /// Was everything acknowledged up to here, and nothing sent beyond?
     #[must_use]
-    pub fn stands_at(&self, sequence: i64) -> bool {
-        self.una == sequence && self.next == sequence
+    pub fn is_idle_at(&self, sequence: i64) -> bool {
+        self.snd_una == sequence && self.snd_nxt == sequence
     }
 
     /// Has everything been acknowledged that was sent? So it is while nothing was.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
-        self.una >= self.next
+        self.snd_una >= self.snd_nxt
     }
 
     /// End of what SACK reported, if it reported anything.
@@ -170,30 +170,35 @@ impl Tap {
 
     /// Has all of `start..end` been acknowledged, by number or by SACK?
     #[must_use]
-    pub fn arrived(&self, start: i64, end: i64) -> bool {
-        let start = start.max(self.una);
+    pub fn is_delivered(&self, start: i64, end: i64) -> bool {
+        let start = start.max(self.snd_una);
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
     /// Bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
     #[must_use]
     pub fn delivered(&self) -> i64 {
-        self.una().unwrap_or_default() + self.sacked.bytes()
+        self.snd_una().unwrap_or_default() + self.sacked.bytes()
     }
 
     /// A segment that occupies sequence space, or probes; `probe` is what [`Self::probe`] says of it. Records it for the
     /// round given.
     #[inline]
-    pub fn segment(&mut self, passing: &Passing<'_>, probe: Option<Kind>, round: u32) -> Arrival {
-        let &Passing {
+    pub fn segment(
+        &mut self,
+        observed: &ObservedSegment<'_>,
+        probe: Option<Kind>,
+        round: u32,
+    ) -> Arrival {
+        let &ObservedSegment {
             segment, sequence, ..
-        } = passing;
+        } = observed;
         let flags = segment.flags;
         let length = i64::from(segment.payload_bytes);
         let control = i64::from(flags.has(Flags::SYN)) + i64::from(flags.has(Flags::FIN));
         let end = sequence + length + control;
-        if self.next == NULL {
-            self.next = sequence;
+        if self.snd_nxt == NULL {
+            self.snd_nxt = sequence;
         }
         let whole = |kind| Arrival {
             kind,
@@ -201,7 +206,7 @@ impl Tap {
             end,
             new_bytes: length,
             before_ns: None,
-            belated: 0,
+            captured_late: 0,
         };
         if flags.has(Flags::RST) {
             return Arrival {
@@ -210,7 +215,7 @@ impl Tap {
             };
         }
         if let Some(kind) = probe {
-            if sequence == self.next {
+            if sequence == self.snd_nxt {
                 // Not counted as sent unless it is acknowledged: the receiver may well drop it.
                 self.probe_end = end;
             }
@@ -219,14 +224,14 @@ impl Tap {
                 ..whole(kind)
             };
         }
-        if sequence < self.next {
-            return self.below_next(passing, whole(Kind::Data), round);
+        if sequence < self.snd_nxt {
+            return self.below_next(observed, whole(Kind::Data), round);
         }
-        if sequence > self.next {
-            self.holes.add(self.next, sequence);
+        if sequence > self.snd_nxt {
+            self.holes.add(self.snd_nxt, sequence);
         }
-        self.extend(sequence, end, passing, round);
-        self.frontier = Some((segment.identification, passing.value));
+        self.extend(sequence, end, observed, round);
+        self.frontier = Some((segment.identification, observed.tsval));
         whole(named(
             flags,
             if length == 0 { Kind::Fin } else { Kind::Data },
@@ -235,35 +240,40 @@ impl Tap {
 
     /// A segment that begins below SND.NXT.
     #[cold]
-    fn below_next(&mut self, passing: &Passing<'_>, whole: Arrival, round: u32) -> Arrival {
+    fn below_next(
+        &mut self,
+        observed: &ObservedSegment<'_>,
+        whole: Arrival,
+        round: u32,
+    ) -> Arrival {
         let Arrival { start, end, .. } = whole;
-        let flags = passing.segment.flags;
+        let flags = observed.segment.flags;
         let length = whole.new_bytes;
-        let (time_ns, next) = (passing.at.time_ns, self.next);
+        let (time_ns, next) = (observed.at.time_ns, self.snd_nxt);
         let below = end.min(next);
         if !flags.has(Flags::SYN) && self.is_belated(start, below, time_ns) {
             if end > next {
-                self.extend(next, end, passing, round);
+                self.extend(next, end, observed, round);
             }
             return Arrival {
                 kind: if length == 0 { Kind::Fin } else { Kind::Data },
-                belated: below - start,
+                captured_late: below - start,
                 ..whole
             };
         }
         let unseen = self.holes.covered(start, below) + (end - next).max(0);
         let fills = unseen == end - start && end <= next;
-        let overtaken = fills && self.overtaken(passing);
+        let overtaken = fills && self.overtaken(observed);
         self.holes.remove(start, end);
         if end > next {
-            self.extend(next, end, passing, round);
+            self.extend(next, end, observed, round);
         }
         let mut before_ns = None;
         if fills {
             // It is what the next acknowledgment answers, not the segments that waited above the hole.
-            (self.records).fill(start, end, passing.stamp(), round, !overtaken);
+            (self.records).fill(start, end, observed.stamp(), round, !overtaken);
         } else {
-            before_ns = self.records.resend(start, end, passing.stamp());
+            before_ns = self.records.resend(start, end, observed.stamp());
         }
         let again = if overtaken {
             Kind::Reordered
@@ -280,37 +290,37 @@ impl Tap {
 
     /// Sends what follows what was sent, or lies beyond a hole.
     #[inline]
-    fn extend(&mut self, start: i64, end: i64, passing: &Passing<'_>, round: u32) {
-        self.records.push(start, end, passing.stamp(), round);
-        self.next = end;
+    fn extend(&mut self, start: i64, end: i64, observed: &ObservedSegment<'_>, round: u32) {
+        self.records.push(start, end, observed.stamp(), round);
+        self.snd_nxt = end;
         self.space.advance(end);
     }
 
     /// Would a segment without payload that begins here ask for an acknowledgment and no more: is it the byte below
     /// SND.NXT, with nothing outstanding?
     #[must_use]
-    pub fn is_probed(&self, sequence: i64) -> bool {
-        self.next != NULL && self.una >= self.next && sequence == self.next - 1
+    pub fn is_probe_sequence(&self, sequence: i64) -> bool {
+        self.snd_nxt != NULL && self.snd_una >= self.snd_nxt && sequence == self.snd_nxt - 1
     }
 
     /// Is it a keep-alive, or a probe of a closed window: nothing outstanding, at most one byte, the one below SND.NXT or
     /// the next that there is no window for? `window_open` is false where the receiver's window is known to be closed.
     #[must_use]
     #[inline]
-    pub fn probe(&self, passing: &Passing<'_>, window_open: bool) -> Option<Kind> {
-        let segment = passing.segment;
+    pub fn probe(&self, observed: &ObservedSegment<'_>, window_open: bool) -> Option<Kind> {
+        let segment = observed.segment;
         let control = Flags::SYN | Flags::FIN | Flags::RST;
         if segment.payload_bytes > 1
             || segment.flags.0 & control != 0
-            || self.next == NULL
-            || self.una < self.next
+            || self.snd_nxt == NULL
+            || self.snd_una < self.snd_nxt
         {
             return None;
         }
-        match (self.is_probed(passing.sequence), window_open) {
+        match (self.is_probe_sequence(observed.sequence), window_open) {
             (true, true) => Some(Kind::KeepAlive),
             (true, false) => Some(Kind::ZeroWindowProbe),
-            (false, false) if passing.sequence == self.next && segment.payload_bytes == 1 => {
+            (false, false) if observed.sequence == self.snd_nxt && segment.payload_bytes == 1 => {
                 Some(Kind::ZeroWindowProbe)
             }
             _ => None,
@@ -321,11 +331,11 @@ impl Tap {
     /// or with a queue for each processor, mix packets of the same moment.
     fn is_belated(&mut self, start: i64, end: i64, time_ns: i64) -> bool {
         let near = (time_ns - self.early_ns).abs() < Self::MIXED_NS;
-        let belated = near && start < end && self.early.covered(start, end) == end - start;
-        if belated {
+        let captured_late = near && start < end && self.early.covered(start, end) == end - start;
+        if captured_late {
             self.early.remove(start, end);
         }
-        belated
+        captured_late
     }
 
     /// `start..end` is acknowledged, and was not captured.
@@ -356,9 +366,9 @@ impl Tap {
 
     /// Was a segment that fills a hole sent before those that passed it? By IP identification where the sender counts
     /// it up, by TSval (a retransmission carries a later clock, RFC 7323 section 3), else by time.
-    fn overtaken(&self, passing: &Passing<'_>) -> bool {
-        let (identification, value) = self.frontier.unwrap_or_default();
-        let segment: &Segment = passing.segment;
+    fn overtaken(&self, observed: &ObservedSegment<'_>) -> bool {
+        let (identification, tsval) = self.frontier.unwrap_or_default();
+        let segment: &Segment = observed.segment;
         if let (Some(newest), Some(this)) = (identification, segment.identification)
             && newest != 0
             && this != 0
@@ -371,14 +381,14 @@ impl Tap {
                 return false;
             }
         }
-        if let (Some(newest), Some(this)) = (value, passing.value)
+        if let (Some(newest), Some(this)) = (tsval, observed.tsval)
             && newest != this
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
         let patience = known(self.path_rtt_ns).map_or(Self::REORDER_NS, |rtt| rtt / 2);
-        let above_ns = self.records.above_ns(passing.sequence);
-        above_ns.is_some_and(|above_ns| passing.at.time_ns - above_ns < patience)
+        let above_ns = self.records.above_ns(observed.sequence);
+        above_ns.is_some_and(|above_ns| observed.at.time_ns - above_ns < patience)
     }
 
     /// An acknowledgment with its SACK blocks, relative; D-SACK blocks are left out (RFC 2883 section 4).
@@ -386,32 +396,32 @@ impl Tap {
         &mut self,
         ack: i64,
         blocks: impl Iterator<Item = (i64, i64)>,
-        echo: Option<u32>,
+        tsecr: Option<u32>,
         time_ns: i64,
     ) -> Acknowledged {
-        if self.una == NULL {
+        if self.snd_una == NULL {
             self.holes.trim(ack); // what lies below the first acknowledgment seen was never missing
-            self.una = ack;
+            self.snd_una = ack;
         }
-        if self.next == NULL {
-            self.next = ack;
+        if self.snd_nxt == NULL {
+            self.snd_nxt = ack;
         }
-        let (una, next) = (self.una, self.next);
-        let mut missed = 0;
+        let (una, next) = (self.snd_una, self.snd_nxt);
+        let mut unseen_bytes = 0;
         if ack > next {
-            missed = (ack - next.max(self.probe_end)).max(0);
-            self.missed(ack - missed, ack, time_ns);
-            self.next = ack;
+            unseen_bytes = (ack - next.max(self.probe_end)).max(0);
+            self.missed(ack - unseen_bytes, ack, time_ns);
+            self.snd_nxt = ack;
             self.space.advance(ack);
         }
         let advanced = (ack - una).max(0);
         let mut sample = None;
         if advanced > 0 {
-            self.una = ack;
-            missed += self.missed_between(una, ack, time_ns);
+            self.snd_una = ack;
+            unseen_bytes += self.missed_between(una, ack, time_ns);
             self.sacked.trim(ack);
             let least_ns = known(self.rtt_min_ns);
-            sample = self.records.acknowledge(ack, echo, time_ns, least_ns);
+            sample = self.records.acknowledge(ack, tsecr, time_ns, least_ns);
         }
         let mut newly = 0;
         for (start, end) in blocks {
@@ -425,7 +435,7 @@ impl Tap {
                 sample = Some(measured);
             }
         }
-        if let Some(Sample {
+        if let Some(RttSample {
             rtt_ns,
             maybe_delayed: false,
             ..
@@ -437,7 +447,7 @@ impl Tap {
             ack,
             advanced,
             sacked: newly,
-            missed,
+            unseen_bytes,
             sample,
         }
     }

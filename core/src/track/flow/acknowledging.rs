@@ -6,22 +6,22 @@ use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
 use super::{Effect, Flow, Reassured, Told};
 use crate::decode::{Flags, Segment};
-use crate::track::tap::observed::Passing;
-use crate::track::tap::records::Sample;
+use crate::track::tap::observed::ObservedSegment;
+use crate::track::tap::records::RttSample;
 
 impl Flow {
     /// Does a segment with data say no more than the one before it, to a sender that awaits nothing? It is counted later.
     #[must_use]
     #[inline]
-    pub fn is_reassured(&mut self, passing: &Passing<'_>) -> bool {
-        let Passing { segment, at, .. } = *passing;
+    pub fn is_reassured(&mut self, observed: &ObservedSegment<'_>) -> bool {
+        let ObservedSegment { segment, at, .. } = *observed;
         let odd = Flags::SYN | Flags::FIN | Flags::RST | Flags::ECE;
         let again = self.reassured.told == Some((segment.acknowledgment, segment.window))
             && segment.payload_bytes > 0
             && segment.flags.0 & odd == 0
             && segment.options.sack_blocks == 0
             && at.time_ns >= self.reassured.last_ns
-            && !passing.copy;
+            && !observed.copy;
         if again {
             self.reassured.count += 1;
             self.reassured.last_ns = at.time_ns;
@@ -47,24 +47,24 @@ impl Flow {
     }
 
     /// A segment from the receiver that acknowledges something.
-    pub fn acknowledge(&mut self, passing: &Passing<'_>) -> Effect {
-        if passing.copy {
+    pub fn acknowledge(&mut self, observed: &ObservedSegment<'_>) -> Effect {
+        if observed.copy {
             return Effect::of(Kind::Duplicate);
         }
         self.settle();
-        if !passing.pure && self.knows(passing) {
-            self.reassure(passing);
+        if !observed.pure_ack && self.knows(observed) {
+            self.reassure(observed);
             return Effect::of(Kind::Ack);
         }
-        self.hear(passing)
+        self.hear(observed)
     }
 
     /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing?
-    fn knows(&self, passing: &Passing<'_>) -> bool {
-        let segment = passing.segment;
-        let told = Told::by(passing);
+    fn knows(&self, observed: &ObservedSegment<'_>) -> bool {
+        let segment = observed.segment;
+        let told = Told::by(observed);
         let ack = self.tap.space.relative(segment.acknowledgment);
-        self.tap.stands_at(ack)
+        self.tap.is_idle_at(ack)
             && self.told == told
             && told.bytes != 0
             && segment.options.sack_blocks == 0
@@ -72,8 +72,8 @@ impl Flow {
     }
 
     /// The sender hears what it [knows](Self::knows).
-    fn reassure(&mut self, passing: &Passing<'_>) {
-        let Passing { segment, at, .. } = *passing;
+    fn reassure(&mut self, observed: &ObservedSegment<'_>) {
+        let ObservedSegment { segment, at, .. } = *observed;
         self.catch_up(at, None);
         if segment.payload_bytes > 0 {
             self.rounds.get().note(|row| row.replies += 1);
@@ -81,7 +81,7 @@ impl Flow {
         self.probed = false;
         self.totals.acks += 1;
         self.finished();
-        if !self.way.is_travelled() {
+        if !self.way.has_acks_in_transit() {
             self.reassured = Reassured {
                 told: Some((segment.acknowledgment, segment.window)),
                 count: 0,
@@ -92,31 +92,31 @@ impl Flow {
 
     /// The sender hears what may be news.
     #[inline]
-    fn hear(&mut self, passing: &Passing<'_>) -> Effect {
-        let Passing {
+    fn hear(&mut self, observed: &ObservedSegment<'_>) -> Effect {
+        let ObservedSegment {
             segment,
             at,
-            value,
-            echo,
+            tsval,
+            tsecr,
             ..
-        } = *passing;
+        } = *observed;
         self.catch_up(at, None);
         if segment.flags.has(Flags::RST) {
             return Effect::of(Kind::Rst); // its acknowledgment number is no promise
         }
-        let ack = self.ack(passing);
-        let (una, outstanding) = (self.tap.una(), self.tap.is_outstanding());
+        let ack = self.ack(observed);
+        let (una, outstanding) = (self.tap.snd_una(), self.tap.is_outstanding());
         let before = self.tap.delivered();
-        let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), echo, at.time_ns);
+        let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
         if self.retransmissions.any() {
             let duplicate = self.duplicate(segment, ack.ack);
             self.retransmissions
-                .acknowledged(ack.ack, echo, duplicate, self.mss);
+                .detect_spurious(ack.ack, tsecr, duplicate, self.mss);
         }
-        let told = Told::by(passing);
-        let kind = self.kind(segment, &ack, told, una, outstanding, passing.pure);
+        let told = Told::by(observed);
+        let kind = self.kind(segment, &ack, told, una, outstanding, observed.pure_ack);
         let mut effect = Effect::of(kind);
-        effect.missed_bytes = seen.missed;
+        effect.missed_bytes = seen.unseen_bytes;
         self.probed = false;
         // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
         if una.is_none_or(|una| ack.ack >= una) {
@@ -124,13 +124,13 @@ impl Flow {
         }
         self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
         if seen.advanced + seen.sacked > 0 {
-            self.space_out(before, value, at.time_ns);
+            self.space_out(before, tsval, at.time_ns);
         }
-        self.way.pass(&ack, value, at.time_ns);
+        self.way.enqueue(&ack, tsval, at.time_ns);
         if let Some(sample) = seen.sample {
             effect.rtt_ns = self.measured(sample, at.time_ns);
         }
-        if self.way.direct() {
+        if self.way.tap_at_sender() {
             self.deliver(&ack, at.time_ns, at.frame);
         }
         self.finished();
@@ -139,25 +139,25 @@ impl Flow {
 
     /// The acknowledgment as its sender will receive it.
     #[inline(always)] // most of it stays in registers
-    fn ack(&self, passing: &Passing<'_>) -> Ack {
-        let segment = passing.segment;
+    fn ack(&self, observed: &ObservedSegment<'_>) -> Ack {
+        let segment = observed.segment;
         let syn = segment.flags.has(Flags::SYN);
         let ack = self.tap.space.relative(segment.acknowledgment);
         Ack {
             ack,
-            window: passing.window(),
-            field: segment.window,
+            window: observed.window(),
+            window_field: segment.window,
             scaled: !syn,
             blocks: self.blocks(segment, ack),
-            echo_congestion: self.echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
+            ece: self.echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
             reply: segment.payload_bytes > 0,
         }
     }
 
     /// The SACK block that brings news: the first, D-SACK left out.
     #[must_use]
-    pub fn news(&self, passing: &Passing<'_>) -> Option<(i64, i64)> {
-        self.ack(passing).blocks().next()
+    pub fn news(&self, observed: &ObservedSegment<'_>) -> Option<(i64, i64)> {
+        self.ack(observed).blocks().next()
     }
 
     /// What to call it. `una` and `outstanding` are as before it.
@@ -169,13 +169,13 @@ impl Flow {
         told: Told,
         una: Option<i64>,
         outstanding: bool,
-        pure: bool,
+        pure_ack: bool,
     ) -> Kind {
         // The same field and the same meaning: a SYN's window means something else than what follows.
         let same = self.told == Told::NOTHING || self.told == told;
         if ack.window == Some(0) && ack.scaled {
             Kind::ZeroWindow
-        } else if !pure || una != Some(ack.ack) {
+        } else if !pure_ack || una != Some(ack.ack) {
             Kind::Ack
         } else if self.probed && same {
             Kind::KeepAliveAck
@@ -191,43 +191,44 @@ impl Flow {
     /// Counts it into the sums and the round now open.
     #[inline]
     fn count_ack(&mut self, ack: &Ack, seen: &Acknowledged, duplicate: bool) {
-        self.retransmissions.counted(seen.advanced > 0, duplicate);
+        self.retransmissions
+            .count_duplicate_acks(seen.advanced > 0, duplicate);
         let totals = &mut self.totals;
         totals.acks += 1;
         totals.acked_bytes += seen.advanced;
-        totals.missed_bytes += seen.missed;
+        totals.missed_bytes += seen.unseen_bytes;
         if ack.scaled {
             totals.window_max_bytes = totals.window_max_bytes.max(ack.window);
         }
         self.rounds.get().note(|row| {
             row.replies += i64::from(ack.reply);
-            row.missed_bytes += seen.missed;
+            row.missed_bytes += seen.unseen_bytes;
             row.duplicate_acks += i64::from(duplicate);
         });
     }
 
     /// It delivered something: how long after the one before, and was that another tick of its sender's clock?
     #[inline]
-    fn space_out(&mut self, delivered_before: i64, value: Option<u32>, now_ns: i64) {
+    fn space_out(&mut self, delivered_before: i64, tsval: Option<u32>, now_ns: i64) {
         let gap_ns = (now_ns - self.last_delivery_ns).max(0);
         let delivered = self.tap.delivered() - delivered_before;
         let rounds = self.rounds.get();
         if delivered > 0 {
-            rounds.measure().spaced(gap_ns, delivered);
+            rounds.measurements().add_ack_spacing(gap_ns, delivered);
             self.last_delivery_ns = now_ns;
         }
-        rounds.note(|row| row.ack_ticks += i64::from(value != self.last_value));
-        self.last_value = value;
+        rounds.note(|row| row.ack_ticks += i64::from(tsval != self.last_value));
+        self.last_value = tsval;
     }
 
     /// It measured an RTT from the tap; gives that of the whole path.
     #[inline]
-    fn measured(&mut self, mut sample: Sample, now_ns: i64) -> i64 {
+    fn measured(&mut self, mut sample: RttSample, now_ns: i64) -> i64 {
         if !sample.maybe_delayed {
-            self.measure_way(|way| way.receiver_side(sample.rtt_ns));
+            self.measure_way(|way| way.add_receiver_rtt(sample.rtt_ns));
         }
         sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
-        self.retransmissions.measured(sample.rtt_ns);
+        self.retransmissions.add_rtt(sample.rtt_ns);
         let delivered = self.tap.delivered();
         self.rounds.get().measured(sample, now_ns, delivered);
         sample.rtt_ns
@@ -259,7 +260,7 @@ impl Flow {
         }
         let blocks = self.sack(segment);
         let duplicate = self.duplicate(segment, ack).is_some();
-        let next = self.tap.next().unwrap_or(i64::MAX);
+        let next = self.tap.snd_nxt().unwrap_or(i64::MAX);
         let good = blocks[..count]
             .iter()
             .skip(usize::from(duplicate))

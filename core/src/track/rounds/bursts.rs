@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 
 /// Data that a sender sends.
 #[derive(Debug, Clone, Copy)]
-pub struct Sent {
+pub struct SentData {
     pub time_ns: i64,
     /// Bytes never sent before.
     pub fresh: i64,
     /// Bytes sent again.
-    pub again: i64,
+    pub retransmitted: i64,
     /// Bytes in flight before it.
     pub flight: i64,
     /// Is it smaller than the MSS, or does it end in a segment that is?
@@ -84,12 +84,12 @@ impl Bursts {
     }
 
     /// The least RTT became known, or unknown.
-    pub fn set_floor(&mut self, floor_ns: Option<i64>) {
-        self.gap_ns = Self::gap_ns(floor_ns);
+    pub fn set_rtt_min(&mut self, rtt_min_ns: Option<i64>) {
+        self.gap_ns = Self::gap_ns(rtt_min_ns);
     }
 
-    fn gap_ns(floor_ns: Option<i64>) -> i64 {
-        floor_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000))
+    fn gap_ns(rtt_min_ns: Option<i64>) -> i64 {
+        rtt_min_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000))
     }
 
     /// When data was last sent; [`NULL`], which is less than any time, where none was.
@@ -128,16 +128,21 @@ impl Bursts {
         self.last_small
     }
 
-    /// The sender sent data: counts into `row` what started it. `waited_ns`: how long it had had its last
+    /// The sender sent data: counts into `row` what started it. `ack_age_ns`: how long it had had its last
     /// acknowledgment, where that is known from afar.
     #[inline]
-    pub fn sent(&mut self, data: Sent, waited_ns: impl FnOnce() -> Option<i64>, row: &mut Round) {
+    pub fn sent(
+        &mut self,
+        data: SentData,
+        ack_age_ns: impl FnOnce() -> Option<i64>,
+        row: &mut Round,
+    ) {
         let now_ns = data.time_ns;
         let paused =
             !self.has_begun() || (now_ns - self.last_send_ns).max(data.silent_ns) > self.gap_ns / 2;
         // Most segments follow the one before at once.
-        if paused || data.flight <= 0 || self.unprompted || data.again > 0 {
-            self.began(data, waited_ns(), row);
+        if paused || data.flight <= 0 || self.unprompted || data.retransmitted > 0 {
+            self.began(data, ack_age_ns(), row);
         }
         while let Some(ack_ns) = self.unanswered.pop_front() {
             row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
@@ -150,12 +155,12 @@ impl Bursts {
         self.last_send_ns = now_ns;
     }
 
-    /// A burst begins, or something is sent again: was it an acknowledgment that made the sender send?
+    /// A burst begins, or something is sent retransmitted: was it an acknowledgment that made the sender send?
     #[inline(never)] // once a burst
-    fn began(&mut self, data: Sent, waited_ns: Option<i64>, row: &mut Round) {
+    fn began(&mut self, data: SentData, ack_age_ns: Option<i64>, row: &mut Round) {
         let (now_ns, gap_ns) = (data.time_ns, self.gap_ns);
-        let (after_ack_ns, patience_ns) = match waited_ns {
-            Some(waited_ns) => (waited_ns, gap_ns),
+        let (after_ack_ns, patience_ns) = match ack_age_ns {
+            Some(ack_age_ns) => (ack_age_ns, gap_ns),
             None => (now_ns - self.last_ack_ns, gap_ns + self.slack_ns),
         };
         let fresh = data.fresh > 0;
@@ -228,15 +233,15 @@ mod tests {
     use super::*;
 
     fn sent(bursts: &mut Bursts, time_ns: i64, small: bool, silent_ns: i64, row: &mut Round) {
-        let data = Sent {
+        let data = SentData {
             time_ns,
             fresh: 1000,
-            again: 0,
+            retransmitted: 0,
             flight: 5000,
             small,
             silent_ns,
         };
-        bursts.set_floor(Some(20_000_000));
+        bursts.set_rtt_min(Some(20_000_000));
         bursts.sent(data, || Some(0), row);
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// An acknowledgment on its way from the tap to the sender.
 #[derive(Debug)]
-struct Travelling {
+struct InTransit {
     passed_ns: i64,
     value: Option<u32>,
     ack: Ack,
@@ -21,15 +21,15 @@ struct Travelling {
 ///
 /// What is unknown is [`NULL`].
 #[derive(Debug)]
-pub struct Return {
+pub struct TapToSender {
     /// The first acknowledgment with each TSval whose echo is awaited.
     probes: VecDeque<(u32, i64)>,
-    travelling: VecDeque<Travelling>,
+    in_transit: VecDeque<InTransit>,
     last_value: Option<u32>,
-    direct: Option<bool>,
+    at_sender: Option<bool>,
     handshake_ns: i64,
-    receiver_ns: i64,
-    least_ns: i64,
+    receiver_rtt_ns: i64,
+    rtt_min_ns: i64,
     /// When the last that arrived had passed the tap.
     heard_ns: i64,
     /// What the delay is now, once an echo told; not where it is none.
@@ -65,23 +65,23 @@ impl Echoed {
     }
 }
 
-impl Default for Return {
+impl Default for TapToSender {
     fn default() -> Self {
         Self {
             probes: VecDeque::new(),
-            travelling: VecDeque::new(),
+            in_transit: VecDeque::new(),
             last_value: None,
-            direct: None,
+            at_sender: None,
             handshake_ns: NULL,
-            receiver_ns: NULL,
-            least_ns: NULL,
+            receiver_rtt_ns: NULL,
+            rtt_min_ns: NULL,
             heard_ns: NULL,
             echoed: None,
         }
     }
 }
 
-impl Return {
+impl TapToSender {
     /// TSvals awaiting their echo: what a long path holds at a tick a millisecond.
     const MOST_PROBES: usize = 1024;
     /// Nearer than this share of the round trip what passes the tap is what the sender has: an error that the rules
@@ -97,45 +97,45 @@ impl Return {
     const MOST: usize = 1 << 16;
 
     /// What the handshake shows: the round trip from the tap to the sender, and to the receiver.
-    pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64) {
+    pub fn handshake(&mut self, sender_ns: i64, receiver_rtt_ns: i64) {
         self.handshake_ns = sender_ns.max(0);
-        self.receiver_ns = receiver_ns.max(0);
+        self.receiver_rtt_ns = receiver_rtt_ns.max(0);
         self.decide();
     }
 
     /// A round trip from the tap to the receiver, where no handshake showed it. Says whether that is news.
-    pub fn receiver_side(&mut self, rtt_ns: i64) -> bool {
-        let first = self.receiver_ns == NULL;
-        let news = self.handshake_ns == NULL && (first || rtt_ns < self.receiver_ns);
+    pub fn add_receiver_rtt(&mut self, rtt_ns: i64) -> bool {
+        let first = self.receiver_rtt_ns == NULL;
+        let news = self.handshake_ns == NULL && (first || rtt_ns < self.receiver_rtt_ns);
         if news {
-            self.receiver_ns = rtt_ns;
+            self.receiver_rtt_ns = rtt_ns;
             self.decide();
         }
         news
     }
 
     fn decide(&mut self) {
-        let sender = known(self.handshake_ns).or(known(self.least_ns));
-        let (Some(sender), Some(receiver)) = (sender, known(self.receiver_ns)) else {
+        let sender = known(self.handshake_ns).or(known(self.rtt_min_ns));
+        let (Some(sender), Some(receiver)) = (sender, known(self.receiver_rtt_ns)) else {
             return;
         };
         let total = sender.saturating_add(receiver);
         #[allow(clippy::cast_precision_loss)]
         let near = (sender as f64) < Self::NEAR * total as f64
             || (sender < Self::HOST_NS && sender < receiver);
-        self.direct = Some(near || total < Self::SHORT_NS);
+        self.at_sender = Some(near || total < Self::SHORT_NS);
     }
 
     /// Is what passes the tap what the sender has? `true` while nothing says otherwise.
     #[must_use]
-    pub fn direct(&self) -> bool {
-        self.direct.unwrap_or(true)
+    pub fn tap_at_sender(&self) -> bool {
+        self.at_sender.unwrap_or(true)
     }
 
     /// Will an echo soon tell where the tap is? Until then what passes it shows no round trip.
     #[must_use]
-    pub fn undecided(&self, now_ns: i64) -> bool {
-        self.direct.is_none()
+    pub fn is_vantage_pending(&self, now_ns: i64) -> bool {
+        self.at_sender.is_none()
             && self
                 .probes
                 .front()
@@ -144,23 +144,23 @@ impl Return {
 
     /// Least round trip from the tap to the sender and back.
     #[must_use]
-    pub fn least_ns(&self) -> Option<i64> {
-        if self.least_ns == NULL {
+    pub fn rtt_min_ns(&self) -> Option<i64> {
+        if self.rtt_min_ns == NULL {
             return known(self.handshake_ns);
         }
-        Some(least(self.handshake_ns, self.least_ns))
+        Some(least(self.handshake_ns, self.rtt_min_ns))
     }
 
     /// Least round trip from the tap to the receiver and back.
     #[must_use]
-    pub fn receiver_ns(&self) -> Option<i64> {
-        known(self.receiver_ns)
+    pub fn receiver_rtt_min_ns(&self) -> Option<i64> {
+        known(self.receiver_rtt_ns)
     }
 
     /// The round trip to the sender now: 0 at the sender.
     #[must_use]
     pub fn delay_ns(&self) -> i64 {
-        if self.direct() {
+        if self.tap_at_sender() {
             return 0;
         }
         match &self.echoed {
@@ -170,7 +170,7 @@ impl Return {
     }
 
     /// An acknowledgment passes the tap on its way to the sender; where that is not here, it travels.
-    pub fn pass(&mut self, ack: &Ack, value: Option<u32>, passed_ns: i64) {
+    pub fn enqueue(&mut self, ack: &Ack, value: Option<u32>, passed_ns: i64) {
         // Of a SYN's, the handshake tells; the first data may follow its echo when they like.
         if let Some(value) = value.filter(|_| ack.scaled) {
             if self.last_value != Some(value) {
@@ -181,13 +181,13 @@ impl Return {
             }
             self.last_value = Some(value);
         }
-        if self.direct() {
+        if self.tap_at_sender() {
             return;
         }
-        if self.travelling.len() >= Self::MOST {
-            self.travelling.pop_front();
+        if self.in_transit.len() >= Self::MOST {
+            self.in_transit.pop_front();
         }
-        self.travelling.push_back(Travelling {
+        self.in_transit.push_back(InTransit {
             passed_ns,
             value,
             ack: *ack,
@@ -197,14 +197,14 @@ impl Return {
     /// Does this TSecr tell of a TSval whose echo is awaited?
     #[must_use]
     #[inline]
-    pub fn awaits(&self, echo: u32) -> bool {
+    pub fn awaits_tsecr(&self, echo: u32) -> bool {
         (self.probes.front()).is_some_and(|&(value, _)| echo.wrapping_sub(value) < 1 << 31)
     }
 
     /// A segment of the sender passes the tap with this TSecr: the first to echo a TSval measures. Says whether it did.
-    pub fn echoed(&mut self, echo: u32, time_ns: i64) -> bool {
+    pub fn measure_tsecr(&mut self, echo: u32, time_ns: i64) -> bool {
         let mut followed = false;
-        while self.awaits(echo)
+        while self.awaits_tsecr(echo)
             && let Some((value, passed_ns)) = self.probes.pop_front()
         {
             followed |= echo == value && self.measured((time_ns - passed_ns).max(0));
@@ -213,8 +213,8 @@ impl Return {
     }
 
     fn measured(&mut self, delay_ns: i64) -> bool {
-        self.least_ns = least(self.least_ns, delay_ns);
-        if self.handshake_ns != NULL && self.direct() {
+        self.rtt_min_ns = least(self.rtt_min_ns, delay_ns);
+        if self.handshake_ns != NULL && self.tap_at_sender() {
             return false; // and stays so: there is no delay to follow
         }
         self.echoed.get_or_insert_default().add(delay_ns);
@@ -227,24 +227,24 @@ impl Return {
     /// Is anything on its way to the sender?
     #[must_use]
     #[inline]
-    pub fn is_travelled(&self) -> bool {
-        !self.travelling.is_empty()
+    pub fn has_acks_in_transit(&self) -> bool {
+        !self.in_transit.is_empty()
     }
 
     /// The next acknowledgment that has reached the sender by `now_ns`, with the time it did so. `echo` is the TSecr of
     /// a segment that passes now: it says exactly which acknowledgments its sender had; the clock decides among those
     /// of the same TSval, and where there is none.
     #[inline]
-    pub fn arrived(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
+    pub fn next_arrived(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
         let due_ns = self.due_ns(now_ns, echo)?;
-        let first = self.travelling.pop_front()?;
+        let first = self.in_transit.pop_front()?;
         self.heard_ns = first.passed_ns;
         Some((due_ns, first.ack))
     }
 
     /// When the next acknowledgment reached the sender, if it has by `now_ns`.
     fn due_ns(&self, now_ns: i64, echo: Option<u32>) -> Option<i64> {
-        let first = self.travelling.front()?;
+        let first = self.in_transit.front()?;
         let due_ns = first.passed_ns.saturating_add(self.delay_ns());
         let arrived = match (first.value, echo) {
             (Some(value), Some(echo)) if value != echo => echo.wrapping_sub(value) < 1 << 31,
@@ -258,16 +258,16 @@ impl Return {
 
     /// When the sender had the last acknowledgment that arrived, had nothing been queued: `None` where that is at once.
     #[must_use]
-    pub fn heard_ns(&self) -> Option<i64> {
-        let passed_ns = known(self.heard_ns).filter(|_| !self.direct())?;
-        Some(passed_ns + self.least_ns()?)
+    pub fn ack_arrival_ns(&self) -> Option<i64> {
+        let passed_ns = known(self.heard_ns).filter(|_| !self.tap_at_sender())?;
+        Some(passed_ns + self.rtt_min_ns()?)
     }
 
     /// How long the sender had the newest acknowledgment it can have had, when it sent what passes now and echoes
     /// `echo`: `None` where that cannot be told from here.
     #[must_use]
-    pub fn waited_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
-        if self.direct() {
+    pub fn ack_age_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
+        if self.tap_at_sender() {
             return None;
         }
         let settled_ns = self.echoed.as_ref().and_then(|echoed| echoed.settled_ns);
@@ -275,7 +275,7 @@ impl Return {
         let way_ns = way_ns.into_iter().flatten().min()?;
         let sent_ns = now_ns - way_ns;
         let heard_ns = self
-            .travelling
+            .in_transit
             .iter()
             .take_while(|next| next.value == Some(echo) && next.passed_ns <= sent_ns)
             .last()
@@ -286,10 +286,10 @@ impl Return {
     /// When the sender at the latest had the newest acknowledgment that it echoes by what passes now, one on its way by
     /// the clock; the first of those it echoes must have come, however late the others are.
     #[must_use]
-    pub fn latest_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
-        let least_ns = self.least_ns()?;
-        let due_ns = |next: &Travelling| next.passed_ns.saturating_add(least_ns);
-        let mut echoed = (self.travelling.iter()).take_while(|next| next.value == Some(echo));
+    pub fn latest_ack_arrival_ns(&self, now_ns: i64, echo: u32) -> Option<i64> {
+        let least_ns = self.rtt_min_ns()?;
+        let due_ns = |next: &InTransit| next.passed_ns.saturating_add(least_ns);
+        let mut echoed = (self.in_transit.iter()).take_while(|next| next.value == Some(echo));
         let first = echoed.next()?;
         let newest = echoed.take_while(|next| due_ns(next) <= now_ns).last();
         Some(due_ns(newest.unwrap_or(first)).min(now_ns))
@@ -297,19 +297,19 @@ impl Return {
 
     /// The next acknowledgment on its way, if the echo allows that the sender had it: a sender that sends beyond the
     /// window it had shows that a wider one had come.
-    pub fn hurry(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
-        let allowed = match (self.travelling.front()?.value, echo) {
+    pub fn deliver_early(&mut self, now_ns: i64, echo: Option<u32>) -> Option<(i64, Ack)> {
+        let allowed = match (self.in_transit.front()?.value, echo) {
             (Some(value), Some(echo)) => echo.wrapping_sub(value) < 1 << 31,
             _ => true,
         };
-        let first = allowed.then(|| self.travelling.pop_front()).flatten()?;
+        let first = allowed.then(|| self.in_transit.pop_front()).flatten()?;
         self.heard_ns = first.passed_ns;
         Some((now_ns, first.ack))
     }
 
     /// Whatever is still on its way, at the end of the stream.
-    pub fn rest(&mut self) -> Option<(i64, Ack)> {
-        let first = self.travelling.pop_front()?;
+    pub fn next_remaining(&mut self) -> Option<(i64, Ack)> {
+        let first = self.in_transit.pop_front()?;
         Some((first.passed_ns.saturating_add(self.delay_ns()), first.ack))
     }
 }
@@ -322,94 +322,97 @@ mod tests {
         Ack {
             ack,
             window: None,
-            field: 0,
+            window_field: 0,
             scaled: true,
             blocks: [(0, 0); 4],
-            echo_congestion: false,
+            ece: false,
             reply: false,
         }
     }
 
     #[test]
     fn a_tap_at_the_sender_is_direct() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         way.handshake(50_000, 20_000_000);
-        assert!(way.direct());
+        assert!(way.tap_at_sender());
         assert_eq!(way.delay_ns(), 0);
     }
 
     #[test]
     fn a_tap_at_the_receiver_delays_by_the_handshake() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         way.handshake(20_000_000, 50_000);
-        assert!(!way.direct());
-        way.pass(&ack(100), None, 1_000_000);
-        assert!(way.arrived(20_000_000, None).is_none());
-        let (time_ns, arrived) = way.arrived(21_000_000, None).expect("it is due");
+        assert!(!way.tap_at_sender());
+        way.enqueue(&ack(100), None, 1_000_000);
+        assert!(way.next_arrived(20_000_000, None).is_none());
+        let (time_ns, arrived) = way.next_arrived(21_000_000, None).expect("it is due");
         assert_eq!((time_ns, arrived.ack), (21_000_000, 100));
     }
 
     #[test]
     fn an_echo_says_what_the_sender_had() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         way.handshake(20_000_000, 50_000);
-        way.pass(&ack(100), Some(7), 0);
-        way.pass(&ack(200), Some(8), 1_000_000);
+        way.enqueue(&ack(100), Some(7), 0);
+        way.enqueue(&ack(200), Some(8), 1_000_000);
         // The clock alone would deliver both; the echo says the second had not come.
         let echo = Some(7);
-        assert_eq!(way.arrived(30_000_000, echo).map(|(_, a)| a.ack), Some(100));
-        assert!(way.arrived(30_000_000, echo).is_none());
         assert_eq!(
-            way.arrived(30_000_001, Some(8)).map(|(_, a)| a.ack),
+            way.next_arrived(30_000_000, echo).map(|(_, a)| a.ack),
+            Some(100)
+        );
+        assert!(way.next_arrived(30_000_000, echo).is_none());
+        assert_eq!(
+            way.next_arrived(30_000_001, Some(8)).map(|(_, a)| a.ack),
             Some(200)
         );
     }
 
     #[test]
     fn from_afar_a_wait_counts_from_the_acknowledgment_that_was_echoed() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         way.handshake(20_000_000, 50_000);
-        way.pass(&ack(100), Some(7), 0);
-        way.pass(&ack(200), Some(8), 1_000_000);
-        assert!(way.arrived(20_000_000, Some(7)).is_some());
-        assert_eq!(way.waited_ns(20_000_000, 7), Some(0));
-        assert_eq!(way.waited_ns(23_000_000, 7), Some(3_000_000));
+        way.enqueue(&ack(100), Some(7), 0);
+        way.enqueue(&ack(200), Some(8), 1_000_000);
+        assert!(way.next_arrived(20_000_000, Some(7)).is_some());
+        assert_eq!(way.ack_age_ns(20_000_000, 7), Some(0));
+        assert_eq!(way.ack_age_ns(23_000_000, 7), Some(3_000_000));
         // The second was echoed, and can have come two milliseconds ago.
-        assert_eq!(way.waited_ns(23_000_000, 8), Some(2_000_000));
+        assert_eq!(way.ack_age_ns(23_000_000, 8), Some(2_000_000));
     }
 
     #[test]
     fn the_first_data_may_echo_a_syn_when_they_like() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         let syn = Ack {
             scaled: false,
             ..ack(1)
         };
         way.handshake(20_000_000, 50_000);
-        way.pass(&syn, Some(7), 0);
-        assert!(!way.echoed(7, 90_000_000));
+        way.enqueue(&syn, Some(7), 0);
+        assert!(!way.measure_tsecr(7, 90_000_000));
         assert_eq!(way.delay_ns(), 20_000_000);
     }
 
     #[test]
     fn at_the_sender_the_clock_tells_a_wait() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         way.handshake(50_000, 20_000_000);
-        way.pass(&ack(100), Some(7), 0);
-        assert_eq!(way.waited_ns(1_000_000, 7), None);
+        way.enqueue(&ack(100), Some(7), 0);
+        assert_eq!(way.ack_age_ns(1_000_000, 7), None);
     }
 
     #[test]
     fn echoes_follow_a_growing_queue() {
-        let mut way = Return::default();
+        let mut way = TapToSender::default();
         way.handshake(20_000_000, 50_000);
         for i in 0..10u32 {
             let passed_ns = i64::from(i) * 100_000_000;
-            way.pass(&ack(i64::from(i)), Some(i), passed_ns);
-            way.echoed(i, passed_ns + 40_000_000);
-            while way.arrived(passed_ns + 40_000_000, Some(i)).is_some() {}
+            way.enqueue(&ack(i64::from(i)), Some(i), passed_ns);
+            way.measure_tsecr(i, passed_ns + 40_000_000);
+            while way.next_arrived(passed_ns + 40_000_000, Some(i)).is_some() {}
         }
         assert_eq!(way.delay_ns(), 40_000_000);
-        assert_eq!(way.least_ns(), Some(20_000_000));
+        assert_eq!(way.rtt_min_ns(), Some(20_000_000));
     }
 }

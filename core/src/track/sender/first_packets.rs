@@ -7,23 +7,23 @@ use std::net::IpAddr;
 
 /// The first packets of one end.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Witness {
+pub struct FirstPackets {
     packets: u8,
-    unfinished: u8,
+    partial_checksums: u8,
     ttl: Option<u8>,
 }
 
-impl Witness {
+impl FirstPackets {
     /// Where packets come from does not change: the first tell.
     const PACKETS: u8 = 16;
 
     /// Takes the next packet.
-    pub fn see(&mut self, segment: &Segment) {
+    pub fn add(&mut self, segment: &Segment) {
         if self.packets == Self::PACKETS {
             return;
         }
         self.packets += 1;
-        self.unfinished += u8::from(is_unfinished(segment));
+        self.partial_checksums += u8::from(has_partial_checksum(segment));
         self.ttl = self.ttl.max(Some(segment.ttl));
     }
 
@@ -35,15 +35,15 @@ impl Witness {
 
     /// Did the checksums of most of them still lack the segment itself?
     #[must_use]
-    pub fn is_unfinished(&self) -> bool {
-        self.unfinished > self.packets / 2
+    pub fn has_partial_checksums(&self) -> bool {
+        self.partial_checksums > self.packets / 2
     }
 }
 
 /// Does the checksum cover the pseudo-header (RFC 9293 section 3.1) alone? A host that leaves checksums to its adapter
 /// writes that sum, not complemented (Linux: `CHECKSUM_PARTIAL`), and captures the packet like this. It can be told
 /// without the payload.
-fn is_unfinished(segment: &Segment) -> bool {
+fn has_partial_checksum(segment: &Segment) -> bool {
     let length = u32::from(segment.header_bytes) + segment.payload_bytes;
     let words = |address: IpAddr| -> u32 {
         let pairs = |octets: &[u8]| -> u32 {
@@ -99,18 +99,18 @@ mod tests {
     fn a_sum_of_the_pseudo_header_alone_is_unfinished() {
         // 10.0.0.1, 10.0.0.2, protocol 6, length 100.
         let sum = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 6 + 100;
-        assert!(is_unfinished(&segment(sum)));
-        assert!(!is_unfinished(&segment(!sum)));
+        assert!(has_partial_checksum(&segment(sum)));
+        assert!(!has_partial_checksum(&segment(!sum)));
     }
 
     #[test]
     fn one_packet_of_many_proves_nothing() {
-        let mut witness = Witness::default();
-        witness.see(&segment(0x0a00 + 1 + 0x0a00 + 2 + 6 + 100));
-        assert!(witness.is_unfinished());
-        witness.see(&segment(0));
-        witness.see(&segment(0));
-        assert!(!witness.is_unfinished());
-        assert_eq!(witness.ttl(), Some(64));
+        let mut first = FirstPackets::default();
+        first.add(&segment(0x0a00 + 1 + 0x0a00 + 2 + 6 + 100));
+        assert!(first.has_partial_checksums());
+        first.add(&segment(0));
+        first.add(&segment(0));
+        assert!(!first.has_partial_checksums());
+        assert_eq!(first.ttl(), Some(64));
     }
 }

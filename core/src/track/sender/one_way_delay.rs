@@ -5,7 +5,7 @@
 
 /// One direction, from a host to the tap.
 #[derive(Debug)]
-pub struct OneWay {
+pub struct OneWayDelay {
     first: Option<(u32, i64)>,
     last: Option<u32>,
     tick_ns: i64,
@@ -16,7 +16,7 @@ pub struct OneWay {
     least: Option<(i64, i64)>,
 }
 
-impl Default for OneWay {
+impl Default for OneWayDelay {
     fn default() -> Self {
         Self {
             first: None,
@@ -29,7 +29,7 @@ impl Default for OneWay {
     }
 }
 
-impl OneWay {
+impl OneWayDelay {
     /// Periods of the timestamp clocks in use: Linux, FreeBSD, macOS and Windows tick every millisecond, older Linux
     /// every 4 or 10 (RFC 7323 section 5.4 allows 1 ms to 1 s).
     const TICKS_NS: [i64; 3] = [1_000_000, 4_000_000, 10_000_000];
@@ -96,40 +96,42 @@ mod tests {
 
     #[test]
     fn a_queue_on_the_way_shows_and_an_offset_does_not() {
-        let mut way = OneWay::default();
+        let mut way = OneWayDelay::default();
         for ms in 0..1000i64 {
             way.excess_ns(5_000 + ms as u32, 77 * MS + ms * MS);
         }
         let late = way.excess_ns(5_000 + 1000, 77 * MS + 1000 * MS + 30 * MS);
         // Less what a second of drift may explain.
-        assert!(late.is_some_and(|late| (30 * MS - OneWay::DRIFT_NS..=30 * MS).contains(&late)));
+        assert!(
+            late.is_some_and(|late| (30 * MS - OneWayDelay::DRIFT_NS..=30 * MS).contains(&late))
+        );
     }
 
     #[test]
     fn a_clock_of_four_milliseconds_is_recognised() {
-        let mut way = OneWay::default();
+        let mut way = OneWayDelay::default();
         for tick in 0..250i64 {
             way.excess_ns(tick as u32, tick * 4 * MS);
         }
         let late = way.excess_ns(250, 1000 * MS + 9 * MS);
-        assert!(late.is_some_and(|late| (9 * MS - OneWay::DRIFT_NS..=9 * MS).contains(&late)));
+        assert!(late.is_some_and(|late| (9 * MS - OneWayDelay::DRIFT_NS..=9 * MS).contains(&late)));
     }
 
     #[test]
     fn a_queue_that_grows_from_the_start_hides_a_clock_for_a_while_only() {
-        let mut way = OneWay::default();
+        let mut way = OneWayDelay::default();
         let late = |ms: i64| (ms * 3 / 4).min(400);
         let told: Vec<_> = (0..2000i64)
             .map(|ms| way.excess_ns(ms as u32, (ms + late(ms)) * MS))
             .collect();
         assert_eq!(told[300], None);
-        let drift_ns = 3 * OneWay::DRIFT_NS; // the least was met three seconds ago
+        let drift_ns = 3 * OneWayDelay::DRIFT_NS; // the least was met three seconds ago
         assert!(told[1999].is_some_and(|late| (400 * MS - drift_ns..=400 * MS).contains(&late)));
     }
 
     #[test]
     fn an_unknown_clock_says_nothing() {
-        let mut way = OneWay::default();
+        let mut way = OneWayDelay::default();
         let told = (0..1000i64).filter_map(|i| way.excess_ns(i as u32 * 1000, i * MS));
         assert_eq!(told.count(), 0);
     }

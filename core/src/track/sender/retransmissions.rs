@@ -34,7 +34,7 @@ pub struct Counts {
 
 /// A segment with payload that was sent before.
 #[derive(Debug, Clone, Copy)]
-pub struct Resent {
+pub struct RetransmittedSegment {
     pub start: i64,
     pub end: i64,
     pub payload_bytes: i64,
@@ -42,13 +42,13 @@ pub struct Resent {
     /// When it passed the tap before; `None` where it was lost on the way there.
     pub before_ns: Option<i64>,
     /// TSval.
-    pub value: Option<u32>,
+    pub tsval: Option<u32>,
     /// Had the tap seen all of it acknowledged?
-    pub arrived: bool,
+    pub delivered: bool,
     /// Had the tap seen a SACK of something above it? Its sender knew so soon.
-    pub passed_over: bool,
+    pub sacked_above: bool,
     /// When its sender had the newest acknowledgment that it echoes, where that tells more than the clock.
-    pub heard_ns: Option<i64>,
+    pub ack_arrival_ns: Option<i64>,
 }
 
 /// One retransmission, remembered for what acknowledgments will say of it.
@@ -67,7 +67,7 @@ struct Sending {
 struct Head {
     start: i64,
     end: i64,
-    value: u32,
+    tsval: u32,
 }
 
 /// What is kept of a flow that has sent something again.
@@ -90,7 +90,7 @@ pub struct Retransmissions {
     /// SRTT (RFC 6298 section 2).
     rtt_ns: i64,
     /// When the sender last had an acknowledgment of something new, or a duplicate one.
-    heard_ns: i64,
+    ack_arrival_ns: i64,
     /// When SND.UNA last moved.
     advanced_ns: i64,
     /// Since SND.UNA moved.
@@ -103,7 +103,7 @@ impl Default for Retransmissions {
     fn default() -> Self {
         Self {
             rtt_ns: NULL,
-            heard_ns: NULL,
+            ack_arrival_ns: NULL,
             advanced_ns: NULL,
             duplicate_acks: 0,
             without_sack: false,
@@ -135,7 +135,7 @@ impl Retransmissions {
     }
 
     /// A round trip of the whole path.
-    pub fn measured(&mut self, rtt_ns: i64) {
+    pub fn add_rtt(&mut self, rtt_ns: i64) {
         self.rtt_ns = match self.rtt_ns {
             NULL => rtt_ns,
             so_far_ns => so_far_ns + (rtt_ns - so_far_ns) / 8,
@@ -143,9 +143,9 @@ impl Retransmissions {
     }
 
     /// The sender received an acknowledgment: of something new, or a duplicate one?
-    pub fn heard(&mut self, progress: Progress, outstanding: bool, time_ns: i64) {
-        if progress.delivered > 0 || outstanding && progress.opened == 0 && !progress.reply {
-            self.heard_ns = time_ns;
+    pub fn ack_arrived(&mut self, progress: Progress, outstanding: bool, time_ns: i64) {
+        if progress.delivered > 0 || outstanding && progress.edge_advanced == 0 && !progress.reply {
+            self.ack_arrival_ns = time_ns;
             if progress.advanced > 0 {
                 self.advanced_ns = time_ns;
             }
@@ -153,19 +153,24 @@ impl Retransmissions {
     }
 
     /// A segment is sent again, before the sender's own state shows it: why?
-    pub fn resent(&mut self, data: Resent, sender: &Sender, mss: i64) -> Cause {
+    pub fn classify(&mut self, data: RetransmittedSegment, sender: &Sender, mss: i64) -> Cause {
         let mut repair = self.repair.take().unwrap_or_default();
         let waited_ns = |since: [Option<i64>; 4]| {
             let since_ns = since.into_iter().flatten().max();
             since_ns.map_or(0, |since_ns| (data.time_ns - since_ns).max(0))
         };
         let (own_ns, last_ns) = (data.before_ns, repair.last_ns);
-        let quiet_ns = waited_ns([known(self.heard_ns), data.heard_ns, own_ns, last_ns]);
+        let quiet_ns = waited_ns([
+            known(self.ack_arrival_ns),
+            data.ack_arrival_ns,
+            own_ns,
+            last_ns,
+        ]);
         let stuck_ns = waited_ns([known(self.advanced_ns), None, own_ns, last_ns]);
         let cause = self.cause(&data, [quiet_ns, stuck_ns], &repair, sender, mss);
         let (una, next) = (
-            sender.una().unwrap_or(data.start),
-            sender.next().unwrap_or(data.end),
+            sender.snd_una().unwrap_or(data.start),
+            sender.snd_nxt().unwrap_or(data.end),
         );
         let count = packets(data.payload_bytes, mss);
         let counts = &mut repair.counts;
@@ -188,7 +193,7 @@ impl Retransmissions {
         }
         if data.start <= una && una < data.end && repair.head.is_none_or(|head| head.start != una) {
             let (start, end) = (una, data.end);
-            repair.head = data.value.map(|value| Head { start, end, value });
+            repair.head = data.tsval.map(|tsval| Head { start, end, tsval });
         }
         if repair.recent.len() == Self::MOST {
             repair.recent.pop_front();
@@ -199,7 +204,7 @@ impl Retransmissions {
             next,
             needed: count,
         });
-        if data.arrived {
+        if data.delivered {
             repair.spurious(data.start, data.end, mss);
         }
         (repair.last_ns, repair.last_wait_ns) = (Some(data.time_ns), stuck_ns);
@@ -209,13 +214,13 @@ impl Retransmissions {
 
     fn cause(
         &self,
-        data: &Resent,
+        data: &RetransmittedSegment,
         [quiet_ns, stuck_ns]: [i64; 2],
         repair: &Repair,
         sender: &Sender,
         mss: i64,
     ) -> Cause {
-        let (Some(una), Some(next)) = (sender.una(), sender.next()) else {
+        let (Some(una), Some(next)) = (sender.snd_una(), sender.snd_nxt()) else {
             return Cause::Unexplained; // no acknowledgment was captured
         };
         let rtt_ns = known(self.rtt_ns).unwrap_or(Self::LEAST_RTO_NS);
@@ -227,7 +232,7 @@ impl Retransmissions {
         // Was something reported that was sent after it?
         let reported = match before {
             None => {
-                data.passed_over
+                data.sacked_above
                     || sacked_end > data.end
                     || self.duplicate_acks >= Self::DUPLICATES
                     || self.duplicate_acks > 0 && next - una < Self::EARLY_SEGMENTS * mss
@@ -235,7 +240,7 @@ impl Retransmissions {
             Some(at) => {
                 sacked_end > repair.recent[at].next
                     || (repair.recent.range(at + 1..)).any(|later| {
-                        later.start != data.start && sender.has(later.start, later.end)
+                        later.start != data.start && sender.is_delivered(later.start, later.end)
                     })
             }
         };
@@ -267,12 +272,12 @@ impl Retransmissions {
         }
     }
 
-    /// An acknowledgment passes the tap: what does it say of what was sent again? `echo` is its TSecr, `duplicate` what it
+    /// An acknowledgment passes the tap: what does it say of what was sent again? `tsecr` is its TSecr, `duplicate` what it
     /// reports to have come twice (D-SACK, RFC 2883).
-    pub fn acknowledged(
+    pub fn detect_spurious(
         &mut self,
         ack: i64,
-        echo: Option<u32>,
+        tsecr: Option<u32>,
         duplicate: Option<(i64, i64)>,
         mss: i64,
     ) {
@@ -282,7 +287,7 @@ impl Retransmissions {
         if let Some(head) = repair.head.filter(|head| ack > head.start) {
             repair.head = None;
             // The receiver echoes the copy that filled its hole: an older clock is that of the first (RFC 3522).
-            if echo.is_some_and(|echo| (1..1 << 31).contains(&head.value.wrapping_sub(echo))) {
+            if tsecr.is_some_and(|tsecr| (1..1 << 31).contains(&head.tsval.wrapping_sub(tsecr))) {
                 repair.spurious(head.start, head.end.min(ack), mss);
             }
         }
@@ -292,7 +297,7 @@ impl Retransmissions {
     }
 
     /// An acknowledgment passes the tap that `advanced` SND.UNA, or was a `duplicate` one.
-    pub fn counted(&mut self, advanced: bool, duplicate: bool) {
+    pub fn count_duplicate_acks(&mut self, advanced: bool, duplicate: bool) {
         if advanced {
             self.duplicate_acks = 0;
         }
@@ -317,7 +322,7 @@ impl Retransmissions {
     #[must_use]
     pub fn unanswered_wait_ns(&self) -> Option<i64> {
         let repair = self.repair.as_ref()?;
-        (repair.last_ns > known(self.heard_ns)).then_some(repair.last_wait_ns)
+        (repair.last_ns > known(self.ack_arrival_ns)).then_some(repair.last_wait_ns)
     }
 }
 

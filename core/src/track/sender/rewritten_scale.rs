@@ -7,7 +7,7 @@
 
 /// What was in flight at most, turn by turn, beside the windows of smaller shifts than the handshake's.
 #[derive(Debug, Default)]
-pub struct Lowered {
+pub struct RewrittenScale {
     /// The turn ends as this is acknowledged.
     until: i64,
     flight: i64,
@@ -18,7 +18,7 @@ pub struct Lowered {
     stopped: Vec<u32>,
 }
 
-impl Lowered {
+impl RewrittenScale {
     /// Fewer turns than these may stop there by chance.
     const MANY: u32 = 10;
     /// A flight of any size is within a segment of some window where windows are small: of fewer segments than these
@@ -79,8 +79,8 @@ mod tests {
     const MSS: i64 = 1000;
 
     /// Flights of a sender, each with the window field that it met, under a scale of 3.
-    fn after(flights: impl IntoIterator<Item = (i64, u16)>) -> Lowered {
-        let mut lowered = Lowered::default();
+    fn after(flights: impl IntoIterator<Item = (i64, u16)>) -> RewrittenScale {
+        let mut lowered = RewrittenScale::default();
         let mut una = 0;
         for (flight, field) in flights {
             lowered.advertised(field);

@@ -5,7 +5,7 @@
 //! A receiver should not take back what it granted (RFC 9293 section 3.8.6): a shift under which the right edge moves
 //! back is too large. And a sender that the window holds stays just below its edge.
 
-use super::rewritten_scale::Lowered;
+use super::rewritten_scale::RewrittenScale;
 use std::ops::{Index, IndexMut};
 
 /// Shifts 0 to 14 (RFC 7323 section 2.3).
@@ -78,7 +78,7 @@ pub struct Scale {
     shifts: Shifts,
     checked: u32,
     told: Option<(i64, u16)>,
-    lowered: Lowered,
+    lowered: RewrittenScale,
     /// No acknowledgment since the capture lost data: it may have lost the one that allowed what follows, too.
     stale: bool,
 }
@@ -92,7 +92,7 @@ impl Default for Scale {
             shifts: Shifts::default(),
             checked: 0,
             told: None,
-            lowered: Lowered::default(),
+            lowered: RewrittenScale::default(),
             stale: true,
         }
     }
@@ -105,7 +105,7 @@ impl Scale {
     const OFTEN: u32 = 10;
 
     /// The handshake showed this shift.
-    pub fn negotiated(&mut self, shift: u8) {
+    pub fn set_negotiated(&mut self, shift: u8) {
         self.known = usize::from(shift).min(SHIFTS - 1);
         self.try_up_to(self.known);
     }
@@ -224,13 +224,13 @@ impl Scale {
 
     /// Smallest shift under which the sender kept to the window.
     #[must_use]
-    pub fn least(&self) -> u8 {
+    pub fn min_shift(&self) -> u8 {
         self.least as u8
     }
 
-    /// Largest shift under which the receiver never took window back; at least [`Self::least`].
+    /// Largest shift under which the receiver never took window back; at least [`Self::min_shift`].
     #[must_use]
-    pub fn most(&self) -> u8 {
+    pub fn max_shift(&self) -> u8 {
         let shrinks = |&shift: &usize| self.shifts[shift].retreats >= Self::ENOUGH;
         let most = (self.known..SHIFTS)
             .find(shrinks)
@@ -250,13 +250,13 @@ impl Scale {
 
     /// Segments of new data that were held against the window.
     #[must_use]
-    pub fn checked(&self) -> u32 {
+    pub fn checked_segments(&self) -> u32 {
         self.checked
     }
 
     /// Of these, how many went far beyond it under the shift of the handshake.
     #[must_use]
-    pub fn exceeded(&self) -> u32 {
+    pub fn far_overruns(&self) -> u32 {
         self.shifts[self.known].exceeded
     }
 }
@@ -270,7 +270,7 @@ mod tests {
     /// A sender that keeps `window` bytes in flight against a field that never changes.
     fn held(field: u16, window: i64, known: u8) -> Scale {
         let mut scale = Scale::default();
-        scale.negotiated(known);
+        scale.set_negotiated(known);
         for ack in (0..100).map(|i| i * MSS) {
             scale.advertised(ack, field, true);
             let next = ack + window - MSS;
@@ -282,16 +282,16 @@ mod tests {
     #[test]
     fn a_full_window_tells_its_scale() {
         let scale = held(1000, 64_000, 0);
-        assert_eq!(scale.least(), 6);
+        assert_eq!(scale.min_shift(), 6);
         assert!(scale.is_reached());
     }
 
     #[test]
     fn a_window_half_used_bounds_its_scale_from_below() {
         let scale = held(1000, 24_000, 0);
-        assert_eq!(scale.least(), 5);
+        assert_eq!(scale.min_shift(), 5);
         assert!(!scale.is_reached());
-        assert_eq!(scale.most(), 14);
+        assert_eq!(scale.max_shift(), 14);
     }
 
     #[test]
@@ -300,14 +300,18 @@ mod tests {
         for i in 0..10 {
             scale.advertised(i * 6400, 1000 - 100 * i as u16, true);
         }
-        assert_eq!((scale.least(), scale.most()), (0, 6));
+        assert_eq!((scale.min_shift(), scale.max_shift()), (0, 6));
     }
 
     #[test]
     fn a_scale_that_the_sender_does_not_keep_to_is_contradicted() {
         let scale = held(1000, 64_000, 2);
         assert_eq!(
-            (scale.least(), scale.exceeded(), scale.checked()),
+            (
+                scale.min_shift(),
+                scale.far_overruns(),
+                scale.checked_segments()
+            ),
             (6, 100, 100)
         );
     }
@@ -322,21 +326,21 @@ mod tests {
                 scale.sent(next, next + MSS, ack, next, MSS);
             }
         }
-        assert_eq!(scale.least(), 6);
+        assert_eq!(scale.min_shift(), 6);
         assert!(!scale.is_reached());
     }
 
     #[test]
     fn a_host_that_stalls_now_and_then_hides_no_scale_that_was_lowered() {
         let mut scale = Scale::default();
-        scale.negotiated(2);
+        scale.set_negotiated(2);
         for ack in (0..1000).map(|i| i * MSS) {
             scale.advertised(ack, 10_000, true);
             let beyond = if ack % 400_000 == 0 { 5000 } else { 0 };
             let next = ack + 9000 + beyond;
             scale.sent(next, next + MSS, ack, next, MSS);
         }
-        assert_eq!(scale.least(), 0);
+        assert_eq!(scale.min_shift(), 0);
         assert!(scale.is_reached());
     }
 
@@ -344,7 +348,7 @@ mod tests {
     fn bursts_that_stop_at_a_lower_edge_tell_of_it() {
         let told = |last: i64| {
             let mut scale = Scale::default();
-            scale.negotiated(2);
+            scale.set_negotiated(2);
             for burst in 0..100 {
                 let ack = burst * 10_000;
                 scale.advertised(ack, 10_000, true);
@@ -352,7 +356,7 @@ mod tests {
                     scale.sent(next, next + 1000, ack, next, 1000);
                 }
             }
-            scale.least() == 0 && scale.is_reached()
+            scale.min_shift() == 0 && scale.is_reached()
         };
         assert!(told(10));
         assert!(!told(7), "two segments below the edge and more");
@@ -369,7 +373,7 @@ mod tests {
             let next = ack + 9000;
             scale.sent(next, next + MSS, ack, next, MSS);
         }
-        assert_eq!((scale.least(), scale.exceeded()), (0, 0));
+        assert_eq!((scale.min_shift(), scale.far_overruns()), (0, 0));
     }
 
     #[test]
@@ -380,7 +384,7 @@ mod tests {
             let next = if start == 50_000 { 10_000 } else { start };
             scale.sent(start, start + MSS, 0, next, MSS);
         }
-        assert_eq!((scale.least(), scale.checked()), (0, 0));
+        assert_eq!((scale.min_shift(), scale.checked_segments()), (0, 0));
     }
 
     #[test]

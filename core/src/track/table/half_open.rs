@@ -9,7 +9,7 @@ use crate::track::connection::handshake::Handshake;
 use crate::track::connection::lifecycle::{Ending, Lifecycle, Opening};
 use crate::track::connection::{Connection, client_and_server};
 use crate::track::null::NULL;
-use crate::track::sender::first_packets::Witness;
+use crate::track::sender::first_packets::FirstPackets;
 use crate::track::sender::scale::Scale;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
@@ -131,19 +131,19 @@ impl Asked {
         let syn = self.segment();
         let mut handshake = Handshake::default();
         handshake.syn(0, &syn, self.at.time_ns);
-        let mut witness = Witness::default();
-        witness.see(&syn);
+        let mut first_packets = FirstPackets::default();
+        first_packets.add(&syn);
         let mss = handshake.mss(syn.options.timestamps.is_some());
         let told = |from: usize| {
             let (shift, source) = handshake.scale(1 - from);
             let mut scale = Scale::default();
-            scale.negotiated(shift.unwrap_or_default());
+            scale.set_negotiated(shift.unwrap_or_default());
             Summary {
                 handshake: 1,
                 direct: 1,
-                unfinished: u8::from(from == 0 && witness.is_unfinished()),
-                scale_least: scale.least(),
-                scale_most: scale.most(),
+                unfinished: u8::from(from == 0 && first_packets.has_partial_checksums()),
+                scale_least: scale.min_shift(),
+                scale_most: scale.max_shift(),
                 window_scale_source: source as u8,
                 start_ns: self.at.time_ns,
                 end_ns: self.at.time_ns,

@@ -22,9 +22,9 @@ packed_row! {
         pub multipath: u8,
         /// Were its checksums unfinished?
         pub unfinished: u8,
-        /// See [`crate::track::sender::scale::Scale::least`].
+        /// See [`crate::track::sender::scale::Scale::min_shift`].
         pub scale_least: u8,
-        /// See [`crate::track::sender::scale::Scale::most`].
+        /// See [`crate::track::sender::scale::Scale::max_shift`].
         pub scale_most: u8,
         /// See [`crate::track::sender::scale::Scale::is_reached`].
         pub scale_reached: u8,
@@ -76,9 +76,9 @@ packed_row! {
         pub mss_bytes: i64,
         /// Shift of the windows that limit it.
         pub window_scale: i64,
-        /// See [`crate::track::sender::scale::Scale::checked`].
+        /// See [`crate::track::sender::scale::Scale::checked_segments`].
         pub scale_checked: i64,
-        /// See [`crate::track::sender::scale::Scale::exceeded`].
+        /// See [`crate::track::sender::scale::Scale::far_overruns`].
         pub scale_exceeded: i64,
         /// Largest time to live.
         pub ttl: i64,
@@ -90,7 +90,7 @@ packed_row! {
         pub in_flight_max_bytes: i64,
         /// See [`crate::track::tap::ranges::Ranges::merged`].
         pub merged_ranges: i64,
-        /// See [`crate::track::rounds::kept::Kept::left_out`].
+        /// See [`crate::track::rounds::packed_rounds::PackedRounds::left_out`].
         pub rounds_left_out: i64,
         /// Least RTT.
         pub rtt_min_ns: i64,
@@ -127,12 +127,12 @@ impl Summary {
             carried: u8::from(connection.is_flow(from)),
             handshake: u8::from(connection.handshake.has_syn(0))
                 | u8::from(connection.handshake.has_syn(1)) << 1,
-            direct: u8::from(flow.way.direct()),
+            direct: u8::from(flow.way.tap_at_sender()),
             has_timestamps: u8::from(flow.has_timestamps()),
             multipath: u8::from(connection.handshake.is_multipath()),
-            unfinished: u8::from(half.witness.is_unfinished()),
-            scale_least: flow.scale.least(),
-            scale_most: flow.scale.most(),
+            unfinished: u8::from(half.first_packets.has_partial_checksums()),
+            scale_least: flow.scale.min_shift(),
+            scale_most: flow.scale.max_shift(),
             scale_reached: u8::from(flow.scale.is_reached()),
             window_scale_source: source as u8,
             start_ns: connection.start.time_ns,
@@ -158,9 +158,9 @@ impl Summary {
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
             window_scale: in_force(scale, source),
-            scale_checked: i64::from(flow.scale.checked()),
-            scale_exceeded: i64::from(flow.scale.exceeded()),
-            ttl: or_null(half.witness.ttl().map(i64::from)),
+            scale_checked: i64::from(flow.scale.checked_segments()),
+            scale_exceeded: i64::from(flow.scale.far_overruns()),
+            ttl: or_null(half.first_packets.ttl().map(i64::from)),
             syn_window_bytes: or_null(connection.handshake.window(1 - from).map(i64::from)),
             window_max_bytes: or_null(totals.window_max_bytes),
             in_flight_max_bytes: totals.in_flight_max_bytes,
@@ -168,8 +168,8 @@ impl Summary {
             rounds_left_out: flow.rounds_left_out(),
             rtt_min_ns: or_null(flow.rtt_min_ns()),
             initial_rtt_ns: or_null(connection.initial_rtt_ns),
-            sender_side_ns: or_null(flow.way.least_ns()),
-            receiver_side_ns: or_null(flow.way.receiver_ns()),
+            sender_side_ns: or_null(flow.way.rtt_min_ns()),
+            receiver_side_ns: or_null(flow.way.receiver_rtt_min_ns()),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::track::at::At;
 
 /// A segment, with what its connection knows of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Passing<'a> {
+pub struct ObservedSegment<'a> {
     /// The segment.
     pub segment: &'a Segment,
     /// When and where.
@@ -17,22 +17,22 @@ pub struct Passing<'a> {
     /// The scale of its window, as far as it is known.
     pub shift: Option<u8>,
     /// Its sender's clock (TSval).
-    pub value: Option<u32>,
+    pub tsval: Option<u32>,
     /// The clock of the other side that it echoes (TSecr), if it acknowledges anything.
-    pub echo: Option<u32>,
+    pub tsecr: Option<u32>,
     /// Is it nothing but an acknowledgment?
-    pub pure: bool,
+    pub pure_ack: bool,
     /// Did the capture hold it before?
     pub copy: bool,
 }
 
-impl Passing<'_> {
+impl ObservedSegment<'_> {
     /// When it passes.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
         Stamp {
             time_ns: self.at.time_ns,
-            value: self.value,
+            tsval: self.tsval,
         }
     }
 

@@ -62,7 +62,7 @@ impl Held {
 
 impl Ranges {
     /// Holds no more ranges than this.
-    pub fn hold(&mut self, most: usize) {
+    pub fn set_max(&mut self, most: usize) {
         if most != Budget::DEFAULT.ranges {
             self.0.get_or_insert_default().most = u32::try_from(most).unwrap_or(u32::MAX);
         }

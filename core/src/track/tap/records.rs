@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// One RTT measurement, from the tap to the receiver and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct RttSample {
     /// When the segment passed the tap.
     pub sent_ns: i64,
     /// Until its acknowledgment passed the tap.
@@ -23,7 +23,7 @@ struct Record {
     time_ns: i64,
     length: u32,
     round: u32,
-    value: u32,
+    tsval: u32,
     stamped: bool,
     resent: bool,
     sacked: bool,
@@ -38,8 +38,8 @@ impl Record {
             time_ns: stamp.time_ns,
             length: u32::try_from(end - start).unwrap_or(u32::MAX),
             round,
-            value: stamp.value.unwrap_or_default(),
-            stamped: stamp.value.is_some(),
+            tsval: stamp.tsval.unwrap_or_default(),
+            stamped: stamp.tsval.is_some(),
             resent: false,
             sacked: false,
         }
@@ -52,7 +52,7 @@ impl Record {
     fn first(&self) -> Stamp {
         Stamp {
             time_ns: self.time_ns,
-            value: self.stamped.then_some(self.value),
+            tsval: self.stamped.then_some(self.tsval),
         }
     }
 }
@@ -63,7 +63,7 @@ pub struct Stamp {
     /// Time of capture.
     pub time_ns: i64,
     /// TSval.
-    pub value: Option<u32>,
+    pub tsval: Option<u32>,
 }
 
 /// The records of one direction, in the order of their sequence numbers.
@@ -136,10 +136,10 @@ impl Records {
     pub fn acknowledge(
         &mut self,
         ack: i64,
-        echo: Option<u32>,
+        tsecr: Option<u32>,
         time_ns: i64,
         least_ns: Option<i64>,
-    ) -> Option<Sample> {
+    ) -> Option<RttSample> {
         let mut newest = None;
         let mut count = 0;
         let mut latest_ns = i64::MIN;
@@ -155,7 +155,7 @@ impl Records {
         }
         let answered = newest
             .filter(|record| record.end() == ack)
-            .and_then(|record| Some((self.answered_ns(record, latest_ns, echo)?, record.round)));
+            .and_then(|record| Some((self.answered_ns(record, latest_ns, tsecr)?, record.round)));
         self.records.drain(..count);
         if !self.again.is_empty() {
             self.forget_again();
@@ -167,7 +167,7 @@ impl Records {
         }
         let lone = count == 1 && self.records.is_empty();
         let late = least_ns.is_some_and(|least_ns| rtt_ns > least_ns + Self::DELAYED_ACK_NS);
-        Some(Sample {
+        Some(RttSample {
             sent_ns,
             rtt_ns,
             round,
@@ -196,24 +196,24 @@ impl Records {
     /// When the copy was sent that an acknowledgment answers, of which `latest_ns` is when the last was sent of all that
     /// it covers.
     #[inline]
-    fn answered_ns(&self, record: &Record, latest_ns: i64, echo: Option<u32>) -> Option<i64> {
+    fn answered_ns(&self, record: &Record, latest_ns: i64, tsecr: Option<u32>) -> Option<i64> {
         let first = record.first();
         if !record.resent {
             return (latest_ns <= first.time_ns).then_some(first.time_ns);
         }
         let last = self.last(record);
-        if first.value == last.value || echo.is_none() {
+        if first.tsval == last.tsval || tsecr.is_none() {
             None
-        } else if echo == first.value {
+        } else if tsecr == first.tsval {
             Some(first.time_ns)
         } else {
-            (echo == last.value).then_some(last.time_ns)
+            (tsecr == last.tsval).then_some(last.time_ns)
         }
     }
 
     /// Marks what a SACK block covers, up to `known` since long; measures on the youngest segment in it that went out
     /// once.
-    pub fn sack(&mut self, start: i64, known: i64, end: i64, time_ns: i64) -> Option<Sample> {
+    pub fn sack(&mut self, start: i64, known: i64, end: i64, time_ns: i64) -> Option<RttSample> {
         let first = self
             .records
             .partition_point(|r| r.start < start || r.end() <= known);
@@ -226,7 +226,7 @@ impl Records {
         }
         let record = youngest?;
         let rtt_ns = time_ns - record.time_ns;
-        (rtt_ns >= 0).then_some(Sample {
+        (rtt_ns >= 0).then_some(RttSample {
             sent_ns: record.time_ns,
             rtt_ns,
             round: record.round,
@@ -244,7 +244,7 @@ mod tests {
     fn sent(ms: i64) -> Stamp {
         Stamp {
             time_ns: ms * MS,
-            value: Some(ms as u32),
+            tsval: Some(ms as u32),
         }
     }
 
@@ -255,7 +255,7 @@ mod tests {
         records
     }
 
-    fn rtt_ms(sample: Option<Sample>) -> Option<i64> {
+    fn rtt_ms(sample: Option<RttSample>) -> Option<i64> {
         sample.map(|sample| sample.rtt_ns / MS)
     }
 
@@ -277,7 +277,7 @@ mod tests {
         let mut again = two();
         assert_eq!(again.resend(1000, 2000, sent(5)), Some(MS));
         assert_eq!(again.resend(1000, 2000, sent(7)), Some(5 * MS));
-        for (echo, rtt) in [
+        for (tsecr, rtt) in [
             (None, None),
             (Some(7), Some(3)),
             (Some(1), Some(9)),
@@ -286,7 +286,7 @@ mod tests {
             let mut records = two();
             records.resend(1000, 2000, sent(5));
             records.resend(1000, 2000, sent(7));
-            assert_eq!(rtt_ms(records.acknowledge(2000, echo, 10 * MS, None)), rtt);
+            assert_eq!(rtt_ms(records.acknowledge(2000, tsecr, 10 * MS, None)), rtt);
         }
         // What it acknowledges beside was sent after it.
         again.resend(0, 1000, sent(8));

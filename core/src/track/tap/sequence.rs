@@ -3,13 +3,13 @@
 
 /// The sequence space of one direction: where it starts, and how far it has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Space {
+pub struct SequenceSpace {
     origin: Option<u32>,
     /// The last relative number seen; the next is taken to lie within 2 GiB of it.
     near: i64,
 }
 
-impl Space {
+impl SequenceSpace {
     /// Fixes the origin unless it is known: relative numbers count from `origin`.
     pub fn anchor(&mut self, origin: u32) {
         self.origin.get_or_insert(origin);
@@ -22,7 +22,7 @@ impl Space {
     }
 
     /// The relative number of `raw`; 0 while no origin is known. Total: any input gives the candidate nearest to
-    /// the last number that [`Space::advance`] was given.
+    /// the last number that [`SequenceSpace::advance`] was given.
     #[must_use]
     pub fn relative(&self, raw: u32) -> i64 {
         let Some(origin) = self.origin else { return 0 };
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn counts_from_the_origin() {
-        let mut space = Space::default();
+        let mut space = SequenceSpace::default();
         space.anchor(1000);
         assert_eq!(space.relative(1001), 1);
         assert_eq!(space.relative(999), -1);
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_first_origin_stays() {
-        let mut space = Space::default();
+        let mut space = SequenceSpace::default();
         space.anchor(5);
         space.anchor(9);
         assert_eq!(space.origin(), Some(5));
@@ -65,7 +65,7 @@ mod tests {
         // Whatever the origin and however many wraps: steps below 2 GiB, forth or back, are followed exactly.
         #[test]
         fn unwraps_any_walk(origin: u32, steps in prop::collection::vec(-0x7fff_ffffi64..0x7fff_ffff, 1..64)) {
-            let mut space = Space::default();
+            let mut space = SequenceSpace::default();
             space.anchor(origin);
             let mut furthest = 0i64;
             for step in steps {

@@ -21,7 +21,7 @@ fn sent(segments: i64) -> Scene {
         seen: Retransmissions::default(),
         next: segments,
     };
-    scene.seen.measured(RTT_NS);
+    scene.seen.add_rtt(RTT_NS);
     scene.ack(0, 0, &[]);
     scene.sender.send(0, segments * MSS, false);
     scene
@@ -36,32 +36,32 @@ impl Scene {
         let progress = self.sender.receive(&Ack {
             ack: ack * MSS,
             window: Some(1_000_000),
-            field: 0,
+            window_field: 0,
             scaled: true,
             blocks,
-            echo_congestion: false,
+            ece: false,
             reply: false,
         });
         let outstanding = self.sender.in_flight() > 0;
         self.seen
-            .counted(progress.advanced > 0, progress.advanced == 0 && outstanding);
-        self.seen.heard(progress, outstanding, at_ms * MS);
+            .count_duplicate_acks(progress.advanced > 0, progress.advanced == 0 && outstanding);
+        self.seen.ack_arrived(progress, outstanding, at_ms * MS);
     }
 
     fn resend(&mut self, at_ms: i64, segment: i64, before_ms: i64) -> Cause {
         let (start, end) = (segment * MSS, (segment + 1) * MSS);
-        let data = Resent {
+        let data = RetransmittedSegment {
             start,
             end,
             payload_bytes: MSS,
             time_ns: at_ms * MS,
             before_ns: Some(before_ms * MS),
-            value: Some(at_ms as u32),
-            arrived: false,
-            passed_over: self.sender.sacked_end() > Some(end),
-            heard_ns: None,
+            tsval: Some(at_ms as u32),
+            delivered: false,
+            sacked_above: self.sender.sacked_end() > Some(end),
+            ack_arrival_ns: None,
         };
-        let cause = self.seen.resent(data, &self.sender, MSS);
+        let cause = self.seen.classify(data, &self.sender, MSS);
         self.sender.send(start, end, true);
         cause
     }
@@ -190,20 +190,20 @@ fn a_duplicate_that_the_receiver_reports_was_spurious_once() {
     scene.ack(20, 2, &[(3, 6)]);
     scene.resend(20, 2, 1);
     let twice = Some((2 * MSS, 3 * MSS));
-    (0..2).for_each(|_| scene.seen.acknowledged(6 * MSS, Some(20), twice, MSS));
+    (0..2).for_each(|_| scene.seen.detect_spurious(6 * MSS, Some(20), twice, MSS));
     assert_eq!(scene.seen.counts().spurious, 1);
     scene
         .seen
-        .acknowledged(6 * MSS, None, Some((7 * MSS, 8 * MSS)), MSS);
+        .detect_spurious(6 * MSS, None, Some((7 * MSS, 8 * MSS)), MSS);
     assert_eq!(scene.seen.counts().spurious, 1);
 }
 
 #[test]
 fn an_echo_older_than_the_retransmission_tells_that_the_first_copy_came() {
-    for (echo, spurious) in [(1, 1), (240, 0)] {
+    for (tsecr, spurious) in [(1, 1), (240, 0)] {
         let mut scene = sent(1);
         scene.resend(240, 0, 1);
-        scene.seen.acknowledged(MSS, Some(echo), None, MSS);
+        scene.seen.detect_spurious(MSS, Some(tsecr), None, MSS);
         assert_eq!(scene.seen.counts().spurious, spurious);
     }
 }
@@ -227,7 +227,7 @@ proptest! {
                     prop_assert_ne!(cause, Cause::None);
                     again += 1;
                     timeouts += i64::from(cause == Cause::Timeout);
-                    scene.seen.acknowledged(from * MSS, Some(at as u32 - 1), Some((0, from * MSS)), MSS);
+                    scene.seen.detect_spurious(from * MSS, Some(at as u32 - 1), Some((0, from * MSS)), MSS);
                 }
             }
         }

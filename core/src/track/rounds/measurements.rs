@@ -1,10 +1,10 @@
-//! # Measured
+//! # Measurements
 //! What a round's packets measured, and what it comes to: RTTs, for how long a queue stood, how evenly acknowledgments
 //! came, and what the ways to the tap took.
 
 use super::round::Round;
 use crate::track::null::NULL;
-use crate::track::tap::records::Sample;
+use crate::track::tap::records::RttSample;
 
 /// More than this in one round and every other RTT, and all the rest, is dropped.
 const MOST: usize = 2048;
@@ -48,7 +48,7 @@ impl Default for Queue {
 
 /// What was measured in a round, before it is summed up.
 #[derive(Debug)]
-pub struct Measured {
+pub struct Measurements {
     /// Send time and RTT of each sample that was kept.
     samples: Vec<(i64, i64)>,
     /// One sample in so many is kept.
@@ -64,7 +64,7 @@ pub struct Measured {
     back: Vec<i64>,
 }
 
-impl Default for Measured {
+impl Default for Measurements {
     fn default() -> Self {
         Self {
             samples: Vec::new(),
@@ -78,12 +78,12 @@ impl Default for Measured {
     }
 }
 
-impl Measured {
+impl Measurements {
     /// Host and timer noise in an RTT that is no queue.
     const NOISE_NS: i64 = 150_000;
 
     /// An RTT.
-    pub fn sample(&mut self, sample: Sample) {
+    pub fn add_rtt(&mut self, sample: RttSample) {
         if self.skipped + 1 < self.stride {
             self.skipped += 1;
             return;
@@ -106,23 +106,23 @@ impl Measured {
     }
 
     /// The delivery rate over a run of packets, bytes per second.
-    pub fn run(&mut self, rate: i64) {
+    pub fn add_run_rate(&mut self, rate: i64) {
         keep(&mut self.runs, rate);
     }
 
     /// An acknowledgment passes the tap, `gap_ns` after the one before, that delivers `bytes`.
-    pub fn spaced(&mut self, gap_ns: i64, bytes: i64) {
+    pub fn add_ack_spacing(&mut self, gap_ns: i64, bytes: i64) {
         let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
         keep(&mut self.spacings, (pace, gap_ns, bytes));
     }
 
     /// What the sender's packets took longer than at best to the tap.
-    pub fn forth(&mut self, excess_ns: i64) {
+    pub fn add_forward_delay(&mut self, excess_ns: i64) {
         keep(&mut self.forth, excess_ns);
     }
 
     /// What the receiver's packets took longer than at best to the tap.
-    pub fn back(&mut self, excess_ns: i64) {
+    pub fn add_reverse_delay(&mut self, excess_ns: i64) {
         keep(&mut self.back, excess_ns);
     }
 
@@ -137,8 +137,14 @@ impl Measured {
     }
 
     /// Writes what it comes to into the round, whose other counts are in.
-    pub fn sum_up(&mut self, row: &mut Round, floor_ns: Option<i64>, mss: i64, queue: &mut Queue) {
-        row.rtt_floor_ns = floor_ns.unwrap_or(NULL);
+    pub fn sum_up(
+        &mut self,
+        row: &mut Round,
+        rtt_min_ns: Option<i64>,
+        mss: i64,
+        queue: &mut Queue,
+    ) {
+        row.rtt_floor_ns = rtt_min_ns.unwrap_or(NULL);
         row.rtt_samples = self.samples.len() as i64;
         let middle = self.runs.len() / 2;
         row.run_rate = if self.runs.is_empty() {
@@ -151,10 +157,10 @@ impl Measured {
             let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
             queue.rate = queue.rate.max(rate);
         }
-        match floor_ns {
-            Some(floor_ns) if !self.samples.is_empty() => {
-                self.judge_queue(row, floor_ns, mss, queue);
-                self.judge_rtts(row, floor_ns);
+        match rtt_min_ns {
+            Some(rtt_min_ns) if !self.samples.is_empty() => {
+                self.judge_queue(row, rtt_min_ns, mss, queue);
+                self.judge_rtts(row, rtt_min_ns);
             }
             _ => {
                 (row.rtt_min_ns, row.rtt_ns) = (NULL, NULL);
@@ -168,8 +174,8 @@ impl Measured {
 
     /// For how long a queue stood: the union of the waits `[s, s + q]` of segments sent at `s` with an RTT `q` above the
     /// floor. Short gaps between waits are filled: one packet's worth of transmission is no idle link.
-    fn judge_queue(&self, row: &mut Round, floor_ns: i64, mss: i64, queue: &mut Queue) {
-        let short_ns = floor_ns / 100 * 15;
+    fn judge_queue(&self, row: &mut Round, rtt_min_ns: i64, mss: i64, queue: &mut Queue) {
+        let short_ns = rtt_min_ns / 100 * 15;
         let fill_ns = if queue.rate > 0 {
             wire_time_ns(23 * mss / 10, queue.rate).min(short_ns)
         } else {
@@ -178,7 +184,7 @@ impl Measured {
         let mut until_ns = queue.busy_until_ns;
         let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
         for &(sent_ns, rtt_ns) in &self.samples {
-            let wait_ns = rtt_ns - floor_ns - Self::NOISE_NS;
+            let wait_ns = rtt_ns - rtt_min_ns - Self::NOISE_NS;
             if wait_ns <= 0 {
                 continue;
             }
@@ -200,7 +206,7 @@ impl Measured {
     }
 
     /// RTT statistics of a round that has some.
-    fn judge_rtts(&mut self, row: &mut Round, floor_ns: i64) {
+    fn judge_rtts(&mut self, row: &mut Round, rtt_min_ns: i64) {
         let last = self.samples.len() - 1;
         let rtt = |&(_, rtt_ns): &(i64, i64)| rtt_ns;
         let (below, middle, above) = self.samples.select_nth_unstable_by_key(last / 2, rtt);
@@ -215,7 +221,7 @@ impl Measured {
             row.rtt_min_ns = row.rtt_ns; // of one or two
             row.rtt_ns
         };
-        row.queue_low_ns = (low_ns - floor_ns).max(0);
+        row.queue_low_ns = (low_ns - rtt_min_ns).max(0);
     }
 
     /// How evenly acknowledgments came: the rate at which half of the bytes were delivered, or faster, and the time in
@@ -287,9 +293,9 @@ mod tests {
         // The oracle puts all in order.
         #[test]
         fn rtts_are_told_by_rank(rtts_ns in prop::collection::vec(0..1000i64, 1..40)) {
-            let mut measured = Measured {
+            let mut measured = Measurements {
                 samples: rtts_ns.iter().map(|&rtt_ns| (0, rtt_ns)).collect(),
-                ..Measured::default()
+                ..Measurements::default()
             };
             let mut row = Round::default();
             measured.judge_rtts(&mut row, 0);

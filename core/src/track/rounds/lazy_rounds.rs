@@ -19,19 +19,19 @@ impl First {
     fn make(&self) -> Box<Rounds> {
         let mut rounds = Rounds::new(self.stream, self.direction, self.start_ns, self.frame);
         rounds.set_mss(self.mss);
-        rounds.keep(self.kept);
+        rounds.set_max_rounds(self.kept);
         Box::new(rounds)
     }
 }
 
 /// Many connections are a SYN and no more, and rounds are the most of a flow.
 #[derive(Debug)]
-pub struct LateRounds {
+pub struct LazyRounds {
     first: First,
     made: Option<Box<Rounds>>,
 }
 
-impl LateRounds {
+impl LazyRounds {
     /// As [`Rounds::new`].
     #[must_use]
     pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
@@ -54,8 +54,8 @@ impl LateRounds {
         self.made.get_or_insert_with(|| self.first.make())
     }
 
-    /// As [`Rounds::keep`], of those not made yet.
-    pub fn keep(&mut self, most: usize) {
+    /// As [`Rounds::set_max_rounds`], of those not made yet.
+    pub fn set_max_rounds(&mut self, most: usize) {
         self.first.kept = u32::try_from(most).unwrap_or(u32::MAX);
     }
 
@@ -87,15 +87,15 @@ impl LateRounds {
         }
     }
 
-    /// As [`Rounds::floor_ns`].
+    /// As [`Rounds::rtt_min_ns`].
     #[must_use]
-    pub fn floor_ns(&self) -> Option<i64> {
-        self.made.as_ref().and_then(|rounds| rounds.floor_ns())
+    pub fn rtt_min_ns(&self) -> Option<i64> {
+        self.made.as_ref().and_then(|rounds| rounds.rtt_min_ns())
     }
 
-    /// As [`Rounds::kept`].
+    /// As [`Rounds::packed`].
     #[must_use]
-    pub fn kept(&self) -> &[u8] {
-        self.made.as_ref().map_or(&[], |rounds| rounds.kept())
+    pub fn packed(&self) -> &[u8] {
+        self.made.as_ref().map_or(&[], |rounds| rounds.packed())
     }
 }

@@ -1,4 +1,4 @@
-//! # Kept
+//! # PackedRounds
 //! The finished rounds of a flow, packed until they are judged; of a long flow, in compressed blocks.
 
 use super::round::Round;
@@ -77,7 +77,7 @@ const LEVEL: i32 = 1;
 
 /// The finished rounds of one flow, in their order.
 #[derive(Debug)]
-pub struct Kept {
+pub struct PackedRounds {
     before: Before,
     bytes: Vec<u8>,
     /// Where the rounds begin that are in no block yet.
@@ -88,7 +88,7 @@ pub struct Kept {
     count: u32,
 }
 
-impl Default for Kept {
+impl Default for PackedRounds {
     fn default() -> Self {
         Self {
             before: Before::NONE,
@@ -100,9 +100,9 @@ impl Default for Kept {
     }
 }
 
-impl Kept {
+impl PackedRounds {
     /// Keeps so many rounds, the first ones.
-    pub fn keep(&mut self, most: u32) {
+    pub fn set_max(&mut self, most: u32) {
         self.most = most;
     }
 
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
         for most in 0..3 {
-            let mut kept = Kept::default();
-            kept.keep(most);
+            let mut kept = PackedRounds::default();
+            kept.set_max(most);
             for round in 0..3 {
                 kept.push(&Round {
                     round,
@@ -213,7 +213,7 @@ mod tests {
                 ..Round::default()
             })
             .collect();
-        let mut kept = Kept::default();
+        let mut kept = PackedRounds::default();
         let mut bytes = Vec::new();
         for row in &rounds {
             row.pack(&kept.before.expected(row.stream, row.direction), &mut bytes);
@@ -234,7 +234,7 @@ mod tests {
             direction: 1,
             ..Round::default()
         });
-        let mut kept = Kept::default();
+        let mut kept = PackedRounds::default();
         for row in &rounds {
             kept.push(row);
         }
