@@ -1,11 +1,11 @@
 //! # Columns
-//! Rows to named columns, the form in which results leave the core.
+//! Converts rows to named columns, the form in which the core returns results.
 
 use crate::decode::{Endpoint, Layer, Path};
 use crate::track::row::row;
 use crate::track::{
-    Cause, DatagramFlow, Ending, Event, Fields, Kind, Life, NULL, Opening, Round, Row, ScaleSource,
-    Shards, Summary, Turn,
+    Cause, DatagramFlow, Ending, Event, FieldVisitor, Kind, Life, NULL, Opening, Round, Row,
+    ScaleSource, Shards, Summary, Turn,
 };
 use std::borrow::Borrow;
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Column {
-    /// Signed integers, [`NULL`] where absent.
+    /// Signed integers; [`NULL`] marks an absent value.
     I64(Vec<i64>),
     /// Frame numbers.
     U64(Vec<u64>),
@@ -24,45 +24,45 @@ pub enum Column {
     U32(Vec<u32>),
     /// Small enumerations.
     U8(Vec<u8>),
-    /// Names, by their place among all names in it.
+    /// Indices into a list of names, and that list.
     Text(Vec<u32>, Vec<String>),
 }
 
-/// Columns of equal length, in order.
+/// Columns of equal length, each with its name.
 pub type Columns = Vec<(&'static str, Column)>;
 
-/// Rows that are transposed together, so that they fit a cache.
+/// Number of rows transposed together; so few fit in the CPU's cache.
 const CHUNK: usize = 32;
 
-/// Rows for which room is made before they come.
+/// Maximum number of rows for which memory is reserved in advance.
 const MOST_ROOM: usize = 1 << 16;
 
-/// A column for each field, as far as it is wanted.
-type Made = Vec<Option<(&'static str, Column)>>;
+/// A column for each field; `None` for fields that are not wanted.
+type OptionalColumns = Vec<Option<(&'static str, Column)>>;
 
-/// Begins the columns of the fields that are wanted.
-struct Begun<W> {
+/// Visitor that creates an empty column for each wanted field.
+struct NewColumns<W> {
     wanted: W,
     room: usize,
-    columns: Made,
+    columns: OptionalColumns,
 }
 
-/// Adds rows to them.
-struct Added<'a, B> {
+/// Visitor that appends rows to columns.
+struct AppendRows<'a, B> {
     rows: &'a [B],
     columns: std::slice::IterMut<'a, Option<(&'static str, Column)>>,
 }
 
 macro_rules! each_kind {
     ($($kind:ident $column:ident)*) => {
-        impl<R, W: Fn(&str) -> bool> Fields<R> for Begun<W> {
+        impl<R, W: Fn(&str) -> bool> FieldVisitor<R> for NewColumns<W> {
             $(fn $kind(&mut self, name: &'static str, _: impl Fn(&R) -> $kind) {
                 let column = |room| (name, Column::$column(Vec::with_capacity(room)));
                 self.columns.push((self.wanted)(name).then(|| column(self.room)));
             })*
         }
 
-        impl<R, B: Borrow<R>> Fields<R> for Added<'_, B> {
+        impl<R, B: Borrow<R>> FieldVisitor<R> for AppendRows<'_, B> {
             $(fn $kind(&mut self, _: &'static str, of: impl Fn(&R) -> $kind) {
                 if let Some(Some((_, Column::$column(column)))) = self.columns.next() {
                     column.extend(self.rows.iter().map(|row| of(row.borrow())));
@@ -74,25 +74,25 @@ macro_rules! each_kind {
 
 each_kind! { u8 U8 u32 U32 u64 U64 i64 I64 }
 
-/// A column for each field of some rows that is `wanted`, with room for so many.
+/// Returns a column for each `wanted` field of `rows`; memory is reserved for `room` rows.
 fn transposed<R: Row, B: Borrow<R>>(
     rows: impl Iterator<Item = B>,
     wanted: impl Fn(&str) -> bool,
     room: usize,
 ) -> Columns {
-    let mut begun = Begun {
+    let mut new = NewColumns {
         wanted,
         room,
-        columns: Made::new(),
+        columns: OptionalColumns::new(),
     };
-    R::show(&mut begun);
-    let mut columns = begun.columns;
+    R::visit_fields(&mut new);
+    let mut columns = new.columns;
     let mut add = |rows: &[B]| {
         let columns = columns.iter_mut();
-        R::show(&mut Added { rows, columns });
+        R::visit_fields(&mut AppendRows { rows, columns });
     };
     let mut chunk = Vec::with_capacity(CHUNK);
-    // An iterator that is driven from within takes fewer steps than one that is asked for each row.
+    // `for_each` is faster than a `for` loop here, since `rows` is a chain of nested iterators.
     rows.for_each(|row| {
         chunk.push(row);
         if chunk.len() == CHUNK {
@@ -104,8 +104,9 @@ fn transposed<R: Row, B: Borrow<R>>(
     columns.into_iter().flatten().collect()
 }
 
-/// The finished rounds of streams from `first` on, until there are `most` or a stream's more, or so many streams, by
-/// stream, direction and number: a column for each field of [`crate::track::Round`] that is `wanted`, and the stream that follows.
+/// Returns a column for each `wanted` field of the finished rounds of streams from `first` on, and the number of the
+/// next stream. It stops after the stream that brings the rounds to `most`, and after `most` streams. Rounds are sorted
+/// by stream, direction and number.
 #[must_use]
 pub fn rounds(
     table: &Shards,
@@ -122,13 +123,13 @@ pub fn rounds(
     let both = streams.flat_map(|stream| [(stream, 0), (stream, 1)]);
     let rows = both.flat_map(|(stream, from)| table.rounds(stream, from));
     let counted = rows.inspect(|_| count.set(count.get() + 1));
-    // A column that grows is copied as often as it doubles.
+    // Without reserved memory, a growing column is copied each time it doubles.
     let room = if most > MOST_ROOM { 0 } else { most };
     let columns = transposed::<Round, _>(counted, wanted, room);
     (columns, next)
 }
 
-/// Turns by stream, in order of time, a column per field of [`Turn`].
+/// Returns a column for each field of [`Turn`]. Turns are sorted by stream, and within a stream by time.
 #[must_use]
 pub fn turns(rows: &[Turn]) -> Columns {
     let mut rows: Vec<&Turn> = rows.iter().collect();
@@ -136,13 +137,15 @@ pub fn turns(rows: &[Turn]) -> Columns {
     transposed::<Turn, _>(rows.into_iter(), |_| true, 0)
 }
 
-/// Events, a column per field of [`Event`] that is `wanted`; `kind` indexes [`Kind::NAMES`], `cause` [`Cause::NAMES`].
+/// Returns a column for each `wanted` field of [`Event`]. `kind` is an index into [`Kind::NAMES`], `cause` into
+/// [`Cause::NAMES`].
 #[must_use]
 pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
     transposed::<Event, _>(rows.iter(), wanted, rows.len())
 }
 
-/// Names by what indexes them: `kind` and `cause` of events, `handshake` and `ended` of connections.
+/// Lists of names, for the columns that hold indices into them: `kind` and `cause` of events, `handshake` and `ended` of
+/// connections, `window_scale_source` of directions.
 pub const NAMES: [(&str, &[&str]); 5] = [
     ("KINDS", &Kind::NAMES),
     ("CAUSES", &Cause::NAMES),
@@ -151,14 +154,14 @@ pub const NAMES: [(&str, &[&str]); 5] = [
     ("SCALE_SOURCES", &ScaleSource::NAMES),
 ];
 
-/// Names of things, each written once.
-struct Names<T> {
+/// Builder of a text column that holds each distinct text once.
+struct Texts<T> {
     places: HashMap<T, u32, foldhash::fast::RandomState>,
     names: Vec<String>,
     column: Vec<u32>,
 }
 
-impl<T: Hash + Eq + ToString> Names<T> {
+impl<T: Hash + Eq + ToString> Texts<T> {
     fn of(things: impl Iterator<Item = T>) -> Column {
         let mut names = Self {
             places: HashMap::default(),
@@ -177,8 +180,8 @@ impl<T: Hash + Eq + ToString> Names<T> {
     }
 }
 
-/// Both directions of some streams, two rows each: the columns that are `wanted`; `window_scale_source` indexes
-/// [`ScaleSource::NAMES`].
+/// Returns the `wanted` columns about both directions of these streams. Each stream has two rows, the client's first.
+/// `window_scale_source` is an index into [`ScaleSource::NAMES`].
 #[must_use]
 pub fn directions(
     table: &Shards,
@@ -191,7 +194,7 @@ pub fn directions(
             let ends = table.ends(stream);
             [ends[from], ends[1 - from]]
         };
-        Names::of(streams.clone().flat_map(both))
+        Texts::of(streams.clone().flat_map(both))
     };
     let ticks = wanted("tick_ns");
     let rows = || streams.clone().flat_map(|stream| table.summaries(stream).2);
@@ -209,7 +212,7 @@ pub fn directions(
         ("sender", &|| ends(0)),
         ("receiver", &|| ends(1)),
         ("path", &|| {
-            Names::of(twice().map(|stream| table.summaries(stream as usize).1))
+            Texts::of(twice().map(|stream| table.summaries(stream as usize).1))
         }),
     ];
     let mut columns: Columns = made
@@ -224,8 +227,8 @@ pub fn directions(
     columns
 }
 
-/// Some connections, with or without payload; `handshake` and `ended` index [`NAMES`], `ended_by` is 0 for the client, 1
-/// for the server.
+/// Returns columns about these connections, with or without payload. `handshake` is an index into [`Opening::NAMES`],
+/// `ended` into [`Ending::NAMES`]; `ended_by` is 0 for the client, 1 for the server.
 #[must_use]
 pub fn connections(table: &Shards, streams: Range<usize>) -> Columns {
     let numbers = streams.clone().map(|stream| stream as u32);
@@ -236,9 +239,9 @@ pub fn connections(table: &Shards, streams: Range<usize>) -> Columns {
 }
 
 row! {
-    /// One UDP flow.
+    /// Counts of one UDP flow.
     #[derive(Debug, Clone)]
-    struct Counted {
+    struct DatagramCounts {
         packets: i64,
         payload_bytes: i64,
         start_ns: i64,
@@ -249,12 +252,13 @@ row! {
     }
 }
 
-/// UDP flows of a capture that began at `capture_ns`; `tool` is empty where none is known.
+/// Returns columns about the UDP flows of a capture that began at `capture_ns`. `tool` is empty if the sending program
+/// is not recognised.
 #[must_use]
 pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
     let row = |flow: &DatagramFlow| {
         let report = flow.report(capture_ns);
-        Counted {
+        DatagramCounts {
             packets: flow.packets,
             payload_bytes: flow.payload_bytes,
             start_ns: flow.start_ns,
@@ -270,14 +274,14 @@ pub fn datagrams(flows: &[DatagramFlow], capture_ns: i64) -> Columns {
             .map_or("", |report| report.tool.name())
     };
     let mut columns = vec![
-        ("sender", Names::of(flows.iter().map(|flow| flow.sender))),
+        ("sender", Texts::of(flows.iter().map(|flow| flow.sender))),
         (
             "receiver",
-            Names::of(flows.iter().map(|flow| flow.receiver)),
+            Texts::of(flows.iter().map(|flow| flow.receiver)),
         ),
-        ("tool", Names::of(flows.iter().map(tool))),
+        ("tool", Texts::of(flows.iter().map(tool))),
     ];
-    columns.extend(transposed::<Counted, _>(rows, |_| true, 0));
+    columns.extend(transposed::<DatagramCounts, _>(rows, |_| true, 0));
     columns
 }
 

@@ -1,11 +1,11 @@
 //! # At
-//! A place in the capture.
+//! A position in the capture.
 
-/// When and where in the capture something happened.
+/// Time and frame number of a packet in the capture.
 #[derive(Debug, Clone, Copy)]
 pub struct At {
-    /// Time of capture.
+    /// Time of capture, in ns since the epoch.
     pub time_ns: i64,
-    /// Frame number.
+    /// Frame number, counted from 1 over all files.
     pub frame: u64,
 }

@@ -1,46 +1,47 @@
 //! # Event
-//! What one segment meant to one flow: the rows of the events table.
+//! The effect of one segment on one flow: the rows of the events table.
 
 use super::row::row;
 
-/// What a segment was to the flow. The names are the `kind` values of the events table.
+/// Kind of a segment from the flow's point of view. The names are the `kind` values of the events table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// SYN without ACK.
+    /// A SYN without ACK.
     Syn,
-    /// SYN with ACK.
+    /// A SYN with ACK.
     SynAck,
-    /// Payload in sequence, or beyond a hole that the tap has not seen filled.
+    /// Payload in sequence, or after a hole of bytes that the tap has not seen.
     Data,
-    /// FIN without payload.
+    /// A FIN without payload.
     Fin,
-    /// Reset.
+    /// A reset.
     Rst,
-    /// Bytes sent again, or bytes whose first copy was lost before the tap.
+    /// Retransmitted bytes; their first copy passed the tap or was lost before it.
     Retransmission,
-    /// Bytes overtaken on the way.
+    /// Bytes that later ones overtook on the path.
     Reordered,
-    /// The capture holds the same packet twice.
+    /// A second copy of a packet that the capture already holds.
     Duplicate,
-    /// RFC 9293 section 3.8.4: nothing new, at most one byte, just below SND.NXT.
+    /// A keep-alive (RFC 9293 section 3.8.4): nothing new, at most one byte, just below SND.NXT.
     KeepAlive,
-    /// RFC 9293 section 3.8.6.1: up to one byte into a closed window.
+    /// A zero-window probe (RFC 9293 section 3.8.6.1): at most one byte into a closed window.
     ZeroWindowProbe,
-    /// An acknowledgment.
+    /// An acknowledgment that is of no kind below.
     Ack,
-    /// RFC 5681 section 2: nothing acknowledged, no payload, same window, data outstanding.
+    /// A duplicate acknowledgment (RFC 5681 section 2): nothing new acknowledged, no payload, the same window, while data
+    /// are outstanding. With SACK blocks the window may differ.
     DuplicateAck,
-    /// Nothing acknowledged, another window.
+    /// An acknowledgment of nothing new that advertises another window.
     WindowUpdate,
-    /// The answer to a keep-alive.
+    /// The answer to a keep-alive or to a zero-window probe.
     KeepAliveAck,
-    /// An acknowledgment that advertises no window.
+    /// An acknowledgment that advertises a window of 0.
     ZeroWindow,
 }
 
 impl Kind {
-    /// Names by discriminant.
+    /// Names of the kinds, indexed by discriminant.
     pub const NAMES: [&'static str; 15] = [
         "syn",
         "syn-ack",
@@ -60,26 +61,26 @@ impl Kind {
     ];
 }
 
-/// Why a segment was sent again.
+/// Cause of a retransmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Cause {
-    /// It was not.
+    /// The segment is not a retransmission.
     None,
-    /// Acknowledgments reported what was sent after it.
+    /// Fast retransmit or recovery: acknowledgments reported data that were sent after the lost segment.
     Fast,
-    /// The retransmission timer ran out.
+    /// The retransmission timer expired.
     Timeout,
-    /// It was among what a timeout took for lost.
+    /// Part of the data that the sender presumed lost after a timeout.
     AfterTimeout,
-    /// The last segment again, to make the receiver say what is missing.
+    /// Tail loss probe (RFC 8985 section 7): the last segment again, to elicit an acknowledgment.
     TailLossProbe,
-    /// Nothing in the capture asked for it.
+    /// Nothing in the capture explains the retransmission.
     Unexplained,
 }
 
 impl Cause {
-    /// Names by discriminant; none is empty.
+    /// Names of the causes, indexed by discriminant; the name of [`Self::None`] is empty.
     pub const NAMES: [&'static str; 6] = [
         "",
         "fast retransmit",
@@ -91,47 +92,50 @@ impl Cause {
 }
 
 row! {
-    /// One row: a segment as it concerned one flow. Absent values are [`super::NULL`].
+    /// A row of the events table: a segment and its effect on one flow. Absent values are [`super::NULL`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Event {
-        /// Stream number, as `tcp.stream`.
+        /// Stream number, as Wireshark's `tcp.stream`.
         pub stream: u32,
-        /// Which direction of the stream the flow is: 0 client to server, 1 back.
+        /// Direction of the flow: 0 for client to server, 1 for server to client.
         pub direction: u8,
-        /// Time of capture.
+        /// Time of capture, in ns since the epoch.
         pub time_ns: i64,
         /// Frame number.
         pub frame: u64,
-        /// See [`Kind`].
+        /// Kind of the segment; the number of a [`Kind`].
         pub kind: Kind as u8,
-        /// Flags of the segment's header, see [`crate::decode::Flags`].
+        /// Flags in the segment's header; see [`crate::decode::Flags`].
         pub tcp_flags: u8,
-        /// Why it was sent again.
+        /// Cause of the retransmission; the number of a [`Cause`].
         pub cause: Cause as u8,
-        /// First sequence number, sent rows only.
+        /// First relative sequence number; NULL on rows of acknowledgments.
         pub sequence: i64,
-        /// Payload, sent rows only.
+        /// Payload in bytes; NULL on rows of acknowledgments.
         pub length: i64,
-        /// Highest byte acknowledged: the segment's own number on ack rows, the sender's SND.UNA on sent rows.
+        /// Relative acknowledgment number: the segment's on rows of acknowledgments, the sender's SND.UNA on rows of sent
+        /// segments. NULL where it is unknown.
         pub acknowledged: i64,
-        /// Window advertised (ack rows) or in force (sent rows), scaled.
+        /// Window in bytes, scaled: advertised by the segment on rows of acknowledgments, last received by the sender on
+        /// rows of sent segments. NULL where it is unknown.
         pub window_bytes: i64,
-        /// SND.NXT - SND.UNA as the sender saw it.
+        /// SND.NXT - SND.UNA at the sender, in bytes; NULL before both are known.
         pub in_flight_bytes: i64,
-        /// In flight less what was SACKed or presumed lost, plus what was sent again.
+        /// Bytes in flight, less those SACKed or presumed lost, plus those retransmitted (RFC 6675 pipe); NULL before SND.NXT
+        /// and SND.UNA are known.
         pub pipe_bytes: i64,
-        /// The RTT that this acknowledgment measured.
+        /// RTT of the whole path that this acknowledgment measured, in ns; NULL where it measured none.
         pub rtt_ns: i64,
-        /// First byte of the acknowledgment's first SACK block, the one that brought news (RFC 2018 section 4); D-SACK
-        /// blocks are left out.
+        /// First byte, relative, of the acknowledgment's first SACK block other than a D-SACK (RFC 2018 section 4); NULL
+        /// where there is none.
         pub sack_start: i64,
-        /// The byte after that block.
+        /// The relative sequence number after the block of `sack_start`; NULL where there is none.
         pub sack_end: i64,
-        /// Scaled window in the segment's own header, whichever flow it serves.
+        /// Window in the segment's own header, in bytes, scaled; NULL where it is unknown.
         pub advertised_bytes: i64,
-        /// Acknowledgment number in the segment's own header, relative.
+        /// Relative acknowledgment number in the segment's own header; NULL without the ACK flag.
         pub own_acknowledgment: i64,
-        /// SND.NXT - SND.UNA as the tap saw it.
+        /// SND.NXT - SND.UNA at the tap, in bytes; NULL where it is unknown.
         pub tap_in_flight_bytes: i64,
     }
 }

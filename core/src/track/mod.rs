@@ -1,6 +1,6 @@
 //! # Track
-//! Segments to connections: sequence space, scoreboard, window, RTT, rounds. Takes decoded segments and does not care
-//! who decoded them. UDP beside them is only counted.
+//! Follows TCP connections segment by segment: sequence space, scoreboard, window, RTT and rounds. UDP flows are only
+//! counted. The input is decoded segments; this room does not depend on the decoder's frames or files.
 
 mod at;
 mod connection;
@@ -23,7 +23,7 @@ pub use event::{Cause, Event, Kind};
 pub use flow::Totals;
 pub use null::NULL;
 pub use rounds::round::Round;
-pub use row::{Fields, Row};
+pub use row::{FieldVisitor, Row};
 pub use table::batch::Batch;
 pub use table::line::Seen;
 pub use table::shards::{Hashes, Register, Shards, shard};

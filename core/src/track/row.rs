@@ -1,33 +1,33 @@
 //! # Row
-//! Structs of numbers, declared once: the columns of a table follow from the declaration.
+//! Structs of numbers that are declared once; the columns of a table are generated from the declaration.
 
 pub(super) mod packed;
 
-/// Looks at the fields of a row, in their order: the name of each, and how it is read.
-pub trait Fields<R> {
-    /// A field of one byte.
+/// Visits the fields of a row in their order; each method gets a field's name and a function that reads the field.
+pub trait FieldVisitor<R> {
+    /// Visits a field of one byte.
     fn u8(&mut self, name: &'static str, of: impl Fn(&R) -> u8);
-    /// A number of a stream or round.
+    /// Visits a field of 32 bits: the number of a stream or of a round.
     fn u32(&mut self, name: &'static str, of: impl Fn(&R) -> u32);
-    /// A frame number.
+    /// Visits a field of 64 bits without a sign: a frame number.
     fn u64(&mut self, name: &'static str, of: impl Fn(&R) -> u64);
-    /// Any other number, [`super::NULL`] where it is absent.
+    /// Visits any other field; [`super::NULL`] marks an absent value.
     fn i64(&mut self, name: &'static str, of: impl Fn(&R) -> i64);
 }
 
-/// A struct of numbers.
+/// A struct whose fields are all numbers.
 pub trait Row: Sized {
-    /// Shows its fields.
-    fn show(to: &mut impl Fields<Self>);
+    /// Passes every field to `visitor`.
+    fn visit_fields(visitor: &mut impl FieldVisitor<Self>);
 }
 
-/// Declares a [`Row`]. An enumeration among the fields says as which number it counts.
+/// Declares a [`Row`]. A field that is an enumeration names, after `as`, the integer type of its column.
 macro_rules! row {
-    (@ $to:ident $field:ident $kind:ident) => {
-        $to.$kind(stringify!($field), |row: &Self| row.$field)
+    (@ $visitor:ident $field:ident $kind:ident) => {
+        $visitor.$kind(stringify!($field), |row: &Self| row.$field)
     };
-    (@ $to:ident $field:ident $kind:ident $number:ident) => {
-        $to.$number(stringify!($field), |row: &Self| row.$field as $number)
+    (@ $visitor:ident $field:ident $kind:ident $number:ident) => {
+        $visitor.$number(stringify!($field), |row: &Self| row.$field as $number)
     };
     (
         $(#[$about:meta])*
@@ -39,8 +39,8 @@ macro_rules! row {
         $seen struct $name { $($(#[$means])* $field_seen $field: $kind,)* }
 
         impl $crate::track::row::Row for $name {
-            fn show(to: &mut impl $crate::track::row::Fields<Self>) {
-                $($crate::track::row::row!(@ to $field $kind $($number)?);)*
+            fn visit_fields(visitor: &mut impl $crate::track::row::FieldVisitor<Self>) {
+                $($crate::track::row::row!(@ visitor $field $kind $($number)?);)*
             }
         }
     };

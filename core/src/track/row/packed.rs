@@ -1,5 +1,5 @@
 //! # Packed
-//! Rows of integers in few bytes: only what differs from what was expected is written.
+//! Rows of integers in few bytes: only the fields that differ from an expected row are written.
 
 use crate::track::null::NULL;
 
@@ -15,16 +15,16 @@ macro_rules! packed_row {
         }
 
         impl $name {
-            /// How many fields it has.
+            /// Number of fields.
             pub const FIELDS: usize = [$(stringify!($field)),*].len();
 
-            /// Appends the row to `bytes`, of which `expected` is known to whoever reads it.
+            /// Appends the row to `bytes`, as its differences from `expected`; [`Self::unpack`] needs the same `expected`.
             pub fn pack(&self, expected: &Self, bytes: &mut Vec<u8>) {
                 let numbers = |row: &Self| [$(row.$field as i64),*];
                 $crate::track::row::packed::pack(&numbers(self), &numbers(expected), bytes);
             }
 
-            /// Takes the next row off `bytes`.
+            /// Removes the next row from `bytes` and returns it; `expected` is the one that [`Self::pack`] was given.
             #[must_use]
             pub fn unpack(expected: &Self, bytes: &mut &[u8]) -> Self {
                 let mut numbers = [$(expected.$field as i64),*];
@@ -38,35 +38,38 @@ macro_rules! packed_row {
 
 pub(crate) use packed_row;
 
-/// A row has no more fields: a word says for each of them whether it differs.
-const MOST: usize = 64;
+/// Largest number of fields in a row: the mask of differing fields is one word of 64 bits.
+const MAX_FIELDS: usize = 64;
 
-/// What differs from the field expected, as a number that is small where the difference is; 0 stands for [`NULL`].
-fn difference(field: i64, expected: i64) -> u64 {
+/// Encodes the difference between `field` and `expected` as a number that is small where the difference is; 0 encodes
+/// [`NULL`].
+fn encode_difference(field: i64, expected: i64) -> u64 {
     if field == NULL {
         return 0;
     }
-    let by = field.wrapping_sub(known(expected));
-    // Small negative numbers become small, too: the sign is the lowest bit.
-    ((by << 1 ^ by >> 63) as u64).wrapping_add(1)
+    let difference = field.wrapping_sub(or_zero(expected));
+    // Zigzag encoding: the lowest bit is the sign, so that small negative numbers become small numbers.
+    ((difference << 1 ^ difference >> 63) as u64).wrapping_add(1)
 }
 
-fn restored(difference: u64, expected: i64) -> i64 {
-    if difference == 0 {
+/// Returns the field that [`encode_difference`] encoded.
+fn decode_difference(encoded: u64, expected: i64) -> i64 {
+    if encoded == 0 {
         return NULL;
     }
-    let code = difference.wrapping_sub(1);
-    known(expected).wrapping_add((code >> 1) as i64 ^ -((code & 1) as i64))
+    let code = encoded.wrapping_sub(1);
+    or_zero(expected).wrapping_add((code >> 1) as i64 ^ -((code & 1) as i64))
 }
 
-/// An absent field is as far from others as 0 is.
-fn known(expected: i64) -> i64 {
+/// Returns 0 for [`NULL`]: differences from an absent field are counted from 0.
+fn or_zero(expected: i64) -> i64 {
     if expected == NULL { 0 } else { expected }
 }
 
-/// As many bytes as the number takes: one for the first 7 bits, two for 14 and so on; how many zeros end the first byte
-/// says how many bytes follow. Eight raw ones follow a 0.
-fn put(number: u64, out: &mut [u8]) -> usize {
+/// Writes a number of variable length and returns its length in bytes: one for 7 bits, two for 14 and so on. The number
+/// of zero bits that end the first byte is the number of bytes that follow. A first byte of 0 is followed by eight bytes
+/// of plain number.
+fn write_varint(number: u64, out: &mut [u8]) -> usize {
     let length = (70 - (number | 1).leading_zeros() as usize) / 7;
     if length > 8 {
         out[0] = 0;
@@ -78,29 +81,29 @@ fn put(number: u64, out: &mut [u8]) -> usize {
     length
 }
 
-/// The next number off `bytes`.
-fn next(bytes: &mut &[u8]) -> u64 {
+/// Removes the next number of [`write_varint`] from `bytes` and returns it; 0 where `bytes` is empty.
+fn read_varint(bytes: &mut &[u8]) -> u64 {
     let Some(first) = bytes.first() else {
         return 0;
     };
     let length = first.trailing_zeros() as usize + 1;
     if length > 8 {
         *bytes = &bytes[1..];
-        return word(bytes, 8);
+        return read_word(bytes, 8);
     }
     match bytes.first_chunk() {
-        // Most often more follows: what lies behind the number is shifted out.
+        // Usual case: eight bytes are left, so one word is read and the bytes after the number are shifted out.
         Some(eight) => {
             *bytes = &bytes[length..];
             let behind = 64 - 8 * length;
             u64::from_le_bytes(*eight) << behind >> (behind + length)
         }
-        None => word(bytes, length) >> length,
+        None => read_word(bytes, length) >> length,
     }
 }
 
-/// The next `length` bytes, the lowest first; those that are missing are 0.
-fn word(bytes: &mut &[u8], length: usize) -> u64 {
+/// Removes the next `length` bytes and returns them as a little-endian number; missing bytes count as 0.
+fn read_word(bytes: &mut &[u8], length: usize) -> u64 {
     let (here, rest) = bytes.split_at(length.min(bytes.len()));
     *bytes = rest;
     let mut word = [0; 8];
@@ -108,38 +111,41 @@ fn word(bytes: &mut &[u8], length: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// The bytes of a word that tells of so many fields.
-fn told(fields: usize) -> usize {
+/// Length in bytes of the mask of differing fields.
+fn mask_bytes(fields: usize) -> usize {
     fields.div_ceil(8)
 }
 
-/// See the `pack` of a row.
+/// Appends `row` to `bytes`, as its differences from `expected`.
 pub(crate) fn pack<const N: usize>(row: &[i64; N], expected: &[i64; N], bytes: &mut Vec<u8>) {
-    const { assert!(N <= MOST) };
-    // Put together here: memory is asked for once.
-    let mut packed = [0; 9 * (MOST + 1)];
+    const { assert!(N <= MAX_FIELDS) };
+    // The row is assembled on the stack, so that `bytes` grows only once.
+    let mut packed = [0; 9 * (MAX_FIELDS + 1)];
     let both = row.iter().zip(expected).rev();
     let mut differ = both.fold(0_u64, |differ, (field, expected)| {
         differ << 1 | u64::from(field != expected)
     });
     packed[..8].copy_from_slice(&differ.to_le_bytes());
-    let mut length = told(N);
+    let mut length = mask_bytes(N);
     while differ != 0 {
         let at = differ.trailing_zeros() as usize;
         differ &= differ - 1;
-        length += put(difference(row[at], expected[at]), &mut packed[length..]);
+        length += write_varint(
+            encode_difference(row[at], expected[at]),
+            &mut packed[length..],
+        );
     }
     bytes.extend_from_slice(&packed[..length]);
 }
 
-/// See the `unpack` of a row: what is expected becomes what was packed.
+/// Removes the next row from `bytes`. `row` holds the expected row before and the packed one afterwards.
 pub(crate) fn unpack<const N: usize>(row: &mut [i64; N], bytes: &mut &[u8]) {
-    let mut differ = word(bytes, told(N));
+    let mut differ = read_word(bytes, mask_bytes(N));
     while differ != 0 {
         let at = differ.trailing_zeros() as usize;
         differ &= differ - 1;
         if let Some(field) = row.get_mut(at) {
-            *field = restored(next(bytes), *field);
+            *field = decode_difference(read_varint(bytes), *field);
         }
     }
 }
@@ -149,14 +155,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What fields hold: absent, small, or any that is not so far below 0 that no clock or counter gets there.
+    /// Values of fields: absent, small, or any number that a clock or counter can reach.
     fn field() -> impl Strategy<Value = i64> {
         prop_oneof![Just(NULL), -3..4i64, -i64::MAX / 4..i64::MAX / 2]
     }
 
     proptest! {
         #[test]
-        fn rows_come_back_as_they_were(rows in prop::collection::vec(prop::collection::vec(field(), 61), 1..5)) {
+        fn unpacking_restores_packed_rows(rows in prop::collection::vec(prop::collection::vec(field(), 61), 1..5)) {
             let mut bytes = Vec::new();
             let rows: Vec<[i64; 61]> = rows.into_iter().map(|row| row.try_into().expect("as many as asked for")).collect();
             let first = [0; 61];
@@ -166,16 +172,16 @@ mod tests {
             }
             let mut left = &bytes[..];
             for (row, before) in rows.iter().zip(before) {
-                let mut back = *before;
-                unpack(&mut back, &mut left);
-                prop_assert_eq!(&back, row);
+                let mut unpacked = *before;
+                unpack(&mut unpacked, &mut left);
+                prop_assert_eq!(&unpacked, row);
             }
             prop_assert!(left.is_empty());
         }
     }
 
     #[test]
-    fn a_row_as_expected_takes_a_byte_for_eight_fields() {
+    fn an_expected_row_takes_one_byte_per_eight_fields() {
         let mut bytes = Vec::new();
         pack(&[5; 16], &[5; 16], &mut bytes);
         assert_eq!(bytes, [0, 0]);
