@@ -1,4 +1,4 @@
-"""From captures to objects: `analyze`, and what it returns, with what there is to say and to draw of it."""
+"""The Python interface: `analyze`, and the objects that it returns, with findings, figures and reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Capture", "Flow", "analyze", "compare", "event_pieces", "stream_events"]
 
 WRITTEN: Final = 16 << 20
-"""Bytes of a capture that are written at once."""
+"""Bytes of an annotated capture that are written in one step."""
 
 
 def analyze(
@@ -50,43 +50,45 @@ def analyze(
     Parameters
     ----------
     source
-        Path, bytes or binary file object; a list is read as one capture, files in the order of their first packets.
-        pcap and pcapng, plain or packed by gzip, zstd or lz4, told apart by their first bytes.
+        Path, bytes or binary file object. A list is read as one capture, with files in the order of their first packets.
+        The format is pcap or pcapng, plain or compressed by gzip, zstd or lz4; it is detected from the first bytes.
     filter
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
     progress
-        Called now and then while core_pass. True shows a bar on a terminal and in a notebook, also when events of a file
-        are read later.
+        Function that is called repeatedly while the capture is read. True shows a bar on a terminal and in a notebook,
+        also when the events of a file are read later.
     pseudonyms
-        Other names for the addresses, files and comments of the capture; its own appear nowhere.
+        Pseudonyms for the addresses, files and comments of the capture; the true names appear nowhere.
     jobs
-        Threads that follow the connections; what they find does not depend on their number. None for one per
-        processor, or a single one where files are small.
+        Number of threads that follow connections; results do not depend on it. None is one thread per processor, or a
+        single thread if the files are small.
     limits
-        What may be followed and kept. What lies beyond is counted: see ``info.left_out`` and `Capture.quality`.
+        Limits on the data that are followed and kept. Data beyond a limit are left out and counted: see
+        ``info.left_out`` and `Capture.quality`.
     memory_bytes
-        Lower the limits on connections and rows, so that the analysis takes no more memory than this.
+        Most memory that the analysis may take, in bytes. It lowers the limits on connections and rows.
     summarize
-        Keep flows, rounds and connections only, so that a pipe takes little memory. `Capture.exchanges`, and of a pipe
-        `Capture.events`, raise `CaptureError` then.
+        Keep flows, rounds and connections only, so that a pipe takes little memory. `Capture.exchanges` then raises
+        `CaptureError`, and so does `Capture.events` if the source is a pipe.
 
     Raises
     ------
     CaptureError
-        A source cannot be read at all. One that breaks in the middle is read so far; see `Capture.damage`.
+        A source cannot be read at all. A capture that breaks in the middle is analysed up to there; see
+        `Capture.damage`.
     TypeError
-        A source is none of these; a file object open for text is not.
+        A source has another type, or is a file object open for text.
     FilterError
-        The filter is wrong, or does not fit a link type in the capture.
+        The filter has an error, or does not fit a link type in the capture.
     ValueError
-        A limit is below 1, or `memory_bytes` below what Python takes.
+        There is no source, `jobs` or a limit is below 1, or `memory_bytes` is less than Python itself takes.
     """
     sources = core_pass.sources(source)
     limits = (limits or Limits()).within(memory_bytes)
     lasting = core_pass.is_lasting(sources)
     with shown(wanted=progress is True) as bar:
         update = progress if callable(progress) else bar
-        # What cannot be read twice keeps its events at once.
+        # A source that cannot be read twice keeps its events now.
         core = core_pass.opened(sources, filter, events=not (lasting or summarize), limits=limits, jobs=jobs)
         kept, left_out = None, 0
         if lasting or summarize:
@@ -98,7 +100,7 @@ def analyze(
         if lasting and sums.scales_to_infer:
             scales = infer(lambda names: core_pass.directions(core, pseudonyms, names))
         if scales:
-            # Windows count as packets come: with another scale, all of them anew.
+            # Windows are evaluated as packets come, so with other scales the capture is read again.
             core = core_pass.opened(sources, filter, events=False, scales=scales, limits=limits, jobs=jobs)
             _read(core, sources, update, turns=not summarize)
             sums = core_pass.summed(core)
@@ -119,7 +121,7 @@ def analyze(
 def _read(
     core: _core.Analysis, sources: list[Read], progress: Callable[[Progress], None] | None, *, turns: bool
 ) -> None:
-    """Read to the end, and keep turns or let them go."""
+    """Read to the end; unless `turns` is true, discard the turns of requests and responses."""
     for _ in core_pass.steps(core, sources, progress):
         if not turns:
             core.take_turns()
@@ -135,20 +137,20 @@ def stream_events(
     jobs: int | None = None,
     limits: Limits | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Read a capture and hand out its events in pieces, in memory that does not grow with it.
+    """Read a capture and yield its events in pieces; the memory used does not grow with the capture.
 
-    Windows whose scale was not captured are null: to infer it takes the whole capture.
+    Windows whose scale was not captured are null, since to infer a scale takes the whole capture.
 
     Yields
     ------
     DataFrame
-        Columns as `bdpcap.tables.EVENTS`, in the order of the capture; ``attrs["first_ns"]`` is the time
+        Events in the order of the capture, with the columns of `bdpcap.tables.EVENTS`. ``attrs["first_ns"]`` is the time
         of the capture's first frame.
 
     Raises
     ------
     CaptureError, FilterError
-        As `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
+        See `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
     """
     for piece in event_pieces(
         source,
@@ -165,7 +167,7 @@ def stream_events(
 def event_pieces(
     source: Source,
     *,
-    filter: str | None = None,  # noqa: A002 - likewise
+    filter: str | None = None,  # noqa: A002 - the word users look for
     streams: Sequence[int] | None = None,
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
@@ -173,8 +175,11 @@ def event_pieces(
     limits: Limits | None = None,
     written: bool = False,
 ) -> Iterator[Events]:
-    """Do as `stream_events`, before a table is made of it; `written`: another thread writes the piece before."""
-    from bdpcap.tables.events import NAMES, Events  # noqa: PLC0415 - only loaded where events are asked for
+    """Yield the events of a capture in pieces that are no tables yet; see `stream_events`.
+
+    `written` states that another thread writes the previous piece meanwhile, so one processor is left for it.
+    """
+    from bdpcap.tables.events import NAMES, Events  # noqa: PLC0415 - needed for events only
 
     sources = core_pass.sources(source)
     core = core_pass.opened(
@@ -191,7 +196,7 @@ def event_pieces(
         core.take_turns()
         columns = core.take_events(NAMES)
         if len(columns["stream"]):
-            # Names stay as they are, and there may be many: only new streams are named.
+            # Names of streams do not change and may be many, so only the names of new streams are added.
             named = len(names["sender"]) // 2
             if core.streams > named:
                 new = core_pass.named(core.directions(named, names=list(names)), pseudonyms)
@@ -203,23 +208,23 @@ def event_pieces(
 
 
 def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None = None) -> pd.DataFrame:
-    """Set captures side by side: window, RTT, what they allow, what was measured.
+    """Compare captures in a table: window, RTT, the throughput that these allow, and the throughput measured.
 
     Parameters
     ----------
     captures
-        Analysed ones, or sources as `analyze` takes them, each for itself.
+        Analysed captures, or sources of `analyze`; each source is one capture.
     settings
-        Of each, what no capture can tell: link rate, path RTT, buffers that were asked for.
+        Settings of each capture that the capture does not show: link rate, path RTT, buffer sizes requested.
 
     Returns
     -------
     DataFrame
-        A row a capture; columns as `bdpcap.comparing.comparison.COMPARISON`.
+        One row for each capture, with the columns of `bdpcap.comparing.comparison.COMPARISON`.
     """
-    from bdpcap.comparing import comparison  # noqa: PLC0415 - only loaded where it is asked
+    from bdpcap.comparing import comparison  # noqa: PLC0415 - needed for comparisons only
     from bdpcap.comparing.settings import Settings  # noqa: PLC0415
-    from bdpcap.tables import frames  # noqa: PLC0415 - only loaded where it is asked
+    from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
     read = [one if isinstance(one, Capture) else analyze(one) for one in captures]
     names = [", ".join(one.info.files) for one in read]
@@ -231,40 +236,40 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
 class Capture(capture.Capture):
     """An analysed capture: its flows, its rounds with their limits, its events, its report. Made by `analyze`.
 
-    Iterating, ``len`` and an index see its flows.
+    A round is the time of one round trip of a flow. Iteration, ``len`` and indexing work on the flows.
 
     Attributes
     ----------
     info : CaptureInfo
-        What the capture holds, and how far it can be trusted.
+        The contents of the capture, and facts that show how far it can be trusted.
     damage : Damage or None
-        Where the capture broke; the first place, if several files did.
+        The first place where the capture broke; None if it did not.
     scales : list of InferredScale
-        Window scales that no handshake showed, or another one.
+        Window scales that were inferred, since no handshake was captured or the traffic contradicts it.
     pseudonyms : Pseudonyms or None
-        The names that stand for the capture's own; None where these are used.
+        Pseudonyms for the names in the capture; None if the true names are used.
     host : bdpcap.host.Account or None
-        What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`.
+        Statistics of the sending host's kernel for figures and reports, from `bdpcap.host.read`; None without any.
     frames_of_files : list of int
-        Frames of each of ``info.files``.
+        Number of frames in each of ``info.files``.
     """
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report, one self-contained HTML file."""
-        from bdpcap.report.page import write_html  # noqa: PLC0415 - plots are only loaded where they are drawn
+        """Write the report as one self-contained HTML file; return its path."""
+        from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
 
         return write_html(self, Path(path))
 
     def annotate(self, file: BinaryIO) -> int:
-        """Write the capture as pcapng with comments, for Wireshark: the limits where they begin, windows that close.
+        """Write the capture as pcapng with comments for Wireshark: where limits begin, and where windows close.
 
-        Packets, times, interfaces and comments that were there stay as they are. The capture's own comment is the
-        report as text. Several files are written as sections of one. `bdpcap.report.comments` chooses the comments.
+        Packets, times, interfaces and existing comments stay as they are. The comment on the whole capture is the report
+        as text. Several files become sections of one file. `bdpcap.report.comments` chooses the comments.
 
         Parameters
         ----------
         file
-            Open for writing; none of the capture's own files.
+            A binary file that is open for writing, but none of the capture's own files.
 
         Returns
         -------
@@ -276,7 +281,7 @@ class Capture(capture.Capture):
         CaptureError
             The capture came from a pipe.
         ValueError
-            With pseudonyms, since the packets bear the true addresses.
+            The capture has pseudonyms, but its packets have the true addresses.
         """
         from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
 
@@ -300,20 +305,20 @@ class Capture(capture.Capture):
         return Flow(self, summary)
 
     def flow(self, which: int | str, other: str | None = None) -> Flow:
-        """Find one flow.
+        """Return one flow.
 
         Parameters
         ----------
         which
             The number of a stream, or the sender as ``address:port`` or as an address alone.
         other
-            With a number, the sender; with a sender, the receiver. Where it is left out, the flow that carried most
-            payload is meant.
+            The sender if `which` is a number, and the receiver if `which` is a sender. If several flows match, the one
+            with most payload is returned.
 
         Raises
         ------
         KeyError
-            There is no such flow: the stream carried no payload, or nobody of that name sent any.
+            There is no such flow: the stream carried no payload, or no such endpoint sent any.
         """
         return self._flow(self._summary(which, other))
 
@@ -333,26 +338,26 @@ class Flow(capture.Flow):
     Attributes
     ----------
     capture : Capture
-        The capture that it is of.
+        The capture that has the flow.
     summary : pandas.Series
-        Its row of `Capture.flows`.
+        The flow's row of `Capture.flows`.
     stream : int
-        The number of its stream, as Wireshark's ``tcp.stream``.
+        The number of the flow's stream, as Wireshark's ``tcp.stream``.
     sender, receiver : str
         ``address:port``, IPv6 in brackets.
     """
 
     @property
     def verdict(self) -> str:
-        """What limited it, for how long, and by which of its numbers, in a sentence or two."""
-        from bdpcap.report import verdict  # noqa: PLC0415 - only loaded where it is asked
+        """The limit of the flow, its duration, and the numbers that show it, in one or two sentences."""
+        from bdpcap.report import verdict  # noqa: PLC0415 - the report is slow to import
 
         return verdict.sentence(self)
 
     @property
     def findings(self) -> Findings:
-        """Why these numbers, and what to change; most important first."""
-        from bdpcap.explain.findings import found  # noqa: PLC0415 - only loaded where it is asked
+        """Causes of the flow's numbers, with remedies; the most important finding first."""
+        from bdpcap.explain.findings import found  # noqa: PLC0415 - needed for findings only
 
         return found(self)
 
@@ -366,25 +371,26 @@ class Flow(capture.Flow):
         link_rate: float | str | None = None,
         rtt: float | str | None = None,
     ) -> Findings:
-        """Explain it by what is known besides the capture, as ``bdpcap explain`` does.
+        """Return the findings, using facts that the capture does not show, as ``bdpcap explain`` does.
 
         Parameters
         ----------
         rcvbuf, sndbuf
-            SO_RCVBUF of the receiver and SO_SNDBUF of the sender, as asked for, in bytes.
+            SO_RCVBUF of the receiver and SO_SNDBUF of the sender as passed to ``setsockopt``, in bytes.
         kernel
-            The receiver's Linux, as ``uname -r`` prints it.
+            The receiver's Linux version, as ``uname -r`` prints it.
         adv_win_scale
             The receiver's ``net.ipv4.tcp_adv_win_scale``.
         link_rate, rtt
-            Ask what another link or another path would take: bits per second and seconds, or text with a unit.
+            Rate of another link and RTT of another path, for which the findings give the window needed. A number is in
+            bits per second or in seconds; a text has a unit.
 
         Raises
         ------
         ValueError
             A text is no rate, no duration or no version.
         """
-        from bdpcap.explain.findings import findings  # noqa: PLC0415 - likewise
+        from bdpcap.explain.findings import findings  # noqa: PLC0415 - needed for findings only
         from bdpcap.explain.kernels import version  # noqa: PLC0415
         from bdpcap.explain.solver import Facts  # noqa: PLC0415
 
@@ -404,18 +410,20 @@ class Flow(capture.Flow):
         return card.of_flow(self)
 
     def plot(self, kind: Kind = "window", **options: Unpack[Options]) -> go.Figure:
-        """Draw the flow: `window` (with what was in flight), `throughput`, `rtt`, `sequence` or `packets`.
+        """Return a figure of the flow.
 
         Parameters
         ----------
-        kind, options
-            As `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and ``figure``,
-            ``row`` and ``col`` to draw into.
+        kind
+            ``window`` (with the bytes in flight), ``throughput``, ``rtt``, ``sequence`` or ``packets``.
+        options
+            Options of `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and
+            ``figure``, ``row`` and ``col`` to draw into.
 
         Raises
         ------
         ValueError
-            As `bdpcap.plots.figure`.
+            There is no such figure, the flow does not overlap that time, or ``row`` is given without ``figure``.
         """
         from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
 

@@ -1,4 +1,4 @@
-"""A capture that was read, and the flows in it, as data: tables, events, packets."""
+"""A capture that was read, and its flows, as data: tables, events, packets."""
 
 from __future__ import annotations
 
@@ -40,25 +40,28 @@ _OF_CARRIERS: Final = (
     "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "handshake", "window_scale_source",
     "sender_side_ns", "receiver_side_ns",
 )  # fmt: skip
-"""Columns about directions that tell how far a capture can be trusted."""
+"""Columns about directions in `Capture.carriers`, which show how far a capture can be trusted."""
 
 
 class HostAccount(Protocol):
-    """What a host told of its connections, as `bdpcap.host.Account` has it."""
+    """Statistics of a host's kernel about its connections; `bdpcap.host.Account` implements it."""
 
     @property
     def samples(self) -> pd.DataFrame:
-        """Table as `bdpcap.tables.HOST`."""
+        """The samples, as a table of `bdpcap.tables.HOST`."""
 
     def of(self, flow: Flow) -> pd.DataFrame:
         """Return the samples of a flow."""
 
     def doubts(self, capture: Capture) -> list[str]:
-        """Say what of it could not be used."""
+        """Return sentences about samples and lines that could not be used."""
 
 
 class Capture:
-    """What was read: flows, rounds with their limits, events. `bdpcap.analysis.Capture` says and draws more."""
+    """A capture that was read: flows, rounds with their limits, events.
+
+    `bdpcap.analysis.Capture` adds findings, figures and reports.
+    """
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class Capture:
         self._filter = expression
         self.pseudonyms: Final = pseudonyms
         if pseudonyms:
-            # Names are given in the order in which they are asked for: streams first.
+            # Pseudonyms are numbered in the order of the requests: the ends of streams come first.
             for _ in core_pass.directions(core, pseudonyms, _ENDS):
                 pass
         self._core = core
@@ -98,11 +101,11 @@ class Capture:
         self.scales: Final = scales
         self._udp = core_pass.named(core.datagrams(), pseudonyms)
         self.host: HostAccount | None = None
-        """What the sending host's kernel said, for figures and reports; see `bdpcap.host.read`."""
+        """Statistics of the sending host's kernel for figures and reports, from `bdpcap.host.read`; None without any."""
 
     @cached_property
     def _classification(self) -> Classification:
-        from bdpcap.limits import Classification  # noqa: PLC0415 - likewise
+        from bdpcap.limits import Classification  # noqa: PLC0415 - needed for verdicts only
 
         return Classification(self._core, self._named, self._core.datagrams())
 
@@ -111,68 +114,68 @@ class Capture:
 
     @cached_property
     def quality(self) -> list[Flaw]:
-        """What is wrong with the capture itself, gravest first."""
+        """The flaws of the capture itself, gravest first."""
         return flaws(self.info, core_pass.directions(self._core, self.pseudonyms, FLAW_COLUMNS))
 
     @property
     def flows(self) -> pd.DataFrame:
-        """Table as `bdpcap.tables.FLOWS`."""
+        """The flows, as a table of `bdpcap.tables.FLOWS`."""
         return self._flows[0]
 
     @property
     def main_details(self) -> NDArray[np.object_]:
-        """Which detail of its limit held each of `flows` longest; None where its limit has none."""
+        """For each row of `flows`, the detail of its limit with the most time; None if the limit has no detail."""
         return self._flows[1]
 
     @cached_property
     def _flows(self) -> tuple[pd.DataFrame, NDArray[np.object_]]:
-        import pandas as pd  # noqa: PLC0415 - likewise
+        import pandas as pd  # noqa: PLC0415 - slow to import
 
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.limits import KINDS  # noqa: PLC0415 - likewise
-        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.limits import KINDS  # noqa: PLC0415 - needed for verdicts only
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         pieces = [
             (frames.of_cells(tables.FLOWS, piece), details) for piece, details in self._classification.flows()
         ]
         flows = pd.concat([table for table, _ in pieces], ignore_index=True)
-        names = np.array([*KINDS, None], dtype=object)  # the last one's place is -1, too
+        names = np.array([*KINDS, None], dtype=object)  # index -1, which means no detail, gives None
         return frames.described(flows, tables.FLOWS), names[np.concatenate([places for _, places in pieces])]
 
     def flows_in_pieces(self) -> Iterator[pd.DataFrame]:
-        """Yield the table of flows in pieces, at least one, none of which is kept."""
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
+        """Yield the table of flows in pieces, at least one; none of them is kept."""
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         return (frames.of_cells(tables.FLOWS, piece) for piece in self.flow_cells())
 
     def flow_cells(self) -> Iterator[cells.Columns]:
-        """Yield the same pieces as cells."""
+        """Yield the table of flows as cells, in the pieces of `flows_in_pieces`."""
         return (piece for piece, _ in self._classification.flows())
 
     def rtts_in_pieces(self) -> Iterator[pd.DataFrame]:
-        """Yield the table of rounds in pieces, at least one, none of which is kept."""
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
+        """Yield the table of rounds in pieces, at least one; none of them is kept."""
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         return (frames.of_cells(tables.RTTS, piece) for piece in self.rtt_cells())
 
     def rtt_cells(self) -> Iterator[cells.Columns]:
-        """Yield the same pieces as cells."""
+        """Yield the table of rounds as cells, in the pieces of `rtts_in_pieces`."""
         return self._classification.rtts()
 
     @cached_property
     def datagrams(self) -> pd.DataFrame:
-        """UDP flows, table as `bdpcap.tables.DATAGRAMS`."""
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import datagrams, frames  # noqa: PLC0415 - likewise
+        """The UDP flows, as a table of `bdpcap.tables.DATAGRAMS`."""
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import datagrams, frames  # noqa: PLC0415 - needed for tables only
 
         return frames.described(datagrams.flows(self._udp), tables.DATAGRAMS)
 
     @property
     def lifecycles(self) -> Iterator[dict[str, np.ndarray]]:
-        """Yield how connections began and ended, some at a time, without their names."""
-        from bdpcap.tables import connections  # noqa: PLC0415 - likewise
+        """Yield columns on how connections began and ended, without addresses, a block of streams at a time."""
+        from bdpcap.tables import connections  # noqa: PLC0415 - needed for tables only
 
         for first in range(0, self.info.streams, core_pass.STREAMS):
             columns = self._core.connections(first, core_pass.STREAMS)
@@ -181,9 +184,9 @@ class Capture:
 
     @cached_property
     def connections(self) -> pd.DataFrame:
-        """Every stream, with or without payload; table as `bdpcap.tables.CONNECTIONS`."""
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import connections, frames  # noqa: PLC0415 - likewise
+        """All streams, with or without payload, as a table of `bdpcap.tables.CONNECTIONS`."""
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import connections, frames  # noqa: PLC0415 - needed for tables only
 
         named = connections.named(
             self._core.connections(), self.directions(*_ENDS, "start_ns", "end_ns"), self.info.last_ns
@@ -192,43 +195,43 @@ class Capture:
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
-        """Table as `bdpcap.tables.RTTS`."""
-        import pandas as pd  # noqa: PLC0415 - likewise
+        """The rounds of all flows, as a table of `bdpcap.tables.RTTS`."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
 
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         rtts = pd.concat(self.rtts_in_pieces(), ignore_index=True)
         return frames.described(rtts, tables.RTTS)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:
-        """Requests with their responses, table as `bdpcap.tables.EXCHANGES`."""
+        """Requests with their responses, as a table of `bdpcap.tables.EXCHANGES`."""
         if self._summarized:
             raise _core.CaptureError("exchanges were not kept: analyze the capture without summarize")
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import exchanges, frames  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import exchanges, frames  # noqa: PLC0415 - needed for tables only
 
         found = exchanges.exchanges(self._core.take_turns(), self.directions(*exchanges.DIRECTIONS))
         return frames.described(found, tables.EXCHANGES)
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
-        """What the rules looked at, and the flows of its rounds, as the core counted them."""
+        """The evidence that the rules read, and the core's columns about the flows of its rounds."""
         return self._classification.gathered
 
     @cached_property
     def frames_of_rounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last frame of every row of `rtts`."""
+        """Numbers of the first and of the last frame of every row of `rtts`, as two arrays."""
         return self._classification.frames()
 
     def load_rounds(self, streams: Iterable[int]) -> None:
-        """Judge the rounds of several streams together, for `Flow.rtts` to find them.
+        """Classify the rounds of several streams in one call, and keep them for `Flow.rtts`.
 
-        All rounds of a capture that has many would take long, and much memory.
+        To classify all rounds of a large capture would take much time and memory.
         """
-        from bdpcap import tables  # noqa: PLC0415 - likewise
-        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         missing = sorted({*streams} - self._rounds.keys())
         if not missing:
@@ -249,7 +252,7 @@ class Capture:
         return self._rounds[stream]
 
     def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
-        """Return what the core counted of a direction; absent numbers are None."""
+        """Return the core's counts of a direction by name; an absent number is None."""
         both = self.sides(stream)
         row = both["sender"].index(sender)
         values = {name: column[row] for name, column in both.items()}
@@ -261,18 +264,18 @@ class Capture:
         }
 
     def table(self, name: Table, *, timestamps: bool = False, endpoints: bool = False) -> pd.DataFrame:
-        """Return a table by its name, as `flows` or `rtts` have it, or easier to work with.
+        """Return a table by its name; times and endpoints can be converted.
 
         Parameters
         ----------
         name
             One of ``flows``, ``rtts``, ``connections``, ``exchanges``, ``datagrams`` and ``events``.
         timestamps
-            Times as timestamps of UTC, to the nanosecond: ``start_ns`` becomes ``start``.
+            Convert times to UTC timestamps with nanoseconds: ``start_ns`` becomes ``start``.
         endpoints
-            Host and port apart: ``sender`` becomes ``sender_host`` and ``sender_port``.
+            Split endpoints into host and port: ``sender`` becomes ``sender_host`` and ``sender_port``.
         """
-        from bdpcap.tables import frames  # noqa: PLC0415 - likewise
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         if name not in TABLES:
             raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
@@ -285,11 +288,11 @@ class Capture:
         return f"<Capture of {files}: {self.info.frames:,} frames, {flows:,} flow{'' if flows == 1 else 's'}>"
 
     def __len__(self) -> int:
-        """Return the number of flows; no round is judged for it."""
+        """Return the number of flows, without classifying any round."""
         return len(self.carriers["stream"])
 
     def __bool__(self) -> bool:
-        """A capture is true, even one without flows."""
+        """Return True, also for a capture without flows."""
         return True
 
     def __iter__(self) -> Iterator[Flow]:
@@ -301,7 +304,7 @@ class Capture:
     @overload
     def __getitem__(self, place: slice) -> Sequence[Flow]: ...
     def __getitem__(self, place: int | slice) -> Flow | Sequence[Flow]:
-        """Return the flow of a row of `flows`, or those of several."""
+        """Return the flow of a row of `flows`; for a slice, the flows of several rows."""
         if isinstance(place, slice):
             return [self._flow(row) for _, row in self.flows.iloc[place].iterrows()]
         return self._flow(self.flows.iloc[place])
@@ -314,28 +317,28 @@ class Capture:
         return Flow(self, summary)
 
     def _summary(self, which: int | str, other: str | None) -> pd.Series:
-        """Row of `flows`, chosen and missed as `flow` says."""
+        """Return the row of `flows` that the arguments of `flow` select; raise `KeyError` if there is none."""
         rows = self.flows
         if isinstance(which, str):
             chosen = _is_end(rows["sender"], which)
             chosen = chosen if other is None else chosen & _is_end(rows["receiver"], other)
-            told = f"from {which}" + (f" to {other}" if other else "")
+            selection = f"from {which}" + (f" to {other}" if other else "")
         else:
             first, end = rows["stream"].to_numpy().searchsorted([which, which + 1])
             rows = rows.iloc[first:end]
             chosen = rows["stream"] == which if other is None else _is_end(rows["sender"], other)
-            told = f"of stream {which}" + (f" from {other}" if other else "")
+            selection = f"of stream {which}" + (f" from {other}" if other else "")
         places = np.flatnonzero(chosen.to_numpy())
         if not places.size:
-            raise KeyError(f"no flow {told}")
+            raise KeyError(f"no flow {selection}")
         return rows.iloc[int(places[rows["payload_bytes"].to_numpy()[places].argmax()])]
 
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:
-        """Columns of `directions` of those that carried payload, and their ``vantage``: flows, with no round judged."""
+        """Columns about the directions that carried payload, and their ``vantage``. No round has to be classified."""
         pieces = [{name: np.zeros(0, dtype=np.int64) for name in _OF_CARRIERS}]
         for columns in core_pass.directions(self._core, self.pseudonyms, ("carried", *_OF_CARRIERS)):
-            # A scan has millions of directions that carried nothing.
+            # A port scan has millions of directions without payload.
             carried = np.flatnonzero(columns["carried"])
             if len(carried):
                 pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
@@ -343,25 +346,25 @@ class Capture:
         return columns | {"vantage": vantage.places(columns)}
 
     def directions(self, *names: str) -> dict[str, Any]:
-        """Return the core's columns of these names, two rows a stream, the client's first.
+        """Return the named columns of the core: two rows for each stream, the client's first.
 
-        They are made anew each time: of many streams all columns would take much memory.
+        Each call builds the columns again, since all columns of many streams would take much memory.
         """
         return self._named(self._core.directions(names=list(names)))
 
     def sides(self, stream: int) -> dict[str, Any]:
-        """Return all of the core's columns about both directions of a stream, the client's first."""
+        """Return all columns of the core about both directions of a stream, the client's first."""
         return self._named(self._core.directions(stream, 1))
 
     @property
     def events(self) -> pd.DataFrame:
-        """All events, as `bdpcap.tables.EVENTS`. Large: `Flow.events` has one flow's."""
+        """All events, as a table of `bdpcap.tables.EVENTS`. It is large; `Flow.events` has the events of one flow."""
         if self._kept is not None:
             return core_pass.events(self._kept, self.directions(*_ENDS))
         return self._read_events(None)
 
     def load_events(self, streams: Sequence[int]) -> None:
-        """Read the events of several streams in one pass, for `Flow.events` to find them."""
+        """Read the events of several streams in one pass, and keep them for `Flow.events`."""
         missing = [stream for stream in streams if stream not in self._by_stream]
         if not missing:
             return
@@ -381,7 +384,7 @@ class Capture:
         return core_pass.events(core_pass.joined(pieces), self.directions(*_ENDS))
 
     def _steps(self, core: _core.Analysis, streams: Sequence[int] | None) -> Iterator[None]:
-        """Read for a second time, as far as there are packets of these streams."""
+        """Read the capture again step by step, up to the last packet of `streams`; to the end if `streams` is None."""
         last_frame = None
         if streams is not None:
             last_frames = self.directions("last_frame")["last_frame"][::2]
@@ -390,7 +393,7 @@ class Capture:
             yield from core_pass.steps(core, self._sources, bar, events=True, last_frame=last_frame)
 
     def _opened_again(self, streams: Sequence[int] | None) -> _core.Analysis:
-        """Return a second pass, for events."""
+        """Return a second pass over the capture, which makes events."""
         if not core_pass.is_lasting(self._sources):
             raise _core.CaptureError("events of a pipe were not kept: analyze it without summarize")
         return core_pass.opened(
@@ -398,13 +401,13 @@ class Capture:
         )
 
     def events_of(self, stream: int) -> pd.DataFrame:
-        """Events of both directions of a stream."""
+        """Return the events of both directions of a stream."""
         self.load_events([stream])
         return self._by_stream[stream]
 
     def events_between(self, stream: int, sender: str, start: float, end: float) -> pd.DataFrame:
-        """Events of one flow of a while; see `Flow.events_between`."""
-        import pandas as pd  # noqa: PLC0415 - likewise
+        """Return the events of one flow between two times; see `Flow.events_between`."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
 
         origin = self.info.first_ns or 0
         directions = self.directions(*_ENDS)
@@ -419,9 +422,10 @@ class Capture:
         return pd.concat([table for table in found if len(table)] or found[:1], ignore_index=True)
 
     def event_columns(self, streams: Sequence[int]) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the core's columns of events, those of some streams among them, in the order of the capture.
+        """Yield the core's columns of events in the order of the capture.
 
-        They come in pieces, at least one, none of which is kept.
+        The columns include the events of `streams`, and may include others. They come in pieces, at least one; none of
+        them is kept.
         """
         if self._kept is not None:
             yield self._kept
@@ -432,21 +436,21 @@ class Capture:
             yield core.take_events()
 
     def vantage_of(self, flow: Flow) -> str:
-        """Say what shows where a flow was captured."""
+        """Return the evidence for the vantage of a flow as text."""
         both = self.sides(flow.stream)
         return vantage.sentence(both, both["sender"].index(flow.sender))
 
     def frame_span(self, first: int, last: int) -> str:
-        """Return ``frames 12 to 40``; of several files also which of them, and the numbers there."""
+        """Return ``frames 12 to 40``; with several files also the file names and the frame numbers within the files."""
         return rotation.frames(first, last, self.info.files, self.frames_of_files)
 
     def need_files(self) -> list[str]:
-        """Return the files of the capture, to be read again.
+        """Return the paths of the capture's files, which can be read again.
 
         Raises
         ------
         CaptureError
-            It came from a pipe, or from bytes.
+            The capture came from a pipe, or from bytes.
         """
         if self._kept is not None or not core_pass.is_lasting(self._sources):
             raise _core.CaptureError("a pipe cannot be read twice: save the capture to a file first")
@@ -455,19 +459,20 @@ class Capture:
         return cast("list[str]", self._sources)
 
     def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
-        """Write the packets of a stream as a pcap file in nanoseconds, whose analysis is that of the stream here.
+        """Write the packets of a stream to a pcap file with times in nanoseconds.
 
-        With pseudonyms, addresses are renamed in the packets as they are in the tables, and the payload is left
-        out whatever `headers_only` says; IP and TCP checksums stay as valid as they were.
+        An analysis of the excerpt gives the results that the stream has here. If the capture has pseudonyms, the packets
+        get the pseudonyms of the tables as addresses, and the payload is always left out. A valid IP or TCP checksum
+        stays valid, a wrong one stays wrong.
 
         Parameters
         ----------
         stream
-            Its number here; in the excerpt it is stream 0.
+            The number of the stream in this capture; in the excerpt it is stream 0.
         file
-            Open for writing.
+            A binary file that is open for writing.
         headers_only
-            Leave out what follows the TCP header.
+            Leave out the payload that follows the TCP header.
 
         Returns
         -------
@@ -479,7 +484,7 @@ class Capture:
         KeyError
             There is no such stream.
         CaptureError
-            The capture came from a pipe, or the stream from two kinds of link, which a pcap file cannot hold.
+            The capture came from a pipe or from bytes, or the stream has two link types, which a pcap file cannot hold.
         """
         if not 0 <= stream < self.info.streams:
             raise KeyError(f"no stream {stream}")
@@ -489,7 +494,10 @@ class Capture:
         return len(packets)
 
     def excerpted(self, frames: list[tuple[int, int]], file: BinaryIO, *, headers_only: bool = False) -> None:
-        """Write chosen frames, as `excerpt` does: their numbers, ascending, and the times to write."""
+        """Write chosen frames to a pcap file, as `excerpt` does.
+
+        `frames` has the numbers of the frames in ascending order, each with the time to write in nanoseconds.
+        """
         core = _core.Excerpt(
             self.need_files(),
             frames,
@@ -502,18 +510,18 @@ class Capture:
             file.write(piece)
 
     def fingerprints(self) -> list[Fingerprint]:
-        """Return name, size and SHA-256 of every file that was read, in the order given; reads them again."""
+        """Read the files again; return name, size and SHA-256 of each, in the order given."""
         name = self.pseudonyms.file if self.pseudonyms else str
         return [core_pass.fingerprint(source, name) for source in self._sources]
 
 
 def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:
-    """Tell which ends are meant: by ``address:port``, or by the address alone."""
+    """Return which endpoints `named` stands for: an ``address:port``, or an address alone."""
     return (ends == named) | (ends.map(host) == named.strip("[]"))
 
 
 class Flow:
-    """One direction of a stream that carried payload. `bdpcap.analysis.Flow` explains and draws it, too."""
+    """One direction of a stream that carried payload. `bdpcap.analysis.Flow` adds findings and figures."""
 
     def __init__(self, capture: Capture, summary: pd.Series) -> None:
         self.capture: Final = capture
@@ -527,46 +535,46 @@ class Flow:
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
-        """Its rounds."""
+        """The rounds of the flow, as a table of `bdpcap.tables.RTTS`."""
         rounds, _ = self.capture.rounds_of(self.stream)
         return rounds[(rounds["sender"] == self.sender).to_numpy()].reset_index(drop=True)
 
     @cached_property
     def round_frames(self) -> pd.DataFrame:
-        """First and last frame of each of its rounds; columns ``first`` and ``last``."""
+        """Numbers of the first and of the last frame of each round, in columns ``first`` and ``last``."""
         rounds, frames = self.capture.rounds_of(self.stream)
         own = frames[(rounds["sender"] == self.sender).to_numpy()]
         return type(rounds)(own, columns=["first", "last"])
 
     @cached_property
     def counts(self) -> dict[str, Any]:
-        """What was counted of it beyond the table, such as ``largest_bytes`` and ``sender_side_ns``."""
+        """The core's counts of the flow, more than the table has, such as ``largest_bytes`` and ``sender_side_ns``."""
         return self.capture.counts_of(self.stream, self.sender)
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """Its events. Reads the capture again, unless they were kept."""
+        """The flow's events, as a table of `bdpcap.tables.EVENTS`. If they were not kept, the capture is read again."""
         events = self.capture.events_of(self.stream)
         return events[events["sender"] == self.sender].reset_index(drop=True)
 
     def events_between(self, start: float = 0.0, end: float = math.inf) -> pd.DataFrame:
-        """Return its events of a while, in memory that grows with these and not with the flow.
+        """Return the events of the flow between two times. The memory used grows with these events, not with the flow.
 
         Parameters
         ----------
         start, end
-            In seconds since the capture's first frame, as in `plot`.
+            Seconds since the capture's first frame.
         """
         return self.capture.events_between(self.stream, self.sender, start, end)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:
-        """Requests and responses of its stream; the same for both directions."""
+        """Requests and responses of the flow's stream; both directions have the same table."""
         table = self.capture.exchanges
         first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
         return table.iloc[first:end].reset_index(drop=True)
 
     @property
     def vantage_evidence(self) -> str:
-        """What shows where it was captured, in words."""
+        """The evidence for the flow's vantage as text: delays, the capturing host, and routers passed."""
         return self.capture.vantage_of(self)

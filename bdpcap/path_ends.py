@@ -1,4 +1,4 @@
-"""Both ends of a path, from two captures: `pair`, and what it returns."""
+"""Both ends of a path, from two captures: `pair`, and the `Pair` that it returns."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def pair(
     *,
     filter: str | None = None,  # noqa: A002 - the word users look for
 ) -> Pair:
-    """Bring both ends of a path together: what was lost where, one-way delays, clocks, rewritten options.
+    """Match captures from both ends of a path: losses by place, one-way delays, clocks, rewritten options.
 
     Parameters
     ----------
     sender, receiver
-        Captures beside the sender of the data and beside its receiver, analysed or as files. Addresses and ports may
+        Captures taken near the sender of the data and near its receiver, analysed or as files. Addresses and ports may
         differ; connections are matched by sequence numbers.
     filter
-        Capture filter of those that are not analysed yet.
+        Capture filter for the captures that are not analysed yet.
 
     Raises
     ------
     CaptureError
-        As `analyze`; or a capture came from a pipe or from bytes, which cannot be read another time.
+        A source cannot be read at all, or it is a pipe or bytes, which cannot be read twice.
     ValueError
         The captures have no connection in common, or no packets of both directions.
     """
@@ -49,12 +49,12 @@ class Pair(Ends):
 
     def html(self) -> str:
         """Return the report on both ends: one self-contained HTML page."""
-        from bdpcap.report import pair_page as page  # noqa: PLC0415 - plots are only loaded where they are drawn
+        from bdpcap.report import pair_page as page  # noqa: PLC0415 - plotting is slow to import
 
         return page.html(self)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write that page to a file; return its path."""
+        """Write the report on both ends to an HTML file; return its path."""
         target = Path(path)
         with files.replacing(target) as part:
             part.write_text(self.html(), encoding="utf-8")
