@@ -1,4 +1,4 @@
-"""What kept a TCP sender from sending more, for every round trip in a packet capture."""
+"""Find the limit that kept a TCP sender from sending more, for every round trip in a packet capture."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib import import_module
 from pkgutil import extend_path
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"  # core/Cargo.toml's: no other core is taken
+__version__ = "0.1.0"  # the version in core/Cargo.toml; a core of another version is refused
 
-# In a clone the built core stands beside this file only after an editable install; else the installed package has it.
+# In a clone this folder has the compiled core only after an editable install. Otherwise the installed package has it.
 __path__ = extend_path(__path__, __name__)
 try:
     from bdpcap._core import __file__ as _built
@@ -56,7 +56,7 @@ __all__ = [
     "stream_events",
 ]
 
-_ELSEWHERE = {
+_MODULES = {
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.read.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
     **dict.fromkeys(("Pair", "pair"), "bdpcap.path_ends"),
@@ -70,12 +70,12 @@ if not OPTIMISED:
 
 
 def __getattr__(name: str) -> Any:
-    # pandas takes most of the time that the command line needs to start, and not every command needs it at once.
+    # Names are imported on first use: pandas takes most of the command line's start, and not every command needs it.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("explain", "plots"):
         return import_module(f"bdpcap.{name}")
-    value = getattr(import_module(_ELSEWHERE.get(name, "bdpcap.analysis")), name)
+    value = getattr(import_module(_MODULES.get(name, "bdpcap.analysis")), name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""The process that ``bdpcap`` and ``python -m bdpcap`` start: what is set for it as a whole."""
+"""Entry point of ``bdpcap`` and ``python -m bdpcap``, with settings of the whole process."""
 
 import gc
 import os
@@ -7,26 +7,26 @@ import sys
 from types import FrameType
 
 INTERRUPTED = 130
-"""As in :mod:`bdpcap.cli.exits`, which takes too long to import for who interrupts the start."""
+"""Exit code after an interrupt. :mod:`bdpcap.cli.exits` has it, too, but is too slow to import at the start."""
 
 
 def leave(_number: int = signal.SIGINT, _frame: FrameType | None = None) -> None:
-    """End the process at once and quietly: whoever read its output was interrupted, too."""
+    """End the process at once without a message: the interrupt also ended the programs that read its output."""
     os._exit(INTERRUPTED)
 
 
-# Where whoever started the process has it ignore interrupts, it goes on to do so.
-heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-if heeded:
+# If the parent process made this process ignore interrupts, they stay ignored.
+interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+if interruptible:
     signal.signal(signal.SIGINT, leave)
 
-# Before anything imports numpy: its linear algebra is not used, and the threads for it spin while they wait.
+# Set before numpy is imported: the threads of its linear algebra, which bdpcap does not use, spin while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Before typer imports pydantic, which would search every installed package for plugins.
+# Set before typer imports pydantic, which would search every installed package for plugins.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
-# What is imported stays: to look for garbage among it takes a fifth of the start.
+# Imported modules are never freed, and to collect garbage among them takes a fifth of the start.
 gc.disable()
 from bdpcap import cli  # noqa: E402
 
@@ -35,16 +35,20 @@ gc.enable()
 
 
 def main() -> int:
-    """Run the command line, which tidies up after an interrupt; before and after it there is nothing to tidy up."""
+    """Run the command line and return its exit code.
+
+    The command line cleans up after an interrupt. Before and after it there is nothing to clean up, so an interrupt
+    ends the process.
+    """
     try:
-        if heeded:
+        if interruptible:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = cli.main()
-    except KeyboardInterrupt:  # a second one, while the first was dealt with
+    except KeyboardInterrupt:  # a second interrupt, during the clean-up after the first
         code = INTERRUPTED
     if code == INTERRUPTED:
         leave()
-    if heeded:
+    if interruptible:
         signal.signal(signal.SIGINT, leave)
     return code
 
