@@ -1,4 +1,4 @@
-"""The report: one HTML file, the same verdict as text, the same as JSON, and all of it in one archive."""
+"""The report: as one HTML file, as text, as JSON, and as an archive of all of these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAWN = {"write_bundle": "bundle", "write_html": "page"}
 
 
 def __getattr__(name: str) -> Any:
-    # What is said needs nothing that draws.
+    # These modules are loaded when used: text and JSON need no plotting code.
     if name not in _DRAWN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"bdpcap.report.{_DRAWN[name]}"), name)

@@ -1,4 +1,4 @@
-"""The report as one archive for a ticket: page, text, tables, figures, and a manifest of how it was made."""
+"""The report as one archive for a ticket: page, text, tables, figures, and a manifest of command and versions."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
 
 MANIFEST_VERSION: Final = 1
-"""Raised when a key of the manifest changes its meaning or goes away."""
+"""Increased when a key of the manifest changes its meaning or is removed."""
 
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
-"""The first time that a ZIP archive can hold, for every file: the same input makes the same archive."""
+"""Time stamp of every file, the earliest of the ZIP format, so that equal input gives an equal archive."""
 _LIBRARIES: Final = ("numpy", "pandas", "plotly", "kaleido")
 
 
@@ -42,16 +42,16 @@ def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | 
     Parameters
     ----------
     capture
-        What to report on.
+        The capture to report on.
     path
-        Where; an existing file is replaced.
+        File to write; an existing file is replaced.
     command
-        The command line that asked for it, for the manifest. Of an anonymized capture only the options' names
-        are kept, since their values may name anything.
+        The command line, for the manifest. For an anonymized capture only the names of options are kept, since
+        their values may contain real names.
 
     Returns
     -------
-    Why there are no images, or None if there are.
+    The reason why the archive has no images; None if it has images.
     """
     contents = {
         "report.html": page.html(capture).encode(),
@@ -112,7 +112,7 @@ def _csv(frame: pd.DataFrame) -> bytes:
 
 
 def _images(capture: Capture) -> dict[str, bytes]:
-    """Draw every figure of the first flow, and the window of the others that matter."""
+    """Draw every figure of the first flow, and the window figure of the other detailed flows; return PNG files."""
     drawn = {}
     for rank, flow in enumerate(ranking.that_matter(capture), start=1):
         kinds: Iterable[plots.Kind] = plots.FIGURES if rank == 1 else ("window",)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a capture and of a flow: the verdict and a bar of shares, without a script."""
+"""HTML that a notebook shows for a capture or a flow: the verdict and a bar of shares, without scripts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["of_capture", "of_flow"]
 
 
 def of_capture(capture: Capture) -> str:
-    """Return what was captured, and a card of every flow that matters."""
-    said = html.escape(units.printable(trust.line(capture)))
+    """Return one line about the capture, and the card of every flow that the report shows in detail."""
+    line = html.escape(units.printable(trust.line(capture)))
     shown = [of_flow(flow) for flow in ranking.that_matter(capture)]
     rest = len(capture) - len(shown)
     more = (
@@ -28,24 +28,24 @@ def of_capture(capture: Capture) -> str:
         if rest
         else ""
     )
-    return f"<div><p><b>{said}</b></p>{''.join(shown)}{more}</div>"
+    return f"<div><p><b>{line}</b></p>{''.join(shown)}{more}</div>"
 
 
 def of_flow(flow: Flow) -> str:
-    """Return the verdict on a flow, its bar, and its numbers."""
+    """Return the verdict on a flow, the bar of its limits, and its numbers."""
     ends = html.escape(units.printable(f"{flow.sender} → {flow.receiver}"))
-    said, numbers = (
+    sentence, numbers = (
         html.escape(units.printable(words))
         for words in (verdict.sentence(flow), verdict.numbers(flow.summary))
     )
     return (
         f"<div><p><b>Stream {flow.stream}</b>, {ends}</p>{bar(flow.summary)}"
-        f"<p>{said}<br><small>{numbers}</small></p></div>"
+        f"<p>{sentence}<br><small>{numbers}</small></p></div>"
     )
 
 
 def bar(summary: pd.Series[Any]) -> str:
-    """Return the shares of a flow's time under each limit as one bar."""
+    """Return a bar that shows the share of a flow's time under each limit."""
     parts = "".join(
         f'<span title="{LIMIT_NAMES[limit]} {units.share(part)}" '
         f'style="display:inline-block;height:12px;width:{100 * part:.2f}%;background:{LIMIT_COLOURS[limit]}"></span>'

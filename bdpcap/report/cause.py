@@ -1,4 +1,4 @@
-"""What held a flow, from the numbers of the flow: the headline, the reason, where to act, and what to do there."""
+"""The cause of a flow's main limit in words: a headline, the reason in numbers, the place to act, and advice."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One kind of limit: `headline` ends before the time it held, `reason` is empty where the numbers lack."""
+    """One kind of limit, in words."""
 
     headline: str
+    """First words of the verdict; the share of time follows."""
     reason: Callable[[Flow, pd.DataFrame], str]
-    """Of a flow and its rounds under the limit."""
+    """Returns the reason, from a flow and its rounds under the limit; empty if the numbers are missing."""
     where: Callable[[Flow], str]
-    """Which end, by address, or what else is to be looked at."""
+    """Returns the place to look at: one end by address, both ends, or the path."""
     action: str
-    """What to do there, where no finding knows better."""
+    """Advice for that place, used if no finding is the root cause."""
 
 
 @once
 def of(flow: Flow) -> tuple[Cause, pd.DataFrame]:
-    """Return what held a flow for most of its time, and its rounds under this limit."""
+    """Return the cause of a flow's main limit, and the flow's rounds under this limit."""
     limit = str(flow.summary["limit"])
     own = flow.rtts[flow.rtts["limit"] == limit]
     detail = _longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
     if detail == "slow reader" and own["window_min_bytes"].min() == own["window_max_bytes"].max():
-        detail = "buffer"  # a window that never moved is no reader's
+        detail = "buffer"  # a slow reader would have changed the window
     if limit == "cwnd" and detail in ("recovery", "avoidance") and flow.summary["retransmitted_bytes"]:
         detail = "loss"
     return CAUSES.get((limit, detail)) or CAUSES[limit, None], own
 
 
 def _longest(rounds: pd.DataFrame, column: str) -> str | None:
-    """Return the value that holds for most of the time, None if there is none."""
+    """Return the value of a column that holds for the longest time, None if all values are missing."""
     lasting = (rounds["end_ns"] - rounds["start_ns"]).groupby(rounds[column]).sum()
     return None if lasting.empty else str(lasting.idxmax())
 
@@ -96,7 +97,7 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _shut(own: pd.DataFrame) -> str:
-    """Say how often the window was closed; empty if it never was."""
+    """Return in how many rounds, and for how long, the window was zero; empty if it never was."""
     shut = own[own["window_min_bytes"] == 0]
     lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
     return "" if shut.empty else f"0 in {units.number(len(shut), 'round')}, {lasting} in all"
@@ -110,10 +111,11 @@ def _ramp(_: Flow, own: pd.DataFrame) -> str:
 
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
-    again, packets = int(flow.rtts["retransmits"].sum()), int(flow.summary["packets"])
-    if not 0 < again <= packets:
+    retransmits, packets = int(flow.rtts["retransmits"].sum()), int(flow.summary["packets"])
+    if not 0 < retransmits <= packets:
         return f"{units.exact_bytes(flow.summary['retransmitted_bytes'])} were retransmitted"
-    return f"{units.count(again)} of {units.count(packets)} packets were retransmitted ({units.percent(again / packets)})"
+    part = units.percent(retransmits / packets)
+    return f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
 
 
 def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
@@ -126,9 +128,9 @@ def _growth(_: Flow, own: pd.DataFrame) -> str:
 
 
 def _even(_: Flow, own: pd.DataFrame) -> str:
-    told = "segments left at equal intervals"
-    # Of data that nothing acknowledged no rate is known.
-    return f"{told}, at {_rate(own)}" if own["acked_bytes"].any() else told
+    reason = "segments left at equal intervals"
+    # Without acknowledgments the rate is unknown.
+    return f"{reason}, at {_rate(own)}" if own["acked_bytes"].any() else reason
 
 
 def _flat(_: Flow, own: pd.DataFrame) -> str:
@@ -137,20 +139,20 @@ def _flat(_: Flow, own: pd.DataFrame) -> str:
 
 def _buffer(flow: Flow, own: pd.DataFrame) -> str:
     flight, window = own["in_flight_max_bytes"].median(), flow.summary["window_max_bytes"]
-    told = f"about {units.exact_bytes(flight)} were in flight, round after round"
+    reason = f"about {units.exact_bytes(flight)} were in flight, round after round"
     return (
-        told
+        reason
         if pd.isna(window) or window <= flight
-        else f"{told}, and the window allowed {units.exact_bytes(window)}"
+        else f"{reason}, and the window allowed {units.exact_bytes(window)}"
     )
 
 
 def _queue(flow: Flow, own: pd.DataFrame) -> str:
     least, usual = flow.summary["rtt_min_ns"], own["rtt_ns"].median()
-    told = [f"it carried this flow at {_rate(own)}"] if own["acked_bytes"].any() else []
+    reasons = [f"it carried this flow at {_rate(own)}"] if own["acked_bytes"].any() else []
     if pd.notna(least) and pd.notna(usual) and usual > least:
-        told.append(f"packets waited {units.duration(usual - least)} in its queue")
-    return ", and ".join(told)
+        reasons.append(f"packets waited {units.duration(usual - least)} in its queue")
+    return ", and ".join(reasons)
 
 
 def _rate(own: pd.DataFrame) -> str:
@@ -172,8 +174,8 @@ def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
 
 
 def _undecided(_: Flow, own: pd.DataFrame) -> str:
-    said = NO_RULE.get(str(_longest(own, "rule")), "")
-    return f"{said[:1].lower()}{said[1:].rstrip('.')}"
+    reason = NO_RULE.get(str(_longest(own, "rule")), "")
+    return f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
 
 
 HABITS: Final = {
@@ -184,7 +186,7 @@ HABITS: Final = {
     "app-below-least": "it kept less than two segments in flight",
     "app-conversation": "it waited for its peer's replies",
 }
-"""What the sending program did, by the rule that decided."""
+"""Behaviour of the sending program in words, by the rule that decided."""
 
 _IDLE: Final = Cause(
     "The sending program had nothing to send",
@@ -270,4 +272,4 @@ CAUSES: Final[dict[tuple[str, str | None], Cause]] = {
         "Capture again there: both directions, from the handshake on.",
     ),
 }
-"""By limit and detail; of a limit's other details, the entry without one holds."""
+"""Causes by limit and detail. A detail without an entry takes the entry of its limit with detail None."""

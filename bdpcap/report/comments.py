@@ -1,4 +1,4 @@
-"""What an annotated capture says: comments on the packets that matter, and on the whole capture."""
+"""Comments of an annotated capture, on single packets and on the whole capture."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
 
 FLOWS: Final = 1000
-"""Most flows with comments, those that weigh most."""
+"""Maximum number of flows with comments, in order of importance."""
 
 STRETCHES: Final = 50
-"""Most stretches of a flow with a comment, the longest."""
+"""Maximum number of stretches with a comment per flow; the longest are chosen."""
 
 CHANGES: Final = 50
-"""Most changes of a flow's window with a comment, the first."""
+"""Maximum number of window changes with a comment per flow; the first are chosen."""
 
 MARK: Final = "bdpcap: "
-"""Begins every comment on a packet, to be found by."""
+"""Prefix of every comment on a packet, so that a search finds them."""
 
 _FLOW: Final = ["stream", "sender"]
 _SYN_OR_RST: Final = 0x02 | 0x04
-"""Their window is not scaled, or means nothing."""
+"""Flags of segments whose window is ignored: it is not scaled in a SYN, and meaningless in a RST."""
 
 
 def of_capture(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
     """
-    Say what is worth a comment.
+    Return the comments of an annotated capture.
 
-    Flows that carried ten full segments, or 1 % of all bytes, have comments: where each stretch of rounds of one limit
-    begins, and where the window closes, opens again or shrinks. Flows that the report treats one by one also have
-    their findings, on the first packet that these rest on.
+    Flows that carried ten full segments, or 1 % of all bytes, have comments. A comment marks the beginning of each
+    stretch of rounds of one limit. Others mark where the window closes, opens again or shrinks. Flows that the report
+    shows in detail also have their findings as comments, each on the first packet that is evidence for the finding.
 
     Returns
     -------
-    The comment on the capture, which is the report as text, and those on packets: frame, comment; by frame.
+    The comment on the capture, which is the report as text, and a list of frame number and comment, by frame.
     """
     verdict = text(capture)
     ranked = ranking.ranked(capture)
@@ -78,7 +78,7 @@ def _about(packets: int, flows: int) -> str:
 
 
 def _stretches(rtts: pd.DataFrame, first: np.ndarray, whose: str) -> Iterator[tuple[int, str]]:
-    """Yield the first frame of every stretch of a flow's rounds, and its comment; `first` are the rounds' own."""
+    """Yield first frame and comment of every stretch of a flow; `first` is the first frame of every round."""
     every = stripes(rtts, len(rtts))
     longest = sorted(every, key=lambda one: one.start_ns - one.end_ns)[:STRETCHES]
     if len(every) > len(longest):
@@ -94,7 +94,7 @@ def _stretches(rtts: pd.DataFrame, first: np.ndarray, whose: str) -> Iterator[tu
 
 
 def _findings(flow: Flow) -> Iterator[tuple[int, str]]:
-    """Yield the first frame that each finding rests on, and the finding."""
+    """Yield the first frame that is evidence for each finding, and the finding's comment."""
     for finding in found(flow):
         if finding.frames:
             yield finding.frames[0], f"{finding.sentence} ({units.span('frame', *finding.frames)})"
@@ -102,22 +102,22 @@ def _findings(flow: Flow) -> Iterator[tuple[int, str]]:
 
 @dataclass
 class _Window:
-    """The window that a receiver advertised last, as far as it was read."""
+    """State of one receiver's window, up to the last acknowledgment that was read."""
 
     unit_bytes: int
-    """What it is rounded to: an edge goes back by less through rounding alone (RFC 7323 section 2.4)."""
+    """Unit of the window; rounding to it moves the right edge back by less than a unit (RFC 7323 section 2.4)."""
     last: dict[str, np.ndarray] | None = None
-    """The last acknowledgment, columns of one row."""
+    """The last acknowledgment, as columns of one row."""
     closed_ns: int | None = None
-    """Since when the window is zero."""
+    """Time at which the window became zero; None while it is open."""
     changes: int = 0
 
     def changed(self, acks: dict[str, np.ndarray]) -> Iterator[tuple[int, str]]:
-        """Yield the frame of each change, and what changed; `acks` are columns of acknowledgments, in order."""
+        """Yield frame and comment of each change of the window; `acks` are columns of acknowledgments, in order."""
         if self.last is not None:
             acks = {name: np.concatenate((self.last[name], column)) for name, column in acks.items()}
         number = acks["acknowledged"]
-        # An acknowledgment that was overtaken says nothing of the present window.
+        # An acknowledgment with a lower number arrived out of order; its window is outdated.
         newest = number >= np.maximum.accumulate(number)
         acks = {name: column[newest] for name, column in acks.items()}
         self.last = {name: column[-1:] for name, column in acks.items()}
@@ -128,13 +128,15 @@ class _Window:
         for place in at.tolist():
             self.changes += 1
             frame = int(acks["frame"][place])
-            said = self._said(int(acks["time_ns"][place]), int(window[place]), int(went_back[place - 1]))
+            comment = self._comment(
+                int(acks["time_ns"][place]), int(window[place]), int(went_back[place - 1])
+            )
             if self.changes <= CHANGES:
-                yield frame, said
+                yield frame, comment
             elif self.changes == CHANGES + 1:
                 yield frame, "further changes of this window have no comments."
 
-    def _said(self, time_ns: int, window: int, back_bytes: int) -> str:
+    def _comment(self, time_ns: int, window: int, back_bytes: int) -> str:
         shrunk = f"its right edge went back by {units.exact_bytes(back_bytes)} (RFC 9293 section 3.8.6)"
         if window == 0:
             self.closed_ns = time_ns
@@ -147,7 +149,7 @@ class _Window:
 
 
 def _window_changes(capture: Capture, flows: pd.DataFrame) -> Iterator[tuple[int, str]]:
-    """Yield where the windows of flows close, open again or shrink; reads the capture once more."""
+    """Yield frame and comment wherever a flow's window closes, opens again or shrinks; reads the capture again."""
     senders = capture.directions("sender")["sender"]
     windows = {}
     for stream, sender, scale in zip(*(flows[name] for name in (*_FLOW, "window_scale")), strict=True):

@@ -1,4 +1,4 @@
-"""Connections that failed, in words: unanswered, refused, reset, given up; one line for however many alike."""
+"""Sentences about failed connections: unanswered, refused, reset or timed out; one for each pair of hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["sentences"]
 
 _LINES: Final = 5
-"""Most lines of one kind; pairs of hosts beyond that share the last."""
+"""Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
 
 _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
@@ -27,19 +27,19 @@ _ADVICE: Final = {
 
 
 def sentences(capture: Capture) -> list[str]:
-    """Return what failed, gravest first, and what to do about it; empty if nothing did."""
+    """Return sentences about failed connections with advice, gravest first; empty if none failed."""
     table = capture.connections
     kind = _kinds(table)
-    told = []
+    found = []
     for name, advice in _ADVICE.items():
         failed = table[kind == name]
         if not failed.empty:
-            told += [f"{line} {advice}" if first else line for first, line in _lines(name, failed)]
-    return told
+            found += [f"{line} {advice}" if first else line for first, line in _lines(name, failed)]
+    return found
 
 
 def _kinds(table: pd.DataFrame) -> pd.Series:
-    """Name what went wrong with each connection; null where nothing did."""
+    """Return the kind of failure of each connection, a key of ``_ADVICE``; null if the connection did not fail."""
     kind = pd.Series(None, index=table.index, dtype="str")
     reset = (table["ended"] == "rst") & table["handshake"].isin(["complete", "not captured"])
     kind = kind.mask(reset, "reset").mask(reset & (table["unacknowledged_bytes"] > 0), "reset with data")
@@ -49,7 +49,7 @@ def _kinds(table: pd.DataFrame) -> pd.Series:
 
 
 def _lines(name: str, failed: pd.DataFrame) -> list[tuple[bool, str]]:
-    """Write a line for each pair of hosts, the most connections first; the first line is marked."""
+    """Return a line for each pair of hosts, most connections first; True is with the first line only."""
     hosts = failed.assign(**{side: failed[side].str.rpartition(":")[0] for side in ("client", "server")})
     hosts["port"] = failed["server"].str.rpartition(":")[2]
     pairs = [pair for _, pair in hosts.groupby(["client", "server"], sort=False)]

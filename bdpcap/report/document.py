@@ -1,4 +1,4 @@
-"""The report as data: what the JSON file holds."""
+"""The report as data, for the JSON file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
 
 SCHEMA_VERSION: Final = 1
-"""Raised when a key changes its meaning or goes away; new keys may come without."""
+"""Increased when a key changes its meaning or is removed; new keys do not increase it."""
 
 
 _FLOW: Final = ["stream", "sender", "receiver"]
 
 
 def capture_document(capture: Capture) -> dict[str, Any]:
-    """Return what was captured: every count, the damage if any, what is wrong, and the caveats in words."""
+    """Return the facts of a capture: its counts, the damage if any, the list of flaws, and the caveats in words."""
     damage = dataclasses.asdict(capture.damage) if capture.damage is not None else None
     return {
         **dataclasses.asdict(capture.info),
@@ -34,11 +34,12 @@ def capture_document(capture: Capture) -> dict[str, Any]:
 
 def document(capture: Capture) -> dict[str, Any]:
     """
-    Return the whole report: capture, flows in order of bytes with rounds and exchanges, connections, UDP flows.
+    Return the whole report: capture, flows with their rounds and exchanges, connections, and UDP flows.
 
     Returns
     -------
-    Values fit for strict JSON: keys are the tables' columns, integers are exact, missing values None.
+    Values for strict JSON: keys are the tables' columns, integers are exact, missing values are None. The flows are in
+    order of importance.
     """
     rounds = {key: rows.drop(columns=_FLOW) for key, rows in capture.rtts.groupby(_FLOW, sort=False)}
     flows = []

@@ -1,4 +1,4 @@
-"""Requests and responses as the report shows them: whose time they took, and the slowest."""
+"""Requests and responses as the report shows them: the time taken by each side, and the slowest exchanges."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["ROWS", "Section", "section"]
 
 ROWS: Final = 10
-"""Most exchanges that are shown."""
+"""Maximum number of exchanges shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What the page shows of a flow's exchanges."""
+    """Contents of the page's section on a flow's exchanges."""
 
     shares: Shares
     side: str
-    """Who took most of the time: server, network or client."""
+    """The side that took most of the time: server, network or client."""
     slowest: list[dict[Hashable, Any]]
-    """Rows of the table of exchanges, those first that took most of that side's time."""
+    """Rows of the ``exchanges`` table, in falling order of the time taken by that side."""
 
 
 def section(flow: Flow) -> Section | None:
-    """Return what is shown, where requests and responses are what a stream is about; with its larger flow only."""
+    """Return the section if a stream is mostly requests and responses, else None; only its larger flow has one."""
     found = requests.told(flow)
     if found is None or flow.capture.flow(flow.stream).sender != flow.sender:
         return None

@@ -1,4 +1,4 @@
-"""One figure as a file: a page that stands alone, or an image that an installed browser draws."""
+"""Write one figure to a file: as an HTML page without dependencies, or as an image drawn by an installed browser."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 
 
 class NoImageWriterError(RuntimeError):
-    """There is nothing that could draw an image; the message says what is missing."""
+    """No image can be drawn; the message names the missing extra or browser."""
 
 
 def write(
@@ -62,16 +62,16 @@ def write(
     Parameters
     ----------
     flow, kind, start, end
-        As `bdpcap.plots.figure`.
+        Flow, figure and time to draw: see `bdpcap.plots.figure`.
     path
-        Its suffix, one of `SUFFIXES`, tells the format.
+        File to write; its suffix, one of `SUFFIXES`, selects the format.
 
     Raises
     ------
     ValueError
-        As `bdpcap.plots.figure`.
+        No figure has that name, or the flow does not overlap that time.
     NoImageWriterError
-        For an image: the extra is not installed, or there is no browser.
+        An image was requested, and the extra is not installed or no browser works.
     """
     drawing = plots.drawing(flow, kind, start=start, end=end)
     if path.suffix.lower() == ".html":
@@ -86,20 +86,20 @@ def write(
 
 def write_images(figures: Mapping[Path, go.Figure]) -> None:
     """
-    Draw figures into images, all by one start of the browser.
+    Draw figures into images; the browser is started once for all of them.
 
     Parameters
     ----------
     figures
-        By path, whose suffix is ``.png`` or ``.svg``.
+        Figures by path; the suffix of a path is ``.png`` or ``.svg``.
 
     Raises
     ------
     NoImageWriterError
-        The extra is not installed, or there is no browser.
+        The extra is not installed, or no browser works.
     """
     try:
-        import kaleido  # noqa: PLC0415  an extra
+        import kaleido  # noqa: PLC0415 - part of an extra, may be missing
         from kaleido.errors import BrowserFailedError, ChromeNotFoundError  # noqa: PLC0415
     except ModuleNotFoundError:
         raise NoImageWriterError("an image needs the extra: pip install 'bdpcap[png]'") from None
@@ -116,7 +116,7 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
         for path, figure in figures.items()
     ]
     try:
-        # MathJax, which no figure here needs, would be fetched from a network.
+        # No figure needs MathJax, and kaleido would load it from the network.
         kaleido.write_fig_from_object_sync(orders, cancel_on_error=True, kopts={"mathjax": False})
     except ChromeNotFoundError:
         raise NoImageWriterError(
@@ -127,7 +127,7 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
 
 
 def _page(drawing: Drawing, title: str) -> str:
-    """Return a page in which only its own two scripts may run."""
+    """Return the HTML page; its policy lets only its own two scripts run."""
     scripts = [asset("plotly-basic.min.js"), asset("follow.js") + _DRAW]
     return _PAGE.format(
         hashes=" ".join(f"'{policy_hash(script)}'" for script in scripts),

@@ -1,4 +1,4 @@
-"""All flows over the time of the capture: a row for each that weighs most, and the others by their number."""
+"""Picture of all flows over the time of the capture: a row for each important flow, and counts of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
 
 ROWS: Final = 40
-"""Most flows with a row of their own."""
+"""Maximum number of flows with a row."""
 
 WIDTH: Final = 900
 _STRIPES: Final = 120
@@ -27,7 +27,7 @@ _WAYS: Final = "←→"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A flow: which, its label, and for each stripe its limit, its left edge and its width in pixels."""
+    """A flow with a row: its summary, its label, and per stripe the limit, the left edge and the width in pixels."""
 
     flow: pd.Series
     label: str
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """The flows without a row: how many, the most at a time, and for each limit an area stacked over time."""
+    """The flows without a row: their number, the most at one time, and per limit an SVG path of a stacked area."""
 
     flows: int
     most: int
@@ -45,25 +45,25 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the picture of all flows consists of; times are pixels of `WIDTH`, labels are seconds."""
+    """Elements of the picture of all flows; positions are pixels from 0 to `WIDTH`, labels are seconds."""
 
     rows: list[Row]
     crowd: Crowd | None
     ticks: list[tuple[float, str]]
     both: bool
-    """Is a stream there twice, once for each direction?"""
+    """Whether both directions of a stream carried payload, so that labels have arrows."""
 
 
 def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
     """
-    Lay out the picture of all flows.
+    Return the elements of the picture of all flows.
 
     Parameters
     ----------
     capture
         The capture.
     flows
-        Its ``flows`` table, in order of rank.
+        The ``flows`` table of the capture, in order of importance.
     """
     start, end = int(flows["start_ns"].min()), int(flows["end_ns"].max())
     origin = start if capture.info.first_ns is None else capture.info.first_ns
@@ -87,7 +87,7 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
 
 
 def _label(capture: Capture, flow: pd.Series[Any]) -> str:
-    """Name a flow by its stream, and by its way where both directions carried payload: → is client to server."""
+    """Return a flow's stream, with an arrow if both directions carried payload; → is client to server."""
     stream = int(flow["stream"])
     if (capture.flows["stream"] == stream).sum() == 1:
         return f"stream {stream}"
@@ -96,7 +96,7 @@ def _label(capture: Capture, flow: pd.Series[Any]) -> str:
 
 
 def _crowd(flows: pd.DataFrame, start: int, end: int) -> Crowd:
-    """Stack how many flows of each limit lived in each time column; heights are parts of 100."""
+    """Return the stacked areas: flows per limit in each time column; the largest total has the height 100."""
     edges = np.linspace(start, max(end, start + 1), _COLUMNS + 1)
     alive = np.zeros((len(LIMITS), _COLUMNS))
     for row, limit in enumerate(LIMITS):
@@ -117,7 +117,7 @@ def _crowd(flows: pd.DataFrame, start: int, end: int) -> Crowd:
 
 
 def _stairs(x: np.ndarray, y: np.ndarray, first: str) -> str:
-    """Return a path that holds each of n values between two of n + 1 places."""
+    """Return an SVG path of steps: n values ``y`` between n + 1 places ``x``; ``first`` is the first command."""
     steps = (np.flatnonzero(np.diff(y)) + 1).tolist()
     path = "".join(f"H{x[index]:g}V{y[index]:.1f}" for index in steps)
     return f"{first}{x[0]:g} {y[0]:.1f}{path}H{x[-1]:g}"

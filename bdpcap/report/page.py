@@ -1,4 +1,4 @@
-"""The report as one HTML file that asks no network for anything, and reads without scripts too."""
+"""The report as one HTML file, which loads nothing from a network and can be read without scripts."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding
 
 BRIEF_FLOWS: Final = 40
-"""Most flows that follow the detailed ones, each folded into a line."""
+"""Maximum number of flows after the detailed ones, each folded into one line."""
 
 TABLE_ROWS: Final = (30, 1000)
-"""Most flows in the page's table: at first sight, and in all."""
+"""Maximum number of flows in the page's table: shown at first, and in all."""
 
 ROUNDS: Final = (300, 100)
-"""Most rounds in the table of the first flow, and of every other one."""
+"""Maximum number of rounds in the table of the first flow, and in that of every other flow."""
 
 COLUMNS: Final = (800, 300)
-"""Time columns of the first flow's figures, and of every other one's; these are also the stills of both."""
+"""Time columns in the figures of the first flow, and of every other flow; stills always use the second number."""
 
 HEAD: Final = "window"
-"""The figure that stands beside the verdict."""
+"""The figure next to the verdict."""
 
 _STRIPES: Final = 300
 
 _LIGHT_INK: Final = {"rwnd"}
-"""Limits on whose colour white reads better than black."""
+"""Limits with a dark colour, on which white text is easier to read than black."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure of a flow: as it stands in print and without scripts, and as scripts draw it; or why there is none."""
+    """A figure of a flow: still SVG for print, and data for scripts; or a notice and None if drawing failed."""
 
     kind: str
     still: Markup
@@ -62,14 +62,14 @@ class Picture:
 
 def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
     """
-    Write the report.
+    Write the report as an HTML file.
 
     Parameters
     ----------
     capture
-        What to report on.
+        The capture to report on.
     path
-        Where; an existing file is replaced.
+        File to write; an existing file is replaced.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
 
 
 def html(capture: Capture) -> str:
-    """Return the page. Text of the capture is escaped, and only the page's own scripts may run."""
+    """Return the HTML page. Text from the capture is escaped, and only the page's own scripts may run."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,
@@ -123,7 +123,7 @@ def html(capture: Capture) -> str:
         head=HEAD,
         brief=brief,
         anchor=_anchor,
-        weighed=_weighed,
+        weighed=_by_weight,
         sources=sources,
         exchanges=exchanges.section,
         no_bulk=ranking.no_bulk(capture),
@@ -140,36 +140,36 @@ def html(capture: Capture) -> str:
         colours=palette.LIMIT_COLOURS,
         light_ink=_LIGHT_INK,
         meaning=verdict.MEANING,
-        style=Markup(asset("page.css")),  # noqa: S704  ours
-        scripts=[Markup(script) for script in scripts],  # noqa: S704  ours
+        style=Markup(asset("page.css")),  # noqa: S704 - a file of this package
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of this package
         script_hashes=[policy_hash(script) for script in scripts],
         figures=_figures(pictures),
     )
 
 
 def _part(name: str, caller: Callable[[], str]) -> str:
-    """Return a part of the page as the template makes it, or what is said in its place."""
+    """Return a part of the page as the template renders it; if that fails, a notice that the part is left out."""
     return part(name, caller, _left_out)
 
 
-def _left_out(said: str) -> Markup:
-    return Markup('<p class="left-out">{}</p>').format(said)
+def _left_out(notice: str) -> Markup:
+    return Markup('<p class="left-out">{}</p>').format(notice)
 
 
 def _anchor(flow: Flow) -> str:
-    """Return the anchor of a flow; its stream's number, marked where it is the direction that carried less."""
+    """Return the anchor of a flow: its stream number, with a suffix for the direction that carried less."""
     main = flow.capture.flow(flow.stream).sender == flow.sender
     return f"flow-{flow.stream}{'' if main else '-back'}"
 
 
-def _weighed(flow: Flow) -> dict[Weight, list[Finding]]:
-    """Return a flow's findings by their weight, those of most weight first."""
+def _by_weight(flow: Flow) -> dict[Weight, list[Finding]]:
+    """Return a flow's findings by weight, the root cause first."""
     found = weights(flow)
     return {weight: [finding for finding, own in found if own is weight] for weight in Weight}
 
 
 def _flow(number: int, flow: Flow) -> dict[str, Any]:
-    """Return what the template shows of a flow with a section of its own, beside what it asks for itself."""
+    """Return values for the template's section on a detailed flow; the template reads others from the flow."""
     start, end = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
     scale = 1000 / max(1, end - start)
     most = ROUNDS[min(number, 1)]
@@ -190,7 +190,7 @@ def _flow(number: int, flow: Flow) -> dict[str, Any]:
 
 
 def _pictures(number: int, flow: Flow) -> dict[str, Picture]:
-    """Return the figures of a flow."""
+    """Return the figures of a flow by kind; ``number`` 0 is the first flow of the page."""
     return {kind: _picture(number, flow, kind) for kind in plots.FIGURES}
 
 
@@ -199,19 +199,19 @@ def _picture(number: int, flow: Flow, kind: plots.Kind) -> Picture:
         columns = COLUMNS[min(number, 1)]
         drawing = plots.drawing(flow, kind, columns)
         still = drawing if columns == COLUMNS[1] else plots.drawing(flow, kind, COLUMNS[1])
-        said = f"{still.layout['title']['text']} of stream {flow.stream}: {verdict.sentence(flow)}"
-        return Picture(kind, Markup(svg(still, said)), drawing.document())  # noqa: S704  escaped there
+        label = f"{still.layout['title']['text']} of stream {flow.stream}: {verdict.sentence(flow)}"
+        return Picture(kind, Markup(svg(still, label)), drawing.document())  # noqa: S704 - svg() escapes text
 
-    def missing(said: str) -> Picture:
-        return Picture(kind, _left_out(said), None)
+    def missing(notice: str) -> Picture:
+        return Picture(kind, _left_out(notice), None)
 
     return part(f"the {kind} picture of stream {flow.stream}", drawn, missing)
 
 
 def _figures(pictures: list[dict[str, Picture]]) -> Markup:
-    """Return the figures as JSON that cannot end the element it stands in."""
+    """Return the figures as JSON that cannot close its script element."""
     flows = [
         {kind: picture.drawn for kind, picture in own.items() if picture.drawn is not None}
         for own in pictures
     ]
-    return Markup(data({"config": plots.CONFIG, "flows": flows}))  # noqa: S704  no markup is left in it
+    return Markup(data({"config": plots.CONFIG, "flows": flows}))  # noqa: S704 - data() escapes "<"

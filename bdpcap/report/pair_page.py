@@ -1,4 +1,4 @@
-"""Both ends of a path as one HTML page, made as the report is: it asks no network, and reads without scripts."""
+"""Both ends of a path as one HTML page, which loads nothing from a network and can be read without scripts."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["html"]
 
 LOSSES: Final = 200
-"""Most losses in the page's table."""
+"""Maximum number of losses in the page's table."""
 _COLUMNS: Final = 800
 _STILL_COLUMNS: Final = 250
 
 
 def html(both: Ends) -> str:
-    """Return the page. Text of the captures is escaped, and only the page's own scripts may run."""
+    """Return the HTML page. Text from the captures is escaped, and only the page's own scripts may run."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(asset),
         autoescape=True,
@@ -61,15 +61,15 @@ def html(both: Ends) -> str:
         losses_left=max(0, len(both.losses) - LOSSES),
         options=_records(both.options),
         start_ns=both.sender.info.first_ns or 0,
-        style=Markup(asset("page.css")),  # noqa: S704  ours
-        scripts=[Markup(script) for script in scripts],  # noqa: S704  ours
+        style=Markup(asset("page.css")),  # noqa: S704 - a file of this package
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of this package
         script_hashes=[policy_hash(script) for script in scripts],
-        figures=Markup(data({"config": plots.CONFIG, "flows": drawn})),  # noqa: S704  no markup is left in it
+        figures=Markup(data({"config": plots.CONFIG, "flows": drawn})),  # noqa: S704 - data() escapes "<"
     )
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows with None where nothing is known."""
+    """Return the rows of a table as dictionaries; missing values are None."""
     plain = table.astype(object)
     return [
         {str(name): value for name, value in row.items()}
@@ -78,16 +78,16 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _pictures(both: Ends, flow: CommonFlow) -> dict[str, tuple[Markup, Any]]:
-    """Return the figures of a flow by kind: still, and as scripts draw them; or why there is none."""
+    """Return the figures of a flow by kind: still SVG and data for scripts; a notice and None if drawing failed."""
     own = both.losses[(both.losses["stream"] == flow.stream) & (both.losses["sender"] == flow.sender)]
 
     def picture(kind: str, make: Callable[[int], Drawing]) -> tuple[Markup, Any]:
         def drawn() -> tuple[Markup, Any]:
             still = svg(make(_STILL_COLUMNS), f"{kind} of stream {flow.stream}")
-            return Markup(still), make(_COLUMNS).document()  # noqa: S704  escaped there
+            return Markup(still), make(_COLUMNS).document()  # noqa: S704 - svg() escapes text
 
-        def missing(said: str) -> tuple[Markup, Any]:
-            return Markup('<p class="left-out">{}</p>').format(said), None
+        def missing(notice: str) -> tuple[Markup, Any]:
+            return Markup('<p class="left-out">{}</p>').format(notice), None
 
         return part(f"the {kind} picture of stream {flow.stream}", drawn, missing)
 

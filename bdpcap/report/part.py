@@ -1,4 +1,4 @@
-"""A part of a report that fails is left out and said: the rest of the report still stands."""
+"""Replace a part of a report that fails by a notice, so that the rest of the report is still written."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-def part(name: str, make: Callable[[], Made], said: Callable[[str], Made]) -> Made:
+def part(name: str, make: Callable[[], Made], replace: Callable[[str], Made]) -> Made:
     """
-    Make a part of a report.
+    Make a part of a report; if that fails, make a replacement with a notice.
 
     Parameters
     ----------
     name
-        What is missing if it fails: "the rtt picture of stream 3".
+        Name of the part for the notice, such as "the rtt picture of stream 3".
     make
-        Makes it.
-    said
-        Makes what stands in its place, of a sentence.
+        Makes the part.
+    replace
+        Makes the replacement from the notice, which is one sentence.
     """
     try:
         return make()
-    except Exception as error:  # noqa: BLE001  a defect of one part, whatever it is, does not take the others along
+    except Exception as error:  # noqa: BLE001 - no defect of one part may lose the other parts
         reason = f"{type(error).__name__}: {error}".strip(": ")
-        return said(f"Left out: {name} ({reason}). This is a defect of bdpcap; please report it.")
+        return replace(f"Left out: {name} ({reason}). This is a defect of bdpcap; please report it.")

@@ -1,4 +1,4 @@
-"""Which flows a report treats one by one, and which it only counts."""
+"""Ranking of flows: which a report shows in detail, and which it only counts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
 
 DETAILED_FLOWS: Final = 8
-"""Most verdicts that a report treats one by one; the other flows stand in its table."""
+"""Maximum number of verdicts that a report shows in detail; its table has the other flows."""
 
 LEAST_SHARE: Final = 0.01
-"""Part of all bytes, or of the largest importance, below which a flow has no place on the first page."""
+"""Minimum share of all bytes, and of the largest importance, for a place on the first page; see `groups`."""
 
 LOSING: Final = ("rwnd", "cwnd", "sndbuf")
-"""Limits that a setting or a cleaner path would lift: time under them is lost."""
+"""Limits whose time counts as lost: another setting, or a path without losses, would lift them."""
 
 _WAITED: Final = {
     "rwnd": "they waited for the receive window",
@@ -38,18 +38,18 @@ _WAITED: Final = {
 
 @dataclass(frozen=True)
 class Group:
-    """Flows between the same hosts with the same verdict."""
+    """Flows of one direction between a client host and a server endpoint, with the same limit and detail."""
 
     flow: Flow
-    """The one that matters most."""
+    """The flow of highest importance."""
     others: pd.DataFrame
-    """The other ones' rows of the ``flows`` table; may be empty."""
+    """Rows of the ``flows`` table for the other flows; may be empty."""
     to_server: bool
-    """Whether they send to the server, that is the end which they have in common."""
+    """Whether the flows are sent to the server; the server's endpoint is common to all of them."""
 
     @property
     def same(self) -> str:
-        """Say how many flows have the same verdict, and which; empty for a flow alone."""
+        """Return the number and the streams of the other flows in words; empty if there are none."""
         if self.others.empty:
             return ""
         way = f"to {self.flow.receiver}" if self.to_server else f"from {self.flow.sender}"
@@ -60,13 +60,13 @@ class Group:
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
-    """Return the time that each flow lost to a window, a buffer or congestion control."""
+    """Return the time in ns that each flow spent under a limit of `LOSING`."""
     parts: pd.Series[float] = flows[[f"{limit}_share" for limit in LOSING]].sum(axis=1)
     return parts * (flows["end_ns"] - flows["start_ns"])
 
 
 def importance(flows: pd.DataFrame) -> pd.Series[float]:
-    """Return how much each flow matters: its part of all bytes plus its part of all time lost, 0 to 2."""
+    """Return the importance of each flow: its share of all bytes plus its share of all time lost, 0 to 2."""
     return _importance(flows["payload_bytes"], lost_ns(flows))
 
 
@@ -77,17 +77,17 @@ def _importance(payload_bytes: pd.Series[int], lost: pd.Series[float]) -> pd.Ser
 
 
 def ranked(capture: Capture) -> pd.DataFrame:
-    """Return the ``flows`` table, the flows that matter most first; see `importance`."""
+    """Return the ``flows`` table in falling order of importance; see `importance`."""
     flows = capture.flows
     return flows.loc[importance(flows).sort_values(ascending=False, kind="stable").index]
 
 
 def groups(capture: Capture) -> list[Group]:
     """
-    Return the verdicts worth a place on the first page, at most `DETAILED_FLOWS`, the one that matters most first.
+    Return the groups of flows for the first page, at most `DETAILED_FLOWS`, in falling order of importance.
 
-    A flow has a place from ten full segments or a hundredth of all bytes on, if it has a hundredth of the largest
-    importance. Where no flow carried ten segments and there are more than have room, none is singled out.
+    A flow needs ten full segments or 1 % of all bytes, and 1 % of the largest importance. If there are more than
+    `DETAILED_FLOWS` flows and none carried ten full segments, the list is empty.
     """
     found = alike(standing(capture))
     shown = listed(capture, leaders(found))
@@ -99,12 +99,12 @@ def groups(capture: Capture) -> list[Group]:
 
 
 def first(capture: Capture) -> list[Flow]:
-    """Return what `that_matter` does, and read no packets again."""
+    """Return the same flows as `that_matter`, without reading their packets again."""
     return listed(capture, leaders(alike(standing(capture))))
 
 
 def standing(capture: Capture) -> pd.DataFrame:
-    """Return what ranks each row of ``flows``; of flows that are not `bulk`, no names."""
+    """Return the columns by which `alike` ranks and groups ``flows``; names are missing for flows not in `bulk`."""
     flows = capture.flows
     large = bulk(flows)
     named = flows[large]
@@ -125,7 +125,7 @@ def standing(capture: Capture) -> pd.DataFrame:
 
 
 def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the flows of each of `groups`, the one that matters most first; rows as those of `standing`."""
+    """Return the rows of `standing` for each of `groups`, in falling order of importance."""
     if standing.empty or (len(standing) > DETAILED_FLOWS and not standing["ten_segments"].any()):
         return []
     important = _importance(standing["payload_bytes"], standing["lost_ns"])
@@ -141,17 +141,17 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def leaders(alike: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the first row of each, with ``stream`` and ``sender``."""
+    """Return the first row of each table, with ``stream`` and ``sender``."""
     return pd.concat([own.head(1) for own in alike]) if alike else pd.DataFrame(columns=["stream", "sender"])
 
 
 def that_matter(capture: Capture) -> list[Flow]:
-    """Return the flows worth a section of their own: of each of `groups` the one that matters most."""
+    """Return the flows that a report shows in detail: the most important flow of each of `groups`."""
     return [group.flow for group in groups(capture)]
 
 
 def no_bulk(capture: Capture) -> str:
-    """Say what a capture of many flows holds none of which carried ten full segments; empty for any other."""
+    """Return a sentence on a capture of many flows without a bulk transfer; empty for any other capture."""
     flows = capture.flows
     if len(flows) <= DETAILED_FLOWS or _ten_segments(flows).any():
         return ""
@@ -166,7 +166,10 @@ def no_bulk(capture: Capture) -> str:
 
 
 def rest(capture: Capture, shown: list[Group]) -> str:
-    """Say how many flows are not shown, and which of them lost most time if no shown one lost more; may be empty."""
+    """Return a sentence on the flows not shown; it names one that lost more time than any flow shown.
+
+    The sentence is empty if all flows are shown, or none.
+    """
     known = {key for group in shown for key in _keys(group.others)}
     known |= {(group.flow.stream, group.flow.sender) for group in shown}
     if not shown:
@@ -175,13 +178,15 @@ def rest(capture: Capture, shown: list[Group]) -> str:
     hidden = flows[[key not in known for key in _keys(flows)]]
     if hidden.empty:
         return ""
-    said = f"{units.number(len(hidden), 'smaller flow')} beside: see bdpcap flows."
+    sentence = f"{units.number(len(hidden), 'smaller flow')} beside: see bdpcap flows."
     lost = lost_ns(hidden)
     if lost.max() > lost_ns(flows.drop(hidden.index)).max():
         flow = hidden.iloc[int(lost.to_numpy().argmax())]
         limit = max(LOSING, key=lambda name: float(flow[f"{name}_share"]))
-        said += f" Of them, stream {flow['stream']} lost {units.duration(lost.max())}: {LIMIT_NAMES[limit]}."
-    return said
+        sentence += (
+            f" Of them, stream {flow['stream']} lost {units.duration(lost.max())}: {LIMIT_NAMES[limit]}."
+        )
+    return sentence
 
 
 def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
@@ -189,21 +194,21 @@ def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
 
 
 def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
-    """Return the flows of a table's rows, whose rounds are looked at."""
+    """Return the flows of a table's rows, with their rounds loaded."""
     capture.load_rounds(flows["stream"].tolist())
     return [capture.flow(stream, sender) for stream, sender in _keys(flows)]
 
 
 def bulk(flows: pd.DataFrame, all_bytes: int | None = None) -> pd.Series[bool]:
     """
-    Tell which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes.
+    Return which flows carried enough for their limit to matter: ten full segments, or 1 % of all bytes.
 
     Parameters
     ----------
     flows
         Rows of the ``flows`` table.
     all_bytes
-        Payload of the whole capture, where these are not all of its flows.
+        Payload bytes of the whole capture; by default the sum over ``flows``.
     """
     return _ten_segments(flows) | _is_hundredth(flows["payload_bytes"], all_bytes)
 
@@ -216,13 +221,13 @@ def _is_hundredth(payload_bytes: pd.Series[int], all_bytes: int | None = None) -
 
 
 def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
-    """Tell which flows are bulk transfers: the initial window carries less in one round trip."""
+    """Return which flows carried at least ten full segments, as many as the initial window allows at once."""
     large: pd.Series[bool] = flows["payload_bytes"] >= INITIAL_WINDOW * flows["mss_bytes"]
     return large
 
 
 def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
-    """Whether each flow is sent by the client: the end that sent the SYN, or the first packet."""
+    """Return which flows are sent by the client: the end that sent the SYN, or else the first packet."""
     clients = np.asarray(capture.directions("sender")["sender"], dtype=object)[2 * flows["stream"].to_numpy()]
     same: pd.Series[bool] = flows["sender"] == clients
     return same

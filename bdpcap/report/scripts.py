@@ -1,4 +1,4 @@
-"""What runs in a page: its own scripts, by a hash that its content security policy names, and data that ends none."""
+"""Scripts and data of a page: package files, their hashes for the content security policy, and escaped JSON."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ASSETS: Final = resources.files("bdpcap.report") / "assets"
 
 
 def asset(name: str) -> str:
-    """Return a file of the package that goes into pages."""
+    """Return the text of a file from the folder ``assets``."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 def policy_hash(script: str) -> str:
-    """Return what a content security policy calls a script by."""
+    """Return the source expression that allows a script in a content security policy: ``sha256-...``."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def data(document: dict[str, Any]) -> str:
-    """Return JSON that cannot end the element it stands in."""
+    """Return JSON without ``<``, so that it cannot close its script element."""
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

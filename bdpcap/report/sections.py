@@ -1,4 +1,4 @@
-"""Tables that a page shows where the capture has something for them: each a section, its columns and its rows."""
+"""Optional tables of a page, each in a section that is left out if the capture has no rows for it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
 
 ROWS: Final = 30
-"""Most rows of a table; the command that lists all is named below it."""
+"""Maximum number of UDP flows in the table; a note below names the command that lists all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading and its cells, one a row; numbers to sort by where these are quantities, null where one is missing."""
+    """A heading and one cell per row."""
 
     title: str
     cells: list[str]
     values: list[float | None] | None = None
+    """Numbers to sort the rows by, None where one is missing; None for a column of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A section with one table: the number of all rows, and the command that lists them."""
+    """A section with one table, the number of all rows, and the command that lists all."""
 
     title: str
     columns: tuple[Column, ...]
@@ -42,19 +43,19 @@ class Table:
 
 
 def tables(capture: Capture) -> list[Table]:
-    """Return the sections for which the capture has rows, in order."""
+    """Return the sections for which the capture has rows, in the order of the page."""
     return [table for table in (_account(capture), _datagrams(capture)) if table.total]
 
 
 def _account(capture: Capture) -> Table:
-    """Show what the sending host said of the flows with a section of their own, beside what the capture shows."""
+    """Compare the sending host's statistics with the capture, for the flows that the report shows in detail."""
     rows: list[tuple[str, str, str, str]] = []
     notes: list[str] = []
     for flow in ranking.that_matter(capture) if capture.host is not None else ():
-        if told := compare(flow):
-            name = host.title(flow, told)
-            rows += [(name, *row) for row in host.rows(told)]
-            notes += [f"Stream {flow.stream}: {note}" for note in host.notes(told)]
+        if both := compare(flow):
+            name = host.title(flow, both)
+            rows += [(name, *row) for row in host.rows(both)]
+            notes += [f"Stream {flow.stream}: {note}" for note in host.notes(both)]
     if capture.host is not None:
         notes += capture.host.doubts(capture)
         rows = rows or [("no two samples of any flow above", "", "", "")]

@@ -1,4 +1,4 @@
-"""The report as text for the comment box of a ticket: at most 80 columns, verdict first, commands to be copied."""
+"""The report as text for a ticket: at most 80 columns, the verdict first, and commands that can be copied."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from bdpcap.report.ranking import Group
 
     Part = tuple[str | None, str]
-    """Words to be wrapped behind a lead, which stands on the first line only. Where it is None they stand as they are."""
+    """A lead, and words to wrap after it; only the first line has the lead. With None, the words are not wrapped."""
 
 COLUMNS: Final = 80
 
 LINES: Final = 40
-"""Of a text on one flow that matters, unless the whole is asked for."""
+"""Maximum number of lines of a text on one flow, unless the full text is requested."""
 
 _INDENT: Final = 4
 _ASCII: Final = str.maketrans({"→": "->", "\N{MICRO SIGN}": "u"})
@@ -37,17 +37,17 @@ _ASCII: Final = str.maketrans({"→": "->", "\N{MICRO SIGN}": "u"})
 
 def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> str:
     """
-    Return what was captured, the doubts, the verdict, what to do, why, and how to see it oneself.
+    Return the report as text: capture, doubts, verdict, advice, reasons, and filters for Wireshark.
 
     Parameters
     ----------
     capture
-        What to report on.
+        The capture to report on.
     full
-        Add every finding with its evidence, cause and remedy, all that is known of the capture, and all caveats.
-        Without it, one flow that matters takes `LINES` lines at most.
+        Add every finding with its evidence, cause and remedy, all facts of the capture, and all caveats. Without
+        it, a text on one flow has at most `LINES` lines, not counting statistics of the host.
     ascii_only
-        Spell out what is not ASCII.
+        Replace characters that are not ASCII.
     """
     shown = ranking.groups(capture)
     names = ", ".join(Path(file).name for file in capture.info.files)
@@ -68,13 +68,13 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
         return _joined(_lines([*head, *account, *why, *seen, *about], ascii_only=ascii_only))
-    # Of several flows the verdicts and what to do are enough for a ticket.
+    # For several flows, a ticket needs only the verdicts and the advice.
     why = _why(shown[0].flow, full=False) if len(shown) == 1 else []
     first, last = _lines(head, ascii_only=ascii_only), _lines(seen, ascii_only=ascii_only)
     room = LINES - len(first) - len(last) - 2
-    told = _lines(account, ascii_only=ascii_only)  # asked for, and so beyond the lines that a text may take
+    extra = _lines(account, ascii_only=ascii_only)  # the user gave host statistics, so they do not count
     fitting = _fitting(why, room, ascii_only=ascii_only)
-    return _joined([*first, *told, *fitting, *last, "", _more(shown)])
+    return _joined([*first, *extra, *fitting, *last, "", _more(shown)])
 
 
 def _more(shown: list[Group]) -> str:
@@ -87,7 +87,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def _fitting(parts: list[Part], room: int, *, ascii_only: bool) -> list[str]:
-    """Return the lines of as many parts as have room, from the first on; a part is not cut."""
+    """Return the lines of the first parts, as many whole parts as fit into ``room`` lines."""
     lines: list[str] = []
     for one in parts:
         own = _lines([one], ascii_only=ascii_only)
@@ -98,8 +98,8 @@ def _fitting(parts: list[Part], room: int, *, ascii_only: bool) -> list[str]:
 
 
 def _section(title: str, make: Callable[[], list[Part]]) -> list[Part]:
-    """Return a section under its title; none where it has nothing to say."""
-    made: list[Part] = part(f"the section {title}", make, lambda said: [("  ", said)])
+    """Return a section with its title; an empty list if the section has no contents."""
+    made: list[Part] = part(f"the section {title}", make, lambda notice: [("  ", notice)])
     return [(None, ""), (None, title), *made] if made else []
 
 
@@ -123,10 +123,10 @@ def _verdicts(capture: Capture, shown: list[Group]) -> list[Part]:
         parts += [("    ", group.same)] if group.same else []
     if capture.flows.empty:
         parts.append(("  ", "No flow carried payload: there is nothing to judge."))
-    elif said := ranking.no_bulk(capture):
-        parts.append(("  ", said))
-    if said := ranking.rest(capture, shown):
-        parts.append(("  ", said))
+    elif sentence := ranking.no_bulk(capture):
+        parts.append(("  ", sentence))
+    if sentence := ranking.rest(capture, shown):
+        parts.append(("  ", sentence))
     return parts
 
 
@@ -141,7 +141,7 @@ def _actions(shown: list[Group]) -> list[Part]:
 
 
 def _failed(capture: Capture) -> list[Part]:
-    return [("  - ", told) for told in connections.sentences(capture)]
+    return [("  - ", sentence) for sentence in connections.sentences(capture)]
 
 
 def _account(capture: Capture, shown: list[Group]) -> list[Part]:
@@ -149,14 +149,14 @@ def _account(capture: Capture, shown: list[Group]) -> list[Part]:
         return []
     parts: list[Part] = []
     for flow in (group.flow for group in shown):
-        told = compare(flow)
-        if told is None:
+        both = compare(flow)
+        if both is None:
             parts.append(("  ", f"Stream {flow.stream}: no two samples of {flow.sender}."))
             continue
-        head = ((f"  {host.title(flow, told)}", "host", "capture"), *host.rows(told))
+        head = ((f"  {host.title(flow, both)}", "host", "capture"), *host.rows(both))
         parts += [(None, f"{'    ' if place else ''}{name:<{48 - 4 * bool(place)}}{own:>12}{seen:>12}")
                   for place, (name, own, seen) in enumerate(head)]  # fmt: skip
-        parts += [("    ", note) for note in host.notes(told)]
+        parts += [("    ", note) for note in host.notes(both)]
     return [*parts, *(("  - ", doubt) for doubt in capture.host.doubts(capture))]
 
 
@@ -191,35 +191,35 @@ def _evidence(flow: Flow) -> list[Part]:
 
 
 def finding_parts(finding: Finding, capture: Capture | None) -> list[Part]:
-    """Return a whole finding; `capture` is what it was found in, if in any."""
+    """Return the text of a whole finding; `capture` is None for a finding that is not from a capture."""
     where = f" ({capture.frame_span(*finding.frames)})" if finding.frames and capture else ""
-    told = (
+    fields = (
         ("Evidence", f"{finding.evidence}{where}" if finding.evidence else ""),
         ("Cause", finding.cause),
         ("Remedy", finding.remedy),
     )
     return [
         ("  * ", finding.sentence),
-        *(("    ", f"{name}: {said}") for name, said in told if said),
+        *(("    ", f"{name}: {words}") for name, words in fields if words),
         *((None, line) for command in finding.commands for line in command_lines(command)),
         ("    ", f"[{'; '.join([f'{finding.code}, {finding.certainty}', *sources(finding)])}]"),
     ]
 
 
 def sources(finding: Finding) -> list[str]:
-    """Return where a finding's arithmetic is from, as far as a reader of the report can look it up: no file of ours."""
+    """Return the sources of a finding that a reader can look up; files of this project are left out."""
     return [source for source in finding.source.split("; ") if source and "docs/" not in source]
 
 
 def finding_lines(finding: Finding, capture: Capture | None) -> list[str]:
-    """Return a finding in lines of at most 80 columns; commands stand on their own, whatever their length."""
+    """Return a finding in lines of at most 80 columns; lines of commands may be longer."""
     return _lines(finding_parts(finding, capture), ascii_only=False)
 
 
 def command_lines(command: str) -> list[str]:
-    """Return a command on a line of its own, and its comment behind it or, where it has no room, above it.
+    """Return the lines of a command: its comment follows it, or comes first if the line would be too long.
 
-    A command that has no room breaks where the shell lets it: after a semicolon, and after ``||``.
+    A command that is too long itself is broken where the shell allows it: after a semicolon, and after ``||``.
     """
     typed, _, comment = units.printable(command).partition("   # ")
     line = f"      {typed}   # {comment}" if comment else f"      {typed}"
@@ -254,9 +254,9 @@ def _lines(parts: Iterable[Part], *, ascii_only: bool) -> list[str]:
 
 
 def wrap(words: str, lead: str) -> list[str]:
-    """Wrap after a lead that stands on the first line only; a number keeps its unit beside it, and a word its letters.
+    """Return lines of at most 80 columns; only the first has the lead, and a number and its unit are not separated.
 
-    A word that has no room beside the lead stands below it; only one longer than a line is broken.
+    If a word does not fit next to the lead, the lead gets a line alone. Only a word longer than a line is broken.
     """
     joined = units.joined(units.printable(words))
     longest = max(map(len, joined.split(" ")))

@@ -1,4 +1,4 @@
-"""The verdict in words: one sentence a flow, what to do, the arithmetic behind it, and where it shows best."""
+"""The verdict on a flow in words: one sentence, advice, the arithmetic, and the frames that show it best."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
-    """Return the limits that held a flow at all, with their shares of its time, longest first."""
+    """Return the limits of a flow with their shares of its time, longest first; shares of 0 are left out."""
     held = [(limit, float(summary[f"{limit}_share"])) for limit in LIMITS]
     return sorted(((limit, part) for limit, part in held if part > 0), key=lambda item: -item[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How long a limit held a flow."""
+    """A limit of a flow: the time and the rounds under it."""
 
     limit: str
     share: float
@@ -50,19 +50,19 @@ class Held:
     rounds: int
     confidence: float
     details: str
-    """Its details with their shares of the flow's time, longest first; may be empty."""
+    """The limit's details with their shares of the flow's time, longest first; may be empty."""
 
 
 def held(flow: Flow) -> list[Held]:
-    """Return the limits that held a flow, longest first."""
+    """Return the limits of a flow with their times, longest first."""
     rtts = flow.rtts.assign(lasting=flow.rtts["end_ns"] - flow.rtts["start_ns"])
     total = max(1, int(rtts["lasting"].sum()))
-    told = []
+    limits = []
     for limit, part in shares(flow.summary):
         own = rtts[rtts["limit"] == limit]
         lasting = int(own["lasting"].sum())
         details = own.groupby("detail")["lasting"].sum().sort_values(ascending=False, kind="stable")
-        told.append(
+        limits.append(
             Held(
                 limit=limit,
                 share=part,
@@ -72,12 +72,12 @@ def held(flow: Flow) -> list[Held]:
                 details=", ".join(f"{name} {units.share(time / total)}" for name, time in details.items()),
             )
         )
-    return told
+    return limits
 
 
 @once
 def sentence(flow: Flow) -> str:
-    """Say what limited a flow, for how long, and by which of its numbers; then what else held it a tenth or more."""
+    """Return the verdict: the main limit, its share of time and the reason; then other limits with 10 % or more."""
     summary = flow.summary
     if summary["end_ns"] <= summary["start_ns"]:
         return "All its packets bear one time stamp, so nothing shows what held the sender back."
@@ -85,19 +85,19 @@ def sentence(flow: Flow) -> str:
     limit = str(summary["limit"])
     lasting = units.duration(summary["end_ns"] - summary["start_ns"])
     reason = why.reason(flow, own)
-    told = f"{why.headline} for {units.spoken_share(summary[f'{limit}_share'])} of {lasting}"
+    verdict = f"{why.headline} for {units.spoken_share(summary[f'{limit}_share'])} of {lasting}"
     others = [
         f"{LIMIT_NAMES[other]} {units.share(part)}"
         for other, part in shares(summary)
         if other != limit and part >= 0.1
     ]
     also = f" Also: {', '.join(others)}." if others else ""
-    return f"{told}{': ' if reason else ''}{reason}.{also}"
+    return f"{verdict}{': ' if reason else ''}{reason}.{also}"
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What to do about a verdict: at which end or where else, one sentence, and what to type; may be nothing."""
+    """Advice on a verdict: the end or other place to act, one sentence, and commands, which may be empty."""
 
     where: str
     words: str
@@ -108,7 +108,7 @@ class Action:
 
 
 def action(flow: Flow) -> Action:
-    """Return what to do first: what the root cause says, else what its kind of limit calls for."""
+    """Return the first thing to do: the remedy of the root cause, or else the advice for the kind of limit."""
     why, _ = cause.of(flow)
     finding = remedied(flow)
     if finding is None:
@@ -117,7 +117,7 @@ def action(flow: Flow) -> Action:
 
 
 def numbers(summary: pd.Series[Any]) -> str:
-    """Say how much a flow carried, how fast, and under what window and RTT; what is not known is left out."""
+    """Return size, rate, RTT and window of a flow in words; unknown values are left out."""
     rate = throughput(summary)
     known = [f"{units.data_size(summary['payload_bytes'])}{f' at {rate}' if rate else ''}"]
     if trip := round_trip(summary):
@@ -128,7 +128,7 @@ def numbers(summary: pd.Series[Any]) -> str:
 
 
 def throughput(summary: pd.Series[Any]) -> str:
-    """Return the rate of what was acknowledged; empty where the capture lacks the acknowledgments of half the bytes."""
+    """Return the rate of acknowledged data; empty if the capture shows acknowledgments of less than half the data."""
     rate, lasting = summary["throughput_bps"], float(summary["end_ns"] - summary["start_ns"])
     if pd.isna(rate) or float(rate) * lasting / 8e9 < float(summary["payload_bytes"]) / 2:
         return ""
@@ -136,7 +136,7 @@ def throughput(summary: pd.Series[Any]) -> str:
 
 
 def round_trip(summary: pd.Series[Any]) -> str:
-    """Return median and minimum of the round-trip time; empty where the clock was too coarse to show one."""
+    """Return median and minimum of the RTT in words; empty if either is unknown."""
     median, least = summary["rtt_median_ns"], summary["rtt_min_ns"]
     if pd.isna(median) or pd.isna(least):
         return ""
@@ -145,14 +145,17 @@ def round_trip(summary: pd.Series[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """What the capture shows of the path, in words: its rate, and the BDP."""
+    """Rate and BDP of a path, in words."""
 
     capacity: str
     bdp: str
 
 
 def path(summary: pd.Series[Any]) -> Path | None:
-    """Return what is known of the path; None where that contradicts the flow, which cannot be faster than its path."""
+    """Return rate and BDP of the path; None if unknown, or if the flow was faster than that rate.
+
+    They are also unknown if the flow never had ten segments in flight.
+    """
     capacity, bdp = summary["capacity_bps"], summary["bdp_bytes"]
     if pd.isna(capacity) or pd.isna(bdp) or not sent_a_window(summary):
         return None
@@ -164,14 +167,14 @@ def path(summary: pd.Series[Any]) -> Path | None:
 
 def arithmetic(summary: pd.Series[Any]) -> list[str]:
     """
-    Return the sums behind the verdict: window over RTT, and the bandwidth-delay product of the path.
+    Return sentences with the arithmetic of a verdict: window over RTT, BDP, bytes in flight, retransmitted bytes.
 
-    No sum contradicts another: a rate above what a window or a path allows leaves that sum out, and more in flight than
-    the window allows is said to be uncertain.
+    The sentences do not contradict each other. The rate that a window or a path allows is left out if the flow was
+    faster. If more was in flight than the window allows, the sentence adds that one of the two is uncertain.
     """
     sums = []
     window, rtt, reached = (summary[name] for name in ("window_max_bytes", "rtt_min_ns", "throughput_bps"))
-    # Where the window was the limit, the verdict has this sum.
+    # If the window was the limit, the verdict itself has this calculation.
     if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
         allowed = window_bps(window, rtt)
         if pd.isna(reached) or reached <= allowed:
@@ -201,7 +204,7 @@ def _over(flight: Any, window: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where the verdict shows best: the longest run of rounds in its limit."""
+    """The longest run of rounds under a flow's main limit, its frames, and a display filter for Wireshark."""
 
     stripe: Stripe
     first_frame: int
@@ -210,7 +213,7 @@ class Span:
 
 
 def best_span(flow: Flow) -> Span | None:
-    """Return the longest run of rounds in the flow's main limit, with its frames, or None."""
+    """Return the longest run of rounds under the flow's main limit; None if it has no rounds or no packets."""
     own = [stripe for stripe in stripes(flow.rtts) if stripe.limit == flow.summary["limit"]]
     events = flow.events
     if not own or events.empty:
@@ -229,7 +232,7 @@ def best_span(flow: Flow) -> Span | None:
 
 
 def _in_any_file(flow: Flow, first_ns: int, last_ns: int) -> str:
-    """Return a display filter for a while of a stream: its numbers would be others in each file of a set."""
+    """Return a display filter by endpoints and time, since stream and frame numbers differ in each file of a set."""
     (one, from_), (other, to) = (endpoint.rsplit(":", 1) for endpoint in (flow.sender, flow.receiver))
     ip = "ipv6" if one.startswith("[") else "ip"
     ends = " && ".join(

@@ -1,4 +1,4 @@
-"""How much each finding of a flow weighs: the root cause, what contributes, and what is only worth a note."""
+"""Weight of each finding of a flow: root cause, contributing, or note."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Weight(StrEnum):
-    """In falling order."""
+    """Weights of findings, in falling order."""
 
     ROOT_CAUSE = "root cause"
     CONTRIBUTING = "contributing"
@@ -31,23 +31,23 @@ _NO_CAUSE: Final = {
     Code.SEGMENT_SIZE,
     Code.LEFT_OUT,
 }
-"""What explains a flow or adds to it, but is never the first reason."""
+"""Findings that explain a flow or contribute to its limit, but are never the root cause."""
 
 _REMEDIED_BY: Final = {Code.WINDOW_BELOW_BDP: Code.WHAT_IT_TAKES}
-"""Root causes whose remedy another finding spells out, if there is one."""
+"""Root causes with another finding that has the remedy in detail, if the flow has that finding."""
 
 _OF_THE_CAPTURE: Final = {Code.OFFLOAD, Code.DELAY_BEFORE_TAP, Code.WINDOW_SCALE_UNKNOWN}
-"""What a better capture would change, and the transfer would not notice."""
+"""Findings about the capture, not the transfer: their remedy is a better capture."""
 
 
 def weights(flow: Flow) -> list[tuple[Finding, Weight]]:
     """
-    Weigh a flow's findings, in their order.
+    Return a flow's findings in order, each with its weight.
 
-    The first one is the root cause, if the limit is decided and the finding says what to change. Others that say what
-    to change contribute, unless they speak of the capture; what is left are notes.
+    The first finding is the root cause if the limit is decided and the finding has a remedy. Other findings with a
+    remedy contribute, unless they are about the capture. The remaining findings are notes.
     """
-    weighed = []
+    weighted = []
     for place, finding in enumerate(found(flow)):
         if not finding.remedy or finding.code in _OF_THE_CAPTURE:
             weight = Weight.NOTE
@@ -55,17 +55,17 @@ def weights(flow: Flow) -> list[tuple[Finding, Weight]]:
             weight = Weight.ROOT_CAUSE
         else:
             weight = Weight.CONTRIBUTING
-        weighed.append((finding, weight))
-    return weighed
+        weighted.append((finding, weight))
+    return weighted
 
 
 def root_cause(flow: Flow) -> Finding | None:
-    """Return the finding that is the root cause, None if none is."""
+    """Return the finding that is the root cause, None if there is none."""
     return next((finding for finding, weight in weights(flow) if weight is Weight.ROOT_CAUSE), None)
 
 
 def remedied(flow: Flow) -> Finding | None:
-    """Return the finding that says how to remedy the root cause, None if none does."""
+    """Return the finding with the remedy for the root cause, None without a root cause."""
     root = root_cause(flow)
     how = _REMEDIED_BY.get(root.code) if root else None
     return next((finding for finding in found(flow) if finding.code is how), root)
