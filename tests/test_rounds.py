@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bdpcap import _core
 from bdpcap.limits.confidence import beside
+from bdpcap.limits.counts import Column, Counts
 
 
 def test_neighbours_do_not_reach_into_another_flow():
@@ -40,8 +41,18 @@ def test_a_percentile_of_nothing_is_unknown():
 def test_what_the_core_did_not_measure_is_no_number():
     one = rounds([0, 0], rtt_ns=[_core.NULL, 7])
     assert one.rtt_ns.tolist() == pytest.approx([np.nan, 7.0], nan_ok=True)
-    with pytest.raises(AttributeError):
-        _ = one.no_such_column
+
+
+def test_every_column_of_the_core_is_a_declared_field():
+    declared = {name for name, value in vars(Counts).items() if isinstance(value, Column)}
+    assert declared == set(rounds([0]).columns)
+
+
+def test_a_column_is_converted_when_it_is_first_read():
+    one = rounds([0, 0], sent_bytes=[1, 2])
+    assert "sent_bytes" not in vars(one)
+    assert one.sent_bytes.dtype == np.float64
+    assert one.sent_bytes is one.sent_bytes
 
 
 def test_a_flow_of_no_rounds_is_no_error():

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdpcap import _core
-from bdpcap.tables.columns import floats
+from bdpcap.limits.counts import Counts
 
 __all__ = ["MILLION", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
 
@@ -30,21 +30,11 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Rounds(Counts):
     """Rounds of all flows, as the core counted them."""
 
-    columns: dict[str, np.ndarray]
-    """The core's columns, ordered by flow and round."""
     flow: Ints
     """Which flow each round belongs to, 0 to the number of flows - 1, ascending."""
-
-    def __getattr__(self, name: str) -> Floats:
-        """Any of the core's columns, as floats; made once."""
-        if name not in self.columns:
-            raise AttributeError(name)
-        found: Floats = floats(self.columns[name])
-        self.__dict__[name] = found  # found before this is asked again
-        return found
 
     def total(self, values: Floats) -> Floats:
         """Sum over each flow, spread over its rounds."""
@@ -63,7 +53,7 @@ class Rounds:
     def first(self, values: Floats, count: int, holds: Bools) -> Floats:
         """Values of each flow's first rounds, a row per flow; NaN where it does not hold."""
         table = np.full((len(self.starts), count), np.nan)
-        table[self.flow[holds], self.columns["round"][holds]] = values[holds]
+        table[self.flow[holds], self.round[holds]] = values[holds]
         return table
 
     @property
@@ -195,7 +185,6 @@ class Rounds:
         """Length of the round; at least 1 ns, so that it may divide."""
         return np.maximum(self.length_ns, 1.0)
 
-    def share(self, name: str) -> Floats:
-        """Share of the round that a clock ran."""
-        clock: Floats = getattr(self, name)
-        return np.clip(clock / self.duration, 0.0, 1.0)
+    def share(self, time_ns: Floats) -> Floats:
+        """Share of the round that a time takes."""
+        return np.clip(time_ns / self.duration, 0.0, 1.0)

@@ -110,7 +110,7 @@ class AckClock(Concept):
             np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent)
         )
         seen = self.all.vantage.at_sender | turns & self.has_timestamps & ~rounds.near(missed, REACH, REACH)
-        share = np.where(seen, rounds.share("asleep_ns"), np.nan)
+        share = np.where(seen, rounds.share(rounds.asleep_ns), np.nan)
         between = (rounds.shifted(share, -1, 0.0) > 0.8) & (rounds.shifted(share, 1, 0.0) > 0.8)
         return np.where(between & rounds.near(missed, 1, 1), 1.0, share)
 

@@ -57,7 +57,7 @@ class Flight(Concept):
     @field("yes")
     def opening(self) -> Bools:
         """Is it slow start, or a first flight that fills the initial window?"""
-        first = (self.rounds.columns["round"] <= 1) & (self.segments >= INITIAL_WINDOW - 1)
+        first = (self.rounds.round <= 1) & (self.segments >= INITIAL_WINDOW - 1)
         return self.doubling | first
 
     @field("yes")
@@ -112,7 +112,7 @@ class Flight(Concept):
         """
         rounds = self.rounds
         again = (rounds.fresh_starts > 0) & (rounds.small_segments == 0)
-        first = (rounds.columns["round"] <= EARLY) | again
+        first = (rounds.round <= EARLY) | again
         small = self.segments < INITIAL_WINDOW + 1
         initial: Bools = first & small & np.isnan(self.all.loss.rounds_since) & self.moved
         return initial

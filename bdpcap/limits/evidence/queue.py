@@ -87,7 +87,7 @@ class Queue(Concept):
         The small packets of a handshake pass a slow link sooner.
         """
         rounds = self.rounds
-        data = np.where((rounds.columns["round"] >= 1) & (rounds.sent_bytes > 0), rounds.rtt_min_ns, np.nan)
+        data = np.where((rounds.round >= 1) & (rounds.sent_bytes > 0), rounds.rtt_min_ns, np.nan)
         rest_ns = np.maximum(rounds.queue_low_ns - np.maximum(rounds.least(data) - self.rtt_min_ns, 0.0), 0.0)
         return np.nan_to_num(self.all.rate.packets(rest_ns, self.all.rate.capacity))
 
@@ -163,7 +163,7 @@ class Queue(Concept):
         (TCP congestion signatures, IMC 2017, section 3). Asked of slow starts of four rounds and more.
         """
         rounds = self.rounds
-        grows = (rounds.columns["round"] <= 1) | self.all.flight.doubling
+        grows = (rounds.round <= 1) | self.all.flight.doubling
         opening = rounds.until_not(grows & ~self.all.loss.signalled)
         least = rounds.least(np.where(opening, rounds.rtt_min_ns, np.nan))
         largest = -rounds.least(-np.where(opening, rounds.rtt_max_ns, np.nan))
@@ -179,7 +179,7 @@ class Queue(Concept):
         """
         rounds = self.rounds
         near = rounds.around(rounds.pauses_ns, 1) / rounds.around(rounds.duration, 1)
-        return np.fmax(near, rounds.share("pauses_ns"))
+        return np.fmax(near, rounds.share(rounds.pauses_ns))
 
 
 def least_rtt_ns(rounds: Rounds, initial_rtt_ns: Floats) -> Floats:

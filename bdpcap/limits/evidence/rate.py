@@ -102,10 +102,10 @@ class Rate(Concept):
     def _bursts(self) -> tuple[Floats, Floats]:
         """Spacing rates of the initial bursts, and of what may bear them out, a row per flow."""
         rounds = self.rounds
-        rate, number = rounds.spacing_rate, rounds.columns["round"]
+        rate, number = rounds.spacing_rate, rounds.round
         waiting = self.packets(rounds.queue_low_ns, rate)
         # More than were sent cannot have waited at this rate: they were held up, and came all at once.
-        paused = (rounds.share("pauses_ns") > 0.25) & ~(waiting > rounds.sent_segments)
+        paused = (rounds.share(rounds.pauses_ns) > 0.25) & ~(waiting > rounds.sent_segments)
         # Packets that come evenly bear out nothing, unless they come from a queue.
         queued = waiting > 4
         first = rounds.first(rate, FIRST_BURSTS, paused & (number < FIRST_BURSTS))

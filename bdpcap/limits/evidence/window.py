@@ -29,8 +29,8 @@ class Window(Concept):
         stands for. Away from the sender, merged acknowledgments hide how long: to have reached the edge suffices.
         """
         rounds = self.rounds
-        stalled = rounds.near((rounds.share("stalled_ns") > STALL) | self._at_edge, 1, 1)
-        return np.where(stalled, rounds.share("tight_ns"), 0.0)
+        stalled = rounds.near((rounds.share(rounds.stalled_ns) > STALL) | self._at_edge, 1, 1)
+        return np.where(stalled, rounds.share(rounds.tight_ns), 0.0)
 
     @property
     def _at_edge(self) -> Bools:
@@ -45,7 +45,7 @@ class Window(Concept):
     @field("share")
     def closed_share(self) -> Floats:
         """Share of the round with a window of zero, or too small to be used."""
-        return self.rounds.share("zero_window_ns")
+        return self.rounds.share(self.rounds.zero_window_ns)
 
     @field("bytes")
     def largest(self) -> Floats:

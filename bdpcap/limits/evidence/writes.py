@@ -23,7 +23,9 @@ class Writes(Concept):
     def idle(self) -> Bools:
         """Was nothing sent and nothing in flight?"""
         rounds = self.rounds
-        nothing: Bools = (rounds.sent_bytes + rounds.resent_bytes == 0) & (rounds.share("empty_ns") > 0.99)
+        nothing: Bools = (rounds.sent_bytes + rounds.resent_bytes == 0) & (
+            rounds.share(rounds.empty_ns) > 0.99
+        )
         return nothing
 
     @field("yes")
@@ -35,7 +37,7 @@ class Writes(Concept):
     @field("share")
     def empty_share(self) -> Floats:
         """Share of the round with nothing in flight."""
-        return self.rounds.share("empty_ns")
+        return self.rounds.share(self.rounds.empty_ns)
 
     @field("share")
     def short_share(self) -> Floats:
@@ -77,7 +79,7 @@ class Writes(Concept):
     @field("share")
     def after_short_share(self) -> Floats:
         """Share of the round after a short segment with nothing following and room in the window."""
-        return self.rounds.share("after_small_ns")
+        return self.rounds.share(self.rounds.after_small_ns)
 
     @field("times")
     def replies(self) -> Floats:

@@ -1,0 +1,175 @@
+"""The core's counts of every round: one declared field for each column of `bdpcap._core.Analysis.rounds`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from bdpcap.tables.columns import floats
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["Column", "Counts"]
+
+Values = TypeVar("Values")
+
+
+class Column(cached_property[Values]):
+    """A column of the core under its own name, converted when it is first read."""
+
+    def __init__(self, convert: Callable[[NDArray[Any]], Values]) -> None:
+        super().__init__(lambda counts: convert(counts.columns[self.attrname]))
+
+
+def integers(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a column without absent values as signed integers."""
+    return values.astype(np.int64, copy=False)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts, times and sizes of rounds, an entry per round; NaN where nothing was measured.
+
+    A burst is the data sent after a pause of half the burst gap. The burst gap is a tenth of the minimum RTT, at least
+    0.3 ms and at most 2 ms.
+    """
+
+    columns: dict[str, np.ndarray]
+    """The core's columns, sorted by flow and round; the least 64-bit integer is absent."""
+
+    stream = Column(integers)
+    """Number of the stream."""
+    direction = Column(integers)
+    """0 for data of the client, 1 for data of the server."""
+    round = Column(integers)
+    """Number of the round in its flow, from 0."""
+    first_frame = Column(integers)
+    """First frame of the round."""
+    last_frame = Column(integers)
+    """Last frame of the round."""
+
+    start_ns = Column(floats)
+    """Start by the sender's clock, in nanoseconds since the epoch; the end of the round before."""
+    end_ns = Column(floats)
+    """End by the sender's clock, in nanoseconds since the epoch."""
+    length_ns = Column(floats)
+    """Length by the clock of the capture, which all durations below use."""
+    after_fin = Column(floats)
+    """1 if the sender had sent its FIN before the round, else 0."""
+
+    sent_bytes = Column(floats)
+    """Payload bytes sent for the first time."""
+    sent_segments = Column(floats)
+    """Packets of at most one MSS that hold `sent_bytes`."""
+    resent_bytes = Column(floats)
+    """Payload bytes retransmitted."""
+    resent_segments = Column(floats)
+    """Packets of at most one MSS that hold `resent_bytes`."""
+    small_segments = Column(floats)
+    """Segments sent whose payload is no multiple of the MSS."""
+
+    acked_bytes = Column(floats)
+    """Bytes by which SND.UNA advanced."""
+    delivered_bytes = Column(floats)
+    """Bytes acknowledged or SACKed for the first time."""
+    acks = Column(floats)
+    """ACKs that acknowledged or SACKed new bytes."""
+    answered_acks = Column(floats)
+    """Number of `acks` that data followed within a millisecond."""
+    ack_ticks = Column(floats)
+    """TSvals of `acks` that differ from the one before: ticks of the receiver's timestamp clock (RFC 7323)."""
+    echoed_ticks = Column(floats)
+    """TSecrs of data that differ from the one before: ticks whose ACKs the sender answered."""
+    replies = Column(floats)
+    """Acknowledgments that carried payload of the peer."""
+    duplicate_acks = Column(floats)
+    """Duplicate acknowledgments."""
+    congestion_echoes = Column(floats)
+    """ACKs with ECN-Echo set (RFC 3168)."""
+
+    flight_max_bytes = Column(floats)
+    """Largest number of bytes in flight."""
+    flight_mean_bytes = Column(floats)
+    """Bytes in flight, averaged over time."""
+    window_min_bytes = Column(floats)
+    """Smallest window in force."""
+    window_max_bytes = Column(floats)
+    """Largest window in force."""
+    usable_min_bytes = Column(floats)
+    """Smallest usable window after a send."""
+    empty_ns = Column(floats)
+    """Time with nothing in flight."""
+    stalled_ns = Column(floats)
+    """Time with less than one MSS usable, or half of the window if that is less."""
+    tight_ns = Column(floats)
+    """Time with less than an eighth of the window usable; includes `stalled_ns`."""
+    zero_window_ns = Column(floats)
+    """Time with a window below one MSS, or below half of the largest window if that is less."""
+
+    rtt_samples = Column(floats)
+    """RTT samples of segments sent in the round."""
+    rtt_min_ns = Column(floats)
+    """Smallest RTT of the samples."""
+    rtt_ns = Column(floats)
+    """Median RTT of the samples."""
+    rtt_max_ns = Column(floats)
+    """Largest RTT of the samples."""
+    rtt_floor_ns = Column(floats)
+    """Minimum RTT of the flow so far."""
+    queue_low_ns = Column(floats)
+    """20th percentile of the queueing delay: the RTT of a sample less `rtt_floor_ns`."""
+    busy_ns = Column(floats)
+    """Time for which at least one segment waited in a queue on the path."""
+
+    run_rate = Column(floats)
+    """Median delivery rate over runs of 16 packets, in bytes per second."""
+    spacing_rate = Column(floats)
+    """Rate at which half of the bytes were acknowledged, or faster, in bytes per second."""
+    pauses_ns = Column(floats)
+    """Time between ACKs in excess of `spacing_rate`, in gaps of more than three times the expected length."""
+    forth_ns = Column(floats)
+    """20th percentile of the excess one-way delay from the sender to the capture point."""
+    back_ns = Column(floats)
+    """20th percentile of the excess one-way delay from the receiver to the capture point."""
+
+    after_small_ns = Column(floats)
+    """Time after a segment counted in `small_segments` without a further send, and with room in the window."""
+    unprompted_bytes = Column(floats)
+    """Payload bytes in bursts that began more than a burst gap after the latest ACK, reply or window update."""
+    fresh_starts = Column(floats)
+    """Sends of new data with nothing in flight, except the first of the flow."""
+    bursts = Column(floats)
+    """Bursts that began with data in flight."""
+    short_ends = Column(floats)
+    """Number of `bursts` and `fresh_starts` before which the last segment was small."""
+    burst_freed_bytes = Column(floats)
+    """Bytes acknowledged in the pauses before `bursts` and `fresh_starts`."""
+    burst_wait_ns = Column(floats)
+    """Mean time from the latest ACK to `bursts` and `fresh_starts`, weighted by `burst_freed_bytes`."""
+    replied_bursts = Column(floats)
+    """Number of `bursts` and `fresh_starts` whose latest ACK carried payload."""
+    burst_period_min_ns = Column(floats)
+    """Shortest time from one of `bursts` and `fresh_starts` to the next."""
+    burst_period_max_ns = Column(floats)
+    """Longest time from one of `bursts` and `fresh_starts` to the next."""
+    silence_ns = Column(floats)
+    """Longest time without a send."""
+    asleep_ns = Column(floats)
+    """Time between two sends if the first ACK since stayed unanswered for 1 ms (3 ms away from the sender)."""
+    sleep_max_ns = Column(floats)
+    """Longest such wait that ended in the round."""
+
+    reordered = Column(floats)
+    """Segments that later ones overtook on the path."""
+    timeouts = Column(floats)
+    """Retransmissions at least 200 ms after both the previous send and the latest ACK."""
+    missed_bytes = Column(floats)
+    """Acknowledged bytes that the capture lacks."""
+    backwards = Column(floats)
+    """Frames of the flow with a time earlier than that of the frame before."""
