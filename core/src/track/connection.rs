@@ -112,7 +112,7 @@ pub struct Connection {
     /// Who talks.
     turns: Turns,
     /// Bytes of both that the capture lacks.
-    missed_bytes: i64,
+    unseen_bytes: i64,
     /// Do both sides' sequence numbers count from somewhere?
     anchored: bool,
     wants_events: bool,
@@ -160,7 +160,7 @@ impl Connection {
             shifts: inferred,
             inferred,
             turns: Turns::default(),
-            missed_bytes: 0,
+            unseen_bytes: 0,
             anchored: false,
             wants_events,
             held: (Budget::DEFAULT.rows, Budget::DEFAULT.ranges),
@@ -173,7 +173,7 @@ impl Connection {
     pub fn hold(&mut self, held: (usize, usize)) {
         self.held = held;
         for half in &mut self.halves {
-            half.flow.hold(held.0, held.1);
+            half.flow.set_limits(held.0, held.1);
         }
     }
 
@@ -273,7 +273,7 @@ impl Connection {
             .see(from, segment, observed.at.time_ns, || Place {
                 in_window: own.flow.is_in_window(observed.sequence),
                 answers_syn: segment.flags.has(Flags::ACK)
-                    && other.flow.has_sent(segment.acknowledgment),
+                    && other.flow.is_acceptable_ack(segment.acknowledgment),
             });
         own.first_packets.add(segment);
         // The sender's clock tells what the way to the tap took.
@@ -281,9 +281,9 @@ impl Connection {
             && let Some(excess_ns) = own.way.excess_ns(tsval, observed.at.time_ns)
         {
             if !observed.pure_ack {
-                own.flow.late_forth(excess_ns, own.way.tick_ns());
+                own.flow.add_forward_delay(excess_ns, own.way.tick_ns());
             }
-            other.flow.late_back(excess_ns);
+            other.flow.add_reverse_delay(excess_ns);
         }
     }
 
@@ -321,7 +321,7 @@ impl Connection {
         }
         let sack = self.handshake.allows_sack();
         for half in &mut self.halves {
-            half.flow.settle();
+            half.flow.flush_repeated_acks();
             half.flow.retransmissions.set_sack(sack);
         }
         self.halves[from].largest_bytes = None;
@@ -330,7 +330,7 @@ impl Connection {
             // A server that agrees to classic ECN sets this flag of the two (RFC 3168 section 6.1.1).
             let agreed = flags.has(Flags::ECE) && !flags.has(Flags::CWR);
             for half in &mut self.halves {
-                half.flow.echoes_congestion = agreed;
+                half.flow.ece_echoes_congestion = agreed;
             }
         }
         self.shifts = [self.scale(0).0, self.scale(1).0];
@@ -358,13 +358,13 @@ impl Connection {
     #[inline]
     fn acknowledge(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let (_, other) = sides(&mut self.halves, from);
-        if self.wants_events || !other.flow.is_reassured(observed) {
+        if self.wants_events || !other.flow.count_if_repeated(observed) {
             self.hear(1 - from, observed, rows);
         }
         let to = 1 - from as u8;
         if !observed.copy && self.turns.awaits_answer(to) {
             let (_, other) = sides(&mut self.halves, from);
-            if other.flow.is_answered() {
+            if other.flow.is_fully_acknowledged() {
                 self.turns.answered(to, observed.at);
             }
         }
@@ -376,7 +376,7 @@ impl Connection {
         let half = &mut self.halves[to];
         let una = half.flow.tap.snd_una();
         let effect = half.flow.acknowledge(observed);
-        self.missed_bytes += effect.missed_bytes;
+        self.unseen_bytes += effect.unseen_bytes;
         // One that comes with an answer measures no RTT of use here: it may have waited for the answer.
         if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
             // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
@@ -384,7 +384,7 @@ impl Connection {
             let now = flow.tap.snd_una();
             let advanced = now.zip(una).map_or(0, |(now, before)| now - before);
             if advanced >= 2 * flow.mss() {
-                let rtt_ns = effect.rtt_ns - flow.way.delay_ns();
+                let rtt_ns = effect.rtt_ns - flow.tap_to_sender.delay_ns();
                 self.turns.measured(to as u8, rtt_ns);
             }
         }
@@ -408,13 +408,13 @@ impl Connection {
         let quiet = payload && !self.turns.is_talk_of(direction) && own.is_quiet(other, observed);
         let before = own.flow.totals.payload_bytes;
         let effect = own.flow.segment(observed);
-        self.missed_bytes += effect.missed_bytes;
+        self.unseen_bytes += effect.unseen_bytes;
         // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
         own.carried |= payload && effect.kind != Kind::KeepAlive;
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
-            self.turns.missed(self.missed_bytes);
-            let way_ns = || own.flow.way.rtt_min_ns().unwrap_or_default();
+            self.turns.missed(self.unseen_bytes);
+            let way_ns = || own.flow.tap_to_sender.rtt_min_ns().unwrap_or_default();
             let who = (self.number, direction);
             if let Some(turn) = (self.turns).sent(who, new_bytes, quiet, way_ns, observed.at) {
                 rows.turns.push(turn);
@@ -458,7 +458,7 @@ impl Connection {
                 half.flow = Flow::new(self.number, direction, self.start);
             }
             self.hold(self.held);
-            (self.missed_bytes, self.anchored) = (0, false);
+            (self.unseen_bytes, self.anchored) = (0, false);
         }
     }
 
@@ -470,8 +470,12 @@ impl Connection {
         }) = self.handshake.complete(segment, at.time_ns)
         {
             self.initial_rtt_ns = Some(server_ns.saturating_add(client_ns));
-            self.halves[0].flow.handshake(client_ns, server_ns, at);
-            self.halves[1].flow.handshake(server_ns, client_ns, at);
+            self.halves[0]
+                .flow
+                .set_handshake_rtts(client_ns, server_ns, at);
+            self.halves[1]
+                .flow
+                .set_handshake_rtts(server_ns, client_ns, at);
         }
     }
 
@@ -503,7 +507,7 @@ impl Connection {
     ) -> Event {
         let (sack_start, sack_end) = match effect.kind {
             Kind::Duplicate | Kind::Rst => None,
-            _ => self.halves[to].flow.news(observed),
+            _ => self.halves[to].flow.first_sack_block(observed),
         }
         .unwrap_or((NULL, NULL));
         Event {
@@ -581,7 +585,12 @@ impl Connection {
     #[must_use]
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.closing && (self.reset || self.halves.iter().all(|half| half.flow.is_over()))
+        self.closing
+            && (self.reset
+                || self
+                    .halves
+                    .iter()
+                    .all(|half| half.flow.is_fin_acknowledged()))
     }
 
     /// No packets follow: finishes the last rounds. Only directions that carried payload are flows.

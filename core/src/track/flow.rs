@@ -1,5 +1,6 @@
 //! # Flow
-//! One direction of a connection: its data as the tap saw it, its sender as the tap can tell, its rounds.
+//! One direction of a connection: its data at the tap, the state of its sender as reconstructed from the tap, and its
+//! rounds.
 
 mod acknowledging;
 mod sending;
@@ -16,75 +17,75 @@ use super::tap::Tap;
 use super::tap::observed::ObservedSegment;
 use super::tap::records::RttSample;
 
-/// What a segment did to a flow.
+/// Effect of a segment on a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Effect {
-    /// See [`Kind`].
+    /// Kind of the segment.
     pub kind: Kind,
-    /// Why it was sent again.
+    /// Cause of the retransmission; [`Cause::None`] where the segment is no retransmission.
     pub cause: Cause,
-    /// RTT measured, or [`NULL`].
+    /// RTT of the whole path that the segment measured, in ns; [`NULL`] where it measured none.
     pub rtt_ns: i64,
-    /// Bytes that turned out to be missing from the capture; less than 0 where they turned up.
-    pub missed_bytes: i64,
+    /// Acknowledged bytes that the capture lacks; negative where the segment holds bytes that were counted so before.
+    pub unseen_bytes: i64,
 }
 
 impl Effect {
-    /// Of a segment that was not sent again and measured nothing.
+    /// Returns the effect of a segment that is no retransmission and measured no RTT.
     #[must_use]
     pub const fn of(kind: Kind) -> Self {
         Self {
             kind,
             cause: Cause::None,
             rtt_ns: NULL,
-            missed_bytes: 0,
+            unseen_bytes: 0,
         }
     }
 }
 
-/// Sums over the life of a flow.
+/// Sums over the whole flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
-    /// Segments from the sender, with or without payload.
+    /// Number of segments of the sender, with or without payload.
     pub packets: i64,
-    /// Payload, each byte once.
+    /// Payload in bytes, each byte counted once.
     pub payload_bytes: i64,
-    /// Payload sent again.
+    /// Retransmitted payload in bytes.
     pub retransmitted_bytes: i64,
-    /// Largest payload of one captured segment.
+    /// Largest payload of a captured segment, in bytes.
     pub largest_bytes: i64,
-    /// Largest window advertised.
+    /// Largest window that the receiver advertised, in bytes; `None` before the first whose scale is known.
     pub window_max_bytes: Option<i64>,
-    /// Most in flight.
+    /// Largest number of bytes in flight.
     pub in_flight_max_bytes: i64,
-    /// Cumulative acknowledgment progress.
+    /// Bytes by which acknowledgment numbers advanced.
     pub acked_bytes: i64,
-    /// Acknowledgments that ever came.
+    /// Number of acknowledgments, without those in [`RepeatedAcks`].
     pub acks: i64,
-    /// Acknowledged but not captured.
-    pub missed_bytes: i64,
-    /// Segments with payload that were overtaken on the way.
+    /// Acknowledged bytes that the capture lacks.
+    pub unseen_bytes: i64,
+    /// Number of segments with payload that later segments overtook on the path.
     pub reordered: i64,
-    /// Packets of the sender that the capture holds another time.
+    /// Number of packets of the sender that are copies of a packet captured before.
     pub copies: i64,
 }
 
-/// The window last advertised at the tap.
+/// The window that the receiver last advertised, as it passed the tap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Told {
-    /// As meant; [`NULL`] where the scale is unknown.
+struct AdvertisedWindow {
+    /// Window in bytes, scaled; [`NULL`] where the scale is unknown.
     bytes: i64,
-    /// As written; none before the first.
+    /// Window field of the header; `None` before the first window.
     field: Option<u16>,
 }
 
-impl Told {
-    const NOTHING: Self = Self {
+impl AdvertisedWindow {
+    const UNKNOWN: Self = Self {
         bytes: NULL,
         field: None,
     };
 
-    fn by(observed: &ObservedSegment<'_>) -> Self {
+    fn of(observed: &ObservedSegment<'_>) -> Self {
         Self {
             bytes: observed.window().unwrap_or(NULL),
             field: Some(observed.segment.window),
@@ -92,114 +93,123 @@ impl Told {
     }
 }
 
-/// What the receiver's segments say while nothing changes: most of those of a receiver that only sends.
+/// Segments with data that repeat the last acknowledgment number and window while nothing is outstanding. A peer that only
+/// sends repeats them in nearly every segment, so they are counted in bulk.
 #[derive(Debug, Default)]
-struct Reassured {
-    /// Acknowledgment number and window field, as written.
-    told: Option<(u32, u16)>,
-    /// Segments that said so and are not counted yet.
+struct RepeatedAcks {
+    /// Acknowledgment number in the header; the window field is that of [`AdvertisedWindow`]. `None` where the next segment
+    /// is not to be counted in bulk.
+    acknowledgment: Option<u32>,
+    /// Number of such segments that are not in [`Totals::acks`] yet.
     count: i64,
-    /// When the last of all did.
+    /// Time of the last such segment, in ns.
     last_ns: i64,
 }
 
-/// One direction of a connection.
+/// One direction of a connection, from its sender to its receiver.
 #[derive(Debug)]
 pub struct Flow {
     /// The data stream at the tap.
     pub tap: Tap,
-    /// The way back to the sender.
-    pub way: TapToSender,
-    /// The sender's own view.
+    /// The path from the tap to the sender, and the acknowledgments on it.
+    pub tap_to_sender: TapToSender,
+    /// State of the sending TCP.
     pub sender: Sender,
-    /// What its traffic says of the scale of its windows.
+    /// Window scales that are consistent with the traffic.
     pub scale: Scale,
-    /// What was sent again, and why.
+    /// Retransmissions and their causes.
     pub retransmissions: Retransmissions,
     rounds: LazyRounds,
-    /// Sums.
+    /// Sums over the whole flow.
     pub totals: Totals,
-    reassured: Reassured,
-    told: Told,
-    /// Does ECE echo congestion? Not where both ends count with it (accurate ECN, RFC 9768 section 3.1.1).
-    pub echoes_congestion: bool,
-    probed: bool,
-    ended: bool,
+    repeated_acks: RepeatedAcks,
+    advertised: AdvertisedWindow,
+    /// Does the ECE flag echo congestion? With accurate ECN (RFC 9768 section 3.1.1) it is part of a counter instead.
+    pub ece_echoes_congestion: bool,
+    /// Was the sender's last segment a keep-alive or a zero-window probe, with no acknowledgment since?
+    last_was_probe: bool,
+    fin_sent: bool,
+    /// When an acknowledgment last delivered something, in ns.
     last_delivery_ns: i64,
+    /// Time of the last packet, in ns.
     last_ns: i64,
     mss: i64,
-    last_value: Option<u32>,
-    last_echo: Option<u32>,
-    /// What the sender's newest tick took longer than at best to the tap, or [`NULL`].
-    late_ns: i64,
-    /// Period of its timestamp clock, [`NULL`] until known, and that clock when it last sent data.
+    /// TSval of the last acknowledgment that delivered something.
+    last_ack_tsval: Option<u32>,
+    /// TSecr of the last segment with data.
+    last_data_tsecr: Option<u32>,
+    /// Excess one-way delay from the sender to the tap at the newest tick of its timestamp clock, in ns; [`NULL`] where
+    /// unknown.
+    forward_delay_ns: i64,
+    /// Tick of the sender's timestamp clock, in ns; [`NULL`] until it is known.
     tick_ns: i64,
-    sent_value: Option<u32>,
+    /// TSval of the last segment with data.
+    last_data_tsval: Option<u32>,
 }
 
 impl Flow {
-    /// A flow of a stream that began at `at`.
+    /// Returns an empty flow of a stream that began at `at`.
     #[must_use]
     pub fn new(stream: u32, direction: u8, at: At) -> Self {
         Self {
             tap: Tap::default(),
-            way: TapToSender::default(),
+            tap_to_sender: TapToSender::default(),
             sender: Sender::default(),
             scale: Scale::default(),
             retransmissions: Retransmissions::default(),
             rounds: LazyRounds::new(stream, direction, at.time_ns, at.frame),
             totals: Totals::default(),
-            reassured: Reassured::default(),
-            told: Told::NOTHING,
-            echoes_congestion: true,
-            probed: false,
-            ended: false,
+            repeated_acks: RepeatedAcks::default(),
+            advertised: AdvertisedWindow::UNKNOWN,
+            ece_echoes_congestion: true,
+            last_was_probe: false,
+            fin_sent: false,
             last_delivery_ns: at.time_ns,
             last_ns: at.time_ns,
             mss: 1448,
-            last_value: None,
-            last_echo: None,
-            late_ns: NULL,
+            last_ack_tsval: None,
+            last_data_tsecr: None,
+            forward_delay_ns: NULL,
             tick_ns: NULL,
-            sent_value: None,
+            last_data_tsval: None,
         }
     }
 
-    /// The largest payload a packet of this flow may carry.
+    /// Sets the largest payload of a packet, in bytes; at least 1.
     pub fn set_mss(&mut self, mss: i64) {
         self.mss = mss.max(1);
         self.rounds.set_mss(self.mss);
     }
 
-    /// The largest payload a packet of this flow may carry.
+    /// Returns the largest payload of a packet, in bytes.
     #[must_use]
     pub fn mss(&self) -> i64 {
         self.mss
     }
 
-    /// Did its data echo timestamps, which tell from afar what its sender knew?
+    /// Did the last segment with data echo a timestamp? TSecr shows which acknowledgments a distant sender had received.
     #[must_use]
     pub fn has_timestamps(&self) -> bool {
-        self.last_echo.is_some()
+        self.last_data_tsecr.is_some()
     }
 
-    /// Is everything acknowledged that was sent, and room in the window for a segment? A sender waits for less
-    /// (RFC 9293 section 3.8.6.2.1).
+    /// Are all sent bytes acknowledged at the tap, and does the window allow a full segment? With less window a sender
+    /// waits (RFC 9293 section 3.8.6.2.1). An unknown window counts as wide enough.
     #[must_use]
-    pub fn is_answered(&self) -> bool {
+    pub fn is_fully_acknowledged(&self) -> bool {
         self.tap.in_flight() == Some(0)
-            && known(self.told.bytes).is_none_or(|window| window >= self.mss)
+            && known(self.advertised.bytes).is_none_or(|window| window >= self.mss)
     }
 
-    /// Least RTT of the whole path.
+    /// Returns the minimum RTT of the whole path in ns; `None` before the first RTT.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
         self.rounds.rtt_min_ns()
     }
 
-    /// The handshake passed the tap: the round trips from here to either end.
-    pub fn handshake(&mut self, sender_ns: i64, receiver_ns: i64, at: At) {
-        self.way.handshake(sender_ns, receiver_ns);
+    /// Sets the round trips that the handshake measured, in ns: from the tap to the sender and to the receiver.
+    pub fn set_handshake_rtts(&mut self, sender_ns: i64, receiver_ns: i64, at: At) {
+        self.tap_to_sender.handshake(sender_ns, receiver_ns);
         self.tap.rtt_min_ns = receiver_ns.max(0);
         let rtt_ns = sender_ns.saturating_add(receiver_ns);
         self.retransmissions.add_rtt(rtt_ns);
@@ -213,68 +223,72 @@ impl Flow {
         self.rounds
             .get()
             .measured(sample, at.time_ns, self.tap.delivered());
-        self.shift();
+        self.update_shift();
     }
 
-    /// Would its receiver take this sequence number, relative: from what it acknowledged to the end of its window, or of
-    /// what was sent (RFC 9293 section 3.10.7.4)?
+    /// Would the receiver accept this relative sequence number (RFC 9293 section 3.10.7.4)? It lies between SND.UNA and the
+    /// end of the window or SND.NXT, whichever is higher. `true` while SND.UNA or SND.NXT is unknown.
     #[must_use]
     pub fn is_in_window(&self, sequence: i64) -> bool {
         let (Some(una), Some(next)) = (self.tap.snd_una(), self.tap.snd_nxt()) else {
             return true;
         };
-        let window = known(self.told.bytes).unwrap_or_default();
+        let window = known(self.advertised.bytes).unwrap_or_default();
         (una..=next.max(una.saturating_add(window))).contains(&sequence)
     }
 
-    /// Does the number acknowledge something that was sent, and nothing that was not?
+    /// Does the number acknowledge sent data and nothing beyond SND.NXT, as an acceptable ACK (RFC 9293 section 3.4) does?
     #[must_use]
-    pub fn has_sent(&self, acknowledgment: u32) -> bool {
+    pub fn is_acceptable_ack(&self, acknowledgment: u32) -> bool {
         let next = self.tap.snd_nxt().unwrap_or_default();
         (1..=next).contains(&self.tap.space.relative(acknowledgment))
     }
 
-    fn shift(&mut self) {
-        let shift_ns = if self.way.tap_at_sender() {
+    /// Passes half the round trip to the sender on to the rounds; 0 where the tap is at the sender.
+    fn update_shift(&mut self) {
+        let shift_ns = if self.tap_to_sender.tap_at_sender() {
             0
         } else {
-            self.way.rtt_min_ns().unwrap_or(0) / 2
+            self.tap_to_sender.rtt_min_ns().unwrap_or(0) / 2
         };
         self.rounds.get().set_shift(shift_ns);
     }
 
-    /// Measures the way back to the sender. Where no handshake shows it, the first echoes tell that the tap is not at
-    /// the sender: what was measured until then was only a part of the way.
-    fn measure_way(&mut self, measures: impl FnOnce(&mut TapToSender) -> bool) {
-        let was_at_sender = self.way.tap_at_sender();
-        if !measures(&mut self.way) {
+    /// Applies a measurement of the path between tap and sender; `measures` returns whether it changed anything. Without a
+    /// handshake, the first timestamp echoes may show that the tap is not at the sender. RTTs up to then covered only a
+    /// part of the path and are discarded.
+    fn measure_tap_to_sender(&mut self, measures: impl FnOnce(&mut TapToSender) -> bool) {
+        let was_at_sender = self.tap_to_sender.tap_at_sender();
+        if !measures(&mut self.tap_to_sender) {
             return;
         }
-        if was_at_sender && !self.way.tap_at_sender() {
+        if was_at_sender && !self.tap_to_sender.tap_at_sender() {
             self.rounds.get().discard_rtts();
         }
-        self.shift();
+        self.update_shift();
     }
 
-    /// Time passes; acknowledgments reach the sender. `tsecr` is the TSecr of a segment that passes now.
+    /// Advances the flow's time to `at` and delivers the acknowledgments that have reached the sender by then. `tsecr` is
+    /// the TSecr of a segment of the sender that passes the tap now.
     #[inline]
-    fn catch_up(&mut self, at: At, tsecr: Option<u32>) {
+    fn advance_to(&mut self, at: At, tsecr: Option<u32>) {
         if at.time_ns < self.last_ns {
             self.rounds.get().note(|row| row.backwards += 1);
         }
         self.last_ns = at.time_ns;
-        if self.way.has_acks_in_transit() {
+        if self.tap_to_sender.has_acks_in_transit() {
             self.deliver_arrived(at, tsecr);
         }
     }
 
     #[inline(never)] // not at the sender
     fn deliver_arrived(&mut self, at: At, tsecr: Option<u32>) {
-        while let Some((time_ns, ack)) = self.way.next_arrived(at.time_ns, tsecr) {
+        while let Some((time_ns, ack)) = self.tap_to_sender.next_arrived(at.time_ns, tsecr) {
             self.deliver(&ack, time_ns, at.frame);
         }
     }
 
+    /// Delivers an acknowledgment to the sender, `time_ns` being the time at the tap.
     fn deliver(&mut self, ack: &Ack, time_ns: i64, frame: u64) {
         let rounds = self.rounds.get();
         rounds.advance(time_ns, &self.sender);
@@ -286,62 +300,71 @@ impl Flow {
         if ack.ece {
             rounds.note(|row| row.congestion_echoes += 1);
         }
-        let undecided = self.way.is_vantage_pending(time_ns);
-        let heard_ns = self.way.ack_arrival_ns().unwrap_or(time_ns);
-        rounds.received(time_ns, heard_ns, frame, progress, undecided, &self.sender);
+        let vantage_pending = self.tap_to_sender.is_vantage_pending(time_ns);
+        let ack_arrival_ns = self.tap_to_sender.ack_arrival_ns().unwrap_or(time_ns);
+        rounds.received(
+            time_ns,
+            ack_arrival_ns,
+            frame,
+            progress,
+            vantage_pending,
+            &self.sender,
+        );
     }
 
-    /// A packet of the receiver took so much longer than at best to the tap.
-    pub fn late_back(&mut self, excess_ns: i64) {
+    /// Adds a packet of the receiver that reached the tap `excess_ns` later than the fastest one.
+    pub fn add_reverse_delay(&mut self, excess_ns: i64) {
         self.rounds
             .get()
             .measurements()
             .add_reverse_delay(excess_ns);
     }
 
+    /// Closes the rounds whose measurements are complete.
     #[inline]
-    fn finished(&mut self) {
+    fn hand_over_rounds(&mut self) {
         let una = self.tap.snd_una().unwrap_or(i64::MIN);
         self.rounds.finished(una);
     }
 
-    /// The stream ended with the packet `at`.
+    /// Ends the flow with the stream's last packet `at`: delivers all acknowledgments and closes the last round.
     pub fn finish(&mut self, at: At) {
-        self.settle();
-        while let Some((time_ns, ack)) = self.way.next_remaining() {
+        self.flush_repeated_acks();
+        while let Some((time_ns, ack)) = self.tap_to_sender.next_remaining() {
             self.deliver(&ack, time_ns.min(at.time_ns), at.frame);
         }
         self.rounds.get().finish(at.time_ns, at.frame, &self.sender);
     }
 
-    /// Has its FIN been acknowledged, and all before it?
+    /// Has the sender's FIN been acknowledged, with all data before it?
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.ended && self.tap.is_acknowledged()
+    pub fn is_fin_acknowledged(&self) -> bool {
+        self.fin_sent && self.tap.is_acknowledged()
     }
 
-    /// Of a flow that begins: how many rounds are kept, and ranges of each set.
-    pub fn hold(&mut self, rounds: usize, ranges: usize) {
+    /// Sets the largest number of rounds that are kept, and of ranges in each set. The flow must be empty.
+    pub fn set_limits(&mut self, rounds: usize, ranges: usize) {
         self.rounds.set_max_rounds(rounds);
         self.tap.set_max_ranges(ranges);
         self.sender.set_max_ranges(ranges);
     }
 
-    /// How often two ranges became one for want of room.
+    /// Returns how often two ranges were merged because a set was full.
     #[must_use]
     pub fn merged_ranges(&self) -> i64 {
         i64::from(self.tap.merged_ranges()) + i64::from(self.sender.merged_ranges())
     }
 
-    /// As [`super::rounds::packed_rounds::PackedRounds::left_out`].
+    /// Returns the number of rounds that were not kept because there were too many; see
+    /// [`super::rounds::packed_rounds::PackedRounds::left_out`].
     #[must_use]
     pub fn rounds_left_out(&self) -> i64 {
         self.rounds.left_out()
     }
 
-    /// The rounds that are finished, packed; see [`super::rounds::packed_rounds`].
+    /// Returns the finished rounds in packed form; see [`super::rounds::packed_rounds`].
     #[must_use]
-    pub fn packed(&self) -> &[u8] {
+    pub fn packed_rounds(&self) -> &[u8] {
         self.rounds.packed()
     }
 }

@@ -507,7 +507,7 @@ impl Table {
     /// The finished rounds of what one end of a stream sent, in their order.
     pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
         let bytes = match &self.connections[stream] {
-            Entry::Open(open) => open.halves[from].flow.packed(),
+            Entry::Open(open) => open.halves[from].flow.packed_rounds(),
             Entry::Over(over) => over.kept(from),
             Entry::Passed(_) | Entry::Quoted(_) | Entry::Asked(_) | Entry::Brief(_) => &[],
         };

@@ -1,37 +1,39 @@
 //! # Acknowledging
-//! What its receiver's segments do to a flow.
+//! Processes the receiver's segments, which acknowledge the flow's data.
 
 use super::super::event::Kind;
 use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
-use super::{Effect, Flow, Reassured, Told};
+use super::{AdvertisedWindow, Effect, Flow, RepeatedAcks};
 use crate::decode::{Flags, Segment};
 use crate::track::tap::observed::ObservedSegment;
 use crate::track::tap::records::RttSample;
 
 impl Flow {
-    /// Does a segment with data say no more than the one before it, to a sender that awaits nothing? It is counted later.
+    /// Does this segment with data repeat the last ACK number and window while nothing is outstanding? Such a segment needs no
+    /// further processing: it is counted in bulk by [`Self::flush_repeated_acks`].
     #[must_use]
     #[inline]
-    pub fn is_reassured(&mut self, observed: &ObservedSegment<'_>) -> bool {
+    pub fn count_if_repeated(&mut self, observed: &ObservedSegment<'_>) -> bool {
         let ObservedSegment { segment, at, .. } = *observed;
-        let odd = Flags::SYN | Flags::FIN | Flags::RST | Flags::ECE;
-        let again = self.reassured.told == Some((segment.acknowledgment, segment.window))
+        let special = Flags::SYN | Flags::FIN | Flags::RST | Flags::ECE;
+        let repeated = self.repeated_acks.acknowledgment == Some(segment.acknowledgment)
+            && self.advertised.field == Some(segment.window)
             && segment.payload_bytes > 0
-            && segment.flags.0 & odd == 0
+            && segment.flags.0 & special == 0
             && segment.options.sack_blocks == 0
-            && at.time_ns >= self.reassured.last_ns
+            && at.time_ns >= self.repeated_acks.last_ns
             && !observed.copy;
-        if again {
-            self.reassured.count += 1;
-            self.reassured.last_ns = at.time_ns;
+        if repeated {
+            self.repeated_acks.count += 1;
+            self.repeated_acks.last_ns = at.time_ns;
         }
-        again
+        repeated
     }
 
-    /// Counts what said nothing new, before anything changes.
-    pub fn settle(&mut self) {
-        let Reassured { count, last_ns, .. } = std::mem::take(&mut self.reassured);
+    /// Adds the repeated acknowledgments to the totals and the open round. Call this before the flow's state changes.
+    pub fn flush_repeated_acks(&mut self) {
+        let RepeatedAcks { count, last_ns, .. } = std::mem::take(&mut self.repeated_acks);
         if count > 0 {
             self.last_ns = last_ns;
             self.totals.acks += count;
@@ -40,59 +42,59 @@ impl Flow {
         }
     }
 
-    /// Acknowledgments that ever came.
+    /// Returns the number of acknowledgments so far.
     #[must_use]
     pub fn acks(&self) -> i64 {
-        self.totals.acks + self.reassured.count
+        self.totals.acks + self.repeated_acks.count
     }
 
-    /// A segment from the receiver that acknowledges something.
+    /// Processes a segment of the receiver that carries an acknowledgment number.
     pub fn acknowledge(&mut self, observed: &ObservedSegment<'_>) -> Effect {
         if observed.copy {
             return Effect::of(Kind::Duplicate);
         }
-        self.settle();
-        if !observed.pure_ack && self.knows(observed) {
-            self.reassure(observed);
+        self.flush_repeated_acks();
+        if !observed.pure_ack && self.is_repeated_ack(observed) {
+            self.acknowledge_repeated(observed);
             return Effect::of(Kind::Ack);
         }
-        self.hear(observed)
+        self.acknowledge_new(observed)
     }
 
-    /// Is what a segment with data acknowledges nothing new to a sender that awaits nothing?
-    fn knows(&self, observed: &ObservedSegment<'_>) -> bool {
+    /// Does this segment acknowledge nothing new and advertise the same open window, while nothing is outstanding?
+    fn is_repeated_ack(&self, observed: &ObservedSegment<'_>) -> bool {
         let segment = observed.segment;
-        let told = Told::by(observed);
+        let window = AdvertisedWindow::of(observed);
         let ack = self.tap.space.relative(segment.acknowledgment);
         self.tap.is_idle_at(ack)
-            && self.told == told
-            && told.bytes != 0
+            && self.advertised == window
+            && window.bytes != 0
             && segment.options.sack_blocks == 0
             && segment.flags.0 & (Flags::ECE | Flags::RST) == 0
     }
 
-    /// The sender hears what it [knows](Self::knows).
-    fn reassure(&mut self, observed: &ObservedSegment<'_>) {
+    /// Processes a [repeated acknowledgment](Self::is_repeated_ack).
+    fn acknowledge_repeated(&mut self, observed: &ObservedSegment<'_>) {
         let ObservedSegment { segment, at, .. } = *observed;
-        self.catch_up(at, None);
+        self.advance_to(at, None);
         if segment.payload_bytes > 0 {
             self.rounds.get().note(|row| row.replies += 1);
         }
-        self.probed = false;
+        self.last_was_probe = false;
         self.totals.acks += 1;
-        self.finished();
-        if !self.way.has_acks_in_transit() {
-            self.reassured = Reassured {
-                told: Some((segment.acknowledgment, segment.window)),
+        self.hand_over_rounds();
+        if !self.tap_to_sender.has_acks_in_transit() {
+            self.repeated_acks = RepeatedAcks {
+                acknowledgment: Some(segment.acknowledgment),
                 count: 0,
                 last_ns: at.time_ns,
             };
         }
     }
 
-    /// The sender hears what may be news.
+    /// Processes an acknowledgment that may acknowledge new data or change the window.
     #[inline]
-    fn hear(&mut self, observed: &ObservedSegment<'_>) -> Effect {
+    fn acknowledge_new(&mut self, observed: &ObservedSegment<'_>) -> Effect {
         let ObservedSegment {
             segment,
             at,
@@ -100,46 +102,46 @@ impl Flow {
             tsecr,
             ..
         } = *observed;
-        self.catch_up(at, None);
+        self.advance_to(at, None);
         if segment.flags.has(Flags::RST) {
-            return Effect::of(Kind::Rst); // its acknowledgment number is no promise
+            return Effect::of(Kind::Rst); // the acknowledgment number of a reset acknowledges nothing
         }
-        let ack = self.ack(observed);
+        let ack = self.ack_of(observed);
         let (una, outstanding) = (self.tap.snd_una(), self.tap.is_outstanding());
         let before = self.tap.delivered();
         let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
         if self.retransmissions.any() {
-            let duplicate = self.duplicate(segment, ack.ack);
+            let duplicate = self.dsack_block(segment, ack.ack);
             self.retransmissions
                 .detect_spurious(ack.ack, tsecr, duplicate, self.mss);
         }
-        let told = Told::by(observed);
-        let kind = self.kind(segment, &ack, told, una, outstanding, observed.pure_ack);
+        let window = AdvertisedWindow::of(observed);
+        let kind = self.kind_of_ack(segment, &ack, window, una, outstanding, observed.pure_ack);
         let mut effect = Effect::of(kind);
-        effect.missed_bytes = seen.unseen_bytes;
-        self.probed = false;
-        // An acknowledgment that was overtaken says nothing new (SND.WL2, RFC 9293 section 3.10.7.4).
+        effect.unseen_bytes = seen.unseen_bytes;
+        self.last_was_probe = false;
+        // An older acknowledgment does not update the window (SND.WL2, RFC 9293 section 3.10.7.4).
         if una.is_none_or(|una| ack.ack >= una) {
-            self.told = told;
+            self.advertised = window;
         }
         self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
         if seen.advanced + seen.sacked > 0 {
-            self.space_out(before, tsval, at.time_ns);
+            self.measure_ack_spacing(before, tsval, at.time_ns);
         }
-        self.way.enqueue(&ack, tsval, at.time_ns);
+        self.tap_to_sender.enqueue(&ack, tsval, at.time_ns);
         if let Some(sample) = seen.sample {
-            effect.rtt_ns = self.measured(sample, at.time_ns);
+            effect.rtt_ns = self.add_rtt(sample, at.time_ns);
         }
-        if self.way.tap_at_sender() {
+        if self.tap_to_sender.tap_at_sender() {
             self.deliver(&ack, at.time_ns, at.frame);
         }
-        self.finished();
+        self.hand_over_rounds();
         effect
     }
 
-    /// The acknowledgment as its sender will receive it.
-    #[inline(always)] // most of it stays in registers
-    fn ack(&self, observed: &ObservedSegment<'_>) -> Ack {
+    /// Returns the acknowledgment in the form that its sender receives.
+    #[inline(always)] // most of its fields stay in registers
+    fn ack_of(&self, observed: &ObservedSegment<'_>) -> Ack {
         let segment = observed.segment;
         let syn = segment.flags.has(Flags::SYN);
         let ack = self.tap.space.relative(segment.acknowledgment);
@@ -148,47 +150,48 @@ impl Flow {
             window: observed.window(),
             window_field: segment.window,
             scaled: !syn,
-            blocks: self.blocks(segment, ack),
-            ece: self.echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
+            blocks: self.sack_blocks(segment, ack),
+            ece: self.ece_echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
             reply: segment.payload_bytes > 0,
         }
     }
 
-    /// The SACK block that brings news: the first, D-SACK left out.
+    /// Returns the first SACK block that is not a D-SACK, as relative start and end; `None` where there is none.
     #[must_use]
-    pub fn news(&self, observed: &ObservedSegment<'_>) -> Option<(i64, i64)> {
-        self.ack(observed).blocks().next()
+    pub fn first_sack_block(&self, observed: &ObservedSegment<'_>) -> Option<(i64, i64)> {
+        self.ack_of(observed).blocks().next()
     }
 
-    /// What to call it. `una` and `outstanding` are as before it.
+    /// Returns the kind of an acknowledgment. `una` and `outstanding` are the tap's SND.UNA, and whether data were
+    /// outstanding, before it.
     #[inline]
-    fn kind(
+    fn kind_of_ack(
         &self,
         segment: &Segment,
         ack: &Ack,
-        told: Told,
+        window: AdvertisedWindow,
         una: Option<i64>,
         outstanding: bool,
         pure_ack: bool,
     ) -> Kind {
-        // The same field and the same meaning: a SYN's window means something else than what follows.
-        let same = self.told == Told::NOTHING || self.told == told;
+        // Field and bytes are both compared: a SYN's window is not scaled, so an equal field may mean other bytes.
+        let same_window = self.advertised == AdvertisedWindow::UNKNOWN || self.advertised == window;
         if ack.window == Some(0) && ack.scaled {
             Kind::ZeroWindow
         } else if !pure_ack || una != Some(ack.ack) {
             Kind::Ack
-        } else if self.probed && same {
+        } else if self.last_was_probe && same_window {
             Kind::KeepAliveAck
-        } else if outstanding && (same || segment.options.sack_blocks > 0) {
+        } else if outstanding && (same_window || segment.options.sack_blocks > 0) {
             Kind::DuplicateAck
-        } else if !same {
+        } else if !same_window {
             Kind::WindowUpdate
         } else {
             Kind::Ack
         }
     }
 
-    /// Counts it into the sums and the round now open.
+    /// Counts an acknowledgment in the totals and in the open round.
     #[inline]
     fn count_ack(&mut self, ack: &Ack, seen: &Acknowledged, duplicate: bool) {
         self.retransmissions
@@ -196,7 +199,7 @@ impl Flow {
         let totals = &mut self.totals;
         totals.acks += 1;
         totals.acked_bytes += seen.advanced;
-        totals.missed_bytes += seen.unseen_bytes;
+        totals.unseen_bytes += seen.unseen_bytes;
         if ack.scaled {
             totals.window_max_bytes = totals.window_max_bytes.max(ack.window);
         }
@@ -207,9 +210,10 @@ impl Flow {
         });
     }
 
-    /// It delivered something: how long after the one before, and was that another tick of its sender's clock?
+    /// Measures the time since the last acknowledgment that delivered something, and counts ticks of the receiver's
+    /// timestamp clock. `delivered_before` is the tap's number of delivered bytes before this acknowledgment.
     #[inline]
-    fn space_out(&mut self, delivered_before: i64, tsval: Option<u32>, now_ns: i64) {
+    fn measure_ack_spacing(&mut self, delivered_before: i64, tsval: Option<u32>, now_ns: i64) {
         let gap_ns = (now_ns - self.last_delivery_ns).max(0);
         let delivered = self.tap.delivered() - delivered_before;
         let rounds = self.rounds.get();
@@ -217,56 +221,58 @@ impl Flow {
             rounds.measurements().add_ack_spacing(gap_ns, delivered);
             self.last_delivery_ns = now_ns;
         }
-        rounds.note(|row| row.ack_ticks += i64::from(tsval != self.last_value));
-        self.last_value = tsval;
+        rounds.note(|row| row.ack_ticks += i64::from(tsval != self.last_ack_tsval));
+        self.last_ack_tsval = tsval;
     }
 
-    /// It measured an RTT from the tap; gives that of the whole path.
+    /// Adds an RTT sample between tap and receiver; returns the RTT of the whole path, in ns.
     #[inline]
-    fn measured(&mut self, mut sample: RttSample, now_ns: i64) -> i64 {
+    fn add_rtt(&mut self, mut sample: RttSample, now_ns: i64) -> i64 {
         if !sample.maybe_delayed {
-            self.measure_way(|way| way.add_receiver_rtt(sample.rtt_ns));
+            self.measure_tap_to_sender(|tap_to_sender| {
+                tap_to_sender.add_receiver_rtt(sample.rtt_ns)
+            });
         }
-        sample.rtt_ns = sample.rtt_ns.saturating_add(self.way.delay_ns());
+        sample.rtt_ns = sample.rtt_ns.saturating_add(self.tap_to_sender.delay_ns());
         self.retransmissions.add_rtt(sample.rtt_ns);
         let delivered = self.tap.delivered();
         self.rounds.get().measured(sample, now_ns, delivered);
         sample.rtt_ns
     }
 
-    /// SACK blocks, relative; as many as the segment has are valid.
-    fn sack(&self, segment: &Segment) -> [(i64, i64); 4] {
+    /// Returns the segment's SACK blocks as relative numbers; only the first `sack_blocks` entries are valid.
+    fn relative_sack(&self, segment: &Segment) -> [(i64, i64); 4] {
         let space = &self.tap.space;
         let relative = |(start, end)| (space.relative(start), space.relative(end));
         segment.options.sack.map(relative)
     }
 
-    /// What the segment reports to have come twice: a first block below its acknowledgment or inside the second (D-SACK,
-    /// RFC 2883 section 4).
-    fn duplicate(&self, segment: &Segment, ack: i64) -> Option<(i64, i64)> {
+    /// Returns the D-SACK block (RFC 2883 section 4), which reports bytes received twice; `None` where there is none. It is
+    /// the first block if that lies below the acknowledgment number or within the second block.
+    fn dsack_block(&self, segment: &Segment, ack: i64) -> Option<(i64, i64)> {
         let count = segment.options.sack_blocks;
-        let [first, second, ..] = (count > 0).then(|| self.sack(segment))?;
+        let [first, second, ..] = (count > 0).then(|| self.relative_sack(segment))?;
         let duplicate = first.1 <= ack || (count > 1 && first.0 >= second.0 && first.1 <= second.1);
         duplicate.then_some(first)
     }
 
-    /// SACK blocks as distances from the acknowledgment. One that reports a duplicate is left out, as is one beyond what
-    /// was sent.
-    fn blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
+    /// Returns the SACK blocks as distances from the acknowledgment number. D-SACK blocks are left out, and blocks beyond
+    /// SND.NXT or below the acknowledgment number.
+    fn sack_blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
         let mut kept = [(0, 0); 4];
         let count = usize::from(segment.options.sack_blocks).min(4);
         if count == 0 {
             return kept;
         }
-        let blocks = self.sack(segment);
-        let duplicate = self.duplicate(segment, ack).is_some();
+        let blocks = self.relative_sack(segment);
+        let has_dsack = self.dsack_block(segment, ack).is_some();
         let next = self.tap.snd_nxt().unwrap_or(i64::MAX);
-        let good = blocks[..count]
+        let valid = blocks[..count]
             .iter()
-            .skip(usize::from(duplicate))
+            .skip(usize::from(has_dsack))
             .filter(|&&(start, end)| start < end && start >= ack && end <= next);
         let distance = |to: i64| u32::try_from(to - ack).unwrap_or(u32::MAX);
-        for (slot, &(start, end)) in kept.iter_mut().zip(good) {
+        for (slot, &(start, end)) in kept.iter_mut().zip(valid) {
             *slot = (distance(start), distance(end));
         }
         kept

@@ -1,5 +1,5 @@
 //! # Sending
-//! What a flow's own segments do to it.
+//! Processes the segments that a flow's sender sent.
 
 use super::super::tap::Arrival;
 use super::{Effect, Flow};
@@ -13,100 +13,107 @@ use crate::track::sender::retransmissions::RetransmittedSegment;
 use crate::track::tap::observed::ObservedSegment;
 
 impl Flow {
-    /// A segment from the sender that occupies sequence space, or probes, or resets.
+    /// Processes a segment of the sender that is not a pure acknowledgment: it occupies sequence space, probes or resets.
     #[inline]
     pub fn segment(&mut self, observed: &ObservedSegment<'_>) -> Effect {
         if observed.copy {
             return Effect::of(Kind::Duplicate);
         }
-        self.settle();
+        self.flush_repeated_acks();
         let ObservedSegment {
             segment, at, tsecr, ..
         } = *observed;
         let length = observed.length();
-        self.hear_before(observed.end(), tsecr, at);
-        let open = self.told.bytes != 0;
-        let probe = self.tap.probe(observed, open);
-        let carries = length > 0 && probe != Some(Kind::KeepAlive);
-        let ends = segment.flags.has(Flags::FIN) && !self.ended;
-        if carries || ends && self.totals.largest_bytes > 0 {
-            let undecided = || self.way.is_vantage_pending(at.time_ns);
+        self.deliver_before_send(observed.end(), tsecr, at);
+        let window_open = self.advertised.bytes != 0;
+        let probe = self.tap.probe(observed, window_open);
+        let carries_data = length > 0 && probe != Some(Kind::KeepAlive);
+        let is_first_fin = segment.flags.has(Flags::FIN) && !self.fin_sent;
+        if carries_data || is_first_fin && self.totals.largest_bytes > 0 {
+            let vantage_pending = || self.tap_to_sender.is_vantage_pending(at.time_ns);
             let rounds = self.rounds.get();
-            rounds.before_send(at, undecided, &self.sender);
+            rounds.before_send(at, vantage_pending, &self.sender);
         }
         let arrival = self.tap.segment(observed, probe, self.rounds.number());
-        self.probed = probe.is_some();
-        if self.probed || arrival.kind == Kind::Rst {
+        self.last_was_probe = probe.is_some();
+        if self.last_was_probe || arrival.kind == Kind::Rst {
             return Effect::of(arrival.kind);
         }
         if arrival.captured_late > 0 {
-            self.found(arrival.captured_late);
+            self.subtract_unseen(arrival.captured_late);
         }
         if let (true, Some(una), Some(next)) =
-            (carries, self.sender.snd_una(), self.sender.snd_nxt())
+            (carries_data, self.sender.snd_una(), self.sender.snd_nxt())
         {
             let end = observed.end();
             self.scale.sent(arrival.start, end, una, next, self.mss);
         }
         let mut effect = Effect::of(arrival.kind);
-        effect.missed_bytes = -arrival.captured_late;
-        let resent = arrival.kind == Kind::Retransmission;
-        if resent && carries {
-            effect.cause = self.cause(&arrival, observed);
+        effect.unseen_bytes = -arrival.captured_late;
+        let retransmitted = arrival.kind == Kind::Retransmission;
+        if retransmitted && carries_data {
+            effect.cause = self.classify_retransmission(&arrival, observed);
         }
-        self.sender.send(arrival.start, arrival.end, resent);
-        if carries {
-            self.count(&arrival, observed);
+        self.sender.send(arrival.start, arrival.end, retransmitted);
+        if carries_data {
+            self.count_payload(&arrival, observed);
         }
-        if ends {
-            self.ended = true;
+        if is_first_fin {
+            self.fin_sent = true;
             self.rounds
                 .get()
                 .fin_sent(at.time_ns, at.frame, &self.sender);
         }
-        self.finished();
+        self.hand_over_rounds();
         effect
     }
 
-    /// What the sender must have heard before it sent up to `end`: what its tsecr tells, what has reached it by the clock,
-    /// and what allows it to.
+    /// Delivers the acknowledgments that the sender must have received before it sent data up to `end`. They are those that
+    /// its TSecr shows, those that have arrived by the clock, and those that allow it to send so far.
     #[inline]
-    fn hear_before(&mut self, end: i64, tsecr: Option<u32>, at: At) {
-        self.catch_up(at, tsecr);
+    fn deliver_before_send(&mut self, end: i64, tsecr: Option<u32>, at: At) {
+        self.advance_to(at, tsecr);
         if let Some(tsecr) = tsecr
-            && self.way.awaits_tsecr(tsecr)
+            && self.tap_to_sender.awaits_tsecr(tsecr)
         {
-            self.measure_way(|way| way.measure_tsecr(tsecr, at.time_ns));
+            self.measure_tap_to_sender(|tap_to_sender| {
+                tap_to_sender.measure_tsecr(tsecr, at.time_ns)
+            });
         }
-        if self.way.has_acks_in_transit() {
+        if self.tap_to_sender.has_acks_in_transit() {
             self.deliver_early(end, tsecr, at);
         }
     }
 
-    #[inline(never)] // not at the sender
+    /// Delivers acknowledgments before their time until the window allows data up to `end`.
+    #[inline(never)] // not needed where the tap is at the sender
     fn deliver_early(&mut self, end: i64, tsecr: Option<u32>, at: At) {
         while !self.sender.window_allows(end) || self.scale.forbids(end) {
-            let Some((time_ns, ack)) = self.way.deliver_early(at.time_ns, tsecr) else {
+            let Some((time_ns, ack)) = self.tap_to_sender.deliver_early(at.time_ns, tsecr) else {
                 break;
             };
             self.deliver(&ack, time_ns, at.frame);
         }
     }
 
-    /// Bytes were captured after their acknowledgment, and counted as missed.
+    /// Subtracts bytes that were counted as unseen because they were captured shortly after their acknowledgment.
     #[cold]
-    fn found(&mut self, bytes: i64) {
-        self.totals.missed_bytes -= bytes;
-        let found = |row: &mut Round| row.missed_bytes = (row.missed_bytes - bytes).max(0);
-        self.rounds.get().note(found);
+    fn subtract_unseen(&mut self, bytes: i64) {
+        self.totals.unseen_bytes -= bytes;
+        let subtract = |row: &mut Round| row.missed_bytes = (row.missed_bytes - bytes).max(0);
+        self.rounds.get().note(subtract);
     }
 
-    /// Why it was sent again.
+    /// Returns the cause of a retransmission.
     #[cold]
-    fn cause(&mut self, arrival: &Arrival, observed: &ObservedSegment<'_>) -> Cause {
+    fn classify_retransmission(
+        &mut self,
+        arrival: &Arrival,
+        observed: &ObservedSegment<'_>,
+    ) -> Cause {
         let &Arrival { start, end, .. } = arrival;
         let time_ns = observed.at.time_ns;
-        let resent = RetransmittedSegment {
+        let retransmitted = RetransmittedSegment {
             start,
             end,
             payload_bytes: observed.length(),
@@ -116,70 +123,72 @@ impl Flow {
             delivered: self.tap.is_delivered(start, end),
             sacked_above: self.tap.sacked_end() > Some(end),
             ack_arrival_ns: (observed.tsecr)
-                .and_then(|tsecr| self.way.latest_ack_arrival_ns(time_ns, tsecr)),
+                .and_then(|tsecr| self.tap_to_sender.latest_ack_arrival_ns(time_ns, tsecr)),
         };
         self.retransmissions
-            .classify(resent, &self.sender, self.mss)
+            .classify(retransmitted, &self.sender, self.mss)
     }
 
-    /// Counts payload that was sent, into the sums and the round now open.
+    /// Counts sent payload in the totals and in the open round.
     #[inline]
-    fn count(&mut self, arrival: &Arrival, observed: &ObservedSegment<'_>) {
+    fn count_payload(&mut self, arrival: &Arrival, observed: &ObservedSegment<'_>) {
         let &ObservedSegment {
             at, tsval, tsecr, ..
         } = observed;
         let length = observed.length();
-        // Bytes that were lost before the tap were sent before, too.
-        let resent = arrival.kind == Kind::Retransmission;
-        let again = if resent { length } else { 0 };
-        let fresh = length - again;
+        // Bytes whose first copy was lost before the tap are retransmitted, too.
+        let is_retransmission = arrival.kind == Kind::Retransmission;
+        let retransmitted = if is_retransmission { length } else { 0 };
+        let fresh = length - retransmitted;
         let in_flight = self.sender.in_flight();
         let reordered = i64::from(arrival.kind == Kind::Reordered);
         let totals = &mut self.totals;
         totals.payload_bytes += arrival.new_bytes;
-        totals.retransmitted_bytes += again;
+        totals.retransmitted_bytes += retransmitted;
         totals.largest_bytes = totals.largest_bytes.max(length);
         totals.reordered += reordered;
         totals.in_flight_max_bytes = totals.in_flight_max_bytes.max(in_flight);
         let data = SentData {
             time_ns: at.time_ns,
             fresh,
-            retransmitted: again,
+            retransmitted,
             flight: (in_flight - fresh).max(0),
             small: length < self.mss || length > self.mss && length % self.mss != 0,
             silent_ns: self.silent_ns(tsval),
         };
-        self.sent_value = tsval;
+        self.last_data_tsval = tsval;
         let rounds = self.rounds.get();
-        let (way, late_ns) = (&self.way, known(self.late_ns));
-        // How long the sender had had an acknowledgment, where that is known from afar.
-        let ack_age_ns = || Some(way.ack_age_ns(at.time_ns, tsecr?)? - late_ns?);
+        let (tap_to_sender, forward_delay_ns) = (&self.tap_to_sender, known(self.forward_delay_ns));
+        // Time since the sender received its last acknowledgment, if the tap is not at the sender.
+        let ack_age_ns = || Some(tap_to_sender.ack_age_ns(at.time_ns, tsecr?)? - forward_delay_ns?);
         rounds.sent(at.frame, data, ack_age_ns, &self.sender);
         rounds.note(|row| {
             row.reordered += reordered;
-            row.echoed_ticks += i64::from(tsecr != self.last_echo);
+            row.echoed_ticks += i64::from(tsecr != self.last_data_tsecr);
         });
-        self.last_echo = tsecr;
+        self.last_data_tsecr = tsecr;
     }
 
-    /// A packet of the sender took so much longer than at best to the tap, by a clock of such ticks.
-    pub fn late_forth(&mut self, excess_ns: i64, tick_ns: i64) {
-        // Less than a tick may be how long ago the clock ticked.
-        let late_ns = if excess_ns < tick_ns { 0 } else { excess_ns };
-        (self.late_ns, self.tick_ns) = (late_ns, tick_ns);
+    /// Adds a packet of the sender that reached the tap `excess_ns` later than the fastest one. `tick_ns` is the tick of the
+    /// sender's timestamp clock.
+    pub fn add_forward_delay(&mut self, excess_ns: i64, tick_ns: i64) {
+        // An excess of less than a tick may be the time since the clock's last tick.
+        let forward_delay_ns = if excess_ns < tick_ns { 0 } else { excess_ns };
+        (self.forward_delay_ns, self.tick_ns) = (forward_delay_ns, tick_ns);
         let rounds = self.rounds.get();
-        rounds.set_forward_delay(late_ns);
+        rounds.set_forward_delay(forward_delay_ns);
         rounds.measurements().add_forward_delay(excess_ns);
     }
 
-    /// For how long at least the sender had sent no data before that of `tsval`, by its own clock: a queue on the way to
-    /// the tap closes its pauses.
+    /// Returns the least time for which the sender had sent no data before the segment with `tsval`, in ns, by its own clock:
+    /// a queue before the tap shortens the pauses seen there. 0 where the tap is at the sender or the clock is unknown.
     fn silent_ns(&self, tsval: Option<u32>) -> i64 {
-        if self.way.tap_at_sender() {
+        if self.tap_to_sender.tap_at_sender() {
             return 0;
         }
         let tick_ns = known(self.tick_ns);
-        let (Some(tick_ns), Some(before), Some(tsval)) = (tick_ns, self.sent_value, tsval) else {
+        let (Some(tick_ns), Some(before), Some(tsval)) = (tick_ns, self.last_data_tsval, tsval)
+        else {
             return 0;
         };
         let ticks = tsval.wrapping_sub(before);

@@ -29,7 +29,10 @@ impl Over {
     /// What is left of a connection that was finished.
     #[must_use]
     pub fn new(connection: &Connection) -> Self {
-        let [client, server] = connection.halves.each_ref().map(|half| half.flow.packed());
+        let [client, server] = connection
+            .halves
+            .each_ref()
+            .map(|half| half.flow.packed_rounds());
         let mut bytes = Vec::with_capacity(client.len() + server.len() + Self::REST);
         bytes.extend_from_slice(client);
         bytes.extend_from_slice(server);

@@ -127,7 +127,7 @@ impl Summary {
             carried: u8::from(connection.is_flow(from)),
             handshake: u8::from(connection.handshake.has_syn(0))
                 | u8::from(connection.handshake.has_syn(1)) << 1,
-            direct: u8::from(flow.way.tap_at_sender()),
+            direct: u8::from(flow.tap_to_sender.tap_at_sender()),
             has_timestamps: u8::from(flow.has_timestamps()),
             multipath: u8::from(connection.handshake.is_multipath()),
             unfinished: u8::from(half.first_packets.has_partial_checksums()),
@@ -154,7 +154,7 @@ impl Summary {
             copies: totals.copies,
             acked_bytes: totals.acked_bytes,
             acks: flow.acks(),
-            missed_bytes: totals.missed_bytes,
+            missed_bytes: totals.unseen_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
             window_scale: in_force(scale, source),
@@ -168,8 +168,8 @@ impl Summary {
             rounds_left_out: flow.rounds_left_out(),
             rtt_min_ns: or_null(flow.rtt_min_ns()),
             initial_rtt_ns: or_null(connection.initial_rtt_ns),
-            sender_side_ns: or_null(flow.way.rtt_min_ns()),
-            receiver_side_ns: or_null(flow.way.receiver_rtt_min_ns()),
+            sender_side_ns: or_null(flow.tap_to_sender.rtt_min_ns()),
+            receiver_side_ns: or_null(flow.tap_to_sender.receiver_rtt_min_ns()),
         }
     }
 }
