@@ -1,15 +1,15 @@
 //! # Annotate
-//! Captures written again as pcapng, with comments on chosen frames and on the whole.
+//! Writes captures again as one pcapng file, with comments on selected frames and on the whole capture.
 
 use crate::capture::{Piece, Reader, write_interface, write_packet, write_section};
 use crate::source::{Source, Stop, in_order};
 use std::collections::VecDeque;
 
-/// Captures on their way to one pcapng file.
+/// A pcapng file in the making, from one or more captures.
 pub struct Annotated {
     sources: VecDeque<Source>,
     reader: Option<Reader>,
-    /// Of a pcap file's timestamps.
+    /// Unit of a pcap file's timestamps, as in [`crate::capture::Interface::resolution`].
     resolution: u8,
     frames_before: u64,
     frames_in_file: u64,
@@ -19,11 +19,11 @@ pub struct Annotated {
 }
 
 impl Annotated {
-    /// The captures with these `comments`: number of the frame, as [`crate::capture::Frame::number`] counted on over
-    /// all `sources`, ascending. `about` is the comment on the whole, which stands in the first section.
+    /// Sorts and prepares `sources`. Each of `comments` has the number of its frame, ascending; frames are numbered
+    /// from 1 over all sources. `about` is the comment on the whole capture and goes to the first section.
     ///
     /// # Errors
-    /// A source cannot be read.
+    /// If a source cannot be read.
     pub fn new(
         sources: Vec<Source>,
         about: String,
@@ -41,16 +41,16 @@ impl Annotated {
         })
     }
 
-    /// Comments on frames that were written. A simple packet block, which has no time either, cannot have one.
+    /// Returns the number of frame comments written so far. A pcapng simple packet block cannot have a comment.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Adds to `out` until it holds so many bytes; says whether there may be more.
+    /// Appends to `out` until it has at least `bytes` bytes; returns whether more may follow.
     ///
     /// # Errors
-    /// A source cannot be read.
+    /// If a source cannot be read.
     pub fn advance(&mut self, bytes: usize, out: &mut Vec<u8>) -> Result<bool, Stop> {
         while out.len() < bytes {
             if self.reader.is_none() && !self.open_next(out)? {
@@ -59,17 +59,17 @@ impl Annotated {
             let Some(reader) = &mut self.reader else {
                 return Ok(false);
             };
-            // A capture that broke was analysed up to there.
+            // A damaged capture is copied up to the damage.
             let Ok(Some(piece)) = reader.next_piece() else {
                 self.reader = None;
                 self.frames_before += std::mem::take(&mut self.frames_in_file);
                 continue;
             };
-            let in_file = match &piece {
+            let number_in_file = match &piece {
                 Piece::Frame(frame) => Some(frame.number),
                 Piece::Block(block) => block.frame,
             };
-            let comment = in_file.and_then(|number| {
+            let comment = number_in_file.and_then(|number| {
                 self.frames_in_file = number;
                 let number = self.frames_before + number;
                 match self.comments.front() {
@@ -94,7 +94,7 @@ impl Annotated {
         Ok(true)
     }
 
-    /// Opens the next source, if there is one, and writes what a pcap file says of itself.
+    /// Opens the next source, and writes a section and an interface block for a pcap file. Returns false if no source is left.
     fn open_next(&mut self, out: &mut Vec<u8>) -> Result<bool, Stop> {
         let Some(source) = self.sources.pop_front() else {
             return Ok(false);

@@ -1,25 +1,27 @@
 //! # Budget
-//! What one run may take. Beyond a limit something is left out, and that is counted.
+//! Upper bounds on the memory and work of one run. Whatever exceeds a bound is left out and counted.
 
-/// The limits of a run; their names are those of `bdpcap.Limits`.
+/// The bounds of a run; the fields are named as in `bdpcap.Limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Connections that are followed; some 37,000 more may begin until that is noticed. Of others nothing is told.
+    /// Maximum number of connections followed. Since batches are in flight, up to some 37,000 more may begin before
+    /// the bound takes effect. Connections beyond it are ignored; only their segments are counted.
     pub connections: usize,
-    /// Turns that are kept, and rounds of each flow: the first ones.
+    /// Maximum number of turns kept in total, and of rounds kept for each flow. Later ones are left out.
     pub rows: usize,
-    /// Ranges in each set of a flow, as its SACK scoreboard: the lowest two become one.
+    /// Maximum number of ranges in each range set of a flow, such as its SACK scoreboard. Beyond it the two lowest
+    /// ranges are merged.
     pub ranges: usize,
-    /// Headers around a segment: an overlay on an overlay with tags and labels takes about 20.
+    /// Maximum number of headers decoded in one frame. An overlay within an overlay, with tags and labels, needs about 20.
     pub headers: usize,
-    /// How often the bytes of a packed capture may be multiplied. gzip cannot reach it (1,032 is its most), but a few
-    /// kilobytes of zstd may mean terabytes of zeros, which would take days to read. Frames of 64 KiB whose payload is
-    /// all zeros reach 3,400.
+    /// Maximum ratio of uncompressed to compressed bytes of a capture. gzip cannot exceed 1,032, but a few kilobytes of
+    /// zstd may expand to terabytes of zeros, which would take days to read. A capture of 64 KiB frames whose payload
+    /// is all zeros reaches 3,400.
     pub ratio: usize,
 }
 
 impl Budget {
-    /// Those of a run that is told no others.
+    /// The default bounds.
     pub const DEFAULT: Self = Self {
         connections: 10_000_000,
         rows: 10_000_000,
@@ -28,7 +30,7 @@ impl Budget {
         ratio: 10_000,
     };
 
-    /// Each by its name.
+    /// Returns each bound with its name.
     pub fn named(&mut self) -> [(&'static str, &mut usize); 5] {
         [
             ("connections", &mut self.connections),
@@ -46,7 +48,7 @@ impl Default for Budget {
     }
 }
 
-/// What was left out because of a limit.
+/// Counts of data left out because a bound was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Segments of connections that were not followed.

@@ -1,5 +1,5 @@
 //! # Intake
-//! Captures, one after the other, through the filter and the decoder.
+//! Reads captures one after the other, and filters and decodes their frames.
 
 use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Reader, Times};
@@ -10,36 +10,36 @@ use crate::track::At;
 use std::collections::{HashMap, VecDeque};
 use std::mem;
 
-/// One filter program per link type, or why there is none.
+/// For each link type a filter program, or libpcap's message why there is none.
 pub type Filters = HashMap<u32, Result<Program, String>>;
 
-/// What was counted on the way.
+/// Counts of frames and packets.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Frames read.
     pub frames: u64,
-    /// Frames that the filter left out.
+    /// Frames that the filter rejected.
     pub filtered_out: u64,
     /// TCP segments.
     pub segments: u64,
     /// UDP datagrams.
     pub datagrams: u64,
-    /// Frames that gave neither, by [`Undecoded::index`].
+    /// Frames that are neither a TCP segment nor a UDP datagram, by reason ([`Undecoded::index`]).
     pub undecoded: [u64; Undecoded::COUNT],
-    /// Frames by link type.
+    /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
-    /// Frames by what they were wrapped in.
+    /// Number of TCP segments with each combination of tags and tunnel headers around them.
     pub paths: HashMap<Path, u64>,
-    /// Frames shorter than they were on the wire.
+    /// Frames that are shorter in the capture than they were on the wire.
     pub cut: u64,
-    /// Frames without a time; they count as if captured with the frame before.
+    /// Frames without a timestamp; they get the time of the preceding frame.
     pub without_time: u64,
 }
 
 impl Counts {
     #[inline]
     fn of_link_type(&mut self, link_type: u32) {
-        // Nearly every capture has one.
+        // Nearly every capture has a single link type.
         match self.link_types.first_mut() {
             Some((one, frames)) if *one == link_type => *frames += 1,
             _ => self.of_another_link_type(link_type),
@@ -59,20 +59,21 @@ impl Counts {
     }
 }
 
-/// What a part of a capture, as [`crate::pieces`] makes it, has to be told of the whole.
+/// Facts on a whole capture that its pieces, as [`crate::pieces`] makes them, do not contain.
 #[derive(Debug, Default)]
-pub struct Whole {
-    /// Earliest frame.
+pub struct WholeCapture {
+    /// Time of the earliest frame in ns since the epoch.
     pub first_ns: Option<i64>,
-    /// See [`crate::capture::Ticks::tick_ns`].
+    /// Resolution of the timestamps; see [`crate::capture::Ticks::tick_ns`].
     pub tick_ns: i64,
-    /// Frames by link type.
+    /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
-    /// Of each source, what came before: how many frames, and the time of the latest that had one.
+    /// For each source: the number of frames that precede it in the whole capture, and the time of the last frame
+    /// before it that has one, in ns since the epoch.
     pub before: VecDeque<(u64, i64)>,
 }
 
-/// Captures, one after the other, to packets.
+/// Reader of several captures as one; it yields decoded packets.
 pub struct Intake {
     sources: VecDeque<Source>,
     names: VecDeque<String>,
@@ -80,35 +81,37 @@ pub struct Intake {
     read_before: u64,
     frames_before: u64,
     counted_before: u64,
-    /// Of the capture that is read, and of those before.
+    /// Times of the frames of the current capture.
     times: Times,
+    /// Times of the frames of all captures before it.
     times_before: Times,
     filters: Option<Filters>,
     budget: Budget,
-    /// What was counted.
+    /// Counts of the frames read so far.
     pub counts: Counts,
-    whole: Option<Whole>,
-    /// Captures read to the end, or to where they broke, by name.
+    whole: Option<WholeCapture>,
+    /// Name and description of each capture that was read to its end or to its damage.
     pub captures: Vec<(String, CaptureInfo)>,
-    /// Where captures broke.
+    /// The places where captures are damaged.
     pub damages: Vec<CaptureError>,
 }
 
 impl Intake {
-    /// Times are taken to lie between the epoch and this, 146 years later (pcap's own clock ends in 2106), so that
-    /// differences of times fit in 64 bits; sums of two saturate.
+    /// Times are clamped to between the epoch and this, 146 years later (pcap's own clock ends in 2106). Differences
+    /// of two times then fit in 64 bits; sums saturate.
     const FURTHEST_NS: i64 = 1 << 62;
 
-    /// Opens the first source; of a part of a capture, with what it is told of the whole.
+    /// Opens the first source. If `whole` is given, the sources are pieces of that capture, in the row format of
+    /// [`crate::pieces`].
     ///
     /// # Errors
-    /// Any of the sources cannot be read at all.
+    /// If one of the sources cannot be read at all.
     pub fn new(
         sources: Vec<Source>,
         filters: Option<Filters>,
-        whole: Option<Whole>,
+        whole: Option<WholeCapture>,
     ) -> Result<Self, Stop> {
-        // Pieces are given in the order of their files.
+        // Pieces are already in the order of their files.
         let sources = match whole {
             Some(_) => sources.into(),
             None => in_order(sources)?,
@@ -134,8 +137,8 @@ impl Intake {
         Ok(intake)
     }
 
-    /// From now on, no more headers of a frame are walked, and no capture is unpacked further.
-    pub fn limit(&mut self, budget: Budget) {
+    /// Sets the bounds on the headers decoded in a frame and on the compression ratio.
+    pub fn set_budget(&mut self, budget: Budget) {
         self.budget = budget;
         if let Some(reader) = &mut self.reader {
             reader.limit_ratio(budget.ratio);
@@ -148,7 +151,7 @@ impl Intake {
             None => Source::open,
         };
         self.reader = self.sources.pop_front().map(open).transpose()?;
-        self.limit(self.budget);
+        self.set_budget(self.budget);
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
             let (frames, time_ns) = before;
             self.frames_before = frames;
@@ -157,33 +160,33 @@ impl Intake {
         Ok(())
     }
 
-    /// When the frames that have a time were captured.
+    /// Returns the times of the frames read so far, of those that have one.
     #[must_use]
     pub fn times(&self) -> Times {
         self.times_before.then(&self.times)
     }
 
-    /// Bytes taken from the sources, compressed as they are.
+    /// Returns the number of bytes read from the sources so far; a compressed source counts its compressed bytes.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.read_before + self.reader.as_ref().map_or(0, Reader::bytes_read)
     }
 
-    /// Earliest frame of the whole capture.
+    /// Returns the time of the earliest frame of the whole capture, in ns since the epoch.
     #[must_use]
     pub fn first_ns(&self) -> Option<i64> {
         let counted = || self.times().first_ns();
         self.whole.as_ref().map_or_else(counted, |it| it.first_ns)
     }
 
-    /// See [`crate::capture::Ticks::tick_ns`]; of the whole capture.
+    /// Returns the resolution of the whole capture's timestamps; see [`crate::capture::Ticks::tick_ns`].
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
         let counted = || self.times().ticks.tick_ns();
         self.whole.as_ref().map_or_else(counted, |it| it.tick_ns)
     }
 
-    /// Frames of the whole capture by link type.
+    /// Returns the number of frames of each link type in the whole capture.
     #[must_use]
     pub fn link_types(&self) -> &[(u32, u64)] {
         let counted = &self.counts.link_types;
@@ -210,11 +213,12 @@ impl Intake {
         self.open_next()
     }
 
-    /// Gives what up to `frames` frames carry to `take`, and the frames, their time as far as it is known; says whether
-    /// there may be more.
+    /// Reads up to `frames` frames and calls `take` with each decoded packet and its frame. A frame without a time gets
+    /// the time of the frame before, if that is known. Returns whether more frames may follow.
     ///
     /// # Errors
-    /// [`Stop`]; a capture that breaks in the middle is none.
+    /// If a source cannot be read at all, or the filter does not fit. Damage in the middle of a capture is no error
+    /// but is added to [`Intake::damages`].
     pub fn read(
         &mut self,
         frames: usize,
@@ -240,7 +244,7 @@ impl Intake {
             counts.frames += 1;
             counts.of_link_type(frame.link_type);
             counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
-            // A frame without a time has that of the frame before.
+            // A frame without a time gets the time of the preceding frame.
             let known_ns = match frame.time_ns {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
@@ -263,7 +267,7 @@ impl Intake {
                     Some(Err(message)) => {
                         return Err(Stop::Filter(frame.link_type, message.clone()));
                     }
-                    None => {} // not a link type that is decoded: counted as such below
+                    None => {} // the link type is not decoded, which is counted below
                 }
             }
             if !path.is_plain() {
@@ -293,7 +297,7 @@ impl Intake {
                     counts.undecoded[reason.index()] += 1;
                 }
             }
-            // Moved, what was just written in parts would be waited for.
+            // Moving the packet would stall the CPU: it would load fields that were just stored in smaller parts.
             if let Ok(packet) = &decoded {
                 let time_ns = known_ns;
                 take(packet, &path, at, &Frame { time_ns, ..frame });

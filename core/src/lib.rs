@@ -1,15 +1,25 @@
 //! # bdpcap-core
-//! Counting: a capture in, TCP connections, rounds and events out, in one streaming pass.
+//! Reads a capture in one streaming pass and counts its TCP connections, rounds and events.
 //!
-//! From the ground up, each room imports only what stands below it:
-//! [`budget`] how much a run may take · [`threads`] work that is shared out · [`filter`] a compiled capture filter, executed ·
-//! [`capture`] bytes to frames · [`decode`] a frame to a TCP segment or a UDP datagram ·
-//! [`track`] segments to connections · [`source`] where frames come from ·
-//! [`intake`] captures, one after the other, through these · [`workers`] threads that fill tables of connections ·
-//! [`pipeline`] all of it · [`pieces`] the frames of a file shared out by host pair ·
-//! [`excerpt`] frames written out again · [`annotate`] captures with comments · [`columns`], [`cells`], [`mod@csv`],
-//! [`mod@parquet`] and `python` hand the results over; [`paths`] and [`spans`] serve those who judge them.
-//! Input is hostile: nothing here panics on it, and errors are data with an offset and a reason.
+//! A module imports only modules listed before it:
+//!
+//! - [`budget`]: upper bounds on memory and work
+//! - [`threads`]: runs a function in one thread per item
+//! - [`filter`]: executes a compiled capture filter
+//! - [`capture`]: turns bytes into frames
+//! - [`decode`]: decodes a frame to a TCP segment or a UDP datagram
+//! - [`track`]: assigns segments to connections and measures them
+//! - [`source`]: opens the files and streams of a capture in order
+//! - [`intake`]: reads sources one after the other, and filters and decodes their frames
+//! - [`workers`]: threads that fill tables of connections
+//! - [`pipeline`]: connects the intake to the tables
+//! - [`pieces`]: splits the frames of a file into buckets by host pair
+//! - [`excerpt`]: writes selected frames to a new capture
+//! - [`annotate`]: writes captures again with comments
+//! - [`columns`], [`cells`], [`mod@csv`], [`mod@parquet`], `python`: export the results
+//! - [`paths`], [`spans`]: computations on results for the Python side
+//!
+//! Input is hostile: no input causes a panic, and every error has an offset and a reason.
 
 pub mod annotate;
 pub mod budget;
@@ -35,7 +45,7 @@ pub mod workers;
 #[cfg(feature = "python")]
 mod python;
 
-/// Of a short connection, half the time went to the memory that it took and gave back.
+/// With the system allocator, half the time of a short connection was spent on allocating and freeing memory.
 #[cfg(not(fuzzing))]
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,61 +1,63 @@
 //! # Pieces
-//! The frames of one file of a capture, shared out by host pair: what several workers read of many files together.
+//! Splits the frames of one file of a capture into buckets by host pair, so that several workers can analyse a capture
+//! of many files together.
 //!
-//! All that is told of a connection, and of others on its path, follows from the frames between two hosts. So a worker
-//! that has these, of every file, finds what it would find in the whole capture.
+//! All results on a connection, and on other connections of its path, follow from the frames between two hosts. A
+//! worker that gets these frames from every file therefore finds the same results as in the whole capture.
 
 use crate::capture::rows::{MAGIC, Rows};
 use crate::decode::{Packet, extent};
 use crate::intake::{Filters, Intake};
-use crate::source::{Source, Stop, place};
+use crate::source::{Source, Stop, first_frame_ns};
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use zstd::bulk::Compressor;
 
-/// Rows of one bucket.
+/// The frames of one bucket, written as rows.
 #[derive(Default)]
 struct Bucket {
     rows: Rows,
-    /// Rows that are not compressed yet.
-    fresh: Vec<u8>,
-    /// Frames of zstd, one after the other.
-    packed: Vec<u8>,
+    /// Rows not compressed yet.
+    uncompressed: Vec<u8>,
+    /// Compressed rows: a sequence of zstd frames.
+    compressed: Vec<u8>,
 }
 
-/// A file on its way into buckets.
+/// Splits a file into buckets.
 pub struct Pieces {
-    /// What was counted on the way.
+    /// Reader of the file, with counts of its frames.
     pub intake: Intake,
-    /// Where the file stands among others of its capture, by the time of its first frame.
-    pub place: i64,
+    /// Time of the file's first frame in ns since the epoch, by which the files of a capture are sorted; `i64::MAX` if
+    /// unknown.
+    pub first_frame_ns: i64,
     buckets: Vec<Bucket>,
     compressor: Compressor<'static>,
 }
 
 impl Pieces {
-    /// Compressed together: so much that more would gain little, and little for a thousand buckets.
+    /// Number of bytes compressed together. Larger blocks compress hardly better, and a thousand buckets fit in memory.
     const BLOCK_BYTES: usize = 1 << 16;
-    /// The fastest: rows are read once.
+    /// The fastest level of zstd, since rows are read only once.
     const LEVEL: i32 = 1;
 
-    /// Opens a file that is shared out to so many buckets.
+    /// Opens a file to be split into this number of buckets.
     ///
     /// # Errors
-    /// The file cannot be read at all.
+    /// If the file cannot be read at all.
     pub fn new(path: PathBuf, filters: Option<Filters>, buckets: usize) -> Result<Self, Stop> {
         Ok(Self {
-            place: place(path.clone())?,
+            first_frame_ns: first_frame_ns(path.clone())?,
             intake: Intake::new(vec![Source::Path(path)], filters, None)?,
             buckets: (0..buckets.max(1)).map(|_| Bucket::default()).collect(),
-            compressor: Compressor::new(Self::LEVEL).map_err(unwritten)?,
+            compressor: Compressor::new(Self::LEVEL).map_err(compression_error)?,
         })
     }
 
-    /// Reads up to `frames` frames; says whether there may be more.
+    /// Reads up to `frames` frames; returns whether more may follow.
     ///
     /// # Errors
-    /// [`Stop`]; a file that breaks in the middle is no error.
+    /// If the filter does not fit, or rows cannot be compressed. Damage in the middle of the file is no error.
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
         let (buckets, compressor) = (&mut self.buckets, &mut self.compressor);
         let mut written = Ok(());
@@ -63,47 +65,50 @@ impl Pieces {
             let count = buckets.len();
             let bucket = &mut buckets[bucket(hosts(packet), count)];
             let kept = extent(packet, frame.link_type, frame.data, frame.wire_len);
-            bucket.rows.write(frame, kept, &mut bucket.fresh);
-            if bucket.fresh.len() > Self::BLOCK_BYTES && written.is_ok() {
-                written = bucket.pack(compressor);
+            bucket.rows.write(frame, kept, &mut bucket.uncompressed);
+            if bucket.uncompressed.len() > Self::BLOCK_BYTES && written.is_ok() {
+                written = bucket.compress(compressor);
             }
         })?;
-        written.map_err(unwritten)?;
+        written.map_err(compression_error)?;
         Ok(more)
     }
 
-    /// The rows of each bucket, compressed: none for an empty one.
+    /// Takes the compressed rows of each bucket. An empty bucket gives no bytes.
     ///
     /// # Errors
-    /// They cannot be compressed.
+    /// If rows cannot be compressed.
     pub fn take(&mut self) -> Result<Vec<Vec<u8>>, Stop> {
         let finished = self.buckets.iter_mut().map(|bucket| {
-            bucket.pack(&mut self.compressor)?;
-            Ok(std::mem::take(&mut bucket.packed))
+            bucket.compress(&mut self.compressor)?;
+            Ok(std::mem::take(&mut bucket.compressed))
         });
-        finished.collect::<io::Result<_>>().map_err(unwritten)
+        finished
+            .collect::<io::Result<_>>()
+            .map_err(compression_error)
     }
 }
 
 impl Bucket {
-    fn pack(&mut self, compressor: &mut Compressor<'_>) -> io::Result<()> {
-        if self.fresh.is_empty() {
+    fn compress(&mut self, compressor: &mut Compressor<'_>) -> io::Result<()> {
+        if self.uncompressed.is_empty() {
             return Ok(());
         }
-        if self.packed.is_empty() {
-            self.fresh.splice(0..0, MAGIC);
+        if self.compressed.is_empty() {
+            self.uncompressed.splice(0..0, MAGIC);
         }
-        self.packed.extend(compressor.compress(&self.fresh)?);
-        self.fresh.clear();
+        let block = compressor.compress(&self.uncompressed)?;
+        self.compressed.extend(block);
+        self.uncompressed.clear();
         Ok(())
     }
 }
 
-fn unwritten(error: io::Error) -> Stop {
+fn compression_error(error: io::Error) -> Stop {
     Stop::Unreadable(format!("rows cannot be compressed: {error}"))
 }
 
-/// Between whom a packet went.
+/// Returns the addresses of a packet's source and destination.
 fn hosts(packet: &Packet<'_>) -> [IpAddr; 2] {
     let ends = match packet {
         Packet::Tcp(tcp) | Packet::Quoted(_, tcp) => tcp.ends(),
@@ -112,15 +117,16 @@ fn hosts(packet: &Packet<'_>) -> [IpAddr; 2] {
     ends.map(|end| end.address)
 }
 
-/// Which of so many buckets is that of two hosts: whichever sent, and on any machine.
+/// Returns the number of the bucket for the packets between two hosts. It does not depend on the direction nor on the
+/// machine.
 fn bucket([one, other]: [IpAddr; 2], buckets: usize) -> usize {
-    // A sum is the same in either order.
-    let sum = spread(one).wrapping_add(spread(other));
+    // A sum does not depend on the order of the two.
+    let sum = hash(one).wrapping_add(hash(other));
     ((u128::from(sum) * buckets as u128) >> 64) as usize
 }
 
-/// Spreads neighbouring addresses over all 64 bits (the finalizer of SplitMix64: Steele, Lea and Flood 2014).
-fn spread(address: IpAddr) -> u64 {
+/// Hashes an address to 64 bits (the finalizer of SplitMix64: Steele, Lea and Flood 2014).
+fn hash(address: IpAddr) -> u64 {
     let mut bits = match address {
         IpAddr::V4(address) => u64::from(address.to_bits()),
         IpAddr::V6(address) => {
@@ -141,16 +147,16 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     #[test]
-    fn the_hash_is_that_of_the_paper_on_every_machine() {
-        // The first numbers of SplitMix64 that begins with 0 and with 1, as the paper's Java and Vigna's C print them.
-        let told = |bits| spread(Ipv4Addr::from_bits(bits).into());
-        assert_eq!(told(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(told(1), 0x910a_2dec_8902_5cc1);
+    fn the_hash_is_splitmix64_of_the_paper() {
+        // The first numbers of SplitMix64 for the seeds 0 and 1, as the paper's Java and Vigna's C print them.
+        let hashed = |bits| hash(Ipv4Addr::from_bits(bits).into());
+        assert_eq!(hashed(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(hashed(1), 0x910a_2dec_8902_5cc1);
     }
 
     proptest! {
         #[test]
-        fn both_ways_go_to_one_of_the_buckets(one: u128, other: u128, buckets in 1..2000_usize) {
+        fn both_directions_go_to_the_same_bucket(one: u128, other: u128, buckets in 1..2000_usize) {
             let [one, other] = [one, other].map(|bits| IpAddr::from(Ipv6Addr::from_bits(bits)));
             let number = bucket([one, other], buckets);
             prop_assert!(number < buckets);

@@ -1,5 +1,5 @@
 //! # Pipeline
-//! Captures through the filter and the decoder into the table of connections, a stretch of frames at a time.
+//! Reads captures through the filter and the decoder into tables of connections, some thousand frames at a time.
 
 use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Times};
@@ -12,7 +12,7 @@ use crate::track::{
 use crate::workers::Workers;
 use std::collections::VecDeque;
 
-pub use crate::intake::{Counts, Filters, Whole};
+pub use crate::intake::{Counts, Filters, WholeCapture};
 pub use crate::source::Stop;
 
 /// A run over one capture, or several as one.
@@ -21,51 +21,52 @@ pub struct Pipeline {
     datagrams: Datagrams,
     table: Shards,
     schedule: Schedule,
-    /// They have the tables while the capture is read, if there are several.
+    /// The threads that own the tables while the capture is read; `None` with a single table.
     workers: Option<Workers>,
-    /// All was read.
+    /// Whether all sources have been read to their ends.
     ended: bool,
 }
 
-/// When connections that ended are let go. It follows from the capture alone, not from how fast threads are.
+/// Decides when tables get their orders, such as to discard the state of ended connections. It depends on the capture
+/// only, not on the speed of threads.
 #[derive(Debug, Default)]
 struct Schedule {
-    /// Batches begun.
+    /// Number of batches begun.
     begun: usize,
-    /// By batch, what the tables should do because of it.
+    /// Orders that follow from a batch, with the number of that batch: one for each table.
     due: VecDeque<(usize, Vec<Orders>)>,
-    /// Batches told of.
-    told: usize,
+    /// Number of batches that all tables have processed and reported.
+    reported: usize,
 }
 
 impl Schedule {
-    /// What a batch tells takes effect so many batches later, as tables may be that far behind.
+    /// Orders that follow from a batch take effect this number of batches later, since tables may lag that far behind.
     const DELAY: usize = 8;
 
-    /// The next batch begins: what each of so many tables should do first.
+    /// Begins the next batch; returns the orders that each of the `tables` tables executes first.
     fn begin(&mut self, tables: usize) -> Vec<Orders> {
         self.begun += 1;
-        let is_due = |(told, _): &(usize, _)| told + Self::DELAY <= self.begun;
+        let is_due = |(reported, _): &(usize, _)| reported + Self::DELAY <= self.begun;
         let due = self.due.front().is_some_and(is_due);
         due.then(|| self.due.pop_front())
             .flatten()
             .map_or_else(|| vec![Orders::default(); tables], |(_, orders)| orders)
     }
 
-    /// All tables told of the next batch.
-    fn told(&mut self, register: &mut Register, news: Vec<News>) {
-        self.told += 1;
-        self.due.push_back((self.told, register.take(news)));
+    /// Passes the tables' reports on the next batch to the register, and keeps the orders that follow from them.
+    fn report(&mut self, register: &mut Register, news: Vec<News>) {
+        self.reported += 1;
+        self.due.push_back((self.reported, register.take(news)));
     }
 
-    /// Are the tables as far behind as they may be?
+    /// Returns whether the tables lag as far behind as they may.
     fn is_behind(&self) -> bool {
-        self.begun - self.told >= Self::DELAY
+        self.begun - self.reported >= Self::DELAY
     }
 }
 
-/// Datagrams to their flows, segments to whoever follows these.
-fn shared_out(
+/// Returns a function that adds a UDP datagram to its flow, and passes a TCP segment to `follow`.
+fn dispatch(
     datagrams: &mut Datagrams,
     mut follow: impl FnMut(Seen, &Segment, &Path, At),
 ) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
@@ -77,15 +78,15 @@ fn shared_out(
 }
 
 impl Pipeline {
-    /// Frames that are shared out together.
+    /// Number of frames in a batch.
     const BATCH: usize = 4096;
 
-    /// Opens the first source. Several files are read in the order of their first frames' times; pipes and streams
-    /// as given. So many threads follow the connections, and what they find does not depend on their number; events
-    /// of some streams alone take one thread, that numbers them.
+    /// Opens the first source. Several files are read in the order of their first frames' times, pipes and streams in
+    /// the given order. `jobs` threads follow the connections; the results do not depend on their number. If events of
+    /// single streams are wanted, one thread follows all connections, since streams are numbered by it.
     ///
     /// # Errors
-    /// Any of the sources cannot be read at all.
+    /// If one of the sources cannot be read at all.
     pub fn new(
         sources: Vec<Source>,
         filters: Option<Filters>,
@@ -101,22 +102,27 @@ impl Pipeline {
         };
         let table = Shards::new(tables, wanted, scales, budget);
         let mut intake = Intake::new(sources, filters, None)?;
-        intake.limit(budget);
-        Ok(Self::over(intake, table))
+        intake.set_budget(budget);
+        Ok(Self::from_parts(intake, table))
     }
 
-    /// The same over pieces of files, as [`crate::pieces`] makes them, in one thread and without events; keeps the first
-    /// frames of streams.
+    /// Opens pieces of files, as [`crate::pieces`] makes them, to be followed in one thread and without events. The
+    /// number of each stream's first frame is kept.
     ///
     /// # Errors
-    /// The first piece cannot be read.
-    pub fn of_pieces(pieces: Vec<Source>, whole: Whole, scales: &Scales) -> Result<Self, Stop> {
+    /// If the first piece cannot be read.
+    pub fn of_pieces(
+        pieces: Vec<Source>,
+        whole: WholeCapture,
+        scales: &Scales,
+    ) -> Result<Self, Stop> {
         let mut table = Shards::new(1, &Wanted::None, scales, Budget::DEFAULT);
         table.keep_first_frames();
-        Ok(Self::over(Intake::new(pieces, None, Some(whole))?, table))
+        let intake = Intake::new(pieces, None, Some(whole))?;
+        Ok(Self::from_parts(intake, table))
     }
 
-    fn over(intake: Intake, table: Shards) -> Self {
+    fn from_parts(intake: Intake, table: Shards) -> Self {
         Self {
             intake,
             datagrams: Datagrams::default(),
@@ -127,72 +133,73 @@ impl Pipeline {
         }
     }
 
-    /// Bytes taken from the sources, compressed as they are.
+    /// Returns the number of bytes read from the sources so far; a compressed source counts its compressed bytes.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.intake.bytes_read()
     }
 
-    /// What was counted.
+    /// Returns the counts of the frames read so far.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.intake.counts
     }
 
-    /// When the frames that have a time were captured.
+    /// Returns the times of the frames read so far, of those that have one.
     #[must_use]
     pub fn times(&self) -> Times {
         self.intake.times()
     }
 
-    /// Earliest frame, of the whole capture if this is a part.
+    /// Returns the time of the earliest frame in ns since the epoch; for pieces, of the whole capture.
     #[must_use]
     pub fn first_ns(&self) -> Option<i64> {
         self.intake.first_ns()
     }
 
-    /// See [`crate::capture::Ticks::tick_ns`]; likewise.
+    /// Returns the resolution of the timestamps (see [`crate::capture::Ticks::tick_ns`]); for pieces, of the whole capture.
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
         self.intake.tick_ns()
     }
 
-    /// Frames by link type, likewise.
+    /// Returns the number of frames of each link type; for pieces, in the whole capture.
     #[must_use]
     pub fn link_types(&self) -> &[(u32, u64)] {
         self.intake.link_types()
     }
 
-    /// UDP flows.
+    /// Returns the UDP flows.
     #[must_use]
     pub fn datagrams(&self) -> &Datagrams {
         &self.datagrams
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn streams(&self) -> usize {
         self.table.len()
     }
 
-    /// Rows made so far and not yet taken.
+    /// Returns the turns and events made so far, for the caller to take.
     pub fn rows(&mut self) -> &mut Rows {
         self.table.rows()
     }
 
-    /// Connections as of the last frame read. Threads start anew after that.
+    /// Returns the connections as of the last frame read. The threads are stopped; the next [`Pipeline::advance`] starts
+    /// them again.
     pub fn table(&mut self) -> &Shards {
         self.settle();
         &self.table
     }
 
-    /// Likewise, and UDP flows.
+    /// Returns the connections as of the last frame read, and the UDP flows.
     pub fn table_and_datagrams(&mut self) -> (&Shards, &Datagrams) {
         self.settle();
         (&self.table, &self.datagrams)
     }
 
-    /// Takes the tables back from the threads; what they put off is done.
+    /// Takes the tables back from the threads, and makes them process the segments that they have only kept so far.
     fn settle(&mut self) {
         self.take_back();
         if !self.ended {
@@ -206,27 +213,28 @@ impl Pipeline {
         }
     }
 
-    /// The captures read to the end, or to where they broke, by name.
+    /// Returns the name and description of each capture that was read to its end or to its damage.
     #[must_use]
     pub fn captures(&self) -> &[(String, CaptureInfo)] {
         &self.intake.captures
     }
 
-    /// Where captures broke.
+    /// Returns the places where captures are damaged.
     #[must_use]
     pub fn damages(&self) -> &[CaptureError] {
         &self.intake.damages
     }
 
-    /// Reads `frames` frames or a few more; says whether there may be more. At the end all rows are complete.
+    /// Reads at least `frames` frames, in whole batches; returns whether more may follow. At the end all rows are complete.
     ///
     /// # Errors
-    /// [`Stop`]; a capture that breaks in the middle is no error but one of [`Pipeline::damages`].
+    /// If a source cannot be read at all, or the filter does not fit. Damage in the middle of a capture is no error
+    /// but is added to [`Pipeline::damages`].
     pub fn advance(&mut self, frames: usize) -> Result<bool, Stop> {
         let batches = frames.div_ceil(Self::BATCH);
         let (tables, register, hashes) = self.table.parts();
         let more = if let [table] = &mut tables[..] {
-            Self::alone(
+            Self::advance_single(
                 &mut self.intake,
                 &mut self.datagrams,
                 &mut self.schedule,
@@ -236,7 +244,7 @@ impl Pipeline {
             )
         } else {
             let begin = || Workers::new(std::mem::take(tables), Schedule::DELAY);
-            Self::together(
+            Self::advance_threaded(
                 &mut self.intake,
                 &mut self.datagrams,
                 &mut self.schedule,
@@ -253,7 +261,8 @@ impl Pipeline {
         Ok(more)
     }
 
-    fn alone(
+    /// Reads `batches` batches and fills the only table in the same thread; returns whether more frames may follow.
+    fn advance_single(
         intake: &mut Intake,
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
@@ -269,8 +278,8 @@ impl Pipeline {
                 let hash = hashes.hash(segment.source, segment.destination);
                 table.take(seen, hash as u32, segment, path, at);
             };
-            let more = intake.read(Self::BATCH, shared_out(datagrams, follow))?;
-            schedule.told(register, vec![table.news()]);
+            let more = intake.read(Self::BATCH, dispatch(datagrams, follow))?;
+            schedule.report(register, vec![table.news()]);
             if !more {
                 return Ok(false);
             }
@@ -278,8 +287,8 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// Reads while threads fill the tables, one each.
-    fn together(
+    /// Reads `batches` batches while threads fill the tables; returns whether more frames may follow.
+    fn advance_threaded(
         intake: &mut Intake,
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
@@ -290,7 +299,7 @@ impl Pipeline {
         let mut more = Ok(true);
         for _ in 0..batches {
             if schedule.is_behind() {
-                schedule.told(register, workers.hear());
+                schedule.report(register, workers.receive());
             }
             let count = workers.count();
             let mut parts = workers.begin(schedule.begin(count));
@@ -298,14 +307,14 @@ impl Pipeline {
                 let hash = hashes.hash(segment.source, segment.destination);
                 parts[shard(hash, count)].push(seen, hash as u32, segment, path, at);
             };
-            more = intake.read(Self::BATCH, shared_out(datagrams, follow));
+            more = intake.read(Self::BATCH, dispatch(datagrams, follow));
             workers.give(parts);
             if !matches!(more, Ok(true)) {
                 break;
             }
         }
-        while schedule.begun > schedule.told {
-            schedule.told(register, workers.hear());
+        while schedule.begun > schedule.reported {
+            schedule.report(register, workers.receive());
         }
         more
     }

@@ -1,5 +1,5 @@
 //! # Python
-//! The extension module `bdpcap._core`: only here Python is known.
+//! The extension module `bdpcap._core`. No other module of the core depends on Python.
 
 #![allow(missing_docs, reason = "documented in _core.pyi, where Python looks")]
 
@@ -30,12 +30,13 @@ mod pieces;
 mod spans;
 mod tables;
 
-/// What Python raised in the middle of reading that is no `Exception` and so no fault of the capture: an interrupt.
+/// An exception raised in Python while a source was read that is not an `Exception`, such as `KeyboardInterrupt`. It is
+/// no fault of the capture and is raised again when reading returns.
 #[derive(Clone, Default)]
-struct Raised(Arc<Mutex<Option<PyErr>>>);
+struct Interrupt(Arc<Mutex<Option<PyErr>>>);
 
-impl Raised {
-    /// The error as those who read take it.
+impl Interrupt {
+    /// Converts an exception to an I/O error, and stores it if it is not an `Exception`.
     fn as_io(&self, error: PyErr) -> io::Error {
         let message = error.to_string();
         if !Python::attach(|py| error.is_instance_of::<PyException>(py)) {
@@ -44,17 +45,17 @@ impl Raised {
         io::Error::other(message)
     }
 
-    /// What came of reading, unless that was interrupted.
+    /// Returns the result of reading, or raises the stored exception.
     fn or<T>(&self, read: Result<T, Stop>) -> PyResult<T> {
-        let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        raised.map_or_else(|| Ok(read?), Err)
+        let stored = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        stored.map_or_else(|| Ok(read?), Err)
     }
 }
 
 /// A Python binary file object as a byte stream.
 struct Stream {
     file: Py<PyAny>,
-    raised: Raised,
+    interrupt: Interrupt,
 }
 
 impl Read for Stream {
@@ -66,11 +67,11 @@ impl Read for Stream {
             buffer[..count].copy_from_slice(&bytes[..count]);
             Ok(count)
         })
-        .map_err(|error| self.raised.as_io(error))
+        .map_err(|error| self.interrupt.as_io(error))
     }
 }
 
-fn source(input: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Source> {
+fn source(input: &Bound<'_, PyAny>, interrupt: &Interrupt) -> PyResult<Source> {
     if let Ok(path) = input.extract::<PathBuf>() {
         return Ok(Source::Path(path));
     }
@@ -85,13 +86,16 @@ fn source(input: &Bound<'_, PyAny>, raised: &Raised) -> PyResult<Source> {
         .map_or("<stream>".into(), |name| name.to_string_lossy().into());
     let stream = Stream {
         file: input.clone().unbind(),
-        raised: raised.clone(),
+        interrupt: interrupt.clone(),
     };
     Ok(Source::Stream(Box::new(stream), name))
 }
 
-fn all_sources(inputs: &[Bound<'_, PyAny>], raised: &Raised) -> PyResult<Vec<Source>> {
-    inputs.iter().map(|input| source(input, raised)).collect()
+fn all_sources(inputs: &[Bound<'_, PyAny>], interrupt: &Interrupt) -> PyResult<Vec<Source>> {
+    inputs
+        .iter()
+        .map(|input| source(input, interrupt))
+        .collect()
 }
 
 fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
@@ -112,15 +116,15 @@ fn arrays<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>
     Ok(dict)
 }
 
-/// Of a [`pipeline::Whole`]: its first frame, its tick, its link types, and what came before each source.
-type Told = (Option<i64>, i64, Vec<(u32, u64)>, Vec<(u64, i64)>);
+/// The fields of a [`pipeline::WholeCapture`], in their order.
+type WholeCapture = (Option<i64>, i64, Vec<(u32, u64)>, Vec<(u64, i64)>);
 
-/// Is a column among those named? All are where none is.
+/// Returns a function that checks whether a column is among `names`; without `names` all columns are.
 fn wanted(names: Option<&[String]>) -> impl Fn(&str) -> bool {
     move |name| names.is_none_or(|names| names.iter().any(|one| one == name))
 }
 
-/// Up to `count` streams from `first` on, of those there are.
+/// Returns the range of up to `count` existing streams from `first` on.
 fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
     let end = count.map_or(table.len(), |count| {
         first.saturating_add(count).min(table.len())
@@ -128,7 +132,7 @@ fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
     first.min(end)..end
 }
 
-/// Return the budget with these entries; entries that are not named keep their defaults.
+/// Returns the budget with these entries; entries that are not named keep their defaults.
 fn budget(named: HashMap<String, usize>) -> PyResult<Budget> {
     let mut budget = Budget::DEFAULT;
     for (name, most) in named {
@@ -142,7 +146,7 @@ fn budget(named: HashMap<String, usize>) -> PyResult<Budget> {
 }
 
 #[pyclass(module = "bdpcap._core")]
-struct Analysis(Mutex<Pipeline>, Raised);
+struct Analysis(Mutex<Pipeline>, Interrupt);
 
 impl Analysis {
     fn pipeline(&self) -> MutexGuard<'_, Pipeline> {
@@ -167,8 +171,8 @@ impl Analysis {
         limits: Option<HashMap<String, usize>>,
         jobs: usize,
     ) -> PyResult<Self> {
-        let raised = Raised::default();
-        let sources = all_sources(&sources, &raised)?;
+        let interrupt = Interrupt::default();
+        let sources = all_sources(&sources, &interrupt)?;
         let wanted = match (events, streams) {
             (false, _) => Wanted::None,
             (true, None) if rounds => Wanted::All,
@@ -179,23 +183,27 @@ impl Analysis {
         let scales = scales.unwrap_or_default();
         let budget = budget(limits.unwrap_or_default())?;
         let pipeline = Pipeline::new(sources, filters, &wanted, &scales, budget, jobs);
-        let pipeline = raised.or(pipeline)?;
-        Ok(Self(Mutex::new(pipeline), raised))
+        let pipeline = interrupt.or(pipeline)?;
+        Ok(Self(Mutex::new(pipeline), interrupt))
     }
 
     #[staticmethod]
-    fn of_pieces(pieces: Vec<Bound<'_, PyAny>>, whole: Told, scales: Scales) -> PyResult<Self> {
-        let raised = Raised::default();
-        let sources = all_sources(&pieces, &raised)?;
+    fn of_pieces(
+        pieces: Vec<Bound<'_, PyAny>>,
+        whole: WholeCapture,
+        scales: Scales,
+    ) -> PyResult<Self> {
+        let interrupt = Interrupt::default();
+        let sources = all_sources(&pieces, &interrupt)?;
         let (first_ns, tick_ns, link_types, before) = whole;
-        let whole = pipeline::Whole {
+        let whole = pipeline::WholeCapture {
             first_ns,
             tick_ns,
             link_types,
             before: before.into(),
         };
-        let pipeline = raised.or(Pipeline::of_pieces(sources, whole, &scales))?;
-        Ok(Self(Mutex::new(pipeline), raised))
+        let pipeline = interrupt.or(Pipeline::of_pieces(sources, whole, &scales))?;
+        Ok(Self(Mutex::new(pipeline), interrupt))
     }
 
     fn advance(&self, py: Python<'_>, frames: usize) -> PyResult<bool> {
@@ -232,7 +240,7 @@ impl Analysis {
             let mut pipeline = self.pipeline();
             let rows = &mut pipeline.rows().events;
             let columns = columns::events(rows, wanted(names.as_deref()));
-            // As many will come again.
+            // Clearing keeps the memory for the next call.
             rows.clear();
             columns
         });
@@ -427,7 +435,7 @@ impl Analysis {
 }
 
 #[pyclass(module = "bdpcap._core")]
-struct Excerpt(Mutex<excerpt::Excerpt>, Raised);
+struct Excerpt(Mutex<excerpt::Excerpt>, Interrupt);
 
 #[pymethods]
 impl Excerpt {
@@ -439,17 +447,17 @@ impl Excerpt {
         headers_only: bool,
         rename: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let raised = Raised::default();
-        let sources = all_sources(&sources, &raised)?;
+        let interrupt = Interrupt::default();
+        let sources = all_sources(&sources, &interrupt)?;
         let rename = rename.map(|call| -> Rename {
-            let raised = raised.clone();
+            let interrupt = interrupt.clone();
             Box::new(move |address| {
                 Python::attach(|py| call.bind(py).call1((address,))?.extract())
-                    .map_err(|error| raised.as_io(error))
+                    .map_err(|error| interrupt.as_io(error))
             })
         });
         let excerpt = excerpt::Excerpt::new(sources, wanted.into(), headers_only, rename);
-        Ok(Self(Mutex::new(raised.or(excerpt)?), raised))
+        Ok(Self(Mutex::new(interrupt.or(excerpt)?), interrupt))
     }
 
     fn take<'py>(&self, py: Python<'py>, frames: usize) -> PyResult<(Bound<'py, PyBytes>, bool)> {
@@ -463,7 +471,7 @@ impl Excerpt {
 }
 
 #[pyclass(module = "bdpcap._core")]
-struct Annotated(Mutex<annotate::Annotated>, Raised);
+struct Annotated(Mutex<annotate::Annotated>, Interrupt);
 
 #[pymethods]
 impl Annotated {
@@ -473,10 +481,10 @@ impl Annotated {
         about: String,
         comments: Vec<(u64, String)>,
     ) -> PyResult<Self> {
-        let raised = Raised::default();
-        let sources = all_sources(&sources, &raised)?;
+        let interrupt = Interrupt::default();
+        let sources = all_sources(&sources, &interrupt)?;
         let annotated = annotate::Annotated::new(sources, about, comments.into());
-        Ok(Self(Mutex::new(raised.or(annotated)?), raised))
+        Ok(Self(Mutex::new(interrupt.or(annotated)?), interrupt))
     }
 
     fn take<'py>(&self, py: Python<'py>, least: usize) -> PyResult<(Bound<'py, PyBytes>, bool)> {
@@ -502,7 +510,7 @@ fn filter_matches(program: Instructions, data: &[u8], wire_len: u32) -> PyResult
 
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // A panic arrives in Python as an exception that says the same; no backtrace is written beside it.
+    // PyO3 raises a panic in Python as an exception with the same message, so the backtrace on stderr is suppressed.
     if std::env::var_os("BDPCAP_DEBUG").is_none() {
         std::panic::set_hook(Box::new(|_| ()));
     }
@@ -533,7 +541,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("LIMITS", limits)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    // A debug build is some thirty times slower: the Python side warns.
+    // A debug build is about thirty times slower; the Python side warns of it.
     module.add("OPTIMISED", !cfg!(debug_assertions))?;
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! # Threads
-//! Work that is shared out and waited for.
+//! Runs a function for several items in parallel.
 
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Does `work` with each of `items`, in a thread for each; returns what comes of them, in their order. A single one
-/// needs no other thread.
+/// Calls `work` with each of `items`, each in a thread of its own, and returns the results in the order of the items.
+/// A single item is processed in the calling thread.
 ///
 /// # Panics
-/// `work` did.
+/// If `work` panics.
 pub fn each<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
@@ -35,7 +35,7 @@ mod tests {
     use super::each;
 
     #[test]
-    fn what_comes_of_each_is_in_their_order() {
+    fn results_are_in_the_order_of_the_items() {
         for count in 0..4 {
             let expected: Vec<_> = (0..count).map(|item| item * item).collect();
             assert_eq!(each(0..count, |item| item * item), expected);
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the third")]
-    fn a_panic_of_one_is_that_of_all() {
+    fn a_panic_in_a_thread_is_passed_on() {
         each(0..4, |item| assert!(item != 2, "the third"));
     }
 }

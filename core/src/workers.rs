@@ -1,27 +1,27 @@
 //! # Workers
-//! Threads that fill tables while the capture is read.
+//! Threads that fill tables of connections while the capture is read.
 
 use crate::track::{Batch, News, Orders, Table};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// A thread that fills a table. It ends when it is given no more.
+/// A thread that fills a table. It ends when its queue of batches is closed.
 struct Worker {
     batches: SyncSender<Batch>,
-    told: Receiver<(Batch, News)>,
+    reports: Receiver<(Batch, News)>,
     thread: JoinHandle<Table>,
 }
 
 impl Worker {
-    /// So many batches may wait for it, and as many for who hears of them.
+    /// Starts the thread. Up to `ahead` batches may queue before it, and as many reports after it.
     fn new(mut table: Table, ahead: usize) -> Self {
-        let (batches, given) = sync_channel::<Batch>(ahead);
-        let (tell, told) = sync_channel(ahead);
+        let (batches, queued) = sync_channel::<Batch>(ahead);
+        let (report, reports) = sync_channel(ahead);
         let thread = thread::spawn(move || {
-            for mut batch in given {
+            for mut batch in queued {
                 let news = batch.give(&mut table);
-                if tell.send((batch, news)).is_err() {
+                if report.send((batch, news)).is_err() {
                     break;
                 }
             }
@@ -29,21 +29,21 @@ impl Worker {
         });
         Self {
             batches,
-            told,
+            reports,
             thread,
         }
     }
 }
 
-/// A thread for each table.
+/// One thread for each table.
 pub struct Workers {
     workers: Vec<Worker>,
-    /// Batches that were emptied.
+    /// Emptied batches, to be filled again.
     spare: Vec<Batch>,
 }
 
 impl Workers {
-    /// Threads that fill these tables, each at most so many batches behind.
+    /// Starts a thread for each table; up to `ahead` batches may queue on each side of a thread.
     #[must_use]
     pub fn new(tables: Vec<Table>, ahead: usize) -> Self {
         let workers = tables.into_iter().map(|table| Worker::new(table, ahead));
@@ -53,13 +53,13 @@ impl Workers {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of threads.
     #[must_use]
     pub fn count(&self) -> usize {
         self.workers.len()
     }
 
-    /// Batches to be filled, one for each, with what its table does first.
+    /// Returns an empty batch for each thread, with the orders that its table executes first.
     pub fn begin(&mut self, orders: Vec<Orders>) -> Vec<Batch> {
         let begun = orders.into_iter().map(|orders| {
             let mut batch = self.spare.pop().unwrap_or_default();
@@ -69,36 +69,36 @@ impl Workers {
         begun.collect()
     }
 
-    /// Gives each its batch.
+    /// Queues one batch for each thread, in their order.
     pub fn give(&self, batches: Vec<Batch>) {
         for (worker, batch) in self.workers.iter().zip(batches) {
-            // A thread that panicked takes no more: [`Workers::hear`] tells.
+            // Sending fails only if the thread panicked; [`Workers::receive`] then panics.
             let _ = worker.batches.send(batch);
         }
     }
 
-    /// Waits until all have taken their next batch; returns what each tells.
+    /// Waits until each thread has processed its next batch; returns their reports, in the order of the threads.
     ///
     /// # Panics
-    /// A thread did.
-    pub fn hear(&mut self) -> Vec<News> {
-        let told = self.workers.iter().map(|worker| {
-            let told = worker.told.recv();
-            told.expect("threads that do not panic go on while they are given batches")
+    /// If a thread panicked.
+    pub fn receive(&mut self) -> Vec<News> {
+        let reports = self.workers.iter().map(|worker| {
+            let report = worker.reports.recv();
+            report.expect("threads that do not panic go on while they are given batches")
         });
-        let (batches, news): (Vec<_>, _) = told.unzip();
+        let (batches, news): (Vec<_>, _) = reports.unzip();
         self.spare.extend(batches);
         news
     }
 
-    /// Ends the threads; returns their tables.
+    /// Ends the threads; returns their tables, in the order of the threads.
     ///
     /// # Panics
-    /// A thread did.
+    /// If a thread panicked.
     #[must_use]
     pub fn end(self) -> Vec<Table> {
         let ended = self.workers.into_iter().map(|worker| {
-            drop((worker.batches, worker.told));
+            drop((worker.batches, worker.reports));
             worker
                 .thread
                 .join()

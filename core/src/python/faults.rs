@@ -1,5 +1,5 @@
 //! # Faults
-//! What cannot be read, for Python: as an exception, or as the places where captures broke.
+//! Converts read errors to Python exceptions, and lists the places where captures are damaged.
 
 use crate::capture;
 use crate::decode::link_type_name;
@@ -35,7 +35,7 @@ impl From<Stop> for PyErr {
     }
 }
 
-/// Where captures broke: file, frame, offset, reason.
+/// Returns file, frame, offset in bytes and reason of each damage.
 pub(super) fn places(damages: &[capture::CaptureError]) -> Vec<(String, u64, u64, String)> {
     let place =
         |d: &capture::CaptureError| (d.file.clone(), d.frame, d.offset, d.reason.to_string());

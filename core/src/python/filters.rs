@@ -1,5 +1,5 @@
 //! # Filters
-//! [`crate::filter`] for Python.
+//! Python access to [`crate::filter`].
 
 use super::faults::FilterError;
 use crate::filter::Program;

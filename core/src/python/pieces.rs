@@ -1,5 +1,5 @@
 //! # Pieces
-//! [`crate::pieces`] for Python.
+//! Python access to [`crate::pieces`].
 
 use super::faults::places;
 use super::filters::compiled;
@@ -47,7 +47,7 @@ impl Pieces {
         let pieces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (counts, times) = (&pieces.intake.counts, pieces.intake.times());
         let dict = PyDict::new(py);
-        dict.set_item("place", pieces.place)?;
+        dict.set_item("place", pieces.first_frame_ns)?;
         dict.set_item("frames", counts.frames)?;
         dict.set_item("first_ns", times.first_ns())?;
         dict.set_item("last_ns", times.last_ns())?;

@@ -1,5 +1,5 @@
 //! # Spans
-//! [`crate::spans`] for Python.
+//! Python access to [`crate::spans`].
 
 use crate::spans;
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 type Given<'py, T> = PyReadonlyArray1<'py, T>;
 
-/// What is computed while others may use Python.
+/// Runs `compute` without holding the interpreter lock; returns its values as an array.
 fn computed<T: Element + Send>(
     py: Python<'_>,
     compute: impl FnOnce() -> Vec<T> + Send,

@@ -1,5 +1,5 @@
 //! # Tables
-//! Columns of Python as cells, written as CSV and Parquet.
+//! Converts columns from Python to cells, and writes them as CSV and Parquet.
 
 use crate::{cells, csv, parquet};
 use ::parquet::errors::ParquetError;
@@ -22,16 +22,16 @@ pub(super) enum Cells<'py> {
 impl<'py> FromPyObject<'_, 'py> for Cells<'py> {
     type Error = PyErr;
 
-    /// Looks which kind it is: an error for each other kind would be put into words by numpy, in Python, and an
-    /// interrupt that comes to light there is lost.
+    /// Checks the kind of the column before it converts it. Trying each kind in turn would make numpy format error
+    /// messages in Python, and a KeyboardInterrupt raised meanwhile would be lost.
     fn extract(cells: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (values, beside): (Bound<'py, PyAny>, Bound<'py, PyAny>) = cells.extract()?;
-        Ok(if beside.is_instance_of::<PyList>() {
-            Self::Text((values.extract()?, beside.extract()?))
+        let (values, second): (Bound<'py, PyAny>, Bound<'py, PyAny>) = cells.extract()?;
+        Ok(if second.is_instance_of::<PyList>() {
+            Self::Text((values.extract()?, second.extract()?))
         } else if values.cast::<PyArray1<i64>>().is_ok() {
-            Self::Whole((values.extract()?, beside.extract()?))
+            Self::Whole((values.extract()?, second.extract()?))
         } else {
-            Self::Float((values.extract()?, beside.extract()?))
+            Self::Float((values.extract()?, second.extract()?))
         })
     }
 }
@@ -72,8 +72,8 @@ pub(super) fn csv_lines<'py>(
     Ok(PyBytes::new(py, &lines))
 }
 
-/// One column has the name of another, or is of another kind than at first.
-fn wrong(error: ParquetError) -> PyErr {
+/// Converts an error of the Parquet writer: two columns have the same name, or a column's kind has changed.
+fn value_error(error: ParquetError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Parquet(Mutex<Option<parquet::File>>);
 impl Parquet {
     #[new]
     fn new(names: Vec<String>, columns: Vec<Cells<'_>>) -> PyResult<Self> {
-        let file = parquet::File::new(&names, &Cells::of(&columns)?).map_err(wrong)?;
+        let file = parquet::File::new(&names, &Cells::of(&columns)?).map_err(value_error)?;
         Ok(Self(Mutex::new(Some(file))))
     }
 
@@ -99,12 +99,12 @@ impl Parquet {
             file.as_mut()
                 .map_or(Ok(Vec::new()), |file| file.rows(&columns))
         });
-        Ok(PyBytes::new(py, &bytes.map_err(wrong)?))
+        Ok(PyBytes::new(py, &bytes.map_err(value_error)?))
     }
 
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let file = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let bytes = file.map_or(Ok(Vec::new()), parquet::File::finish);
-        Ok(PyBytes::new(py, &bytes.map_err(wrong)?))
+        Ok(PyBytes::new(py, &bytes.map_err(value_error)?))
     }
 }
