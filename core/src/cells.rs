@@ -1,18 +1,18 @@
 //! # Cells
-//! Columns of a table on its way out, as CSV or Parquet.
+//! Columns of a table to be written as CSV or Parquet.
 
 /// One column.
 pub enum Cells<'a> {
-    /// Whole numbers, and which are absent.
+    /// Integers, and a mask that is true where a cell is empty.
     Whole(&'a [i64], &'a [bool]),
-    /// Numbers, and which are absent.
+    /// Floating-point numbers, and a mask that is true where a cell is empty.
     Float(&'a [f64], &'a [bool]),
-    /// Text by its place; negative where it is absent.
+    /// Indices into a list of texts; an index is negative where a cell is empty.
     Text(&'a [i64], &'a [String]),
 }
 
 impl Cells<'_> {
-    /// How many cells it has.
+    /// Returns the number of cells.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole(values, absent) => values.len().min(absent.len()),
@@ -21,7 +21,7 @@ impl Cells<'_> {
         }
     }
 
-    /// The text of a row; none where it is absent, and in a column of numbers.
+    /// Returns the text of a row; `None` for an empty cell and for a column of numbers.
     pub(crate) fn text(&self, row: usize) -> Option<&str> {
         let Self::Text(places, texts) = self else {
             return None;

@@ -1,5 +1,5 @@
 //! # CSV
-//! Columns to lines of comma-separated values, numbers as Python writes them.
+//! Writes columns as comma-separated values, with numbers as Python writes them.
 
 use crate::cells::Cells;
 use std::io::Write;
@@ -16,11 +16,11 @@ fn cell(cells: &Cells<'_>, row: usize, out: &mut Vec<u8>) -> std::io::Result<()>
     }
 }
 
-/// In decimal; most cells are such, and formatting machinery takes several times as long.
+/// Writes an integer in decimal. Most cells are integers, and `write!` would take several times as long.
 fn whole(value: i64, out: &mut Vec<u8>) {
-    const MOST: usize = 20;
-    let mut digits = [b'0'; MOST];
-    let (mut left, mut at) = (value.unsigned_abs(), MOST);
+    const MAX_CHARS: usize = 20;
+    let mut digits = [b'0'; MAX_CHARS];
+    let (mut left, mut at) = (value.unsigned_abs(), MAX_CHARS);
     loop {
         at -= 1;
         digits[at] = b'0' + (left % 10) as u8;
@@ -36,9 +36,9 @@ fn whole(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The shortest decimal number that is read as this one, as Python's `repr` writes it.
+/// Writes the shortest decimal number that is parsed as this float again, in the format of Python's `repr`.
 fn float(value: f64, out: &mut Vec<u8>) -> std::io::Result<()> {
-    /// Whole floats below this are whole numbers that 64 bits hold.
+    /// Floats without a fraction below this bound are written as 64-bit integers.
     const EXACT: f64 = 1e15;
     let size = value.abs();
     if size < EXACT && value.trunc() == value && (value != 0.0 || value.is_sign_positive()) {
@@ -57,7 +57,8 @@ fn float(value: f64, out: &mut Vec<u8>) -> std::io::Result<()> {
     }
 }
 
-/// Is it written as it is: letters, digits and marks that mean nothing to a spreadsheet, a terminal or CSV?
+/// Returns whether a text needs neither quotes nor escapes: it consists of letters, digits and marks that are special
+/// neither to CSV nor to spreadsheets nor to terminals.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     let first = |byte: u8| byte.is_ascii_alphanumeric() || b"_:[".contains(&byte);
@@ -65,10 +66,10 @@ pub fn is_plain(text: &str) -> bool {
     bytes.next().is_some_and(first) && bytes.all(|byte| first(byte) || b".] -".contains(&byte))
 }
 
-/// The lines of a table; as many as its shortest column has cells.
+/// Returns the lines of a table, one for each cell of its shortest column.
 ///
 /// # Errors
-/// None: memory takes all that is written.
+/// None in practice, since writing to memory does not fail.
 pub fn lines(columns: &[Cells<'_>]) -> std::io::Result<Vec<u8>> {
     let rows = columns.iter().map(Cells::len).min().unwrap_or_default();
     let mut out = Vec::new();
@@ -81,7 +82,7 @@ pub fn lines(columns: &[Cells<'_>]) -> std::io::Result<Vec<u8>> {
             cell(column, row, &mut out)?;
         }
         if out.len() == begin {
-            out.extend(b"\"\""); // an empty line would be no row
+            out.extend(b"\"\""); // readers of CSV skip empty lines
         }
         out.push(b'\n');
     }
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_absent_is_an_empty_cell() {
+    fn an_absent_value_is_an_empty_cell() {
         let names = ["a".to_owned(), "\"b,c\"".to_owned()];
         let columns = [
             Cells::Whole(&[-5, 7, 0], &[false, true, false]),
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_python_writes_them() {
-        // Left: what Python 3.11 prints for repr() of the right.
+        // The text is Python 3.11's repr() of the number.
         for (written, value) in [
             ("0.0", 0.0),
             ("-0.0", -0.0),

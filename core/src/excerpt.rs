@@ -1,6 +1,6 @@
 //! # Excerpt
-//! Chosen frames of captures, written out again as a pcap file in nanoseconds: whole or without payload, as they
-//! were or with every address renamed.
+//! Writes selected frames of captures to a pcap file with nanosecond timestamps. Frames are whole or without payload,
+//! and keep their addresses or get others.
 
 use crate::capture::{Frame, Reader};
 use crate::decode::{Header, Kind, headers, link_type_name};
@@ -9,27 +9,29 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
 
-/// Gives an address another one of the same length: 4 bytes are IPv4, 6 a MAC address, 16 IPv6.
+/// Returns a replacement of the same length for an address: 4 bytes for IPv4, 6 for a MAC address, 16 for IPv6.
 pub type Rename = Box<dyn FnMut(&[u8]) -> io::Result<Vec<u8>> + Send>;
 
-/// Frames on their way from captures to a pcap file.
+/// A pcap file in the making, from frames of one or more captures.
 pub struct Excerpt {
     sources: VecDeque<Source>,
     reader: Option<Reader>,
     frames_before: u64,
     frames_in_file: u64,
+    /// Number of each wanted frame, ascending, and the time to write for it, in ns since the epoch.
     wanted: VecDeque<(u64, i64)>,
     headers_only: bool,
-    names: Option<Names>,
+    replacements: Option<Replacements>,
     link_type: Option<u32>,
 }
 
 impl Excerpt {
-    /// An excerpt of `wanted`: numbers as [`Frame::number`], counted on over all `sources`, ascending, each with the
-    /// time to write, in nanoseconds. `headers_only` leaves out what follows the TCP header.
+    /// Prepares an excerpt of the `wanted` frames. Each has its number, counted from 1 over all `sources`, and the time
+    /// to write for it, in ns since the epoch; numbers ascend. `headers_only` leaves out the bytes after the TCP header.
+    /// `rename` replaces each address.
     ///
     /// # Errors
-    /// A source cannot be read.
+    /// If a source cannot be read.
     pub fn new(
         sources: Vec<Source>,
         wanted: VecDeque<(u64, i64)>,
@@ -43,15 +45,15 @@ impl Excerpt {
             frames_in_file: 0,
             wanted,
             headers_only,
-            names: rename.map(Names::new),
+            replacements: rename.map(Replacements::new),
             link_type: None,
         })
     }
 
-    /// Reads up to `frames` frames and adds what is to be written of them to `out`; says whether there may be more.
+    /// Reads up to `frames` frames and appends the wanted ones to `out`; returns whether more may follow.
     ///
     /// # Errors
-    /// A source cannot be read, or a frame cannot be written to this pcap file.
+    /// If a source cannot be read, or a frame cannot be written to this pcap file.
     pub fn advance(&mut self, frames: usize, out: &mut Vec<u8>) -> Result<bool, Stop> {
         for _ in 0..frames {
             let Some(&(number, time_ns)) = self.wanted.front() else {
@@ -63,7 +65,7 @@ impl Excerpt {
             let Some(reader) = &mut self.reader else {
                 return Ok(false);
             };
-            // A capture that broke was analysed up to there.
+            // A damaged capture is read up to the damage.
             let Ok(Some(frame)) = reader.next_frame() else {
                 self.reader = None;
                 self.frames_before += std::mem::take(&mut self.frames_in_file);
@@ -91,13 +93,14 @@ impl Excerpt {
                     )));
                 }
             }
-            write(&frame, time_ns, self.headers_only, self.names.as_mut(), out)?;
+            let replacements = self.replacements.as_mut();
+            write(&frame, time_ns, self.headers_only, replacements, out)?;
         }
         Ok(true)
     }
 }
 
-/// pcap with nanoseconds (draft-ietf-opsawg-pcap section 4), little-endian.
+/// Writes the header of a little-endian pcap file with nanosecond timestamps (draft-ietf-opsawg-pcap section 4).
 fn file_header(link_type: u32, out: &mut Vec<u8>) {
     const MAGIC: u32 = 0xa1b2_3c4d;
     const MAJOR: u16 = 2;
@@ -111,11 +114,12 @@ fn file_header(link_type: u32, out: &mut Vec<u8>) {
     out.extend(link_type.to_le_bytes());
 }
 
+/// Writes the pcap record of a frame.
 fn write(
     frame: &Frame<'_>,
     time_ns: i64,
     headers_only: bool,
-    names: Option<&mut Names>,
+    replacements: Option<&mut Replacements>,
     out: &mut Vec<u8>,
 ) -> Result<(), Stop> {
     const SECOND_NS: i64 = 1_000_000_000;
@@ -131,76 +135,76 @@ fn write(
         _ => frame.data.len(),
     };
     let kept_bytes = kept as u32;
-    // A length on the wire below the bytes kept is not believed.
+    // Some captures state a wire length below the number of captured bytes.
     let wire_len = frame.wire_len.max(frame.data.len() as u32);
     for field in [seconds, nanoseconds, kept_bytes, wire_len] {
         out.extend(field.to_le_bytes());
     }
     let start = out.len();
     out.extend(&frame.data[..kept]);
-    if let Some(names) = names {
-        rename(&mut out[start..], &headers, names).map_err(|error| unreadable(&error))?;
+    if let Some(replacements) = replacements {
+        rename(&mut out[start..], &headers, replacements).map_err(|error| unreadable(&error))?;
     }
     Ok(())
 }
 
-/// New names, each asked for once.
-struct Names {
+/// Replacements of addresses; each is requested once.
+struct Replacements {
     known: HashMap<Vec<u8>, Vec<u8>>,
-    ask: Rename,
+    rename: Rename,
 }
 
-impl Names {
-    fn new(ask: Rename) -> Self {
+impl Replacements {
+    fn new(rename: Rename) -> Self {
         Self {
             known: HashMap::new(),
-            ask,
+            rename,
         }
     }
 
     fn replace(&mut self, address: &mut [u8]) -> io::Result<()> {
         if !self.known.contains_key(&*address) {
-            let name = (self.ask)(address)?;
-            if name.len() != address.len() {
+            let replacement = (self.rename)(address)?;
+            if replacement.len() != address.len() {
                 return Err(io::Error::other("a new address is of another length"));
             }
-            self.known.insert(address.to_vec(), name);
+            self.known.insert(address.to_vec(), replacement);
         }
-        if let Some(name) = self.known.get(&*address) {
-            address.copy_from_slice(name);
+        if let Some(replacement) = self.known.get(&*address) {
+            address.copy_from_slice(replacement);
         }
         Ok(())
     }
 }
 
-/// Renames every address in the headers, blanks what else in them could name somebody, and brings the checksums on.
-fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result<()> {
+/// Replaces every address in the headers, blanks other fields that could identify a host, and updates the checksums.
+fn rename(frame: &mut [u8], headers: &[Header], replacements: &mut Replacements) -> io::Result<()> {
     let before = frame.to_vec();
     for header in headers {
         let bytes = &mut frame[header.range.clone()];
         for &(start, len) in addresses(header.kind, bytes) {
-            names.replace(&mut bytes[start..start + len])?;
+            replacements.replace(&mut bytes[start..start + len])?;
         }
         blank(header.kind, bytes);
     }
-    // From the inside out, since an outer checksum covers the inner ones.
+    // Innermost header first, since an outer checksum covers the inner ones.
     for (index, header) in headers.iter().enumerate().rev() {
         let start = header.range.start;
         let to_the_end = start..frame.len();
         let outer = &headers[..index];
         match header.kind {
-            Kind::Ipv4 => update(&before, frame, start + 10, header.range.clone(), &[]),
-            Kind::Tcp => update(&before, frame, start + 16, to_the_end, outer),
-            // 0 stands for none (RFC 768), and so the sum 0 is sent as its other form.
+            Kind::Ipv4 => update_checksum(&before, frame, start + 10, header.range.clone(), &[]),
+            Kind::Tcp => update_checksum(&before, frame, start + 16, to_the_end, outer),
+            // RFC 768: the field 0 means that there is no checksum, and a checksum of 0 is sent as 0xffff.
             Kind::Udp if frame[start + 6..start + 8] != [0, 0] => {
-                update(&before, frame, start + 6, to_the_end, outer);
+                update_checksum(&before, frame, start + 6, to_the_end, outer);
                 if frame[start + 6..start + 8] == [0, 0] {
                     frame[start + 6..start + 8].fill(0xff);
                 }
             }
-            // RFC 2784 section 2.1: with the first flag.
+            // The first flag announces a checksum (RFC 2784 section 2.1).
             Kind::Gre if frame[start] & 0x80 != 0 => {
-                update(&before, frame, start + 4, to_the_end, &[]);
+                update_checksum(&before, frame, start + 4, to_the_end, &[]);
             }
             _ => {}
         }
@@ -208,9 +212,9 @@ fn rename(frame: &mut [u8], headers: &[Header], names: &mut Names) -> io::Result
     Ok(())
 }
 
-/// Where addresses stand in a header, and their lengths.
+/// Returns the offset and length in bytes of each address in a header.
 fn addresses(kind: Kind, header: &[u8]) -> &'static [(usize, usize)] {
-    /// In the second byte of frame control: to and from the distribution system, and so with a fourth address.
+    /// Flags "to DS" and "from DS" in the second byte of frame control; with both there is a fourth address.
     const TO_AND_FROM_DS: u8 = 0x03;
     match kind {
         Kind::Ethernet => &[(0, 6), (6, 6)],
@@ -229,7 +233,7 @@ fn addresses(kind: Kind, header: &[u8]) -> &'static [(usize, usize)] {
     }
 }
 
-/// Takes out of a header what is no address but may hold one: options and extensions that no analysis reads.
+/// Blanks the fields of a header that may contain an address: options and extensions that no analysis reads.
 fn blank(kind: Kind, header: &mut [u8]) {
     const NO_OPERATION: u8 = 1;
     const FRAGMENT: u8 = 44;
@@ -237,25 +241,25 @@ fn blank(kind: Kind, header: &mut [u8]) {
     const GENEVE: [u8; 2] = 6081_u16.to_be_bytes();
     const CAPWAP: [u8; 2] = 5247_u16.to_be_bytes();
     match kind {
-        // The rest of a link address of up to 8 bytes.
+        // The last two bytes of a link address of up to 8 bytes.
         Kind::Cooked => header[12..14].fill(0),
         Kind::Cooked2 => header[18..20].fill(0),
-        // Begins with the device's name.
+        // The header begins with the device's name.
         Kind::Prism => header.iter_mut().skip(8).for_each(|byte| *byte = 0),
         Kind::Ipv4 => header[20..].fill(NO_OPERATION),
         Kind::Extension(FRAGMENT | AUTHENTICATION) => {}
-        // To a destination's options and a hop's it is padding, to routing a route that has been gone: IPv6's own
-        // destination is the last one.
+        // Zeros are padding in hop-by-hop and destination options. In a routing header they mean that no segments are
+        // left, so the destination in the IPv6 header is the final one.
         Kind::Extension(_) => header[2..].fill(0),
         Kind::Udp if header[2..4] == GENEVE => header[16..].fill(0),
-        // A radio's address, and what its driver says.
+        // The radio's MAC address and wireless information.
         Kind::Udp if header[..2] == CAPWAP || header[2..4] == CAPWAP => {
             header.iter_mut().skip(16).for_each(|byte| *byte = 0);
         }
-        // Hardware addresses of 20 bytes, which have no other form.
+        // Hardware addresses of 20 bytes, for which there are no replacements.
         Kind::Ipoib => header[..40].fill(0),
-        Kind::Nflog => blank_log(header),
-        // Its extensions may name a host; what tells their kind stays.
+        Kind::Nflog => blank_nflog(header),
+        // Extension headers may identify a host; the first byte of each, its type, stays.
         Kind::Erf => {
             for extension in header[16..].chunks_mut(8) {
                 extension[1..].fill(0);
@@ -266,10 +270,10 @@ fn blank(kind: Kind, header: &mut [u8]) {
     }
 }
 
-/// Leaves every field of NFLOG its length and type: addresses, interfaces and the rule's own words go.
-fn blank_log(header: &mut [u8]) {
+/// Blanks the values of NFLOG's fields (addresses, interfaces, the rule's prefix); their lengths and types stay.
+fn blank_nflog(header: &mut [u8]) {
     let mut fields = header.get_mut(4..).unwrap_or_default();
-    // What begins with the payload's field has no content of its own.
+    // The last field is the payload's head; the payload itself is not part of the header.
     while let Some((field, rest)) = fields.split_first_chunk_mut::<4>() {
         let [little, big] = [u16::from_le_bytes, u16::from_be_bytes];
         let order = if little([field[2], field[3]]) < 0x0100 {
@@ -284,13 +288,13 @@ fn blank_log(header: &mut [u8]) {
     }
 }
 
-/// Leaves every option its kind and length, and a value to those that carry nothing but numbers of the connection.
+/// Blanks the values of TCP options, except of those that only hold numbers of the connection. Kinds and lengths stay.
 fn blank_options(mut list: &mut [u8]) {
     const END: u8 = 0;
     const NO_OPERATION: u8 = 1;
-    /// Size, window scale, SACK permitted, SACK, timestamps.
+    /// MSS, window scale, SACK permitted, SACK, timestamps.
     const NUMBERS: [u8; 5] = [2, 3, 4, 5, 8];
-    /// Their values begin with the number of the experiment (RFC 6994).
+    /// The value of an experimental option begins with the number of the experiment (RFC 6994).
     const EXPERIMENTS: [u8; 2] = [253, 254];
     while let [kind, tail @ ..] = list {
         list = match *kind {
@@ -316,8 +320,8 @@ fn blank_options(mut list: &mut [u8]) {
     }
 }
 
-/// Where the source and the destination stand that a checksum inside these headers counts: what of its pseudo header
-/// can change.
+/// Returns the places of the source and destination address in the pseudo header of a checksum inside these headers.
+/// Only these fields of a pseudo header can change.
 fn pseudo_header(outer: &[Header], frame: &[u8]) -> [Range<usize>; 2] {
     const ROUTING: u8 = 43;
     let mut last = None;
@@ -336,17 +340,17 @@ fn pseudo_header(outer: &[Header], frame: &[u8]) -> [Range<usize>; 2] {
     [0..0, 0..0]
 }
 
-/// Where a routing header holds the destination that a checksum counts: with segments left, IPv6's own is but the next
-/// to go to (RFC 8200 section 8.1).
+/// Returns the place of the final destination in a routing header, which is part of the pseudo header while segments are
+/// left. The destination in the IPv6 header then is the next hop (RFC 8200 section 8.1).
 fn final_destination(routing: &Header, frame: &[u8]) -> Option<Range<usize>> {
-    /// RFC 2460 section 4.4, and RFC 6275 section 6.4 with a single address: the last one.
+    /// RFC 2460 section 4.4, and RFC 6275 section 6.4 with a single address: the last address is the final one.
     const SOURCE_ROUTE: u8 = 0;
     const HOME_ADDRESS: u8 = 2;
-    /// RFC 8754 section 2: the first one, for its list is backwards, and more may follow it.
+    /// RFC 8754 section 2: the first address is the final one, since the list is in reverse order.
     const SEGMENTS: u8 = 4;
     let Range { start, end } = routing.range;
     match frame[routing.range.clone()] {
-        // No address fits in, or none is left to go to.
+        // The header is too short for an address, or no segment is left.
         [_, 0 | 1, ..] | [_, _, _, 0, ..] => None,
         [_, _, SOURCE_ROUTE | HOME_ADDRESS, ..] => Some(end - 16..end),
         [_, _, SEGMENTS, ..] => Some(start + 8..start + 24),
@@ -354,12 +358,17 @@ fn final_destination(routing: &Header, frame: &[u8]) -> Option<Range<usize>> {
     }
 }
 
-/// Brings on an Internet checksum by the difference between what it covers before and now (RFC 1624, equation 3): bytes
-/// of the frame, and the pseudo header from the headers around, where there are any.
+/// Updates an Internet checksum at offset `field` by the change of the bytes it covers (RFC 1624, equation 3). These are
+/// the `covered` bytes of the frame, and the pseudo header if there are `outer` headers.
 ///
-/// What it covers and the capture has cut did not change, so one that was right is right, and one that was wrong is
-/// still wrong.
-fn update(before: &[u8], now: &mut [u8], field: usize, covered: Range<usize>, outer: &[Header]) {
+/// Covered bytes that the capture lacks do not change. A correct checksum thus stays correct, and a wrong one wrong.
+fn update_checksum(
+    before: &[u8],
+    now: &mut [u8],
+    field: usize,
+    covered: Range<usize>,
+    outer: &[Header],
+) {
     let sum = |frame: &[u8]| {
         let [source, destination] = pseudo_header(outer, frame);
         [covered.clone(), source, destination]
@@ -375,7 +384,7 @@ fn update(before: &[u8], now: &mut [u8], field: usize, covered: Range<usize>, ou
     now[field..field + 2].copy_from_slice(&(!fold(difference)).to_be_bytes());
 }
 
-/// Adds bytes in pairs, in ones' complement (RFC 1071).
+/// Adds the bytes to `sum` as 16-bit words in ones' complement (RFC 1071).
 fn add(sum: u16, bytes: &[u8]) -> u16 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let last = rest.first().map_or(0, |byte| u16::from(*byte) << 8);
@@ -386,7 +395,7 @@ fn add(sum: u16, bytes: &[u8]) -> u16 {
         .fold(sum, |sum, word| fold(u32::from(sum) + u32::from(word)))
 }
 
-/// Adds the carries of a sum of few 16-bit words.
+/// Reduces a sum of a few 16-bit words to 16 bits by adding its carries.
 const fn fold(sum: u32) -> u16 {
     let once = (sum & 0xffff) + (sum >> 16);
     ((once & 0xffff) + (once >> 16)) as u16
@@ -402,7 +411,7 @@ mod tests {
 
     const RAW: u32 = 101;
 
-    /// Every bit the other way round.
+    /// Returns the address with every bit inverted.
     fn inverted(address: IpAddr) -> IpAddr {
         match address {
             IpAddr::V4(address) => address.octets().map(|byte| !byte).into(),
@@ -428,7 +437,7 @@ mod tests {
         inverted_path
     }
 
-    /// The record that is written of a frame, without its header, every address in it inverted.
+    /// Returns the bytes written for a frame whose addresses are all inverted; `None` if it cannot be written.
     fn renamed(link_type: u32, data: &[u8], wire_len: u32, headers_only: bool) -> Option<Vec<u8>> {
         let frame = Frame {
             number: 1,
@@ -437,11 +446,11 @@ mod tests {
             wire_len,
             data,
         };
-        let mut names = Names::new(Box::new(|address| {
+        let mut replacements = Replacements::new(Box::new(|address| {
             Ok(address.iter().map(|byte| !byte).collect())
         }));
         let mut out = Vec::new();
-        write(&frame, 0, headers_only, Some(&mut names), &mut out).ok()?;
+        write(&frame, 0, headers_only, Some(&mut replacements), &mut out).ok()?;
         Some(out.split_off(16))
     }
 
@@ -456,7 +465,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_renamed_frame_is_the_same_segment_between_other_ends(
+        fn a_renamed_frame_is_the_same_segment_with_other_addresses(
             packet in ip_packet(),
             tunnels in prop::collection::vec(tunnel(), 0..=3),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
@@ -532,19 +541,19 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_rfc_1624_comes_out() {
-        // Section 4: header checksum dd2f, a field from 5555 to 3285; the sum of the rest makes it consistent.
+    fn the_example_of_rfc_1624_is_reproduced() {
+        // Section 4: the header checksum is dd2f, and a field changes from 5555 to 3285.
         let before = [0xdd, 0x2f, 0x55, 0x55];
         let mut now = [0xdd, 0x2f, 0x32, 0x85];
-        update(&before, &mut now, 0, 2..4, &[]);
+        update_checksum(&before, &mut now, 0, 2..4, &[]);
         assert_eq!(now, [0x00, 0x00, 0x32, 0x85]);
     }
 
     #[test]
-    fn a_checksum_over_unchanged_bytes_stays_as_it_is() {
+    fn a_checksum_over_unchanged_bytes_does_not_change() {
         let before = [0xff, 0xff, 1, 2];
         let mut now = before;
-        update(&before, &mut now, 0, 2..4, &[]);
+        update_checksum(&before, &mut now, 0, 2..4, &[]);
         assert_eq!(now, before);
     }
 

@@ -1,14 +1,14 @@
 //! # Filter
-//! A capture filter that libpcap compiled (classic BPF), executed.
+//! Executes a capture filter that libpcap compiled (classic BPF).
 //!
 //! The machine is that of McCanne and Jacobson, "The BSD Packet Filter" (USENIX Winter 1993), with libpcap's later
-//! instructions: a load from beyond the captured bytes rejects the packet, lengths are those on the wire, and a plain
-//! jump may lead backwards (`ip6 protochain` is a loop).
+//! instructions. A load from beyond the captured bytes rejects the packet, and lengths are those on the wire. An
+//! unconditional jump may lead backwards (`ip6 protochain` is a loop).
 
 use std::error::Error;
 use std::fmt;
 
-/// Words of scratch memory.
+/// Number of words of scratch memory.
 const MEMORY_WORDS: usize = 16;
 
 /// A validated filter for one link type.
@@ -17,18 +17,18 @@ pub struct Program {
     instructions: Vec<Instruction>,
 }
 
-/// Why a program cannot be executed: the instruction at fault, counted from 0.
+/// Why a program cannot be executed. Instructions are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterError {
     /// The program has no instruction.
     Empty,
-    /// The operation code is unknown.
+    /// The operation code of this instruction is unknown.
     Opcode(usize, u16),
-    /// A jump leads out of the program.
+    /// This instruction jumps out of the program.
     Jump(usize),
-    /// There is no such word of scratch memory.
+    /// This instruction names a word of scratch memory that does not exist.
     Memory(usize),
-    /// A division by the constant zero.
+    /// This instruction divides by the constant zero.
     Division(usize),
     /// The last instruction does not return.
     NoReturn,
@@ -130,11 +130,11 @@ enum Test {
 }
 
 impl Program {
-    /// Checks and decodes instructions `(code, jt, jf, k)` as libpcap's `bpf_insn` has them.
+    /// Validates and decodes instructions `(code, jt, jf, k)`, the fields of libpcap's `bpf_insn`.
     ///
     /// # Errors
     /// If an operation is unknown, a jump leads out of the program, a word of memory does not exist, a constant
-    /// divisor is zero or the end can be run over.
+    /// divisor is zero or the last instruction does not return.
     pub fn new(instructions: &[(u16, u8, u8, u32)]) -> Result<Self, FilterError> {
         let count = instructions.len();
         let decoded = instructions.iter().enumerate();
@@ -150,20 +150,20 @@ impl Program {
         }
     }
 
-    /// Does the filter accept a packet of which `data` was captured and that was `wire_len` bytes long?
+    /// Returns whether the filter accepts a packet of `wire_len` bytes of which `data` was captured.
     #[must_use]
     pub fn matches(&self, data: &[u8], wire_len: u32) -> bool {
         self.run(data, wire_len)
             .is_some_and(|accepted_bytes| accepted_bytes != 0)
     }
 
-    /// What the program returns; `None` if it breaks off, which rejects.
+    /// Returns the program's return value; `None` if the program is aborted, which rejects the packet.
     fn run(&self, data: &[u8], wire_len: u32) -> Option<u32> {
         let (mut a, mut x) = (0u32, 0u32);
         let mut memory = [0u32; MEMORY_WORDS];
         let mut at = 0;
-        // A loop walks headers of several bytes each: more turns than bytes are no such loop.
-        let mut turns_left = data.len();
+        // A loop steps over headers of several bytes each, so it never has more iterations than the packet has bytes.
+        let mut iterations_left = data.len();
         loop {
             let mut next = at + 1;
             match *self.instructions.get(at)? {
@@ -196,7 +196,7 @@ impl Program {
                 }
                 Instruction::Jump(target) => {
                     if target <= at {
-                        turns_left = turns_left.checked_sub(1)?;
+                        iterations_left = iterations_left.checked_sub(1)?;
                     }
                     next = target;
                 }
@@ -220,8 +220,8 @@ impl Program {
     }
 }
 
-/// Operation codes are those of `pcap/bpf.h`: class in the lowest three bits, then size and mode, or operation and
-/// operand.
+/// Decodes instruction number `at` of `count`. Operation codes are those of `pcap/bpf.h`: the class in the lowest three
+/// bits, then size and mode, or operand and operation.
 fn decode(
     at: usize,
     (code, jt, jf, k): (u16, u8, u8, u32),
@@ -303,7 +303,7 @@ fn decode(
     })
 }
 
-/// A big-endian number in the packet; `None` if it is not wholly captured.
+/// Reads a big-endian number in the packet; `None` if the capture lacks one of its bytes.
 fn load(data: &[u8], offset: usize, size: Size) -> Option<u32> {
     let field = data.get(offset..)?;
     match size {
@@ -335,7 +335,7 @@ impl Operand {
 }
 
 impl Arithmetic {
-    /// Modulo 2^32; `None` for a division by zero.
+    /// Computes the result modulo 2^32; `None` for a division by zero.
     fn apply(self, a: u32, b: u32) -> Option<u32> {
         Some(match self {
             Arithmetic::Add => a.wrapping_add(b),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_that_on_the_wire() {
+    fn a_length_is_the_length_on_the_wire() {
         assert_eq!(run(&[(0x80, 0, 0, 0), RETURN_A], b"abc"), Some(1500));
         assert_eq!(
             run(&[(0x81, 0, 0, 0), (0x87, 0, 0, 0), RETURN_A], b"abc"),
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_and_registers_keep_what_they_are_given() {
+    fn memory_and_registers_keep_their_values() {
         let program = [
             (0x00, 0, 0, 7),
             (0x02, 0, 0, 15),
@@ -488,12 +488,12 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_loop_ends() {
+    fn an_endless_loop_is_aborted() {
         assert_eq!(run(&[(0x05, 0, 0, u32::MAX), REJECT], &[0; 100]), None);
     }
 
     #[test]
-    fn programs_that_could_go_astray_are_refused() {
+    fn invalid_programs_are_refused() {
         let error = |instructions: &[_]| Program::new(instructions).expect_err("an error");
         assert_eq!(error(&[]), FilterError::Empty);
         assert_eq!(error(&[(0x00, 0, 0, 1)]), FilterError::NoReturn);
@@ -515,7 +515,7 @@ mod tests {
         }
     }
 
-    /// An instruction that is valid on its own, if its jumps are.
+    /// Generates an instruction that is valid if its jumps stay within the program.
     fn instruction() -> impl Strategy<Value = (u16, u8, u8, u32)> {
         let codes = (0u16..0x100)
             .filter(|&code| decode(0, (code, 0, 0, 1), 8).is_ok())
@@ -530,7 +530,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_valid_program_comes_to_an_end(
+        fn every_valid_program_terminates(
             mut instructions in prop::collection::vec(instruction(), 1..12),
             data in prop::collection::vec(any::<u8>(), 0..64),
         ) {

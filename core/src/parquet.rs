@@ -1,5 +1,5 @@
 //! # Parquet
-//! Columns to a Parquet file, a group of rows at a time.
+//! Writes columns to a Parquet file, one row group at a time.
 
 use crate::cells::Cells;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was written and not yet taken.
+/// Bytes written and not yet taken, shared with the Parquet writer.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -34,19 +34,19 @@ impl Write for Written {
     }
 }
 
-/// A file in the making; its bytes are handed out as they come.
+/// A Parquet file in the making. Its bytes are returned in pieces as they are written.
 pub struct File {
     writer: SerializedFileWriter<Written>,
     written: Written,
 }
 
 impl File {
-    /// A file of columns like these, with these names; any cell may be absent.
+    /// Begins a file whose columns have these names and the kinds of `columns`. Every column may have empty cells.
     ///
     /// # Errors
-    /// Two columns have one name.
+    /// If two columns have the same name.
     pub fn new(names: &[String], columns: &[Cells<'_>]) -> Result<Self> {
-        // Numbers mostly lie near those before them, and text repeats; the fastest level packs most of what can be.
+        // Numbers are close to the preceding ones and texts repeat, so the fastest level compresses nearly as well.
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -80,10 +80,10 @@ impl File {
         })
     }
 
-    /// Adds a group of rows, as many as the shortest column has cells; returns the bytes that follow.
+    /// Adds a row group with as many rows as the shortest column has cells; returns the next bytes of the file.
     ///
     /// # Errors
-    /// A column is of another kind than at first.
+    /// If a column's kind differs from that at the beginning of the file.
     pub fn rows(&mut self, columns: &[Cells<'_>]) -> Result<Vec<u8>> {
         let rows = columns.iter().map(Cells::len).min().unwrap_or_default();
         if rows > 0 {
@@ -96,17 +96,17 @@ impl File {
         Ok(self.written.take())
     }
 
-    /// The last bytes.
+    /// Ends the file; returns its last bytes.
     ///
     /// # Errors
-    /// None: memory takes all that is written.
+    /// None in practice, since writing to memory does not fail.
     pub fn finish(mut self) -> Result<Vec<u8>> {
         self.writer.finish()?;
         Ok(self.written.take())
     }
 }
 
-/// The values there are, and for each row 1 where there is one.
+/// Returns the values that are not absent, and for each row Parquet's definition level: 1 for a value, 0 for none.
 fn present<'a, T: Copy>(values: &'a [T], absent: &[bool], rows: usize) -> (Cow<'a, [T]>, Vec<i16>) {
     let (values, absent) = (&values[..rows], &absent[..rows]);
     let levels: Vec<i16> = absent.iter().map(|&absent| i16::from(!absent)).collect();
@@ -164,7 +164,7 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     #[test]
-    fn every_cell_is_read_as_it_was() {
+    fn every_cell_is_read_as_it_was_written() {
         let texts = ["a".to_owned(), "b".to_owned()];
         let columns = [
             Cells::Whole(&[i64::MIN, 7, i64::MAX], &[false, true, false]),

@@ -1,6 +1,6 @@
 //! # Paths
-//! What flows from one host to another tell of each other: the least RTT that any of them measured, and what each
-//! delivered when.
+//! Quantities that the flows from one host to another share: the min RTT that any of them measured, and the bytes that
+//! each delivered in each round.
 
 use crate::decode::Endpoint;
 use crate::threads;
@@ -9,51 +9,51 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::thread;
 
-/// When something was delivered, of flows that are not alone on their way.
+/// Rounds of flows that share their path with other flows, as columns.
 #[derive(Debug, Default)]
-pub struct Spans {
-    /// Which row of the directions of all streams.
+pub struct Deliveries {
+    /// Row of the flow in [`crate::columns::directions`] of all streams.
     pub row: Vec<i64>,
-    /// Start of each round.
+    /// Start of each round, in ns since the epoch.
     pub start_ns: Vec<i64>,
-    /// End of each round.
+    /// End of each round, in ns since the epoch.
     pub end_ns: Vec<i64>,
-    /// Delivered meanwhile.
+    /// Bytes that the flow delivered in each round.
     pub delivered_bytes: Vec<i64>,
 }
 
-/// See the fields.
+/// Paths between hosts, and the flows on them.
 #[derive(Debug)]
 pub struct Paths {
-    /// The way of either direction of every stream, as a number.
+    /// Number of the path of each direction of each stream.
     pub of_streams: Vec<u32>,
-    /// The way of every UDP flow.
+    /// Number of the path of each UDP flow.
     pub of_datagrams: Vec<u32>,
-    /// The least RTT of each way; [`NULL`] where none was measured.
+    /// Min RTT of each path, in ns; [`NULL`] where none was measured.
     pub rtt_ns: Vec<i64>,
-    /// Rounds of flows whose way has others.
-    pub shared: Spans,
-    /// When the last round of all ended; 0 without a round.
+    /// Rounds of flows that share their path with other flows.
+    pub shared: Deliveries,
+    /// Time at which the last round of all flows ended, in ns since the epoch; 0 without a round.
     pub end_ns: i64,
-    /// Rounds of all flows.
+    /// Number of rounds of all flows.
     pub rounds: usize,
 }
 
 impl Paths {
-    /// Of a capture that was read to its end.
+    /// Finds the paths of a capture that was read to its end.
     #[must_use]
     pub fn of(table: &Shards, datagrams: &[DatagramFlow]) -> Self {
-        let (of_streams, of_datagrams) = ways(table, datagrams);
+        let (of_streams, of_datagrams) = path_numbers(table, datagrams);
         let number = of_streams.iter().chain(&of_datagrams).max();
         let mut flows = vec![0_u32; number.map_or(0, |&most| most as usize + 1)];
-        for &way in of_streams.iter().chain(&of_datagrams) {
-            flows[way as usize] += 1;
+        for &path in of_streams.iter().chain(&of_datagrams) {
+            flows[path as usize] += 1;
         }
         let mut paths = Self {
             rtt_ns: vec![NULL; flows.len()],
             of_streams,
             of_datagrams,
-            shared: Spans::default(),
+            shared: Deliveries::default(),
             end_ns: 0,
             rounds: 0,
         };
@@ -67,9 +67,9 @@ impl Paths {
     }
 
     fn add(&mut self, part: Part) {
-        for (way, rtt_ns) in part.rtt_ns {
-            let least = &mut self.rtt_ns[way as usize];
-            *least = lesser(*least, rtt_ns);
+        for (path, rtt_ns) in part.rtt_ns {
+            let min_rtt_ns = &mut self.rtt_ns[path as usize];
+            *min_rtt_ns = lesser(*min_rtt_ns, rtt_ns);
         }
         self.shared.row.extend(part.shared.row);
         self.shared.start_ns.extend(part.shared.start_ns);
@@ -81,23 +81,24 @@ impl Paths {
     }
 }
 
-/// Some streams.
+/// The contribution of a range of streams to [`Paths`].
 #[derive(Default)]
 struct Part {
+    /// Path and min RTT of each flow.
     rtt_ns: Vec<(u32, i64)>,
-    shared: Spans,
+    shared: Deliveries,
     end_ns: i64,
     rounds: usize,
 }
 
 impl Part {
-    fn of(table: &Shards, streams: Range<usize>, ways: &[u32], flows: &[u32]) -> Self {
+    fn of(table: &Shards, streams: Range<usize>, paths: &[u32], flows: &[u32]) -> Self {
         let mut part = Self::default();
         for stream in streams {
             for from in [0, 1] {
                 let row = 2 * stream + from;
-                let way = ways[row];
-                let shared = flows[way as usize] > 1;
+                let path = paths[row];
+                let shared = flows[path as usize] > 1;
                 let (mut least, mut last) = (NULL, None);
                 for round in table.rounds(stream, from) {
                     part.rounds += 1;
@@ -109,17 +110,17 @@ impl Part {
                     last = Some(round.rtt_floor_ns);
                 }
                 let Some(last) = last else { continue };
-                let rtt_ns = least_rtt_ns(last, least, || {
+                let rtt_ns = min_rtt_ns(last, least, || {
                     table.summaries(stream).2[from].initial_rtt_ns
                 });
-                part.rtt_ns.push((way, rtt_ns));
+                part.rtt_ns.push((path, rtt_ns));
             }
         }
         part
     }
 }
 
-impl Spans {
+impl Deliveries {
     fn add(&mut self, row: usize, round: &Round) {
         self.row.push(row as i64);
         self.start_ns.push(round.start_ns);
@@ -128,8 +129,9 @@ impl Spans {
     }
 }
 
-/// The least RTT of a flow: as its last round knows it, else of the handshake, else of any round.
-fn least_rtt_ns(last: i64, least: i64, initial: impl Fn() -> i64) -> i64 {
+/// Returns a flow's min RTT in ns: the one known in its last round, else the handshake's, else the least of any round;
+/// [`NULL`] if none is known.
+fn min_rtt_ns(last: i64, least: i64, initial: impl Fn() -> i64) -> i64 {
     if last != NULL {
         return last;
     }
@@ -139,6 +141,7 @@ fn least_rtt_ns(last: i64, least: i64, initial: impl Fn() -> i64) -> i64 {
     }
 }
 
+/// Returns the smaller of two numbers, of which either may be [`NULL`].
 fn lesser(one: i64, other: i64) -> i64 {
     match (one, other) {
         (NULL, known) | (known, NULL) => known,
@@ -146,7 +149,7 @@ fn lesser(one: i64, other: i64) -> i64 {
     }
 }
 
-/// The streams, in as many parts as there are processors; few streams are one part.
+/// Splits the streams into one range for each processor, up to 8. A range has at least 8,192 streams, but for the last.
 fn parts(streams: usize) -> Vec<Range<usize>> {
     const LEAST: usize = 1 << 13;
     const MOST: usize = 8;
@@ -158,9 +161,9 @@ fn parts(streams: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The way from host to host, as a number, of either direction of every stream, and of every UDP flow; 0 of streams of
-/// which there is nothing but a SYN, of which a scan has millions.
-fn ways(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
+/// Numbers the paths from host to host: returns the path of each direction of each stream, and of each UDP flow. Streams
+/// of which no more than a SYN was captured get path 0, since a port scan has millions of them.
+fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
     let mut number = |from: &Endpoint, to: &Endpoint| {
         let next = numbers.len() as u32 + 1;

@@ -1,10 +1,10 @@
 //! # Spans
-//! Arithmetic over what lies around each round, within its flow. `starts` are the places of the flows' first rounds,
-//! ascending from 0. What is not finite is not known.
+//! Sums and medians over the rounds around each round, within its flow. Rounds of all flows are in one array; `starts`
+//! has the index of each flow's first round, ascending from 0. A value that is not finite is unknown and left out.
 
 use crate::track::NULL;
 
-/// The median of what is known of each flow; not a number where nothing is.
+/// Returns the median of the known values of each flow; NaN for a flow without any.
 #[must_use]
 pub fn medians(values: &[f64], starts: &[i64]) -> Vec<f64> {
     let median = |flow: &[f64]| {
@@ -16,11 +16,12 @@ pub fn medians(values: &[f64], starts: &[i64]) -> Vec<f64> {
     flows(values, starts).map(median).collect()
 }
 
-/// The median of what is known from `before` rounds before each to `after` rounds after it; not a number where nothing is.
+/// Returns for each round the median of the known values from `before` rounds before it to `after` rounds after it, within
+/// its flow; NaN if there are none.
 #[must_use]
 pub fn medians_around(values: &[f64], starts: &[i64], before: usize, after: usize) -> Vec<f64> {
     let mut medians = Vec::with_capacity(values.len());
-    // What is known of the span, in order.
+    // The known values of the current span, sorted.
     let mut known: Vec<f64> = Vec::new();
     for flow in flows(values, starts) {
         known.clear();
@@ -41,7 +42,8 @@ pub fn medians_around(values: &[f64], starts: &[i64], before: usize, after: usiz
     medians
 }
 
-/// The sums from `first` to before `past` of each round, of whole numbers, so that differences of running sums are exact.
+/// Returns for each round the sum of the values from index `first` up to, but not including, index `past`. Values are
+/// whole numbers, so differences of running sums are exact.
 #[must_use]
 pub fn sums(values: &[f64], first: &[i64], past: &[i64]) -> Vec<f64> {
     let mut sum = 0_i64;
@@ -63,7 +65,7 @@ pub fn sums(values: &[f64], first: &[i64], past: &[i64]) -> Vec<f64> {
         .collect()
 }
 
-/// Does it hold anywhere from `first` to before `past` of each round?
+/// Returns for each round whether `holds` is true anywhere from index `first` up to, but not including, index `past`.
 #[must_use]
 pub fn somewhere(holds: &[bool], first: &[i64], past: &[i64]) -> Vec<bool> {
     let mut count = 0_u32;
@@ -81,10 +83,11 @@ pub fn somewhere(holds: &[bool], first: &[i64], past: &[i64]) -> Vec<bool> {
     spans.map(|(&first, &past)| at(past) > at(first)).collect()
 }
 
-/// A weighted percentile of what is known of each flow and has a weight; not a number where nothing is.
+/// Returns a weighted percentile of the known values of each flow, `part` being 0.5 for the median; NaN for a flow without
+/// a known value of positive weight.
 #[must_use]
 pub fn percentiles(values: &[f64], weights: &[f64], starts: &[i64], part: f64) -> Vec<f64> {
-    /// Of the total, so that a sum that is as large but for its rounding counts as large enough.
+    /// Relative tolerance: a sum that is smaller only through rounding counts as large enough.
     const ROUNDING: f64 = 1e-12;
     let percentile = |(values, weights): (&[f64], &[f64])| {
         let both = values.iter().copied().zip(weights.iter().copied());
@@ -105,7 +108,7 @@ pub fn percentiles(values: &[f64], weights: &[f64], starts: &[i64], part: f64) -
     both.map(percentile).collect()
 }
 
-/// Integers of the core as floats; what is absent is not a number.
+/// Converts integers of the core to floats; [`NULL`] becomes NaN.
 #[must_use]
 pub fn floats(values: &[i64]) -> Vec<f64> {
     let float = |&value: &i64| {
