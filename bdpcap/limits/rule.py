@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdpcap.limits.evidence import declared
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from bdpcap.limits.evidence import Evidence
-    from bdpcap.limits.rounds import Bools
+    from bdpcap.limits.evidence.field import Field
+    from bdpcap.limits.rounds import Bools, Floats
 
 __all__ = ["Condition", "Named", "Rule", "all_of", "any_of", "at_least", "at_most", "it", "not_"]
 
@@ -33,11 +32,6 @@ class Condition(ABC):
     def parts(self) -> tuple[Condition, ...]:
         """Conditions that it is made of."""
         return ()
-
-    def names(self) -> Iterator[str]:
-        """Every quantity that it looks at."""
-        for part in self.parts():
-            yield from part.names()
 
     def lines(self) -> list[str]:
         """Write it as a list in Markdown, what belongs together indented."""
@@ -70,16 +64,13 @@ class Named(Condition):
 
 @dataclass(frozen=True)
 class _Threshold(Condition):
-    name: str
+    quantity: Field[Floats]
     value: float
     sign: int
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:  # noqa: ARG002
-        result: Bools = self.sign * evidence.value(self.name) >= self.sign * self.value
+        result: Bools = self.sign * evidence.value(self.quantity) >= self.sign * self.value
         return result
-
-    def names(self) -> Iterator[str]:
-        yield self.name
 
     def __str__(self) -> str:
         return self._written("≥" if self.sign > 0 else "≤")
@@ -89,28 +80,24 @@ class _Threshold(Condition):
         return f"{self._written('<' if self.sign > 0 else '>')}, or unknown"
 
     def _written(self, sign: str) -> str:
-        unit = declared(self.name).unit
+        unit = self.quantity.unit
         if unit == "share":
-            return f"`{self.name}` {sign} {100 * self.value:g} %"
+            return f"`{self.quantity.name}` {sign} {100 * self.value:g} %"
         counted = (
             "" if unit in ("ratio", "times") else f" {unit.removesuffix('s') if self.value == 1 else unit}"
         )
-        return f"`{self.name}` {sign} {self.value:g}{counted}"
+        return f"`{self.quantity.name}` {sign} {self.value:g}{counted}"
 
 
 @dataclass(frozen=True)
 class _Is(Condition):
-    name: str
+    quantity: Field[Bools]
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:  # noqa: ARG002
-        result: Bools = evidence.value(self.name) > 0
-        return result
-
-    def names(self) -> Iterator[str]:
-        yield self.name
+        return evidence.value(self.quantity)
 
     def __str__(self) -> str:
-        return f"`{self.name}`"
+        return f"`{self.quantity.name}`"
 
 
 @dataclass(frozen=True)
@@ -171,19 +158,19 @@ class _Several(Condition):
                 yield part
 
 
-def at_least(name: str, value: float) -> Condition:
+def at_least(quantity: Field[Floats], value: float) -> Condition:
     """A quantity is that large."""
-    return _Threshold(name, value, 1)
+    return _Threshold(quantity, value, 1)
 
 
-def at_most(name: str, value: float) -> Condition:
+def at_most(quantity: Field[Floats], value: float) -> Condition:
     """A quantity is that small."""
-    return _Threshold(name, value, -1)
+    return _Threshold(quantity, value, -1)
 
 
-def it(name: str) -> Condition:
+def it(quantity: Field[Bools]) -> Condition:
     """A quantity of the unit ``yes`` is so."""
-    return _Is(name)
+    return _Is(quantity)
 
 
 def not_(condition: Condition) -> Condition:

@@ -47,6 +47,7 @@ def sentences(says: str, evidence: Evidence, rows: Ints) -> list[str]:
 
 
 def _written(name: str, evidence: Evidence, rows: Ints) -> list[str]:
-    write = WRITTEN[declared(name).unit]
-    values = evidence.value(name)[rows]
+    quantity = declared(name)
+    write = WRITTEN[quantity.unit]
+    values = evidence.value(quantity)[rows]
     return [write(value) if np.isfinite(value) else units.MISSING for value in values.tolist()]

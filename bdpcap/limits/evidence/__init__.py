@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from bdpcap.limits.evidence.ack_clock import AckClock
 from bdpcap.limits.evidence.cross_traffic import CrossTraffic
 from bdpcap.limits.evidence.flight import Flight
@@ -17,10 +15,23 @@ from bdpcap.limits.evidence.window import Window
 from bdpcap.limits.evidence.writes import Writes
 
 if TYPE_CHECKING:
-    from bdpcap.limits.evidence.field import Concept, Field
+    from bdpcap.limits.evidence.field import Concept, Field, Values
     from bdpcap.limits.rounds import Bools, Floats, Ints, Rounds
 
-__all__ = ["CONCEPTS", "Evidence", "Vantage", "declared"]
+__all__ = [
+    "CONCEPTS",
+    "AckClock",
+    "CrossTraffic",
+    "Evidence",
+    "Flight",
+    "Loss",
+    "Queue",
+    "Rate",
+    "Vantage",
+    "Window",
+    "Writes",
+    "declared",
+]
 
 
 @dataclass(frozen=True)
@@ -64,27 +75,20 @@ class Evidence:
         """Let go of everything at once: concepts and evidence refer to each other, and would wait to be collected."""
         vars(self).clear()
 
-    def value(self, name: str) -> Floats:
-        """Return a declared quantity by its full name, as ``window.full_share``; booleans as 0 and 1."""
-        concept, _, quantity = name.partition(".")
-        values: Floats = np.asarray(getattr(getattr(self, concept), quantity), dtype=np.float64)
+    def value(self, quantity: Field[Values]) -> Values:
+        """Return a declared quantity for every round."""
+        concept, _, name = quantity.name.partition(".")
+        values: Values = getattr(getattr(self, concept), name)
         return values
 
 
 CONCEPTS: Final[dict[str, type[Concept]]] = {
-    "window": Window,
-    "loss": Loss,
-    "flight": Flight,
-    "rate": Rate,
-    "queue": Queue,
-    "ack_clock": AckClock,
-    "writes": Writes,
-    "cross_traffic": CrossTraffic,
+    concept.name: concept for concept in (Window, Loss, Flight, Rate, Queue, AckClock, Writes, CrossTraffic)
 }
 
 
 def declared(name: str) -> Field[Any]:
-    """Return the declaration of a quantity.
+    """Return the declaration of a quantity that a text names.
 
     Raises
     ------

@@ -29,6 +29,8 @@ SELDOM: Final = 0.45
 class AckClock(Concept):
     """What started segments and bursts. A burst is what follows a pause of half the burst gap."""
 
+    name = "ack_clock"
+
     @cached_property
     def has_timestamps(self) -> Bools:
         """Does the flow carry timestamps, whose echoes tell what the sender knew?"""

@@ -20,6 +20,8 @@ __all__ = ["CrossTraffic", "meanwhile"]
 class CrossTraffic(Concept):
     """Bytes of the flow and of all others between the same two hosts."""
 
+    name = "cross_traffic"
+
     @cached_property
     def _rate(self) -> Floats:
         """Delivery rate of all that went this way, over three rounds."""

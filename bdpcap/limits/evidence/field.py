@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,11 +18,21 @@ Unit = Literal["yes", "share", "ratio", "packets", "bytes", "rounds", "times", "
 
 
 class Field(cached_property[Values]):
-    """A quantity worked out once, with its unit; its docstring is what the documents show."""
+    """A quantity of every round, computed once; the documents show its unit and its docstring.
+
+    An instance of the concept has the values, the class has the declaration, to which rules refer.
+    """
+
+    name: str
+    """Full name, as ``window.full_share``."""
 
     def __init__(self, function: Callable[[Any], Values], unit: Unit) -> None:
         super().__init__(function)
         self.unit: Final = unit
+
+    def __set_name__(self, owner: type[Concept], name: str) -> None:
+        super().__set_name__(owner, name)
+        self.name = f"{owner.name}.{name}"
 
 
 def field(unit: Unit) -> Callable[[Callable[[Any], Values]], Field[Values]]:
@@ -32,6 +42,9 @@ def field(unit: Unit) -> Callable[[Callable[[Any], Values]], Field[Values]]:
 
 class Concept:
     """Evidence about one thing. Other concepts are reached through `all`."""
+
+    name: ClassVar[str]
+    """Name of the concept, and of its attribute of `Evidence`."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.all: Final = evidence

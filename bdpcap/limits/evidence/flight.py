@@ -33,6 +33,8 @@ INITIAL_WINDOW: Final = 10
 class Flight(Concept):
     """Largest and mean flight of each round, and of the stretch around it."""
 
+    name = "flight"
+
     @field("bytes")
     def most(self) -> Floats:
         """Most bytes in flight."""

@@ -23,6 +23,8 @@ RTO_MIN_NS: Final = 2e8
 class Loss(Concept):
     """Losses, retransmissions and silences that they explain."""
 
+    name = "loss"
+
     @cached_property
     def signalled(self) -> Bools:
         """Did the sender retransmit, or learn of a loss: three duplicate acknowledgments, or an ECN echo?"""

@@ -26,6 +26,8 @@ CLOCK_NS: Final = 1.5e6
 class Queue(Concept):
     """Queueing delay: RTT above the minimum, in packets at the capacity where it is compared."""
 
+    name = "queue"
+
     @cached_property
     def rtt_min_ns(self) -> Floats:
         """Minimum RTT of the path, the least that its flows measured: a new flow meets the queue of those before it.

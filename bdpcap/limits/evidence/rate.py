@@ -26,6 +26,8 @@ BEARING_OUT: Final = 12
 class Rate(Concept):
     """Delivery rates in bytes per second, and their ratios to the bottleneck's."""
 
+    name = "rate"
+
     @cached_property
     def smooth(self) -> Floats:
         """Delivery rate over the round and its neighbours: acknowledgments do not come evenly."""

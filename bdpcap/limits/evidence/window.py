@@ -20,6 +20,8 @@ STALL: Final = 0.02
 class Window(Concept):
     """Window and usable window, as the sender knew them."""
 
+    name = "window"
+
     @field("share")
     def full_share(self) -> Floats:
         """Share of the round with less than a segment, or less than an eighth of the window, left to send.

@@ -19,6 +19,8 @@ __all__ = ["Writes"]
 class Writes(Concept):
     """A short segment ends what there was to send: with more, it would have been full."""
 
+    name = "writes"
+
     @field("yes")
     def idle(self) -> Bools:
         """Was nothing sent and nothing in flight?"""

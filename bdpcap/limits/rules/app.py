@@ -8,24 +8,25 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence import AckClock, Flight, Loss, Window, Writes
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import DELAYED_BY_WINDOW, FOLLOWED, QUEUED, STANDS, TIMER, UNANSWERED
 
 __all__ = ["DETAILS", "RULES"]
 
-HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it("writes.long_message"), it("loss.outage"), STANDS).named(
+HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outage), STANDS).named(
     "held by something else",
     "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
 )
-OPENING = it("flight.opening")
-LOSS = not_(it("loss.none_recent"))
+OPENING = it(Flight.opening)
+LOSS = not_(it(Loss.none_recent))
 
 RULES: Final = (
     Rule(
         id="app-idle",
         limit="app",
-        holds=any_of(all_of(it("writes.idle"), at_most("window.closed_share", 0.1)), it("writes.finished")),
-        unless=it("loss.outage"),
+        holds=any_of(all_of(it(Writes.idle), at_most(Window.closed_share, 0.1)), it(Writes.finished)),
+        unless=it(Loss.outage),
         says="The program had nothing left to send.",
         why="Nothing is in flight and nothing is sent, or the FIN is out behind the last data.",
         source="RFC 9293 section 3.6",
@@ -36,11 +37,11 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(
-                at_least("ack_clock.own_time_share", 0.5),
-                at_least("writes.short_per_burst", 0.6),
+                at_least(AckClock.own_time_share, 0.5),
+                at_least(Writes.short_per_burst, 0.6),
                 not_(FOLLOWED),
             ),
-            all_of(UNANSWERED, at_least("ack_clock.chance", 1), at_least("writes.short_rounds", 0.75)),
+            all_of(UNANSWERED, at_least(AckClock.chance, 1), at_least(Writes.short_rounds, 0.75)),
         ),
         unless=any_of(HELD_OR_STANDS, OPENING, LOSS, QUEUED),
         says="Bursts came at times of the program's own, {ack_clock.bursts} a round, not when acknowledgments did.",
@@ -50,7 +51,7 @@ RULES: Final = (
     Rule(
         id="app-starts",
         limit="app",
-        holds=at_least("ack_clock.own_starts", 2),
+        holds=at_least(AckClock.own_starts, 2),
         unless=any_of(HELD_OR_STANDS, LOSS),
         says="The program began to send {ack_clock.own_starts} times in nine rounds, with nothing in flight.",
         why="Nothing was waiting to be sent when all data had been acknowledged.",
@@ -58,7 +59,7 @@ RULES: Final = (
     Rule(
         id="app-blocks",
         limit="app",
-        holds=all_of(any_of(UNANSWERED, TIMER), at_least("writes.bursts_after_short", 0.75)),
+        holds=all_of(any_of(UNANSWERED, TIMER), at_least(Writes.bursts_after_short, 0.75)),
         unless=HELD_OR_STANDS,
         says="{writes.bursts_after_short} of the bursts came after a short segment: each is one write of the program.",
         why="Bursts from a send buffer end anywhere in a write, or the flight stands.",
@@ -67,7 +68,7 @@ RULES: Final = (
     Rule(
         id="app-short",
         limit="app",
-        holds=all_of(at_least("writes.short_share", 0.9), at_most("writes.segment_fill", 0.9)),
+        holds=all_of(at_least(Writes.short_share, 0.9), at_most(Writes.segment_fill, 0.9)),
         unless=any_of(HELD_OR_STANDS, LOSS, QUEUED),
         says="{writes.short_share} of the segments were short, with {writes.segment_fill} of the MSS on average.",
         why="Segments would have been full, had there been more to send.",
@@ -77,7 +78,7 @@ RULES: Final = (
     Rule(
         id="app-below-least",
         limit="app",
-        holds=it("flight.below_least"),
+        holds=it(Flight.below_least),
         unless=HELD_OR_STANDS,
         says="Less than two segments were in flight: there was nothing more to send.",
         why="Two segments are the least that a congestion window or a buffer holds.",
@@ -88,10 +89,10 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(
-                at_least("writes.replies", 5),
-                any_of(at_most("ack_clock.ack_response", 0.8), at_least("writes.messages_per_reply", 0.75)),
+                at_least(Writes.replies, 5),
+                any_of(at_most(AckClock.ack_response, 0.8), at_least(Writes.messages_per_reply, 0.75)),
             ),
-            all_of(at_least("writes.messages_per_reply", 0.75), at_least("writes.after_short_share", 0.65)),
+            all_of(at_least(Writes.messages_per_reply, 0.75), at_least(Writes.after_short_share, 0.65)),
         ),
         unless=any_of(HELD_OR_STANDS, LOSS),
         says="The program waited for its peer's replies; nine rounds held {writes.replies}.",
@@ -101,13 +102,13 @@ RULES: Final = (
 
 DETAILS: Final = {
     "own window": all_of(
-        at_least("writes.replies", 9), at_most("flight.spread", 0.1), at_least("flight.segments", 10)
+        at_least(Writes.replies, 9), at_most(Flight.spread, 0.1), at_least(Flight.segments, 10)
     ),
     "small writes": all_of(
-        at_least("writes.short_share", 0.5),
-        at_most("writes.empty_share", 0.33),
-        not_(it("writes.idle")),
-        not_(it("writes.finished")),
+        at_least(Writes.short_share, 0.5),
+        at_most(Writes.empty_share, 0.33),
+        not_(it(Writes.idle)),
+        not_(it(Writes.finished)),
     ),
     "idle": None,
 }

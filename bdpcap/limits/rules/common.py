@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Window, Writes
 from bdpcap.limits.evidence.ack_clock import SELDOM
 from bdpcap.limits.rule import all_of, any_of, at_least, at_most, it, not_
 
 __all__ = ["DELAYED_BY_WINDOW", "FOLLOWED", "FULL", "QUEUED", "STANDS", "TIMER", "UNANSWERED"]
 
 # A window that fills so much of the round holds the sender, whatever the rate.
-FULL: Final = at_least("window.full_share", 0.3)
+FULL: Final = at_least(Window.full_share, 0.3)
 # Bursts come so soon after acknowledgments that these seem to start them.
-FOLLOWED: Final = at_most("ack_clock.chance", SELDOM)
+FOLLOWED: Final = at_most(AckClock.chance, SELDOM)
 
-UNANSWERED: Final = at_most("ack_clock.ack_response", 0.7).named(
+UNANSWERED: Final = at_most(AckClock.ack_response, 0.7).named(
     "acknowledgments unanswered", "Nothing waited for the acknowledgments, or the writer was blocked."
 )
 
-QUEUED: Final = all_of(at_least("queue.share", 0.95), at_least("queue.packets", 3)).named(
+QUEUED: Final = all_of(at_least(Queue.share, 0.95), at_least(Queue.packets, 3)).named(
     "queued throughout", "A queue stood nearly all the round."
 )
 
-DELAYED_BY_WINDOW: Final = any_of(
-    at_least("window.full_share", 0.5), at_least("window.closed_share", 0.1)
-).named("no room in the window", "The window was full for much of the round, or closed for a part of it.")
+DELAYED_BY_WINDOW: Final = any_of(at_least(Window.full_share, 0.5), at_least(Window.closed_share, 0.1)).named(
+    "no room in the window", "The window was full for much of the round, or closed for a part of it."
+)
 
 TIMER: Final = all_of(
-    at_most("ack_clock.period_spread", 0.15),
-    not_(all_of(at_least("ack_clock.period", 0.85), at_most("ack_clock.period", 1.25))),
+    at_most(AckClock.period_spread, 0.15),
+    not_(all_of(at_least(AckClock.period, 0.85), at_most(AckClock.period, 1.25))),
 ).named(
     "equal intervals",
     "A timer's bursts come at equal intervals, several in a round trip. "
@@ -36,23 +37,23 @@ TIMER: Final = all_of(
 )
 
 STANDS: Final = all_of(
-    at_most("flight.spread", 0.1),
-    at_most("flight.drift", 0.15),
-    at_most("window.full_share", 0.3),
+    at_most(Flight.spread, 0.1),
+    at_most(Flight.drift, 0.15),
+    at_most(Window.full_share, 0.3),
     not_(TIMER),
     # A third of the buffer at a time: three bursts a round trip, one after a third of it at least.
-    at_least("ack_clock.longest_period", 0.3),
+    at_least(AckClock.longest_period, 0.3),
     any_of(
-        at_most("writes.replies", 3),
-        all_of(at_most("ack_clock.replied_share", 0.2), at_most("ack_clock.empty_starts", 1)),
+        at_most(Writes.replies, 3),
+        all_of(at_most(AckClock.replied_share, 0.2), at_most(AckClock.empty_starts, 1)),
     ),
-    not_(it("flight.opening")),
-    not_(at_least("ack_clock.empty_starts", 7)),
-    not_(at_least("ack_clock.own_time_share", 0.5)),
-    it("loss.none_recent"),
+    not_(it(Flight.opening)),
+    not_(at_least(AckClock.empty_starts, 7)),
+    not_(at_least(AckClock.own_time_share, 0.5)),
+    it(Loss.none_recent),
     any_of(
-        all_of(at_least("writes.short_rounds", 0.4), FOLLOWED),
-        all_of(it("ack_clock.unseen"), it("flight.regrown")),
+        all_of(at_least(Writes.short_rounds, 0.4), FOLLOWED),
+        all_of(it(AckClock.unseen), it(Flight.regrown)),
     ),
 ).named(
     "a buffer's flight",

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence import AckClock, Flight, Loss, Writes
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import TIMER
 
 __all__ = ["DETAILS", "RULES"]
 
-MOVED = it("flight.moved")
+MOVED = it(Flight.moved)
 # Data that wait for the window go out in whole segments, as acknowledgments come.
-WHOLE = all_of(at_most("writes.short_share", 0.2), not_(at_least("writes.bursts_after_short", 0.75)))
+WHOLE = all_of(at_most(Writes.short_share, 0.2), not_(at_least(Writes.bursts_after_short, 0.75)))
 
 RULES: Final = (
     Rule(
         id="cwnd-recovery",
         limit="cwnd",
-        holds=any_of(at_most("loss.rounds_since", 1), it("loss.outage")),
+        holds=any_of(at_most(Loss.rounds_since, 1), it(Loss.outage)),
         says="A loss was being repaired, with {flight.most} in flight.",
         why="A loss reduces the congestion window.",
         source="RFC 5681 section 3.2",
@@ -26,7 +27,7 @@ RULES: Final = (
     Rule(
         id="cwnd-slow-start",
         limit="cwnd",
-        holds=any_of(it("flight.doubling"), it("flight.initial")),
+        holds=any_of(it(Flight.doubling), it(Flight.initial)),
         says="Slow start had reached {flight.most} in flight.",
         why="Slow start begins with ten segments and doubles them each round trip.",
         source="RFC 5681 section 3.1; RFC 6928",
@@ -35,7 +36,7 @@ RULES: Final = (
     Rule(
         id="cwnd-regrowth",
         limit="cwnd",
-        holds=all_of(at_least("loss.rounds_since", 0), not_(it("flight.regrown")), MOVED),
+        holds=all_of(at_least(Loss.rounds_since, 0), not_(it(Flight.regrown)), MOVED),
         says="The congestion window was growing again, {loss.rounds_since} after a loss: {flight.most} in flight.",
         why="CUBIC and Reno need half a round or more per segment in flight to regain what a loss took.",
         source="RFC 9438 section 4.3",
@@ -44,10 +45,10 @@ RULES: Final = (
         id="cwnd-fixed",
         limit="cwnd",
         holds=all_of(
-            at_most("flight.spread", 0.05),
-            at_most("flight.drift", 0.05),
-            at_least("ack_clock.ack_response", 0.9),
-            at_least("ack_clock.bursts", 1),
+            at_most(Flight.spread, 0.05),
+            at_most(Flight.drift, 0.05),
+            at_least(AckClock.ack_response, 0.9),
+            at_least(AckClock.bursts, 1),
             not_(TIMER),
             WHOLE,
             MOVED,
@@ -62,9 +63,9 @@ RULES: Final = (
         id="cwnd-paced",
         limit="cwnd",
         holds=all_of(
-            at_most("flight.spread", 0.1),
-            at_least("ack_clock.ack_response", 0.9),
-            any_of(at_most("ack_clock.bursts", 1), TIMER),
+            at_most(Flight.spread, 0.1),
+            at_least(AckClock.ack_response, 0.9),
+            any_of(at_most(AckClock.bursts, 1), TIMER),
             WHOLE,
             MOVED,
         ),
@@ -76,7 +77,7 @@ RULES: Final = (
     Rule(
         id="cwnd-growth",
         limit="cwnd",
-        holds=all_of(at_least("flight.drift", 0.15), at_least("ack_clock.ack_response", 0.3), MOVED),
+        holds=all_of(at_least(Flight.drift, 0.15), at_least(AckClock.ack_response, 0.3), MOVED),
         says="The flight moved by {flight.drift} a round, with {flight.most} in flight; window and link were not full.",
         why="A congestion window grows by about a segment a round, and falls after a loss.",
         source="RFC 5681 section 3.1; RFC 9438 section 4",
@@ -84,7 +85,7 @@ RULES: Final = (
     Rule(
         id="cwnd-clocked",
         limit="cwnd",
-        holds=all_of(any_of(at_least("ack_clock.ack_response", 0.6), it("ack_clock.unseen")), WHOLE, MOVED),
+        holds=all_of(any_of(at_least(AckClock.ack_response, 0.6), it(AckClock.unseen)), WHOLE, MOVED),
         says="Whole segments went out as acknowledgments came, with {flight.most} in flight; window and link were not "
         "full.",
         why="Whole segments waited for acknowledgments: only the congestion window held them.",
@@ -93,7 +94,7 @@ RULES: Final = (
 )
 
 DETAILS: Final = {
-    "recovery": any_of(at_least("loss.retransmitted", 1), it("loss.outage")),
-    "slow start": any_of(it("flight.doubling"), it("flight.initial")),
+    "recovery": any_of(at_least(Loss.retransmitted, 1), it(Loss.outage)),
+    "slow start": any_of(it(Flight.doubling), it(Flight.initial)),
     "avoidance": None,
 }

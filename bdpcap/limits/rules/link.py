@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence import AckClock, CrossTraffic, Loss, Queue, Rate, Window
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import FULL
 
@@ -16,28 +17,28 @@ __all__ = ["DETAILS", "RULES"]
 SPARE = any_of(
     all_of(
         FULL,
-        any_of(at_most("rate.window_over_link", 0.9675), at_least("rate.over_initial", 1.3)),
-        at_most("queue.risen_packets", 4),
+        any_of(at_most(Rate.window_over_link, 0.9675), at_least(Rate.over_initial, 1.3)),
+        at_most(Queue.risen_packets, 4),
     ),
     all_of(
         not_(FULL),
-        at_most("rate.over_highest", 0.95),
-        any_of(at_most("queue.risen_packets", 2), not_(it("queue.stands"))),
+        at_most(Rate.over_highest, 0.95),
+        any_of(at_most(Queue.risen_packets, 2), not_(it(Queue.stands))),
     ),
 ).named(
     "time to spare",
     "The flow is slower than its initial bursts were, with next to no queue: the link is idle now and then. "
     "A full window sets a rate of its own.",
 )
-ELSEWHERE = any_of(it("queue.on_return_path"), it("window.held_small")).named(
+ELSEWHERE = any_of(it(Queue.on_return_path), it(Window.held_small)).named(
     "the wait is elsewhere",
     "Acknowledgments wait on the way back, or data wait for a slow reader: neither is a queue at the bottleneck.",
 )
-PAUSING = all_of(at_most("ack_clock.ack_response", 0.5), at_least("queue.pauses", 0.15)).named(
+PAUSING = all_of(at_most(AckClock.ack_response, 0.5), at_least(Queue.pauses, 0.15)).named(
     "the sender pauses",
     "A sender that pauses leaves the link idle, however deep the queue of each burst was.",
 )
-BEHIND = all_of(it("queue.before_tap"), not_(FULL), not_(at_most("ack_clock.ack_response", 0.5))).named(
+BEHIND = all_of(it(Queue.before_tap), not_(FULL), not_(at_most(AckClock.ack_response, 0.5))).named(
     "captured behind the bottleneck", "The tap sees what the bottleneck passes on."
 )
 
@@ -45,7 +46,7 @@ RULES: Final = (
     Rule(
         id="link-queue",
         limit="link",
-        holds=all_of(it("queue.stands"), at_least("queue.share", 0.85), at_least("rate.utilization", 0.94)),
+        holds=all_of(it(Queue.stands), at_least(Queue.share, 0.85), at_least(Rate.utilization, 0.94)),
         unless=any_of(PAUSING, SPARE, ELSEWHERE),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
         "path's best.",
@@ -56,11 +57,11 @@ RULES: Final = (
         id="link-bloat",
         limit="link",
         holds=all_of(
-            at_least("queue.always_packets", 12),
-            at_least("queue.share", 0.95),
-            at_least("rate.utilization", 0.75),
+            at_least(Queue.always_packets, 12),
+            at_least(Queue.share, 0.95),
+            at_least(Rate.utilization, 0.75),
         ),
-        unless=any_of(ELSEWHERE, it("loss.timer_fired")),
+        unless=any_of(ELSEWHERE, it(Loss.timer_fired)),
         says="Packets queued {queue.delay} throughout: the shortest round trip took {queue.least_rtt} of an empty path.",
         why="A window of several bandwidth-delay products keeps a queue standing; a larger one would only lengthen it.",
         source="RFC 8290 section 1",
@@ -69,9 +70,9 @@ RULES: Final = (
         id="link-lean",
         limit="link",
         holds=all_of(
-            it("rate.proven"),
-            at_least("rate.utilization", 0.95),
-            at_least("queue.share", 0.3),
+            it(Rate.proven),
+            at_least(Rate.utilization, 0.95),
+            at_least(Queue.share, 0.3),
             not_(FULL),
         ),
         unless=any_of(SPARE, ELSEWHERE, BEHIND),
@@ -84,12 +85,12 @@ RULES: Final = (
         id="link-shared",
         limit="link",
         holds=all_of(
-            it("queue.stands"),
-            at_least("queue.share", 0.935),
-            at_least("queue.unmerged_packets", 3),
+            it(Queue.stands),
+            at_least(Queue.share, 0.935),
+            at_least(Queue.unmerged_packets, 3),
             not_(FULL),
         ),
-        unless=any_of(PAUSING, ELSEWHERE, it("loss.timer_fired")),
+        unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
         "path's best.",
         why="A queue that never drains keeps the bottleneck busy, whoever feeds it.",
@@ -99,12 +100,12 @@ RULES: Final = (
         id="link-together",
         limit="link",
         holds=all_of(
-            at_least("cross_traffic.utilization", 0.94),
-            at_least("cross_traffic.over_initial", 0.9),
-            at_least("queue.packets", 1),
+            at_least(CrossTraffic.utilization, 0.94),
+            at_least(CrossTraffic.over_initial, 0.9),
+            at_least(Queue.packets, 1),
             not_(FULL),
         ),
-        unless=any_of(PAUSING, ELSEWHERE, it("loss.timer_fired")),
+        unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
         says="This flow and others between the same hosts used {cross_traffic.utilization} of this path's best rate.",
         why="Other flows fill what this flow leaves. A flow that sends in bursts sees their queue only now and then.",
     ),
@@ -112,9 +113,9 @@ RULES: Final = (
         id="link-arrivals",
         limit="link",
         holds=all_of(
-            it("ack_clock.unseen"),
-            at_least("rate.utilization", 0.97),
-            at_least("rate.ack_spacing", 0.89),
+            it(AckClock.unseen),
+            at_least(Rate.utilization, 0.97),
+            at_least(Rate.ack_spacing, 0.89),
             not_(FULL),
         ),
         unless=any_of(SPARE, ELSEWHERE),
@@ -124,11 +125,11 @@ RULES: Final = (
     Rule(
         id="link-behind",
         limit="link",
-        holds=all_of(BEHIND, at_least("rate.tap_utilization", 0.97)),
+        holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.97)),
         unless=any_of(SPARE, ELSEWHERE),
         says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
         why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",
     ),
 )
 
-DETAILS: Final = {"others' queue": it("queue.before_flow"), "own queue": None}
+DETAILS: Final = {"others' queue": it(Queue.before_flow), "own queue": None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence import Window
 from bdpcap.limits.rule import Rule, any_of, at_least, at_most, it
 from bdpcap.limits.rules.common import FULL
 
@@ -23,8 +24,8 @@ RULES: Final = (
 )
 
 DETAILS: Final = {
-    "zero window": at_least("window.closed_share", 0.1),
-    "slow reader": any_of(it("window.closing"), at_most("window.share_of_largest", 0.75)),
-    "ramp": it("window.rising"),
+    "zero window": at_least(Window.closed_share, 0.1),
+    "slow reader": any_of(it(Window.closing), at_most(Window.share_of_largest, 0.75)),
+    "ramp": it(Window.rising),
     "buffer": None,
 }

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from bdpcap.limits.evidence import AckClock, Flight
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import STANDS, UNANSWERED
 
 __all__ = ["RULES"]
 
-SLEPT = at_least("ack_clock.blocked_share", 0.7)
+SLEPT = at_least(AckClock.blocked_share, 0.7)
 
 RULES: Final = (
     Rule(
@@ -26,19 +27,19 @@ RULES: Final = (
         "is a send buffer's.",
         source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
         blind="A program that writes one block for each block acknowledged looks the same.",
-        alternatives={"app": at_least("ack_clock.period", 0.85), "cwnd": it("ack_clock.unseen")},
+        alternatives={"app": at_least(AckClock.period, 0.85), "cwnd": it(AckClock.unseen)},
     ),
     Rule(
         id="sndbuf-blocked",
         limit="sndbuf",
         holds=all_of(
             UNANSWERED,
-            not_(at_most("ack_clock.blocked_share", 0.45)),
-            at_most("ack_clock.empty_starts", 1),
+            not_(at_most(AckClock.blocked_share, 0.45)),
+            at_most(AckClock.empty_starts, 1),
         ),
         unless=any_of(
-            all_of(it("flight.opening"), not_(SLEPT)),
-            all_of(it("flight.reduced"), at_least("ack_clock.ack_response", 0.3), not_(SLEPT)),
+            all_of(it(Flight.opening), not_(SLEPT)),
+            all_of(it(Flight.reduced), at_least(AckClock.ack_response, 0.3), not_(SLEPT)),
         ),
         says="The writer was blocked: only {ack_clock.ack_response} of the acknowledgments were answered at once, with "
         "{flight.most} in flight.",
@@ -46,8 +47,8 @@ RULES: Final = (
         source="Linux sk_stream_write_space(), sk_stream_min_wspace()",
         blind="With autotuning, the buffer grows with the congestion window, and they take turns.",
         alternatives={
-            "app": at_least("ack_clock.own_time_share", 0.5),
-            "cwnd": at_least("flight.drift", 0.15),
+            "app": at_least(AckClock.own_time_share, 0.5),
+            "cwnd": at_least(Flight.drift, 0.15),
         },
     ),
 )
