@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding, Findings
     from bdpcap.path_ends import Pair, pair
     from bdpcap.read.anonymize import Pseudonyms
-    from bdpcap.read.budget import Limits
+    from bdpcap.read.budget import Budget
     from bdpcap.read.facts import CaptureInfo, Damage, Progress
 
 __all__ = [
+    "Budget",
     "Capture",
     "CaptureError",
     "CaptureInfo",
@@ -42,7 +43,6 @@ __all__ = [
     "Finding",
     "Findings",
     "Flow",
-    "Limits",
     "Pair",
     "Progress",
     "Pseudonyms",
@@ -60,10 +60,11 @@ _MODULES = {
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.read.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
     **dict.fromkeys(("Pair", "pair"), "bdpcap.path_ends"),
-    "Limits": "bdpcap.read.budget",
+    "Budget": "bdpcap.read.budget",
     "bdp": "bdpcap.explain.bdp",
     "Pseudonyms": "bdpcap.read.anonymize",
 }
+_RENAMED = {"Limits": "Budget; pass it as analyze(..., budget=...)"}
 
 if not OPTIMISED:
     warnings.warn("bdpcap was built without optimisation and is slow: build with --release", stacklevel=2)
@@ -71,6 +72,8 @@ if not OPTIMISED:
 
 def __getattr__(name: str) -> Any:
     # Names are imported on first use: pandas takes most of the command line's start, and not every command needs it.
+    if name in _RENAMED:
+        raise AttributeError(f"bdpcap.{name} is now bdpcap.{_RENAMED[name]}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("explain", "plots"):

@@ -52,7 +52,7 @@ HANDSHAKES: Final[list[str]]
 KINDS: Final[list[str]]
 """Names of the codes in the `kind` column of events."""
 LIMITS: Final[dict[str, int]]
-"""Default limits of an analysis by name; see `bdpcap.Limits`."""
+"""Default limits of an analysis by name; see `bdpcap.Budget`."""
 LINK_TYPES: Final[list[int]]
 """LINKTYPE_ values that the core can decode."""
 NULL: Final[int]

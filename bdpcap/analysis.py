@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, overload
 
 from bdpcap import _core, capture
 from bdpcap.read import core_pass
-from bdpcap.read.budget import Limits
+from bdpcap.read.budget import Budget
 from bdpcap.read.jobs import threads
 from bdpcap.read.progress import shown
 from bdpcap.read.scale import infer
@@ -41,7 +41,7 @@ def analyze(
     progress: Callable[[Progress], None] | bool | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
-    limits: Limits | None = None,
+    budget: Budget | None = None,
     memory_bytes: int | None = None,
     summarize: bool = False,
 ) -> Capture:
@@ -62,7 +62,7 @@ def analyze(
     jobs
         Number of threads that follow connections; results do not depend on it. None is one thread per processor, or a
         single thread if the files are small.
-    limits
+    budget
         Limits on the data that are followed and kept. Data beyond a limit are left out and counted: see
         ``info.left_out`` and `Capture.quality`.
     memory_bytes
@@ -84,24 +84,24 @@ def analyze(
         There is no source, `jobs` or a limit is below 1, or `memory_bytes` is less than Python itself takes.
     """
     sources = core_pass.sources(source)
-    limits = (limits or Limits()).within(memory_bytes)
+    budget = (budget or Budget()).within(memory_bytes)
     lasting = core_pass.is_lasting(sources)
     with shown(wanted=progress is True) as bar:
         update = progress if callable(progress) else bar
         # A source that cannot be read twice keeps its events now.
-        core = core_pass.opened(sources, filter, events=not (lasting or summarize), limits=limits, jobs=jobs)
+        core = core_pass.opened(sources, filter, events=not (lasting or summarize), budget=budget, jobs=jobs)
         kept, left_out = None, 0
         if lasting or summarize:
             _read(core, sources, update, turns=not summarize)
         else:
-            kept, left_out = core_pass.kept_events(core, sources, update, limits.rows)
+            kept, left_out = core_pass.kept_events(core, sources, update, budget.rows)
         sums = core_pass.summed(core)
         scales = []
         if lasting and sums.scales_to_infer:
             scales = infer(lambda names: core_pass.directions(core, pseudonyms, names))
         if scales:
             # Windows are evaluated as packets come, so with other scales the capture is read again.
-            core = core_pass.opened(sources, filter, events=False, scales=scales, limits=limits, jobs=jobs)
+            core = core_pass.opened(sources, filter, events=False, scales=scales, budget=budget, jobs=jobs)
             _read(core, sources, update, turns=not summarize)
             sums = core_pass.summed(core)
     return Capture(
@@ -135,7 +135,7 @@ def stream_events(
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
-    limits: Limits | None = None,
+    budget: Budget | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Read a capture and yield its events in pieces; the memory used does not grow with the capture.
 
@@ -159,7 +159,7 @@ def stream_events(
         progress=progress,
         pseudonyms=pseudonyms,
         jobs=jobs,
-        limits=limits,
+        budget=budget,
     ):
         yield piece.frame()
 
@@ -172,7 +172,7 @@ def event_pieces(
     progress: Callable[[Progress], None] | None = None,
     pseudonyms: Pseudonyms | None = None,
     jobs: int | None = None,
-    limits: Limits | None = None,
+    budget: Budget | None = None,
     written: bool = False,
 ) -> Iterator[Events]:
     """Yield the events of a capture in pieces that are no tables yet; see `stream_events`.
@@ -188,7 +188,7 @@ def event_pieces(
         events=True,
         rounds=False,
         streams=streams,
-        limits=limits,
+        budget=budget,
         jobs=threads(jobs, sources, written=written),
     )
     names: dict[str, list[str]] = {"sender": [], "receiver": []}

@@ -49,7 +49,7 @@ def flaw(capture, code):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_connections_beyond_the_limit_are_counted_whatever_the_number_of_threads(scan, jobs):
-    capture = bdpcap.analyze(io.BytesIO(scan), limits=bdpcap.Limits(connections=1000), jobs=jobs)
+    capture = bdpcap.analyze(io.BytesIO(scan), budget=bdpcap.Budget(connections=1000), jobs=jobs)
     assert 1000 <= capture.info.streams <= 1000 + UNNOTICED
     # Every connection is one segment.
     assert capture.info.streams + capture.info.left_out["connections"] == SYNS
@@ -68,21 +68,21 @@ def test_a_budget_of_memory_sets_limits_that_fit_it(scan):
     assert capture.info.streams <= 1000 + UNNOTICED
     assert capture.info.left_out["connections"] > 0
     # A larger budget than the usual limits need changes nothing.
-    assert bdpcap.Limits().within(1 << 50) == bdpcap.Limits()
+    assert bdpcap.Budget().within(1 << 50) == bdpcap.Budget()
     with pytest.raises(ValueError, match="memory_bytes must be above"):
-        bdpcap.Limits().within(1000)
+        bdpcap.Budget().within(1000)
 
 
 def test_rows_beyond_the_limit_are_counted():
     content = pcap(scenario(TRANSFER))
     whole = bdpcap.analyze(io.BytesIO(content))
-    few = bdpcap.analyze(io.BytesIO(content), limits=bdpcap.Limits(rows=1))
+    few = bdpcap.analyze(io.BytesIO(content), budget=bdpcap.Budget(rows=1))
     assert len(whole.rtts) > 1
     assert len(few.rtts) == len(few.events) == 1
     rows = sum(len(table) for table in (whole.rtts, whole.exchanges, whole.events))
     kept = sum(len(table) for table in (few.rtts, few.exchanges, few.events))
     assert few.info.left_out["rows"] == rows - kept
-    assert "--limit rows=N" in flaw(few, "limit-rows").sentence
+    assert "--budget rows=N" in flaw(few, "limit-rows").sentence
 
 
 def test_frames_of_more_headers_are_counted():
@@ -90,7 +90,7 @@ def test_frames_of_more_headers_are_counted():
     tags = struct.pack(">HH", 0x8100, 7) * 10
     tagged = replace(syn, data=syn.data[:12] + tags + syn.data[12:], wire_length=len(syn.data) + len(tags))
     for most, decoded in ((20, 1), (5, 0)):
-        capture = bdpcap.analyze(io.BytesIO(pcap([tagged])), limits=bdpcap.Limits(headers=most))
+        capture = bdpcap.analyze(io.BytesIO(pcap([tagged])), budget=bdpcap.Budget(headers=most))
         assert capture.info.segments == decoded
         assert capture.info.left_out.get("headers", 0) == 1 - decoded
 
@@ -108,7 +108,7 @@ def test_a_summary_keeps_flows_and_rounds_and_says_what_it_lacks():
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("depth=3", "there are " + ", ".join(asdict(bdpcap.Limits()))),
+        ("depth=3", "there are " + ", ".join(asdict(bdpcap.Budget()))),
         ("rows=-1", "whole number"),
         ("rows=0", "at least 1"),
     ],
@@ -116,5 +116,12 @@ def test_a_summary_keeps_flows_and_rounds_and_says_what_it_lacks():
 def test_a_limit_that_cannot_be_is_a_usage_error(typed, said, tmp_path, capsys):
     path = tmp_path / "transfer.pcap"
     path.write_bytes(pcap(scenario(TRANSFER)))
-    assert main(["info", "--limit", typed, str(path)]) == 2
+    assert main(["info", "--budget", typed, str(path)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_old_names_name_the_new_ones(tmp_path, capsys):
+    assert main(["info", "--limit", "rows=5", str(tmp_path / "any.pcap")]) == 2
+    assert "--limit is now --budget" in capsys.readouterr().err
+    with pytest.raises(AttributeError, match=r"bdpcap\.Limits is now bdpcap\.Budget"):
+        _ = bdpcap.Limits

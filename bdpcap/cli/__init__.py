@@ -123,6 +123,7 @@ def _usage(error: typer.TyperException, first: str) -> str:
     """Say what is wrong with which option, and where to read on; `first` is the first word typed."""
     said = error.format_message().rstrip(".").replace("Value error, ", "")
     said = re.sub(r"^Invalid value( for|:) ", "", said)
+    said = re.sub(r"^No such option: --limit\b.*", "--limit is now --budget, as --budget rows=1000000", said)
     faults = getattr(error.__cause__, "errors", None)
     if faults:  # pydantic, which typer asks, does not say of what
         said = re.sub(

@@ -24,7 +24,7 @@ def command(
     filter_: options.Filter = None,
     output_: _Output,
     jobs: options.Jobs = None,
-    limit: options.Limit = None,
+    budget: options.Budget = None,
 ) -> int:
     """Write the capture as pcapng with comments, for Wireshark.
 
@@ -42,7 +42,7 @@ def command(
         filter_,
         outputs=[None if to_stdout else output_],
         jobs=jobs,
-        limit=limit,
+        budget=budget,
     )
     if to_stdout:
         packets = capture.annotate(sys.stdout.buffer)

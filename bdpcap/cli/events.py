@@ -25,7 +25,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
-    limit: options.Limit = None,
+    budget: options.Budget = None,
     stream: options.Streams = None,
     per_flow: Annotated[
         bool,
@@ -58,7 +58,7 @@ def command(
         output=output_,
         progress=apart,
         jobs=jobs,
-        limit=limit,
+        budget=budget,
     )
     rows = pieces if per_flow else map(Events.per_segment, pieces)
     made = Events.cells if chosen in output.CELLS else Events.frame

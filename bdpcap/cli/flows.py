@@ -26,7 +26,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
-    limit: options.Limit = None,
+    budget: options.Budget = None,
     stream: options.Streams = None,
     sort: Annotated[
         str | None,
@@ -65,7 +65,7 @@ def command(
         names,
         outputs=[output_, junit],
         jobs=jobs,
-        limit=limit,
+        budget=budget,
         summarize=True,
     )
     all_bytes = int(capture.carriers["payload_bytes"].sum()) if gate.rules else 0

@@ -24,7 +24,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
-    limit: options.Limit = None,
+    budget: options.Budget = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
     anonymize: options.Anonymize = False,
@@ -43,7 +43,7 @@ def command(
         names,
         outputs=[output_],
         jobs=jobs,
-        limit=limit,
+        budget=budget,
         summarize=True,
     )
     if chosen is options.Format.TABLE:

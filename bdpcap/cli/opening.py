@@ -87,14 +87,14 @@ def capture(
     *,
     outputs: Iterable[Path | None],
     jobs: int | None = None,
-    limit: list[str] | None = None,
+    budget: list[str] | None = None,
     summarize: bool = False,
 ) -> Capture:
     """Analyse what was named, with progress on a terminal.
 
     `outputs` are as `sources` takes them, `limit` as it is typed, and `summarize` as `bdpcap.analyze` takes it.
     """
-    limits = options.limits(limit)
+    chosen = options.budget(budget)
     source = sources(captures, read, outputs)
     capture = bdpcap.analyze(
         source,
@@ -102,7 +102,7 @@ def capture(
         progress=True,
         pseudonyms=pseudonyms,
         jobs=jobs,
-        limits=limits,
+        budget=chosen,
         summarize=summarize,
     )
     if (twice := same_packets(capture)) is not None:
@@ -140,7 +140,7 @@ class Pieces:
         output: Path | None,
         progress: bool,
         jobs: int | None = None,
-        limit: list[str] | None = None,
+        budget: list[str] | None = None,
     ) -> None:
         self._progress = progress
         self._pseudonyms = pseudonyms
@@ -148,7 +148,7 @@ class Pieces:
         self._filter = filter_
         self._streams = streams
         self._jobs = jobs
-        self._limits = options.limits(limit)
+        self._budget = options.budget(budget)
         self._damage: bdpcap.CaptureError | None = None
 
     def __iter__(self) -> Iterator[Events]:
@@ -164,7 +164,7 @@ class Pieces:
                 progress=progress,
                 pseudonyms=self._pseudonyms,
                 jobs=self._jobs,
-                limits=self._limits,
+                budget=self._budget,
                 written=files,
             )
             try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bdpcap.read.budget import Limits
+from bdpcap.read import budget as budgets
 from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
@@ -88,24 +88,24 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
-Limit = Annotated[
+Budget = Annotated[
     list[str] | None,
     typer.Option(
-        "--limit",
+        "--budget",
         metavar="NAME=VALUE",
-        autocompletion=lambda: [f"{name}={value}" for name, value in asdict(Limits()).items()],
+        autocompletion=lambda: [f"{name}={value}" for name, value in asdict(budgets.Budget()).items()],
         help="Follow or keep no more than this, and count what is left out: "
-        f"{', '.join(f'{name} ({value:,})' for name, value in asdict(Limits()).items())}. Repeatable.",
+        f"{', '.join(f'{name} ({value:,})' for name, value in asdict(budgets.Budget()).items())}. Repeatable.",
     ),
 ]
 
 
-def limits(typed: list[str] | None) -> Limits:
-    """Return the limits that were typed, and the usual ones where none were."""
+def budget(typed: list[str] | None) -> budgets.Budget:
+    """Return the budget that was typed; a limit that was not typed keeps its default."""
     try:
-        return Limits().changed(typed or [])
+        return budgets.Budget().changed(typed or [])
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--limit") from None
+        raise typer.BadParameter(str(error), param_hint="--budget") from None
 
 
 Output = Annotated[

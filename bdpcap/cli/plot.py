@@ -52,7 +52,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
-    limit: options.Limit = None,
+    budget: options.Budget = None,
     stream: _Stream = None,
     kind: _KindOption = _WINDOW,
     start: _From = None,
@@ -73,7 +73,7 @@ def command(
             f"cannot tell the format of {output_}: end it in {_SUFFIXES}",
             param_hint="--output",
         )
-    capture = opening.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs, limit=limit)
+    capture = opening.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs, budget=budget)
     flow = _flow(capture, stream)
     try:
         figure.write(flow, cast("Kind", str(kind)), output_, start=start, end=end)

@@ -24,7 +24,7 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     jobs: options.Jobs = None,
-    limit: options.Limit = None,
+    budget: options.Budget = None,
     output_: Annotated[
         Path | None,
         typer.Option(
@@ -99,7 +99,7 @@ def command(
     opening.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
     account = _account(ss, tcp_info)
     capture = opening.capture(
-        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, limit=limit
+        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, budget=budget
     )
     capture.host = account
     if text is not None:

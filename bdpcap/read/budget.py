@@ -7,7 +7,7 @@ from typing import Final
 
 from bdpcap import _core
 
-__all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Limits"]
+__all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Budget"]
 
 CONNECTION_BYTES: Final = 2_000
 """Bytes that a budget counts for a connection.
@@ -22,7 +22,7 @@ BASE_BYTES: Final = 150 << 20
 
 
 @dataclass(frozen=True)
-class Limits:
+class Budget:
     """Limits of an analysis. Data beyond a limit are left out and counted, and the caveats of the capture report them."""
 
     connections: int = _core.LIMITS["connections"]
@@ -39,9 +39,9 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value < 1:
-                raise ValueError(f"the limit {name} must be at least 1, not {value}")
+                raise ValueError(f"{name} of the budget must be at least 1, not {value}")
 
-    def within(self, memory_bytes: int | None) -> Limits:
+    def within(self, memory_bytes: int | None) -> Budget:
         """Return limits that keep an analysis within `memory_bytes`; these limits unchanged if None.
 
         Of the memory beyond `BASE_BYTES`, half is for connections and half for rows. Many large connections at the same
@@ -60,7 +60,7 @@ class Limits:
             rows=min(self.rows, half // ROW_BYTES),
         )
 
-    def changed(self, assignments: list[str]) -> Limits:
+    def changed(self, assignments: list[str]) -> Budget:
         """Return these limits with some changed, each as ``NAME=VALUE``.
 
         Raises
@@ -73,8 +73,8 @@ class Limits:
         for assignment in assignments:
             name, _, value = assignment.partition("=")
             if name not in names:
-                raise ValueError(f"no limit {name!r}: there are {', '.join(names)}")
+                raise ValueError(f"the budget has no {name!r}: there are {', '.join(names)}")
             if not value.isdecimal():
-                raise ValueError(f"the limit {name} takes a whole number, as {name}={getattr(self, name)}")
+                raise ValueError(f"{name} of the budget takes a whole number, as {name}={getattr(self, name)}")
             values[name] = int(value)
         return replace(self, **values)

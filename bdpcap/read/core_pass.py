@@ -15,7 +15,7 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.read import rotation, sums
-from bdpcap.read.budget import Limits
+from bdpcap.read.budget import Budget
 from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint, Progress
 from bdpcap.read.filter import compile_filter
 from bdpcap.read.jobs import threads
@@ -95,7 +95,7 @@ def opened(
     rounds: bool = True,
     streams: Sequence[int] | None = None,
     scales: Sequence[InferredScale] = (),
-    limits: Limits | None = None,
+    budget: Budget | None = None,
     jobs: int | None = None,
 ) -> _core.Analysis:
     """Return a pass that has not read any frame; for the parameters see `bdpcap._core.Analysis`."""
@@ -109,7 +109,7 @@ def opened(
         rounds=rounds,
         streams=streams,
         scales=shifts,
-        limits=asdict(limits or Limits()),
+        limits=asdict(budget or Budget()),
         jobs=threads(jobs, sources),
     )
 

@@ -93,7 +93,7 @@ class CaptureInfo:
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by the tags and tunnels around their segments."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Counts of data left out beyond a limit, by the names of `bdpcap.Limits`.
+    """Counts of data left out beyond a limit, by the names of `bdpcap.Budget`.
 
     ``connections`` counts segments of connections that were not followed, ``rows`` rows, ``ranges`` ranges that were
     merged, ``headers`` frames with too many headers.

@@ -243,7 +243,7 @@ def _left_out(info: CaptureInfo) -> list[Flaw]:
         Flaw(
             f"limit-{name}",
             count,
-            f"Left out beyond the limit {name}: {units.number(count, thing)}. Raise the limit (--limit {name}=N), or "
+            f"Left out beyond the limit {name}: {units.number(count, thing)}. Raise the limit (--budget {name}=N), or "
             "read less by a filter (-f).",
             effect,
             grave=grave,

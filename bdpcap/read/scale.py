@@ -1,8 +1,8 @@
 """Inferring window scales that no captured handshake shows, or that the traffic contradicts.
 
 The core bounds the scale from below by the bytes in flight, and from above because a receiver never shrinks its window
-(core/src/track/scale.rs). This module chooses a scale within the bounds, by scales that the same host negotiated in
-other connections.
+(core/src/track/sender/scale.rs). This module chooses a scale within the bounds, by scales that the same host
+negotiated in other connections.
 """
 
 from __future__ import annotations
