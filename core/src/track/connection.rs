@@ -1,5 +1,5 @@
 //! # Connection
-//! Two endpoints, what their handshake agreed on, and the flow of data each way.
+//! A TCP connection: its two endpoints, the options of its handshake, and the flow of data in each direction.
 
 pub(super) mod handshake;
 pub(super) mod lifecycle;
@@ -14,12 +14,12 @@ use super::sender::one_way_delay::OneWayDelay;
 use super::tap::observed::ObservedSegment;
 use crate::budget::Budget;
 use crate::decode::{Endpoint, Flags, Path, Segment};
-use handshake::{Handshake, Measured, ScaleSource};
-use lifecycle::{Lifecycle, Place};
+use handshake::{Handshake, HandshakeRtts, ScaleSource};
+use lifecycle::{Acceptability, Lifecycle};
 use std::sync::Arc;
 use turns::{Turn, Turns};
 
-/// Client and server of a connection that begins with this segment.
+/// Returns client and server of a connection whose first captured segment this is.
 #[must_use]
 pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
     if segment.flags.has(Flags::SYN | Flags::ACK) {
@@ -29,53 +29,54 @@ pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
     }
 }
 
-/// Where rows go. Events are only made where they are wanted.
+/// Finished rows. Events are created only for the connections of which they are wanted.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// Finished turns.
+    /// Turns that ended.
     pub turns: Vec<Turn>,
-    /// Events, of the connections that want them.
+    /// Events of the wanted connections.
     pub events: Vec<Event>,
 }
 
-/// One end of the connection and the data it sends.
+/// One end of the connection, with the data that it sends.
 #[derive(Debug)]
 pub struct Half {
-    /// The data it sends.
+    /// Flow of the data that this end sends.
     pub flow: Flow,
-    /// What its first packets show.
+    /// TTL and partial checksums of this end's first packets.
     pub first_packets: FirstPackets,
-    /// The way from it to the tap.
-    way: OneWayDelay,
-    carried: bool,
-    /// Do its segments carry timestamps?
-    stamped: bool,
-    /// Largest payload when its MSS was last worked out; none where the SYNs said something new since.
-    largest_bytes: Option<i64>,
+    /// Excess one-way delay from this end to the tap.
+    one_way_delay: OneWayDelay,
+    has_payload: bool,
+    /// Did a segment of this end carry timestamps?
+    has_timestamps: bool,
+    /// Largest payload in bytes when the flow's MSS was last set; `None` where a SYN has changed the options since.
+    largest_at_mss_update: Option<i64>,
 }
 
 impl Half {
-    /// Sets the largest payload of a packet that it sends, by the SYNs; without them, the largest that no offload made.
+    /// Sets the flow's MSS from the SYNs. Without a SYN, the MSS is the largest captured payload up to 9,000 bytes (larger
+    /// ones come from segmentation offload), else [`Connection::DEFAULT_MSS`].
     #[cold]
     fn set_mss(&mut self, handshake: &Handshake) {
         let largest = self.flow.totals.largest_bytes;
-        self.largest_bytes = Some(largest);
+        self.largest_at_mss_update = Some(largest);
         let seen = Some(largest).filter(|largest| (1..=9000).contains(largest));
-        let mss = handshake.mss(self.stamped).or(seen);
-        self.flow.set_mss(mss.unwrap_or(Connection::USUAL_MSS));
+        let mss = handshake.mss(self.has_timestamps).or(seen);
+        self.flow.set_mss(mss.unwrap_or(Connection::DEFAULT_MSS));
     }
 
-    /// Has it sent all that it wants acknowledged, and had all that the `other` sent, by its own acknowledgment, before the
-    /// segment? Then the sides talk in turns.
-    fn is_quiet(&self, other: &Self, observed: &ObservedSegment<'_>) -> bool {
+    /// Is nothing outstanding in either direction: are all bytes of this end acknowledged, and does `observed` acknowledge
+    /// all bytes of the `other` end? Then the segment begins a new turn.
+    fn is_everything_acknowledged(&self, other: &Self, observed: &ObservedSegment<'_>) -> bool {
         let (own, other) = (&self.flow.tap, &other.flow.tap);
         let acknowledgment = other.space.relative(observed.segment.acknowledgment);
         own.is_acknowledged() && other.snd_nxt().is_none_or(|next| acknowledgment >= next)
     }
 }
 
-/// The end that sends, and the other.
-fn sides(halves: &mut [Half; 2], from: usize) -> (&mut Half, &mut Half) {
+/// Returns the end `from` that sends and the other end.
+fn own_and_other(halves: &mut [Half; 2], from: usize) -> (&mut Half, &mut Half) {
     let [client, server] = halves;
     if from == 0 {
         (client, server)
@@ -87,48 +88,48 @@ fn sides(halves: &mut [Half; 2], from: usize) -> (&mut Half, &mut Half) {
 /// A TCP connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// Stream number, as `tcp.stream`.
+    /// Stream number, as Wireshark's `tcp.stream`.
     pub number: u32,
-    /// Client, server.
+    /// Client and server.
     pub ends: [Endpoint; 2],
-    /// What the client sends, what the server sends.
+    /// The client's half and the server's.
     pub halves: [Half; 2],
-    /// What their SYNs agreed on.
+    /// The SYNs and their options.
     pub handshake: Handshake,
-    /// How it began and ended.
+    /// State of the opening and of the closing.
     pub lifecycle: Lifecycle,
-    /// First packet.
+    /// Position of the first packet.
     pub start: At,
-    /// Last packet.
+    /// Position of the last packet; its time is the latest of all packets.
     pub last: At,
-    /// SYN to the ACK that completes the handshake.
+    /// Time from the SYN to the ACK that completes the handshake, in ns; `None` where it was not measured.
     pub initial_rtt_ns: Option<i64>,
-    /// Outer headers of the first packet.
+    /// Headers around the first packet.
     pub path: Arc<Path>,
-    /// Window scales in force, by who advertises; they change with a SYN only.
+    /// Window scales in force, by the end that advertises; only a SYN changes them. `None` where unknown.
     shifts: [Option<u8>; 2],
-    /// Window scales that an earlier pass inferred, by who advertises.
-    inferred: [Option<u8>; 2],
-    /// Who talks.
+    /// Window scales that an earlier pass inferred, by the end that advertises; `None` where it inferred none.
+    inferred_shifts: [Option<u8>; 2],
+    /// Turns of requests and responses.
     turns: Turns,
-    /// Bytes of both that the capture lacks.
+    /// Acknowledged bytes of both directions that the capture lacks.
     unseen_bytes: i64,
-    /// Do both sides' sequence numbers count from somewhere?
+    /// Is the origin of the relative sequence numbers known for both ends?
     anchored: bool,
     wants_events: bool,
-    /// Rounds of each flow that are kept, and ranges of each set.
-    held: (usize, usize),
-    /// A FIN or RST was seen.
-    closing: bool,
-    reset: bool,
+    /// Largest number of rounds kept per flow, and of ranges in a set.
+    limits: (usize, usize),
+    /// A FIN or a reset was captured.
+    fin_or_rst_seen: bool,
+    rst_seen: bool,
 }
 
 impl Connection {
-    /// Payload of a full packet on Ethernet with timestamps, where nothing tells.
-    pub const USUAL_MSS: i64 = 1448;
+    /// MSS in bytes where the capture shows none: a full packet on Ethernet with timestamps.
+    pub const DEFAULT_MSS: i64 = 1448;
 
-    /// A connection that begins with this segment, with the window scales that an earlier pass inferred, by who sends
-    /// the data that they limit.
+    /// Returns a connection that begins with this segment; [`Self::segment`] must still process it. The last argument are
+    /// the window scales that an earlier pass inferred for the data of the client and of the server.
     #[must_use]
     pub fn new(
         number: u32,
@@ -138,14 +139,14 @@ impl Connection {
         wants_events: bool,
         [for_client, for_server]: [Option<u8>; 2],
     ) -> Self {
-        let inferred = [for_server, for_client];
+        let inferred_shifts = [for_server, for_client];
         let half = |direction| Half {
             flow: Flow::new(number, direction, at),
             first_packets: FirstPackets::default(),
-            way: OneWayDelay::default(),
-            carried: false,
-            stamped: false,
-            largest_bytes: None,
+            one_way_delay: OneWayDelay::default(),
+            has_payload: false,
+            has_timestamps: false,
+            largest_at_mss_update: None,
         };
         Self {
             number,
@@ -157,33 +158,33 @@ impl Connection {
             last: at,
             initial_rtt_ns: None,
             path,
-            shifts: inferred,
-            inferred,
+            shifts: inferred_shifts,
+            inferred_shifts,
             turns: Turns::default(),
             unseen_bytes: 0,
             anchored: false,
             wants_events,
-            held: (Budget::DEFAULT.rows, Budget::DEFAULT.ranges),
-            closing: false,
-            reset: false,
+            limits: (Budget::DEFAULT.rows, Budget::DEFAULT.ranges),
+            fin_or_rst_seen: false,
+            rst_seen: false,
         }
     }
 
-    /// Of a connection that begins: how many rounds of each flow are kept, and ranges of each set.
-    pub fn hold(&mut self, held: (usize, usize)) {
-        self.held = held;
+    /// Sets the largest number of rounds kept per flow, and of ranges in a set. The connection must be new.
+    pub fn set_limits(&mut self, limits: (usize, usize)) {
+        self.limits = limits;
         for half in &mut self.halves {
-            half.flow.set_limits(held.0, held.1);
+            half.flow.set_limits(limits.0, limits.1);
         }
     }
 
-    /// 0 where the client sent the segment.
+    /// Returns 0 where the client sent the segment, 1 where the server did.
     fn direction(&self, segment: &Segment) -> usize {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// Does this segment open another connection between the same ports? A SYN with another initial sequence number
-    /// does (as Wireshark's reused ports).
+    /// Does this segment open another connection between the same ports? As in Wireshark (reused ports), a SYN with another
+    /// initial sequence number does.
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens()
@@ -195,19 +196,16 @@ impl Connection {
                 .is_some_and(|origin| origin != segment.sequence)
     }
 
-    /// The shift of windows that `end` advertises, and how it is known.
+    /// Returns the window scale of `end`, `None` where it is unknown, and its source.
     #[must_use]
     pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
-        match self.inferred[end] {
-            Some(shift) => (
-                Some(shift.min(Handshake::MOST_SHIFT)),
-                ScaleSource::Inferred,
-            ),
+        match self.inferred_shifts[end] {
+            Some(shift) => (Some(shift.min(Handshake::MAX_SHIFT)), ScaleSource::Inferred),
             None => self.handshake.scale(end),
         }
     }
 
-    /// Takes the next segment of the connection.
+    /// Processes the next segment of the connection.
     pub fn segment(&mut self, segment: &Segment, at: At, rows: &mut Rows) {
         let from = self.direction(segment);
         self.last = At {
@@ -217,16 +215,17 @@ impl Connection {
         let flags = segment.flags;
         let control = flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) != 0;
         if control && flags.has(Flags::SYN) {
-            self.begin_anew(from, segment);
+            self.restart(from, segment);
         }
-        let (own, _) = sides(&mut self.halves, from);
-        own.stamped |= segment.options.timestamps.is_some();
+        let (own, _) = own_and_other(&mut self.halves, from);
+        own.has_timestamps |= segment.options.timestamps.is_some();
         own.flow.totals.packets += 1;
         let copy = own.flow.tap.copies.remember(segment, at.time_ns);
         own.flow.totals.copies += i64::from(copy);
-        if control && !self.controls(from, segment, at, copy) {
+        if control && !self.process_control(from, segment, at, copy) {
             if self.wants_events {
-                rows.events.push(self.without_effect(from, segment, at));
+                rows.events
+                    .push(self.event_without_effect(from, segment, at));
             }
             return;
         }
@@ -234,61 +233,63 @@ impl Connection {
             self.anchor(from, segment);
         }
         if from == 0 && !self.handshake.is_complete() {
-            self.complete(segment, at);
+            self.complete_handshake(segment, at);
         }
         let observed = self.observed(from, segment, at, copy);
         if !copy {
             self.observe(from, &observed);
         }
         if flags.has(Flags::ACK) {
-            // The receiver's word: a SYN's window counts from the next segment on, too.
+            // A SYN-ACK is an acknowledgment, too: its window is in force for the next segment.
             self.acknowledge(from, &observed, rows);
         }
         if !observed.pure_ack {
             self.send(from, &observed, rows);
         } else if !flags.has(Flags::ACK) && self.wants_events {
-            // Neither data nor acknowledgment: malformed, but a segment all the same.
-            rows.events.push(self.without_effect(from, segment, at));
+            // Malformed: neither data nor an acknowledgment. It still has an event.
+            rows.events
+                .push(self.event_without_effect(from, segment, at));
         }
     }
 
-    /// A SYN, a FIN or a reset: says whether it belongs to the connection.
+    /// Processes a SYN, a FIN or a reset; returns whether it belongs to the connection.
     #[cold]
-    fn controls(&mut self, from: usize, segment: &Segment, at: At, copy: bool) -> bool {
-        self.reset |= segment.flags.has(Flags::RST);
-        self.closing |= self.reset || segment.flags.has(Flags::FIN);
-        let belongs = !self.is_stray(from, segment);
+    fn process_control(&mut self, from: usize, segment: &Segment, at: At, copy: bool) -> bool {
+        self.rst_seen |= segment.flags.has(Flags::RST);
+        self.fin_or_rst_seen |= self.rst_seen || segment.flags.has(Flags::FIN);
+        let belongs = !self.is_unrelated(from, segment);
         if belongs && segment.flags.has(Flags::SYN) {
-            self.agree(from, segment, at, copy);
+            self.negotiate(from, segment, at, copy);
         }
         belongs
     }
 
-    /// What the segment tells of the connection and of the way to the tap.
+    /// Updates the lifecycle, the first packets and the one-way delay with a segment that is no copy.
     #[inline]
     fn observe(&mut self, from: usize, observed: &ObservedSegment<'_>) {
         let segment = observed.segment;
-        let (own, other) = sides(&mut self.halves, from);
+        let (own, other) = own_and_other(&mut self.halves, from);
         self.lifecycle
-            .see(from, segment, observed.at.time_ns, || Place {
+            .observe(from, segment, observed.at.time_ns, || Acceptability {
                 in_window: own.flow.is_in_window(observed.sequence),
                 answers_syn: segment.flags.has(Flags::ACK)
                     && other.flow.is_acceptable_ack(segment.acknowledgment),
             });
         own.first_packets.add(segment);
-        // The sender's clock tells what the way to the tap took.
+        // The sender's timestamp clock shows the one-way delay to the tap.
         if let Some(tsval) = observed.tsval
-            && let Some(excess_ns) = own.way.excess_ns(tsval, observed.at.time_ns)
+            && let Some(excess_ns) = own.one_way_delay.excess_ns(tsval, observed.at.time_ns)
         {
             if !observed.pure_ack {
-                own.flow.add_forward_delay(excess_ns, own.way.tick_ns());
+                own.flow
+                    .add_forward_delay(excess_ns, own.one_way_delay.tick_ns());
             }
             other.flow.add_reverse_delay(excess_ns);
         }
     }
 
-    /// The segment, with what is known of it once both sides' sequence numbers are.
-    #[inline(always)] // most of what it gathers stays in registers
+    /// Returns the segment with its relative sequence number, window scale and timestamps.
+    #[inline(always)] // most of its fields stay in registers
     fn observed<'a>(
         &self,
         from: usize,
@@ -313,21 +314,21 @@ impl Connection {
         }
     }
 
-    /// What the connection's SYNs agree on may change.
+    /// Processes a SYN: it may change SACK, ECN, the MSS and the window scales.
     #[cold]
-    fn agree(&mut self, from: usize, segment: &Segment, at: At, copy: bool) {
+    fn negotiate(&mut self, from: usize, segment: &Segment, at: At, copy: bool) {
         if !copy {
-            self.handshake.syn(from, segment, at.time_ns);
+            self.handshake.add_syn(from, segment, at.time_ns);
         }
         let sack = self.handshake.allows_sack();
         for half in &mut self.halves {
             half.flow.flush_repeated_acks();
             half.flow.retransmissions.set_sack(sack);
         }
-        self.halves[from].largest_bytes = None;
+        self.halves[from].largest_at_mss_update = None;
         let flags = segment.flags;
         if flags.has(Flags::ACK) {
-            // A server that agrees to classic ECN sets this flag of the two (RFC 3168 section 6.1.1).
+            // A SYN-ACK that agrees to classic ECN has ECE set and CWR not (RFC 3168 section 6.1.1).
             let agreed = flags.has(Flags::ECE) && !flags.has(Flags::CWR);
             for half in &mut self.halves {
                 half.flow.ece_echoes_congestion = agreed;
@@ -340,8 +341,8 @@ impl Connection {
         }
     }
 
-    /// Fixes where the sequence numbers of both sides count from. As Wireshark: a SYN is 0; a stream seen from the
-    /// middle starts at 1.
+    /// Sets the origins of the relative sequence numbers. As in Wireshark, a SYN has number 0, and a stream without a captured
+    /// SYN starts at 1.
     fn anchor(&mut self, from: usize, segment: &Segment) {
         let before = u32::from(!segment.flags.has(Flags::SYN));
         let own = &mut self.halves[from].flow.tap.space;
@@ -354,73 +355,77 @@ impl Connection {
         self.anchored = self.halves.iter().all(is_anchored);
     }
 
-    /// A segment acknowledges what the other side sent.
+    /// Processes the acknowledgment in a segment that `from` sent.
     #[inline]
     fn acknowledge(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
-        let (_, other) = sides(&mut self.halves, from);
+        let (_, other) = own_and_other(&mut self.halves, from);
         if self.wants_events || !other.flow.count_if_repeated(observed) {
-            self.hear(1 - from, observed, rows);
+            self.process_ack(1 - from, observed, rows);
         }
         let to = 1 - from as u8;
-        if !observed.copy && self.turns.awaits_answer(to) {
-            let (_, other) = sides(&mut self.halves, from);
+        if !observed.copy && self.turns.awaits_ack(to) {
+            let (_, other) = own_and_other(&mut self.halves, from);
             if other.flow.is_fully_acknowledged() {
-                self.turns.answered(to, observed.at);
+                self.turns.all_acknowledged(to, observed.at);
             }
         }
     }
 
-    /// What a segment acknowledges may be news.
-    #[inline(never)] // not of a peer that only sends
-    fn hear(&mut self, to: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
+    /// Processes an acknowledgment of data of `to` that is not counted in bulk.
+    #[inline(never)] // seldom where the peer only sends
+    fn process_ack(&mut self, to: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let half = &mut self.halves[to];
         let una = half.flow.tap.snd_una();
         let effect = half.flow.acknowledge(observed);
         self.unseen_bytes += effect.unseen_bytes;
-        // One that comes with an answer measures no RTT of use here: it may have waited for the answer.
+        // An acknowledgment with payload may have waited for that payload: its RTT is not used for the turn.
         if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
-            // The second full-sized segment is acknowledged at once (RFC 9293 section 3.8.6.3).
+            // Every second full-sized segment is acknowledged without delay (RFC 9293 section 3.8.6.3).
             let flow = &half.flow;
             let now = flow.tap.snd_una();
             let advanced = now.zip(una).map_or(0, |(now, before)| now - before);
             if advanced >= 2 * flow.mss() {
                 let rtt_ns = effect.rtt_ns - flow.tap_to_sender.delay_ns();
-                self.turns.measured(to as u8, rtt_ns);
+                self.turns.set_rtt(to as u8, rtt_ns);
             }
         }
-        if self.wants_events && (observed.pure_ack || self.halves[to].carried) {
+        if self.wants_events && (observed.pure_ack || self.halves[to].has_payload) {
             let event = self.event_of_acknowledgment(effect, to, observed);
             rows.events.push(event);
         }
     }
 
-    /// A segment that occupies sequence space, or probes, or resets.
+    /// Processes a segment that is not a pure acknowledgment: it occupies sequence space, probes or resets.
     #[inline]
     fn send(&mut self, from: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let direction = from as u8;
         let payload = observed.segment.payload_bytes > 0;
-        let (own, other) = sides(&mut self.halves, from);
-        // What the MSS follows from changes with a SYN or a larger payload only.
+        let (own, other) = own_and_other(&mut self.halves, from);
+        // The MSS can only change with a SYN or a larger payload.
         let largest = own.flow.totals.largest_bytes;
-        if own.largest_bytes != Some(largest) || largest == 0 {
+        if own.largest_at_mss_update != Some(largest) || largest == 0 {
             own.set_mss(&self.handshake);
         }
-        let quiet = payload && !self.turns.is_talk_of(direction) && own.is_quiet(other, observed);
+        let all_acknowledged = payload
+            && !self.turns.is_turn_of(direction)
+            && own.is_everything_acknowledged(other, observed);
         let before = own.flow.totals.payload_bytes;
         let effect = own.flow.segment(observed);
         self.unseen_bytes += effect.unseen_bytes;
-        // A keep-alive may bring one byte of garbage (RFC 9293 section 3.8.4).
-        own.carried |= payload && effect.kind != Kind::KeepAlive;
+        // A keep-alive may carry one byte of garbage (RFC 9293 section 3.8.4).
+        own.has_payload |= payload && effect.kind != Kind::KeepAlive;
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
-            self.turns.missed(self.unseen_bytes);
-            let way_ns = || own.flow.tap_to_sender.rtt_min_ns().unwrap_or_default();
+            self.turns.set_unseen_bytes(self.unseen_bytes);
+            let sender_rtt_ns = || own.flow.tap_to_sender.rtt_min_ns().unwrap_or_default();
             let who = (self.number, direction);
-            if let Some(turn) = (self.turns).sent(who, new_bytes, quiet, way_ns, observed.at) {
+            if let Some(turn) =
+                (self.turns).sent(who, new_bytes, all_acknowledged, sender_rtt_ns, observed.at)
+            {
                 rows.turns.push(turn);
             }
         } else if effect.kind == Kind::Retransmission {
-            self.turns.resent(direction, observed.at);
+            self.turns.retransmitted(direction, observed.at);
         }
         if self.wants_events {
             rows.events
@@ -428,17 +433,17 @@ impl Connection {
         }
     }
 
-    /// Does the segment not belong to this connection: a SYN with another initial sequence number after the handshake,
-    /// which its receiver answers and ignores (RFC 9293 section 3.10.7.4), or the FIN of an older connection that a new
-    /// SYN overtook?
-    fn is_stray(&self, from: usize, segment: &Segment) -> bool {
+    /// Is the segment of another connection? There are two such cases. A SYN with another initial sequence number after the
+    /// handshake is answered and ignored by its receiver (RFC 9293 section 3.10.7.4). And a FIN of an older connection may
+    /// arrive after the new connection's SYN.
+    fn is_unrelated(&self, from: usize, segment: &Segment) -> bool {
         let Some(origin) = self.halves[from].flow.tap.space.origin() else {
             return false;
         };
         if segment.flags.has(Flags::SYN) {
             return origin != segment.sequence;
         }
-        // What may follow a SYN at once lies in a window that is not scaled yet.
+        // Data that follow a SYN at once lie in a window that is not scaled yet.
         segment.flags.has(Flags::FIN)
             && from == 0
             && self.handshake.has_syn(0)
@@ -446,25 +451,25 @@ impl Connection {
             && segment.sequence.wrapping_sub(origin) > u32::from(u16::MAX)
     }
 
-    /// A SYN with another initial sequence number than what its sender seemed to count from, before data and before the
-    /// handshake is complete: what came before were answers to an older connection (RFC 9293 section 3.5.1).
-    fn begin_anew(&mut self, from: usize, segment: &Segment) {
+    /// Starts the connection anew if this SYN has another initial sequence number than assumed, before data and before the
+    /// handshake is complete. The earlier segments then belonged to an older connection (RFC 9293 section 3.5.1).
+    fn restart(&mut self, from: usize, segment: &Segment) {
         let origin = self.halves[from].flow.tap.space.origin();
         if origin.is_some_and(|origin| origin != segment.sequence)
             && !self.handshake.is_complete()
-            && !self.halves.iter().any(|half| half.carried)
+            && !self.halves.iter().any(|half| half.has_payload)
         {
             for (half, direction) in self.halves.iter_mut().zip(0..) {
                 half.flow = Flow::new(self.number, direction, self.start);
             }
-            self.hold(self.held);
+            self.set_limits(self.limits);
             (self.unseen_bytes, self.anchored) = (0, false);
         }
     }
 
-    /// The client sends: the handshake may be complete.
-    fn complete(&mut self, segment: &Segment, at: At) {
-        if let Some(Measured {
+    /// Processes a segment of the client that may complete the handshake.
+    fn complete_handshake(&mut self, segment: &Segment, at: At) {
+        if let Some(HandshakeRtts {
             server_ns,
             client_ns,
         }) = self.handshake.complete(segment, at.time_ns)
@@ -479,7 +484,7 @@ impl Connection {
         }
     }
 
-    /// The event of a segment that its sender's flow is about.
+    /// Returns the event of a segment for its sender's flow.
     #[cold]
     fn event_of_sending(
         &self,
@@ -497,7 +502,7 @@ impl Connection {
         }
     }
 
-    /// The event of a segment that acknowledges what `to` sent.
+    /// Returns the event of a segment for the flow of `to`, whose data it acknowledges.
     #[cold]
     fn event_of_acknowledgment(
         &self,
@@ -520,9 +525,9 @@ impl Connection {
         }
     }
 
-    /// The event of a segment that does nothing to its flow.
+    /// Returns the event of a segment that changes nothing in its flow.
     #[cold]
-    fn without_effect(&self, from: usize, segment: &Segment, at: At) -> Event {
+    fn event_without_effect(&self, from: usize, segment: &Segment, at: At) -> Event {
         let kind = match (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK)) {
             (true, true) => Kind::SynAck,
             (true, false) => Kind::Syn,
@@ -538,7 +543,7 @@ impl Connection {
         }
     }
 
-    /// What every event tells, of the flow of `direction` and a segment that `from` sent.
+    /// Returns an event for the flow of `direction` and a segment that `from` sent, with the fields common to all events.
     fn event(
         &self,
         effect: Effect,
@@ -547,7 +552,7 @@ impl Connection {
         observed: &ObservedSegment<'_>,
     ) -> Event {
         let flow = &self.halves[direction].flow;
-        let seen = flow.sender.snd_una().is_some() && flow.sender.snd_nxt().is_some();
+        let known = flow.sender.snd_una().is_some() && flow.sender.snd_nxt().is_some();
         let flags = observed.segment.flags;
         Event {
             stream: self.number,
@@ -561,8 +566,8 @@ impl Connection {
             length: NULL,
             acknowledged: NULL,
             window_bytes: NULL,
-            in_flight_bytes: if seen { flow.sender.in_flight() } else { NULL },
-            pipe_bytes: if seen {
+            in_flight_bytes: if known { flow.sender.in_flight() } else { NULL },
+            pipe_bytes: if known {
                 flow.sender.pipe(flow.mss())
             } else {
                 NULL
@@ -581,26 +586,26 @@ impl Connection {
         }
     }
 
-    /// Did it end, as far as its packets tell: with both FINs acknowledged (RFC 9293 section 3.6), or by a reset?
+    /// Has the connection ended: were both FINs acknowledged (RFC 9293 section 3.6), or was a reset captured?
     #[must_use]
     #[inline]
-    pub fn is_over(&self) -> bool {
-        self.closing
-            && (self.reset
+    pub fn has_ended(&self) -> bool {
+        self.fin_or_rst_seen
+            && (self.rst_seen
                 || self
                     .halves
                     .iter()
                     .all(|half| half.flow.is_fin_acknowledged()))
     }
 
-    /// No packets follow: finishes the last rounds. Only directions that carried payload are flows.
+    /// Ends the connection: closes the last rounds and the last turn. Directions without payload have no rounds.
     pub fn finish(&mut self, rows: &mut Rows) {
         let last = self.last;
         rows.turns.extend(self.turns.finish());
         let outstanding = |half: &Half| half.flow.tap.in_flight().unwrap_or_default();
         let outstanding = [0, 1].map(|end| outstanding(&self.halves[end]));
         for half in &mut self.halves {
-            if half.carried {
+            if half.has_payload {
                 half.flow.finish(last);
             }
         }
@@ -610,9 +615,9 @@ impl Connection {
         self.lifecycle.finish(outstanding, retry_wait_ns);
     }
 
-    /// Has this direction carried payload?
+    /// Has this direction carried payload? Only such a direction is a flow.
     #[must_use]
-    pub fn is_flow(&self, direction: usize) -> bool {
-        self.halves[direction].carried
+    pub fn has_payload(&self, direction: usize) -> bool {
+        self.halves[direction].has_payload
     }
 }

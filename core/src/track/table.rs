@@ -128,9 +128,9 @@ impl News {
     /// A connection takes its next segment.
     #[inline(always)] // no more than a call of what it calls
     fn hear_of(&mut self, index: usize, connection: &mut Connection, segment: &Segment, at: At) {
-        let was_over = connection.is_over();
+        let was_over = connection.has_ended();
         connection.segment(segment, at, &mut self.rows);
-        if !was_over && connection.is_over() {
+        if !was_over && connection.has_ended() {
             self.ended.push(Ended {
                 index,
                 frame: at.frame,
@@ -383,7 +383,7 @@ impl Table {
         } else {
             0
         };
-        connection.hold((rounds, self.budget.ranges));
+        connection.set_limits((rounds, self.budget.ranges));
         connection
     }
 

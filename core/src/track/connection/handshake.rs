@@ -1,51 +1,51 @@
 //! # Handshake
-//! What the SYNs of a connection agreed on, and the round trip that they measured.
+//! The SYNs of a connection: the options that they negotiate and the round trips that they measure.
 
 use crate::decode::{Flags, Options, Segment};
 
-/// How the scale of a window is known.
+/// Source of a window scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScaleSource {
-    /// Both SYNs carried the option.
+    /// Both SYNs carry the option.
     Negotiated,
-    /// A SYN went without it, so no window is scaled (RFC 7323 section 2.2).
+    /// A SYN lacks the option, so no window is scaled (RFC 7323 section 2.2).
     Declined,
-    /// The advertiser's SYN carried it, the other's is not known: taken to be in force.
+    /// The advertiser's SYN carries the option and the other SYN's options are unknown; the scale is assumed to be in force.
     OneSided,
-    /// The traffic showed it.
+    /// The scale was inferred from the traffic.
     Inferred,
-    /// The advertiser's SYN was not captured, or cut before the option.
+    /// The advertiser's SYN was not captured, or was cut before the option.
     Unknown,
 }
 
 impl ScaleSource {
-    /// Values of `flows.window_scale_source`, by discriminant.
+    /// Values of `flows.window_scale_source`, indexed by discriminant.
     pub const NAMES: [&'static str; 5] =
         ["negotiated", "declined", "one-sided", "inferred", "unknown"];
 }
 
-/// A SYN as it passed the tap.
+/// One transmission of a SYN.
 #[derive(Debug, Clone, Copy)]
-struct Sending {
+struct SynTransmission {
     time_ns: i64,
-    value: Option<u32>,
-    echo: Option<u32>,
+    tsval: Option<u32>,
+    tsecr: Option<u32>,
 }
 
-/// One end's SYN, and when it was sent.
+/// The SYN of one end, with all its transmissions.
 #[derive(Debug)]
 struct Syn {
     sequence: u32,
     window: u16,
     options: Options,
-    sendings: Vec<Sending>,
+    transmissions: Vec<SynTransmission>,
 }
 
 impl Syn {
-    /// More than any stack sends (Linux `tcp_syn_retries`: 6).
-    const MOST_SENDINGS: usize = 16;
+    /// Largest number of transmissions that are kept; more than any stack sends (Linux `tcp_syn_retries`: 6).
+    const MAX_TRANSMISSIONS: usize = 16;
 
-    /// The option, or its absence, as far as the capture holds the list.
+    /// Returns the window scale option; `Some(None)` where the SYN lacks it, `None` where the captured options are cut.
     fn scale(&self) -> Option<Option<u8>> {
         match self.options.window_scale {
             None if self.options.incomplete => None,
@@ -53,30 +53,31 @@ impl Syn {
         }
     }
 
-    /// When the one was sent that an answer echoes. Karn's rule (RFC 6298 section 3): of several only timestamps tell.
-    fn answered_ns(&self, echo: Option<u32>) -> Option<i64> {
-        if let [only] = self.sendings[..] {
+    /// Returns when the SYN that an answer with this TSecr acknowledges passed the tap, in ns. After a retransmission, only
+    /// timestamps can show which transmission that is (Karn's algorithm, RFC 6298 section 3); `None` where they do not.
+    fn sent_ns_of_echoed(&self, tsecr: Option<u32>) -> Option<i64> {
+        if let [only] = self.transmissions[..] {
             return Some(only.time_ns);
         }
         let mut answered = self
-            .sendings
+            .transmissions
             .iter()
-            .filter(|sending| echo.is_some() && sending.value == echo);
-        let sending = answered.next()?;
-        answered.next().is_none().then_some(sending.time_ns)
+            .filter(|transmission| tsecr.is_some() && transmission.tsval == tsecr);
+        let transmission = answered.next()?;
+        answered.next().is_none().then_some(transmission.time_ns)
     }
 }
 
-/// The round trips from the tap, as a handshake measured them.
+/// The round trips from the tap to either end, measured by a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measured {
-    /// SYN to SYN-ACK.
+pub struct HandshakeRtts {
+    /// Time from SYN to SYN-ACK, in ns: the round trip to the server.
     pub server_ns: i64,
-    /// SYN-ACK to the ACK that completes the handshake.
+    /// Time from SYN-ACK to the ACK that completes the handshake, in ns: the round trip to the client.
     pub client_ns: i64,
 }
 
-/// The handshake of a connection, client's part first.
+/// The handshake of a connection; index 0 is the client, 1 the server.
 #[derive(Debug, Default)]
 pub struct Handshake {
     syns: [Option<Syn>; 2],
@@ -84,26 +85,26 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// RFC 7323 section 2.3: a shift above 14 is taken as 14.
-    pub const MOST_SHIFT: u8 = 14;
+    /// Largest window scale: a larger one is taken as 14 (RFC 7323 section 2.3).
+    pub const MAX_SHIFT: u8 = 14;
 
-    /// `from` sends a SYN.
-    pub fn syn(&mut self, from: usize, segment: &Segment, time_ns: i64) {
+    /// Adds a SYN that `from` sent.
+    pub fn add_syn(&mut self, from: usize, segment: &Segment, time_ns: i64) {
         let timestamps = segment.options.timestamps;
-        let sending = Sending {
+        let transmission = SynTransmission {
             time_ns,
-            value: timestamps.map(|(value, _)| value),
-            echo: timestamps.map(|(_, echo)| echo),
+            tsval: timestamps.map(|(tsval, _)| tsval),
+            tsecr: timestamps.map(|(_, tsecr)| tsecr),
         };
         match &mut self.syns[from] {
             Some(syn) if syn.sequence == segment.sequence => {
-                // The last tries may go without options, for the sake of middleboxes: an answer with a scale is one to
-                // a SYN that had it (RFC 7323 section 2.2).
+                // Later retransmissions may omit the options because of middleboxes. A SYN-ACK with a scale answers a SYN
+                // that had one (RFC 7323 section 2.2).
                 if segment.options.window_scale.is_some() {
                     syn.options = segment.options;
                 }
-                if syn.sendings.len() < Syn::MOST_SENDINGS {
-                    syn.sendings.push(sending);
+                if syn.transmissions.len() < Syn::MAX_TRANSMISSIONS {
+                    syn.transmissions.push(transmission);
                 }
             }
             syn => {
@@ -111,14 +112,15 @@ impl Handshake {
                     sequence: segment.sequence,
                     window: segment.window,
                     options: segment.options,
-                    sendings: vec![sending],
+                    transmissions: vec![transmission],
                 });
             }
         }
     }
 
-    /// The client sends something else: the round trips, if it is the ACK that completes the handshake and nothing else.
-    pub fn complete(&mut self, segment: &Segment, time_ns: i64) -> Option<Measured> {
+    /// Processes a segment of the client. Returns the round trips if it is the ACK that completes the handshake, without
+    /// data or FIN, and both SYNs were captured.
+    pub fn complete(&mut self, segment: &Segment, time_ns: i64) -> Option<HandshakeRtts> {
         let flags = segment.flags;
         if flags.has(Flags::SYN) || flags.has(Flags::RST) || !flags.has(Flags::ACK) {
             return None;
@@ -126,81 +128,84 @@ impl Handshake {
         if std::mem::replace(&mut self.completed, true) {
             return None;
         }
-        let [question, answer] = &self.syns;
-        let (question, answer) = (question.as_ref()?, answer.as_ref()?);
-        // Data, or the end of it, come when the application likes: the capture lost the ACK before.
-        let next = answer.sequence.wrapping_add(1);
+        let [syn, syn_ack] = &self.syns;
+        let (syn, syn_ack) = (syn.as_ref()?, syn_ack.as_ref()?);
+        // With data or a FIN, the segment was sent at the application's time: the capture lost the ACK before it.
+        let next = syn_ack.sequence.wrapping_add(1);
         if segment.payload_bytes > 0 || flags.has(Flags::FIN) || segment.acknowledgment != next {
             return None;
         }
-        let first = answer.sendings.first()?;
-        let server_ns = first.time_ns - question.answered_ns(first.echo)?;
-        let echo = segment.options.timestamps.map(|(_, echo)| echo);
-        let client_ns = time_ns - answer.answered_ns(echo)?;
-        // Negative after a simultaneous open, and where the clock ran backwards.
-        (server_ns >= 0 && client_ns >= 0).then_some(Measured {
+        let first = syn_ack.transmissions.first()?;
+        let server_ns = first.time_ns - syn.sent_ns_of_echoed(first.tsecr)?;
+        let tsecr = segment.options.timestamps.map(|(_, tsecr)| tsecr);
+        let client_ns = time_ns - syn_ack.sent_ns_of_echoed(tsecr)?;
+        // A round trip is negative after a simultaneous open or where the capture's clock was set back.
+        (server_ns >= 0 && client_ns >= 0).then_some(HandshakeRtts {
             server_ns,
             client_ns,
         })
     }
 
-    /// Did the client answer, or speak?
+    /// Has the client sent an acknowledgment after its SYN?
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.completed
     }
 
-    /// The shift of windows that `end` advertises, and how it is known (RFC 7323 section 2.2: in force only if both
-    /// SYNs carry the option; 0 is a value).
+    /// Returns the window scale of `end`, `None` where it is unknown, and its source. The scale is in force only if both SYNs
+    /// carry the option, where 0 is a valid scale (RFC 7323 section 2.2).
     #[must_use]
     pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
         let [own, other] = [end, 1 - end].map(|e| self.syns[e].as_ref().and_then(Syn::scale));
         match (own, other) {
             (Some(None), _) | (_, Some(None)) => (Some(0), ScaleSource::Declined),
             (Some(Some(shift)), Some(Some(_))) => {
-                (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::Negotiated)
+                (Some(shift.min(Self::MAX_SHIFT)), ScaleSource::Negotiated)
             }
-            (Some(Some(shift)), None) => (Some(shift.min(Self::MOST_SHIFT)), ScaleSource::OneSided),
+            (Some(Some(shift)), None) => (Some(shift.min(Self::MAX_SHIFT)), ScaleSource::OneSided),
             (None, _) => (None, ScaleSource::Unknown),
         }
     }
 
-    /// Largest payload of a packet: the smaller MSS of both SYNs (either may sit on the narrower link), less the
-    /// timestamp option if agreed (RFC 6691). `stamped` says whether segments carry it, where a SYN was cut.
+    /// Returns the largest payload of a packet in bytes; `None` where no SYN with an MSS was captured. It is the smaller MSS
+    /// of both SYNs, as either end may have the narrower link. Negotiated timestamps take 12 bytes of it (RFC 6691). For a SYN
+    /// with cut options, `has_timestamps` is whether later segments carry timestamps.
     #[must_use]
-    pub fn mss(&self, stamped: bool) -> Option<i64> {
+    pub fn mss(&self, has_timestamps: bool) -> Option<i64> {
         let mss = self.options().filter_map(|options| options.mss).min()?;
-        let stamped = self
+        let has_timestamps = self
             .options()
-            .all(|options| options.timestamps.is_some() || options.incomplete && stamped);
-        (mss > 0).then(|| (i64::from(mss) - if stamped { 12 } else { 0 }).max(1))
+            .all(|options| options.timestamps.is_some() || options.incomplete && has_timestamps);
+        (mss > 0).then(|| (i64::from(mss) - if has_timestamps { 12 } else { 0 }).max(1))
     }
 
-    /// Did both ends agree to be part of a multipath connection (RFC 8684)? Its subflows share their windows.
+    /// Is this a subflow of a multipath connection (RFC 8684)? Its subflows share one window.
     #[must_use]
     pub fn is_multipath(&self) -> bool {
         self.syns.iter().all(Option::is_some) && self.options().all(|options| options.multipath)
     }
 
-    /// The window in `end`'s SYN, in bytes: never scaled (RFC 7323 section 2.2).
+    /// Returns the window in the SYN of `end`, in bytes; such a window is never scaled (RFC 7323 section 2.2). `None` where
+    /// the SYN was not captured.
     #[must_use]
     pub fn window(&self, end: usize) -> Option<u16> {
         self.syns[end].as_ref().map(|syn| syn.window)
     }
 
-    /// Can the ends use SACK: does no SYN lack the option (RFC 2018 section 2)?
+    /// May the ends use SACK (RFC 2018 section 2)? `false` only where a captured SYN lacks the option.
     #[must_use]
     pub fn allows_sack(&self) -> bool {
         self.options()
             .all(|options| options.sack_permitted || options.incomplete)
     }
 
-    /// Was `end`'s SYN captured?
+    /// Was the SYN of `end` captured?
     #[must_use]
     pub fn has_syn(&self, end: usize) -> bool {
         self.syns[end].is_some()
     }
 
+    /// Yields the options of the captured SYNs.
     fn options(&self) -> impl Iterator<Item = &Options> {
         self.syns.iter().flatten().map(|syn| &syn.options)
     }

@@ -1,26 +1,26 @@
 //! # Lifecycle
-//! How a connection began and ended (RFC 9293 sections 3.5 and 3.6), with or without payload.
+//! Opening and closing of a connection (RFC 9293 sections 3.5 and 3.6), with or without payload.
 
 use crate::decode::{Flags, Segment};
 
-/// How far the handshake came. The names are the `handshake` values of the connections table.
+/// Progress of the handshake. The names are the `handshake` values of the connections table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opening {
-    /// Both SYNs were captured, and an end went on.
+    /// Both SYNs were captured, and an end sent more than SYN or RST.
     Complete,
-    /// Nothing but SYNs.
+    /// No answer to the client's SYN was captured.
     NeverAnswered,
     /// A reset answered the SYN.
     Refused,
-    /// The server answered, and the client never went on.
+    /// The server answered, but the client sent nothing more than SYNs and resets.
     NeverCompleted,
-    /// The connection went on, and the capture lacks a SYN.
+    /// The capture lacks a SYN of a connection that went on.
     NotCaptured,
 }
 
 impl Opening {
-    /// Names by discriminant.
+    /// Names of the variants, indexed by discriminant.
     pub const NAMES: [&'static str; 5] = [
         "complete",
         "never answered",
@@ -30,59 +30,59 @@ impl Opening {
     ];
 }
 
-/// How the connection ended in the capture. The names are those of the connections table.
+/// End of the connection in the capture. The names are the `ended` values of the connections table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Ending {
-    /// Nothing ended it.
+    /// Neither a FIN nor an acceptable reset was captured.
     Open,
-    /// One end sent its FIN, the other did not.
+    /// Only one end sent a FIN.
     HalfClosed,
     /// Both ends sent a FIN.
     Fin,
-    /// A reset before that.
+    /// A reset ended the connection before both FINs were sent.
     Rst,
 }
 
 impl Ending {
-    /// Names by discriminant.
+    /// Names of the variants, indexed by discriminant.
     pub const NAMES: [&'static str; 4] = ["open", "half-closed", "fin", "rst"];
 }
 
-/// What a segment's place in the sequence space says of it.
+/// Whether the receiver of a reset would accept it.
 #[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// Is its sequence number one that the receiver would take: within the window (RFC 9293 section 3.10.7.4)?
+pub struct Acceptability {
+    /// Is the sequence number within the receiver's window (RFC 9293 section 3.10.7.4)?
     pub in_window: bool,
-    /// Does it acknowledge the other end's SYN?
+    /// Does the segment acknowledge the other end's SYN?
     pub answers_syn: bool,
 }
 
-/// What the control bits of a connection said so far, by who sent them: 0 the client, 1 the server.
+/// Control bits captured so far; index 0 is the client, 1 the server.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lifecycle {
     syns: [u32; 2],
     last_syn_ns: i64,
-    /// Between the last two SYNs of the client.
+    /// Time between the last two SYNs of the client, in ns; `None` before the second.
     syn_gap_ns: Option<i64>,
-    /// Sent a segment that is neither SYN nor RST.
-    spoke: [bool; 2],
+    /// Has the end sent a segment that is neither SYN nor RST?
+    sent_non_syn: [bool; 2],
     fins: [bool; 2],
-    /// A reset that nobody believed counts as seen only.
+    /// Number of resets, with those that their receiver must ignore.
     resets: u32,
     refused: bool,
-    /// Who sent the first FIN.
+    /// The end that sent the first FIN.
     closed_by: Option<u8>,
-    /// Who sent the first reset that ended it.
+    /// The end that sent the first reset that its receiver accepts.
     reset_by: Option<u8>,
-    /// Payload that was not acknowledged at the end.
+    /// Payload of either end that was not acknowledged at the end of the connection, in bytes.
     pub unacknowledged_bytes: [i64; 2],
-    /// What the last SYN or retransmission waited for, if nothing answered it.
+    /// Time that the sender waited before its last SYN or retransmission, in ns; `None` where that was answered.
     pub retry_wait_ns: Option<i64>,
 }
 
 impl Lifecycle {
-    /// A bit of [`Self::completeness`]: the client's SYN was captured.
+    /// Bit of [`Self::completeness`]: the client's SYN was captured.
     pub const SYN: u8 = 1;
     const SYN_ACK: u8 = 2;
     const ACK: u8 = 4;
@@ -90,42 +90,42 @@ impl Lifecycle {
     const FIN: u8 = 16;
     const RST: u8 = 32;
 
-    /// Takes a segment of the end `from` that is no copy; most only show that both ends talk.
+    /// Processes a segment of the end `from` that is no copy. `acceptability` is only called for a reset.
     #[inline]
-    pub fn see(
+    pub fn observe(
         &mut self,
         from: usize,
         segment: &Segment,
         time_ns: i64,
-        place: impl FnOnce() -> Place,
+        acceptability: impl FnOnce() -> Acceptability,
     ) {
         if segment.flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) == 0 {
-            self.spoke[from] = true;
+            self.sent_non_syn[from] = true;
         } else {
-            self.control(from, segment, time_ns, place);
+            self.observe_control(from, segment, time_ns, acceptability);
         }
     }
 
     #[cold]
-    fn control(
+    fn observe_control(
         &mut self,
         from: usize,
         segment: &Segment,
         time_ns: i64,
-        place: impl FnOnce() -> Place,
+        acceptability: impl FnOnce() -> Acceptability,
     ) {
         let flags = segment.flags;
         let by = u8::from(from == 1);
         if flags.has(Flags::RST) {
             self.resets += 1;
-            let place = place();
-            let opening = !self.spoke[0] && self.syns[1] == 0;
+            let acceptability = acceptability();
+            let opening = !self.sent_non_syn[0] && self.syns[1] == 0;
             let counts = if opening && from == 1 {
-                // In SYN-SENT a reset counts if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
-                self.refused |= place.answers_syn;
-                place.answers_syn
+                // In SYN-SENT, a reset is accepted if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
+                self.refused |= acceptability.answers_syn;
+                acceptability.answers_syn
             } else {
-                place.in_window
+                acceptability.in_window
             };
             if counts && !(self.fins[0] && self.fins[1]) {
                 self.reset_by.get_or_insert(by);
@@ -140,12 +140,12 @@ impl Lifecycle {
                 self.last_syn_ns = time_ns;
             }
             self.syns[from] = self.syns[from].saturating_add(1);
-            // What came before was an answer to an older connection, and so was its reset.
-            if from == 0 && !self.spoke[0] {
+            // Earlier segments of the server, and so its reset, belong to an older connection.
+            if from == 0 && !self.sent_non_syn[0] {
                 (self.reset_by, self.refused) = (None, false);
             }
         } else {
-            self.spoke[from] = true;
+            self.sent_non_syn[from] = true;
         }
         if flags.has(Flags::FIN) {
             self.fins[from] = true;
@@ -153,20 +153,20 @@ impl Lifecycle {
         }
     }
 
-    /// How far the handshake came.
+    /// Returns the progress of the handshake.
     #[must_use]
     pub fn opening(&self) -> Opening {
         match self.syns {
             [0, _] => Opening::NotCaptured,
-            [_, 0] if self.spoke[0] => Opening::NotCaptured,
+            [_, 0] if self.sent_non_syn[0] => Opening::NotCaptured,
             [_, 0] if self.refused => Opening::Refused,
-            [_, 0] if !self.spoke[1] => Opening::NeverAnswered,
-            _ if self.syns[1] > 0 && self.spoke.contains(&true) => Opening::Complete,
+            [_, 0] if !self.sent_non_syn[1] => Opening::NeverAnswered,
+            _ if self.syns[1] > 0 && self.sent_non_syn.contains(&true) => Opening::Complete,
             _ => Opening::NeverCompleted,
         }
     }
 
-    /// How it ended, and which end began that.
+    /// Returns how the connection ended, and the end that sent the first FIN or the reset; `None` for an open connection.
     #[must_use]
     pub fn ending(&self) -> (Ending, Option<u8>) {
         match (self.reset_by, self.fins) {
@@ -177,19 +177,19 @@ impl Lifecycle {
         }
     }
 
-    /// SYNs that the client sent, and the server.
+    /// Returns the number of SYNs of the client and of the server.
     #[must_use]
     pub fn syns(&self) -> [u32; 2] {
         self.syns
     }
 
-    /// What was captured of the connection, as Wireshark's `tcp.completeness`.
+    /// Returns the bits of Wireshark's `tcp.completeness`; `carried` is whether any payload was captured.
     #[must_use]
     pub fn completeness(&self, carried: bool) -> u8 {
         let bits = [
             (self.syns[0] > 0, Self::SYN),
             (self.syns[1] > 0, Self::SYN_ACK),
-            (self.spoke[0] || self.spoke[1], Self::ACK),
+            (self.sent_non_syn[0] || self.sent_non_syn[1], Self::ACK),
             (carried, Self::DATA),
             (self.fins[0] || self.fins[1], Self::FIN),
             (self.resets > 0, Self::RST),
@@ -200,8 +200,8 @@ impl Lifecycle {
             .sum()
     }
 
-    /// The capture ended, or the ports were used again: what each end had unacknowledged, and what the last
-    /// retransmission waited for in vain.
+    /// Ends the connection, as the capture ends or the ports are reused. `outstanding` are the unacknowledged sequence numbers
+    /// of each end. `retry_wait_ns` is the wait before the last retransmission that nothing answered.
     pub fn finish(&mut self, outstanding: [i64; 2], retry_wait_ns: Option<i64>) {
         let fins = self.fins.map(i64::from);
         self.unacknowledged_bytes = [0, 1].map(|end| (outstanding[end] - fins[end]).max(0));

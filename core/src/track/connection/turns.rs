@@ -1,83 +1,85 @@
 //! # Turns
-//! Who talks when: runs of payload of one direction, until the other side answers. Requests and responses are such turns.
+//! Turns: runs of payload in one direction until the other side sends some. Requests and responses are such turns.
 
 use crate::track::at::At;
 use crate::track::null::NULL;
 use crate::track::row::row;
 
 row! {
-    /// Payload that one side sent until the other side sent some. Times never run back.
+    /// A run of payload in one direction until the other side sends some. Times never decrease from turn to turn.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Turn {
-        /// Stream number, as `tcp.stream`.
+        /// Stream number, as Wireshark's `tcp.stream`.
         pub stream: u32,
-        /// Who talks: 0 client, 1 server.
+        /// The side that sends: 0 the client, 1 the server.
         pub direction: u8,
-        /// 1 where both sides sent at once: the turn holds what went either way until both had everything.
+        /// 1 where both sides sent at the same time. The turn then holds the payload of both directions until nothing is
+        /// outstanding in either; else 0.
         pub overlapping: u8,
-        /// 1 where the capture lacks bytes of the turn, or of turns that it hides.
+        /// 1 where the capture lacks bytes of the turn, or of whole turns within it; else 0.
         pub unseen: u8,
-        /// First new payload passes the tap.
+        /// Time of the first new payload at the tap, in ns since the epoch.
         pub start_ns: i64,
-        /// Last new payload passes the tap.
+        /// Time of the last new payload at the tap, in ns since the epoch.
         pub end_ns: i64,
-        /// Payload sent again passes the tap for the last time; [`NULL`] where none was.
+        /// Time of the last retransmitted payload at the tap, in ns since the epoch; [`NULL`] where there was none.
         pub resent_ns: i64,
-        /// How long the talker had nothing to send within the turn: silences that no acknowledgment ended, though the last
-        /// one left nothing in flight and room in the window. What was ready would have gone then, so nothing was ready
-        /// since the talker last sent.
+        /// Time within the turn in which the sender had no data ready, in ns. These are the pauses that no acknowledgment
+        /// ended, although nothing was in flight and the window had room. Ready data would have been sent at that
+        /// acknowledgment, so the pause began with the last data before it.
         pub pause_ns: i64,
-        /// The last round trip from the tap to the listener that payload of the turn took, of those that no delayed
-        /// acknowledgment lengthened; [`NULL`] where there was none.
+        /// Last round trip between tap and receiver that payload of the turn measured, in ns, without those that a delayed
+        /// acknowledgment may have lengthened; [`NULL`] where there is none.
         pub rtt_ns: i64,
-        /// Payload, each byte once.
+        /// Payload in bytes, each byte counted once.
         pub bytes: i64,
-        /// Frame of the first new payload.
+        /// Frame number of the first new payload.
         pub first_frame: u64,
-        /// Frame of the last new payload.
+        /// Frame number of the last new payload.
         pub last_frame: u64,
     }
 }
 
-/// The turns of a connection: the one that lasts, and what tells its pauses.
+/// The turns of a connection: the current turn, and the state that finds its pauses.
 #[derive(Debug, Default)]
 pub struct Turns {
     turn: Option<Turn>,
-    /// Since when everything of the turn is acknowledged.
-    answered_ns: Option<i64>,
-    missed_bytes: i64,
+    /// When everything that the turn's sender sent was acknowledged, in ns; `None` while something is outstanding.
+    acknowledged_ns: Option<i64>,
+    /// Acknowledged bytes of the connection that the capture lacks.
+    unseen_bytes: i64,
 }
 
 impl Turns {
-    /// Data that follows an acknowledgment within this was waiting for it; away from the sender it is not known
-    /// better when it had the acknowledgment.
-    const PROMPT_NS: i64 = 3_000_000;
+    /// Data that follow an acknowledgment within this time were waiting for it. Away from the sender, the time when it
+    /// received the acknowledgment is not known more exactly.
+    const ACK_RESPONSE_NS: i64 = 3_000_000;
 
-    /// The capture lacks so many bytes of the connection by now.
-    pub fn missed(&mut self, bytes: i64) {
-        if bytes > self.missed_bytes {
-            self.missed_bytes = bytes;
+    /// Sets the number of acknowledged bytes of the connection that the capture lacks so far.
+    pub fn set_unseen_bytes(&mut self, bytes: i64) {
+        if bytes > self.unseen_bytes {
+            self.unseen_bytes = bytes;
             if let Some(turn) = &mut self.turn {
                 turn.unseen = 1;
             }
         }
     }
 
-    /// Does `direction` talk, and was not everything acknowledged yet?
+    /// Is the current turn that of `direction`, with data still unacknowledged?
     #[must_use]
-    pub fn awaits_answer(&self, direction: u8) -> bool {
-        self.answered_ns.is_none() && self.talks(direction)
+    pub fn awaits_ack(&self, direction: u8) -> bool {
+        self.acknowledged_ns.is_none() && self.has_turn(direction)
     }
 
-    /// Everything that `direction` sent is acknowledged, and its window has room.
-    pub fn answered(&mut self, direction: u8, at: At) {
-        if self.awaits_answer(direction) {
-            self.answered_ns = Some(at.time_ns);
+    /// Notes that everything that `direction` sent is acknowledged and that its window has room.
+    pub fn all_acknowledged(&mut self, direction: u8, at: At) {
+        if self.awaits_ack(direction) {
+            self.acknowledged_ns = Some(at.time_ns);
         }
     }
 
-    /// What `direction` sent took so long to the other side and back, by an acknowledgment that had not to wait.
-    pub fn measured(&mut self, direction: u8, rtt_ns: i64) {
+    /// Sets the round trip between tap and receiver for data of `direction`, by an acknowledgment that was not delayed.
+    pub fn set_rtt(&mut self, direction: u8, rtt_ns: i64) {
         if let Some(turn) = &mut self.turn
             && turn.direction == direction
         {
@@ -85,40 +87,44 @@ impl Turns {
         }
     }
 
-    /// Does `direction` alone talk?
+    /// Is the current turn that of `direction` alone, without overlap?
     #[must_use]
-    pub fn is_talk_of(&self, direction: u8) -> bool {
+    pub fn is_turn_of(&self, direction: u8) -> bool {
         (self.turn.as_ref())
             .is_some_and(|turn| turn.direction == direction && turn.overlapping == 0)
     }
 
-    fn talks(&self, direction: u8) -> bool {
+    /// Is the current turn that of `direction`, with or without overlap?
+    fn has_turn(&self, direction: u8) -> bool {
         self.turn
             .as_ref()
             .is_some_and(|turn| turn.direction == direction)
     }
 
-    /// New payload of `direction` passes. `quiet`: its sender had received all that the other side sent, and all that
-    /// it sent itself before was acknowledged; of no interest where it [talks alone](Self::is_talk_of). `way_ns`: the
-    /// round trip from the tap to its sender. Gives the turn that this one ends.
+    /// Adds new payload of `who`, a stream number and a direction; returns the turn that it ends, if any.
+    ///
+    /// `all_acknowledged` is whether nothing was outstanding in either direction before. It is not used while the sender
+    /// [has the turn alone](Self::is_turn_of). `sender_rtt_ns` returns the round trip from the tap to the sender.
     #[inline]
     pub fn sent(
         &mut self,
         who: (u32, u8),
         bytes: i64,
-        quiet: bool,
-        way_ns: impl FnOnce() -> i64,
+        all_acknowledged: bool,
+        sender_rtt_ns: impl FnOnce() -> i64,
         at: At,
     ) -> Option<Turn> {
-        let answered_ns = self.answered_ns.take();
-        if (!quiet || self.is_talk_of(who.1))
+        let acknowledged_ns = self.acknowledged_ns.take();
+        if (!all_acknowledged || self.is_turn_of(who.1))
             && let Some(turn) = &mut self.turn
         {
             turn.overlapping |= u8::from(turn.direction != who.1);
-            if answered_ns.is_some_and(|ns| at.time_ns - ns > way_ns() + Self::PROMPT_NS) {
+            if acknowledged_ns
+                .is_some_and(|ns| at.time_ns - ns > sender_rtt_ns() + Self::ACK_RESPONSE_NS)
+            {
                 let pause_ns = (at.time_ns - turn.end_ns.max(turn.resent_ns)).max(0);
                 turn.pause_ns = turn.pause_ns.saturating_add(pause_ns);
-                turn.rtt_ns = NULL; // a queue that stood before is gone
+                turn.rtt_ns = NULL; // queues have emptied in the pause
             }
             turn.end_ns = turn.end_ns.max(at.time_ns);
             turn.bytes += bytes;
@@ -128,7 +134,7 @@ impl Turns {
         self.begin(who, bytes, at)
     }
 
-    /// Another turn begins; gives the one before.
+    /// Begins another turn; returns the previous one.
     #[cold]
     fn begin(&mut self, (stream, direction): (u32, u8), bytes: i64, at: At) -> Option<Turn> {
         let before = self.turn.take();
@@ -153,8 +159,8 @@ impl Turns {
         before
     }
 
-    /// Payload of `direction` passes that passed before.
-    pub fn resent(&mut self, direction: u8, at: At) {
+    /// Notes retransmitted payload of `direction`.
+    pub fn retransmitted(&mut self, direction: u8, at: At) {
         if let Some(turn) = &mut self.turn
             && turn.direction == direction
         {
@@ -162,7 +168,7 @@ impl Turns {
         }
     }
 
-    /// No packets follow: the turn that lasted.
+    /// Ends the connection; returns the last turn.
     pub fn finish(&mut self) -> Option<Turn> {
         self.turn.take()
     }
@@ -183,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_a_turn() {
+    fn payload_of_the_other_side_ends_a_turn() {
         let mut turns = Turns::default();
         assert!(turns.sent(CLIENT, 10, true, || 0, at(1)).is_none());
         assert!(turns.sent(CLIENT, 10, false, || 0, at(3)).is_none());
@@ -194,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_that_send_at_once_share_a_turn_until_both_have_everything() {
+    fn overlapping_payload_shares_a_turn_until_nothing_is_outstanding() {
         let mut turns = Turns::default();
         turns.sent(CLIENT, 10, true, || 0, at(1));
         assert!(turns.sent(SERVER, 5, false, || 0, at(2)).is_none());
@@ -205,36 +211,36 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_that_no_acknowledgment_ends_is_a_pause() {
+    fn silence_not_ended_by_an_acknowledgment_is_a_pause() {
         const MS: i64 = 1_000_000;
         let mut turns = Turns::default();
         turns.sent(SERVER, 10, true, || 4 * MS, at(10 * MS));
-        turns.answered(1, at(50 * MS)); // a delayed acknowledgment
-        turns.sent(SERVER, 10, true, || 4 * MS, at(55 * MS)); // what it released
-        turns.answered(1, at(60 * MS));
-        turns.answered(1, at(95 * MS));
+        turns.all_acknowledged(1, at(50 * MS)); // a delayed acknowledgment
+        turns.sent(SERVER, 10, true, || 4 * MS, at(55 * MS)); // released by that acknowledgment
+        turns.all_acknowledged(1, at(60 * MS));
+        turns.all_acknowledged(1, at(95 * MS));
         turns.sent(SERVER, 10, true, || 4 * MS, at(99 * MS));
         turns.sent(SERVER, 10, true, || 4 * MS, at(900 * MS)); // unacknowledged before: TCP may have held it back
         assert_eq!(turns.finish().map(|turn| turn.pause_ns), Some(44 * MS));
     }
 
     #[test]
-    fn what_the_capture_lacks_marks_the_turn_that_lasted() {
+    fn unseen_bytes_mark_the_current_turn() {
         let mut turns = Turns::default();
         turns.sent(CLIENT, 10, true, || 0, at(1));
-        turns.missed(100);
+        turns.set_unseen_bytes(100);
         let request = turns.sent(SERVER, 10, true, || 0, at(2));
         assert_eq!(request.map(|turn| turn.unseen), Some(1));
-        turns.missed(100);
+        turns.set_unseen_bytes(100);
         assert_eq!(turns.finish().map(|turn| turn.unseen), Some(0));
     }
 
     #[test]
-    fn times_never_run_back() {
+    fn times_never_decrease() {
         let mut turns = Turns::default();
         turns.sent(CLIENT, 10, true, || 0, at(5));
-        turns.resent(0, at(7));
-        turns.resent(1, at(9)); // the other side's: none of this turn
+        turns.retransmitted(0, at(7));
+        turns.retransmitted(1, at(9)); // the other side's, so not of this turn
         turns.sent(SERVER, 10, true, || 0, at(3));
         assert_eq!(turns.finish().map(|turn| turn.start_ns), Some(7));
     }

@@ -130,7 +130,7 @@ impl Asked {
     pub fn summaries(&self) -> [Summary; 2] {
         let syn = self.segment();
         let mut handshake = Handshake::default();
-        handshake.syn(0, &syn, self.at.time_ns);
+        handshake.add_syn(0, &syn, self.at.time_ns);
         let mut first_packets = FirstPackets::default();
         first_packets.add(&syn);
         let mss = handshake.mss(syn.options.timestamps.is_some());
@@ -150,7 +150,7 @@ impl Asked {
                 first_frame: self.at.frame,
                 last_frame: self.at.frame,
                 packets: i64::from(from == 0),
-                mss_bytes: mss.filter(|_| from == 0).unwrap_or(Connection::USUAL_MSS),
+                mss_bytes: mss.filter(|_| from == 0).unwrap_or(Connection::DEFAULT_MSS),
                 window_scale: in_force(shift, source),
                 ttl: if from == 0 { syn.ttl.into() } else { NULL },
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),

@@ -124,7 +124,7 @@ impl Summary {
         let again = flow.retransmissions.counts();
         let or_null = |value: Option<i64>| value.unwrap_or(NULL);
         Self {
-            carried: u8::from(connection.is_flow(from)),
+            carried: u8::from(connection.has_payload(from)),
             handshake: u8::from(connection.handshake.has_syn(0))
                 | u8::from(connection.handshake.has_syn(1)) << 1,
             direct: u8::from(flow.tap_to_sender.tap_at_sender()),
@@ -208,7 +208,7 @@ impl Life {
         let lifecycle = &connection.lifecycle;
         let (ended, by) = lifecycle.ending();
         let [client, server] = [0, 1].map(|end| connection.halves[end].flow.totals.payload_bytes);
-        let carried = connection.is_flow(0) || connection.is_flow(1);
+        let carried = connection.has_payload(0) || connection.has_payload(1);
         Self {
             handshake: lifecycle.opening() as u8,
             ended: ended as u8,
