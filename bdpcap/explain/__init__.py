@@ -1,4 +1,4 @@
-"""Why these numbers, and what to change.
+"""Findings that explain a flow's numbers and name the settings to change; and the BDP calculator.
 
-Nothing is imported here, so that the calculator starts without what the findings need.
+This package imports nothing itself, so that the calculator starts without the modules that findings need.
 """

@@ -1,4 +1,4 @@
-"""What is asked of the solver and what it answers: a window that was seen, facts, settings that explain it."""
+"""Input and output of the solver: the observed window and known facts, and the settings that explain the window."""
 
 from __future__ import annotations
 
@@ -15,44 +15,51 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Exactness", "Facts", "Observed", "Solution"]
 
 _COMMON: Final = 0.5
-"""A window that nobody chose matches as often: the match says nothing."""
+"""Chance of a random match from which an answer is no evidence for its setting."""
 
 
 class Exactness(StrEnum):
-    """How well a number is explained."""
+    """How well a setting explains a number."""
 
     EXACT = "exact"
-    """To the byte, by a setting that someone would choose; less than 1 in 100 windows match one as round."""
+    """A setting that is known or that someone would choose gives the number to the byte.
+
+    Fewer than 1 in 100 windows match a setting as round, unless it is known.
+    """
     ROUNDED = "within rounding"
-    """By such a setting, after rounding to the window scale or the MSS; or 1 in 5 windows match at most."""
+    """Such a setting gives the number to the byte, or after rounding to the window scale or the MSS.
+
+    Fewer than 1 in 5 windows match a setting as round, unless it is known.
+    """
     CONSISTENT = "consistent"
-    """Possible; nothing speaks for it alone."""
+    """The setting is possible, but no evidence favours it."""
     NONE = "no match"
+    """No setting that someone would choose gives the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a capture shows; None is what it does not."""
+    """Window and handshake as a capture shows them; None for values that it lacks."""
 
     window: int
-    """The plateau, scaled."""
+    """Plateau of the advertised window in bytes, window scale applied."""
     mss: int
     scale: int | None = None
-    """0 where scaling is not in force."""
+    """Window scale; 0 where window scaling is not in force."""
     syn: int | None = None
-    """Window of the receiver's SYN-ACK, which is never scaled."""
+    """Window of the receiver's SYN-ACK in bytes; it is never scaled."""
     doubt: str = ""
-    """Why the window itself is not certain; empty where it is. Nothing is exact then."""
+    """Reason why the window is uncertain; empty if it is certain. Answers on an uncertain window are never exact."""
 
     @property
     def field_full(self) -> bool:
-        """Whether the window is all that 16 bits can say at its scale."""
+        """Whether the window is the largest that its 16-bit field can express at its scale."""
         return self.window == FIELD_MAX << (self.scale or 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known from outside the capture."""
+    """Facts from outside the capture; None if unknown."""
 
     rcvbuf: int | None = None
     sndbuf: int | None = None
@@ -61,18 +68,18 @@ class Facts:
 
     @property
     def of_receiver(self) -> bool:
-        """Whether anything is known of the receiver."""
+        """Whether any fact about the receiver is known."""
         return (self.rcvbuf, self.kernel, self.adv_win_scale) != (None, None, None)
 
     @property
     def buffers(self) -> list[int]:
-        """What SO_RCVBUF may be: the request, or what net.core.rmem_max leaves of it."""
+        """Values that SO_RCVBUF may have: the request and, if smaller, the default of net.core.rmem_max."""
         if self.rcvbuf is None:
             return []
         return [self.rcvbuf, *([RMEM_MAX] if self.rcvbuf > RMEM_MAX else [])]
 
     def request(self, value: int) -> str:
-        """Say that less than what was asked for is in force; nothing where all of it is."""
+        """Return a note that net.core.rmem_max cut the requested buffer to `value`; empty if it did not."""
         if self.rcvbuf is None or value == self.rcvbuf:
             return ""
         return f"{self.rcvbuf:,}, cut by net.core.rmem_max to {value:,}: "
@@ -86,23 +93,23 @@ class Answer:
     Attributes
     ----------
     setting
-        The likeliest of `low` to `high`, all of which give the window.
+        Likeliest setting; every value from `low` to `high` gives the window.
     advertised
-        What it leads to.
+        Window and handshake fields that the setting leads to.
     arithmetic
-        In one line.
+        Calculation of the window from the setting, in one line.
     against
-        What the capture says against it; empty where nothing does.
+        Contradiction between the capture and the setting; empty if there is none.
     fitted
-        Whether the share is a measured one: then any of `low` to `high` may be the setting.
+        Whether the kernel measures the share of the buffer; then any value from `low` to `high` may be the setting.
     pinned
-        Of a fitted one: whether the handshake, or the share of full packets, leaves less than all that any share gives.
+        For a fitted answer: whether the handshake, or the share of full packets, narrows the range of values.
     given
         Whether the setting is known from outside the capture.
     needs
-        The sysctl it takes that the kernel does not have by default; empty where none.
+        Required sysctl setting that is not the kernel's default; empty if there is none.
     chance
-        How often a window that nobody chose would be explained as well.
+        Chance that a setting as round explains a window that nobody chose.
     """
 
     setting: Setting
@@ -120,12 +127,12 @@ class Answer:
 
     @property
     def chosen(self) -> bool:
-        """Whether the setting is known, or one that a person or a kernel would choose, and nothing was fitted to it."""
+        """Whether the setting is known, or a person or a kernel would choose it; False for fitted answers."""
         return not self.fitted and (self.given or is_chosen(self.setting.knob, self.setting.value))
 
     @property
     def telling(self) -> bool:
-        """Whether it says more than that some number fits."""
+        """Whether the answer is evidence for its setting, rather than one of many numbers that fit."""
         if self.against:
             return False
         if self.fitted:
@@ -134,23 +141,23 @@ class Answer:
 
     @property
     def well_known(self) -> str:
-        """Why nobody had to choose it; empty where somebody had."""
+        """Origin of the value if it is a default that nobody had to choose; else empty."""
         return WELL_KNOWN.get((self.setting.knob, self.setting.value), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
     """
-    All answers, best first.
+    Answers of the solver, best first.
 
     Attributes
     ----------
     exactness
-        Of the best answer; ``no match`` where no setting that anyone would choose gives the window.
+        Exactness of the best answer; ``no match`` where no setting that anyone would choose gives the window.
     field_full
-        Whether the window is all that 16 bits can say at this scale: another limit than the buffer.
+        Whether the window is the largest that 16 bits express at this scale: then the field limits it, not the buffer.
     facts
-        What was known besides.
+        Facts from outside the capture that the solver was given.
     """
 
     observed: Observed
@@ -161,7 +168,7 @@ class Solution:
 
     @property
     def best(self) -> list[Answer]:
-        """The answers that are told. One to the byte leaves another possible that fewer round numbers speak for."""
+        """Answers to report: those of the best exactness. An exact answer does not rule out answers within rounding."""
         if self.exactness is Exactness.NONE:
             return []
         agree = (Exactness.EXACT, Exactness.ROUNDED)

@@ -1,8 +1,8 @@
 """
-The bandwidth-delay product, and what follows from it: whatever is missing of rate, RTT, window, loss, size and time.
+The bandwidth-delay product, and the quantities that follow from rate, RTT, window, loss, size and time.
 
-All in bits per second, seconds and bytes; fractions, so that only what is shown is rounded. Steady state: slow
-start and the handshake are not counted.
+Units are bits per second, seconds and bytes. Values are fractions, so that only the displayed text is rounded. The
+model is the steady state: slow start and the handshake are not counted.
 """
 
 from __future__ import annotations
@@ -38,48 +38,48 @@ __all__ = [
 ]
 
 MSS_BYTES: Final = 1448
-"""Payload of a full packet where none is given: MTU 1500, IPv4, TCP with timestamps."""
+"""Default payload of a full packet: MTU 1500, IPv4, TCP with timestamps."""
 
 _MATHIS: Final = Fraction(3, 2)
-"""Square of the constant of Mathis et al. for random or periodic loss, each packet acknowledged."""
+"""Square of the constant of Mathis et al. for random or periodic loss, with an acknowledgment for each packet."""
 
 
 STACKS: Final = {era.key: era for era in ERAS}
-"""Stacks by name, with the share of the buffer that they advertise."""
+"""TCP stacks by name, each with the share of the receive buffer that it advertises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is given; None is what is not."""
+    """Given quantities; None if not given."""
 
     rate_bps: Fraction | None = None
-    """Of the link, headers included."""
+    """Rate of the link, headers included."""
     rtt_s: Fraction | None = None
     window_bytes: Fraction | None = None
     loss: Fraction | None = None
-    """Share of the packets that are lost."""
+    """Share of the packets that are lost, 0 to 1."""
     size_bytes: Fraction | None = None
     time_s: Fraction | None = None
     mss_bytes: int = MSS_BYTES
     packet: Packet | None = None
-    """With its headers; None: they are not counted."""
+    """Full packet with its headers; None counts no headers."""
     streams: int = 1
-    """Parallel connections, each with this window and these losses of its own packets."""
+    """Number of parallel connections; each has this window, and each loses this share of its packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
     """
-    One number that follows.
+    One derived quantity.
 
     Attributes
     ----------
     quantity
-        Stable, for programs.
+        Stable name, for programs.
     value, unit
-        In ``bit/s``, ``bytes``, ``s``, 1 for a share, or nothing for a count.
+        Value in ``bit/s``, ``bytes`` or ``s``; the unit is 1 for a share and empty for a count.
     how
-        The arithmetic, and where it is from.
+        Formula and its source.
     """
 
     quantity: str
@@ -90,19 +90,19 @@ class Derived:
 
 def bdp(rate: float | str, rtt: float | str) -> float:
     """
-    Return the bandwidth-delay product in bytes: the least window that keeps a path full.
+    Return the bandwidth-delay product in bytes: the smallest window that keeps a path full.
 
     Parameters
     ----------
     rate
-        In bits per second, or as text with its unit: ``"25Mbit/s"``.
+        Rate in bits per second, or text with a unit: ``"25Mbit/s"``.
     rtt
-        In seconds, or as text with its unit: ``"40ms"``.
+        Round-trip time in seconds, or text with a unit: ``"40ms"``.
 
     Raises
     ------
     ValueError
-        A text is no rate, or no duration.
+        A text cannot be parsed as a rate or a duration.
     """
     rate_bps = quantities.rate(rate) if isinstance(rate, str) else Fraction(rate)
     rtt_s = quantities.duration(rtt) if isinstance(rtt, str) else Fraction(rtt)
@@ -110,51 +110,51 @@ def bdp(rate: float | str, rtt: float | str) -> float:
 
 
 def product(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
-    """Return the bandwidth-delay product in bytes, exactly."""
+    """Return the bandwidth-delay product in bytes, without rounding."""
     return rate_bps * rtt_s / 8
 
 
 def window_ceiling(window_bytes: Fraction, rtt_s: Fraction) -> Fraction:
-    """Return the most that a window allows, in bits per second (RFC 7323 section 1.1)."""
+    """Return the highest rate that a window allows, in bits per second (RFC 7323 section 1.1)."""
     return window_bytes * 8 / rtt_s
 
 
 def buffer_for(window_bytes: Fraction, stack: Era) -> int:
-    """Return the least receive buffer in bytes that can advertise a window."""
+    """Return the smallest receive buffer in bytes that can advertise a window."""
     return math.ceil(window_bytes / stack.share)
 
 
 def loss_ceiling(mss_bytes: int, rtt_s: Fraction, loss: Fraction) -> Fraction:
     """
-    Return the most that loss leaves to Reno's congestion control, in bits per second.
+    Return the highest rate that Reno's congestion control reaches under loss, in bits per second.
 
     MSS / RTT x sqrt(3/2) / sqrt(loss): M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The macroscopic behavior of the
-    TCP congestion avoidance algorithm", ACM CCR 27(3), 1997. Delayed acknowledgments lower it by sqrt(2); CUBIC at
-    long round trips and BBR exceed it.
+    TCP congestion avoidance algorithm", ACM CCR 27(3), 1997. Delayed acknowledgments lower this rate by a factor of
+    sqrt(2). CUBIC over long round trips and BBR exceed it.
     """
     return Fraction(math.sqrt(_MATHIS / loss)) * mss_bytes * 8 / rtt_s
 
 
 def loss_for(mss_bytes: int, rtt_s: Fraction, rate_bps: Fraction) -> Fraction:
-    """Return the largest share of lost packets at which Reno still reaches a rate; see `loss_ceiling`."""
+    """Return the largest share of lost packets, 0 to 1, at which Reno still reaches a rate; see `loss_ceiling`."""
     return min(Fraction(1), _MATHIS * (mss_bytes * 8 / (rtt_s * rate_bps)) ** 2)
 
 
 def derive(known: Known, stack: str | None = None) -> list[Derived]:
     """
-    Return all that follows from what is known.
+    Return all quantities that follow from the given ones.
 
     Parameters
     ----------
     known
-        What is given.
+        Given quantities.
     stack
-        One of `STACKS`, for the buffers; all of them where None.
+        Name in `STACKS` of the stack whose buffers are computed; None computes those of all stacks.
 
     Raises
     ------
     ValueError
-        Nothing follows.
+        No quantity follows from the given ones.
     """
     chosen = STACKS if stack is None else {stack: STACKS[stack]}
     derived = [*_headers(known), *_windows(known, chosen), *_losses(known), *_transfers(known)]
@@ -167,14 +167,14 @@ def derive(known: Known, stack: str | None = None) -> list[Derived]:
 
 def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None) -> list[Derived]:
     """
-    Return the BDP of each path of one host, and the buffers that suit them all: those for the largest.
+    Return the BDP of each path of one host, and the buffers for the largest BDP, which suit all paths.
 
     Parameters
     ----------
     paths
-        Rate in bits per second, and RTT in seconds.
+        Rate in bits per second and RTT in seconds of each path.
     stack
-        As for `derive`.
+        Name in `STACKS` of the stack whose buffers are computed; None computes those of all stacks.
     """
     each = [
         Derived(
@@ -197,7 +197,7 @@ def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None
 
 
 def counted_in_1024(rate_bps: Fraction) -> str:
-    """Say what tools print for a rate that count 1024 bits a kibibit, and call it Mbit/s."""
+    """Return a rate as tools print it that call it Mbit/s but divide by 1024 twice, or by 1024 and 1000."""
     twice, once = float(rate_bps / 2**20), float(rate_bps / 1_024_000)
     return f"{twice:.2f} as Mibit/s, {once:.2f} where 1024 and 1000 are mixed"
 
@@ -222,7 +222,7 @@ def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Derived]:
         yield Derived("BDP", least, "bytes", "rate x RTT")
         for name, stack in stacks.items():
             buffer = buffer_for(least, stack)
-            # Linux doubles what is asked for (sock_setsockopt).
+            # Linux doubles the requested size (sock_setsockopt).
             asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.linux else ""
             each = "" if known.streams == 1 else f"; {math.ceil(buffer / known.streams):,} per stream"
             how = f"BDP x {1 / stack.share}{asked}{each}"
@@ -289,7 +289,7 @@ def _transfers(known: Known) -> Iterator[Derived]:
 
 
 def _ceilings(known: Known) -> dict[str, Fraction]:
-    """Return what bounds the payload's rate, by name."""
+    """Return the upper bounds of the payload's rate in bits per second, by name."""
     ceilings = {}
     if known.rate_bps is not None:
         ceilings[_rate_name(known)] = _payload_rate(known, known.rate_bps)

@@ -1,11 +1,12 @@
 """
-Window arithmetic forward: what a receive buffer lets a socket advertise, by kernel era.
+Window arithmetic forward: the window that a receive buffer lets a socket advertise, by kernel era.
 
-One monotone function a setting; `bdpcap.explain.solver` turns it round. Bytes everywhere. `bdpcap.explain.kernels`
-says which era a kernel is of.
+Each setting has one monotonic function; `bdpcap.explain.solver` inverts it. All sizes are in bytes.
+`bdpcap.explain.kernels` maps a kernel version to its era.
 
-Linux: SO_RCVBUF is doubled (sock_setsockopt), tcp_win_from_space() takes a share, tcp_init_buffer_space() keeps one
-segment back, __tcp_select_window() rounds up to the window scale, or down to the MSS where there is no scale.
+Linux doubles SO_RCVBUF (sock_setsockopt), and tcp_win_from_space() takes a share of the result.
+tcp_init_buffer_space() keeps one segment back. __tcp_select_window() rounds up to the window scale, or down to the MSS
+where there is no scale.
 """
 
 from __future__ import annotations
@@ -37,23 +38,25 @@ __all__ = [
 ]
 
 FIELD_MAX: Final = 65535
-"""What the 16 bits of the window field can say (RFC 9293 section 3.1)."""
+"""Largest value of the 16-bit window field (RFC 9293 section 3.1)."""
 SCALE_MAX: Final = 14
-"""The largest window scale (RFC 7323 section 2.3)."""
+"""Largest window scale (RFC 7323 section 2.3)."""
 UNSCALED: Final = "declined"
-"""The source of a window scale that says that none is in force: a SYN came without the option."""
+"""Value of ``window_scale_source`` when no window scale is in force: a SYN lacked the option."""
 RMEM_MAX: Final = 212_992
-"""net.core.rmem_max and wmem_max as the kernel sets them: 256 x SKB_TRUESIZE(256) on x86-64."""
+"""Kernel default of net.core.rmem_max and wmem_max: 256 x SKB_TRUESIZE(256) on x86-64."""
 SOCK_MIN_RCVBUF: Final = 2304
-"""2048 + sizeof(struct sk_buff), aligned, on x86-64."""
+"""Smallest receive buffer on x86-64: 2048 + sizeof(struct sk_buff), aligned."""
 
 MSS_UNMEASURED: Final = 536
-"""Segments no longer than TCP_MSS_DEFAULT leave the share of the handshake in force: tcp_measure_rcv_mss()."""
+"""Largest segment that leaves the share of the handshake in force, TCP_MSS_DEFAULT: tcp_measure_rcv_mss()."""
 FULL_PACKETS: Final = (Fraction(60, 100), Fraction(67, 100))
-"""Share of the buffer that becomes window where it is measured, for full packets of MTU 1500 that nothing merged:
-0.62 to 0.66 over veth and TAP (tests/data/linux618_windows.csv)."""
+"""Smallest and largest measured share of the buffer that becomes window, for unmerged full packets of MTU 1500.
+
+Observed were 0.62 to 0.66 over veth and TAP (tests/data/linux618_windows.csv).
+"""
 MEASURED_SHARES: Final = (Fraction(1, 4), Fraction(1))
-"""The same for any packets: memory is more than the payload, and the kernel takes it in powers of two, or in pages."""
+"""Smallest and largest measured share for any packets. Memory exceeds payload: it comes in powers of two, or in pages."""
 
 Version = tuple[int, int, int]
 _ANY: Final = 999
@@ -62,26 +65,29 @@ _ANY: Final = 999
 @dataclass(frozen=True, slots=True)
 class Era:
     """
-    How a stack makes a window of a buffer.
+    Arithmetic by which a TCP stack derives the window from the receive buffer.
 
     Attributes
     ----------
     key, name
-        For programs, for people.
+        Identifier for programs, and name for people.
     kernels
-        First and last versions of Linux, patch level included, that do so by default; empty for another stack.
+        First and last Linux versions, patch level included, with this arithmetic by default; empty for other stacks.
     shift
-        net.ipv4.tcp_adv_win_scale: the buffer less this shift of it is offered.
+        Value of net.ipv4.tcp_adv_win_scale. If positive, ``buffer - (buffer >> shift)`` is offered, else
+        ``buffer >> -shift``. None in other eras.
     ratio
-        Where there is no shift: 256ths of the buffer that are offered in the end.
+        Where `shift` is None: 256ths of the buffer that are offered in the long run.
     initial_ratio
-        256ths at the handshake, which settle the window scale and the first window.
+        256ths of the buffer at the handshake, which determine the window scale and the first window.
     charged_bytes
-        Memory in use when the window last grew, where the share is measured; measured, no constant of nature.
+        Where the kernel measures the share: memory in use when the window last grew. This is an empirical value.
     factor
-        The share in words.
+        Share of the buffer, as text.
     source
-        Where this is from.
+        Kernel function, commit or document that defines the arithmetic.
+    whole_segments
+        Whether the window is the buffer rounded up to whole segments.
     """
 
     key: str
@@ -102,16 +108,16 @@ class Era:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the share follows from the memory that the device's packets take."""
+        """Whether the kernel measures the share from the memory that received packets take."""
         return self.charged_bytes > 0
 
     @property
     def share(self) -> Fraction:
-        """Of a buffer that is in use for long, without the rounding and the reserve that cost a segment or two."""
+        """Share of the buffer that is offered in the long run, before rounding and reserve take off a segment or two."""
         return Fraction(self.ratio, 256) if self.shift is None else 1 - Fraction(1, 1 << self.shift)
 
     def offered(self, buffer: int, *, initial: bool = False) -> int:
-        """Return the bytes of a buffer that may become window: tcp_win_from_space()."""
+        """Return the bytes of a buffer that may become window, at the handshake if `initial`: tcp_win_from_space()."""
         if self.shift is not None:
             return buffer - (buffer >> self.shift) if self.shift > 0 else buffer >> -self.shift
         if initial:
@@ -180,22 +186,22 @@ ERAS: Final = (
         whole_segments=True,
     ),
 )
-"""Oldest first. Stable kernels changed within a series; what a distribution's kernel took over is its own matter."""
+"""Eras, oldest first. Stable kernels changed within a series. Backports of distributions are not covered."""
 
 
 class Knob(StrEnum):
-    """Where a buffer was set."""
+    """Setting that the size of a buffer comes from."""
 
     OPTION = "SO_RCVBUF"
-    """By the application, before the handshake."""
+    """Option that the application set before the handshake."""
     DEFAULT = "net.ipv4.tcp_rmem[1]"
-    """Never set and never grown: the default, one segment kept back."""
+    """Default of a buffer that was never set and has not grown; one segment is kept back."""
     GROWN = "net.ipv4.tcp_rmem[2]"
-    """Grown by autotuning to its maximum; nothing is kept back any more."""
+    """Maximum that autotuning grew the buffer to; no segment is kept back any more."""
     FIRST = "net.ipv4.tcp_rmem[1], first window"
-    """The default as the first windows show it, before a segment is kept back."""
+    """Default of a buffer as the first windows show it, before a segment is kept back."""
     HIWAT = "tcp_recv_hiwat"
-    """The default of Solaris."""
+    """Default receive buffer of Solaris."""
 
 
 WELL_KNOWN: Final = {
@@ -209,30 +215,30 @@ WELL_KNOWN: Final = {
     (Knob.GROWN, 4_194_304): "the default before Linux 3.4",
     (Knob.GROWN, 6_291_456): "the default from Linux 3.4 to 6.15",
 }
-"""Buffers that nobody chose, and why they are there."""
+"""Origin of buffer sizes that nobody had to choose, by knob and size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advertised:
-    """What a setting leads to."""
+    """Buffer, window and handshake fields that a setting leads to; sizes in bytes."""
 
     buffer: int
-    """sk_rcvbuf."""
+    """Size of the buffer; sk_rcvbuf on Linux."""
     offered: int
-    """The share of it."""
+    """Share of the buffer that may become window."""
     raw: int
-    """Less the segment kept back."""
+    """`offered` less the segment that is kept back."""
     window: int
-    """Rounded: what a capture shows."""
+    """`raw` after rounding: the window that a capture shows."""
     scale: int | None
-    """Negotiated; None where another setting decides it."""
+    """Window scale that the setting negotiates; None where another setting determines it."""
     syn: int | None
-    """The window of the SYN or SYN-ACK; None likewise."""
+    """Window of the SYN or SYN-ACK; None where another setting determines it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A knob, turned to a value, in an era."""
+    """Buffer setting: the knob, its value in bytes, and the era of the stack."""
 
     era: Era
     knob: Knob
@@ -240,14 +246,14 @@ class Setting:
 
     def advertises(self, mss: int, scale: int | None = None) -> Advertised:
         """
-        Run the arithmetic forward.
+        Return the window and the handshake fields that the setting leads to.
 
         Parameters
         ----------
         mss
-            Payload of a full segment, its options taken off.
+            Payload bytes of a full segment: the MSS less TCP options.
         scale
-            The negotiated one, where the knob does not decide it; None rounds nothing.
+            Negotiated window scale, used where the knob does not determine it; None skips the rounding.
         """
         era = self.era
         if not era.linux:
@@ -268,18 +274,18 @@ class Setting:
 
 
 def scale_for(space: int) -> int:
-    """Return the window scale that tcp_select_initial_window() takes for so much space."""
+    """Return the window scale that tcp_select_initial_window() chooses for a buffer space in bytes."""
     return min(SCALE_MAX, max(0, space.bit_length() - 16))
 
 
 def sayable(window: int, scale: int | None = None) -> bool:
-    """Tell whether a window field can say a window: by one scale, or by any where it is not known."""
+    """Return whether the window field can express a window at a scale; None accepts any scale."""
     scales = range(SCALE_MAX + 1) if scale is None else [scale]
     return any(window >> one <= FIELD_MAX and window >> one << one == window for one in scales)
 
 
 def least_setting(era: Era, window: int, mss: int) -> int:
-    """Return the smallest SO_RCVBUF whose socket advertises at least a window."""
+    """Return the smallest SO_RCVBUF in bytes whose socket advertises at least `window` bytes."""
     return bisect_left(
         range(8 * window + 8 * mss),
         True,
@@ -288,7 +294,7 @@ def least_setting(era: Era, window: int, mss: int) -> int:
 
 
 def _kept_back(offered: int, mss: int) -> int:
-    """Take off the segment that tcp_init_buffer_space() reserves."""
+    """Deduct the segment that tcp_init_buffer_space() reserves, but go no lower than two segments."""
     return max(2 * mss, offered - mss) if offered > 2 * mss else offered
 
 
@@ -297,5 +303,5 @@ def _aligned(window: int, scale: int) -> int:
 
 
 def _whole(space: int, mss: int) -> int:
-    """Round down to whole segments; less than one is offered as it is (tcp_select_initial_window())."""
+    """Round down to whole segments; less than one segment is not rounded (tcp_select_initial_window())."""
     return space // mss * mss or space

@@ -1,7 +1,7 @@
 """
-What it would take: the ceiling that a window sets, the window that a path needs, the buffer that offers it, what is next.
+The rate that a window allows, the window and the buffers that a path needs, and the limit that comes next.
 
-Bytes, bits per second and nanoseconds.
+Units are bytes, bits per second and nanoseconds.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ if TYPE_CHECKING:
 __all__ = ["Ceiling", "asked", "of", "window_bps"]
 
 _INFLATED: Final = 1.5
-"""Median round trip over the least from which a queue is spoken of."""
+"""Ratio of median to minimum RTT from which a queue is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
     """
-    What limits a flow, and what would lift it.
+    The limit that the window sets to a flow, and the buffers that would lift it.
 
     Attributes
     ----------
     window, rtt_ns, rate_bps
-        The largest window, the least round trip, the link's rate: measured, or asked about.
+        Largest window, minimum RTT and link rate: measured, or given by the caller.
     rate_given, rtt_given
-        Whether they were asked about; else they are what the capture shows: of payload, not of the wire.
+        Whether the caller gave rate and RTT. A measured rate is that of the payload, a given one that of the wire.
     goodput_bps
-        What headers leave of a given rate to payload; the rate itself where it is the payload's.
+        Part of a given rate that headers leave to payload; equal to a measured rate.
     ceiling_bps
-        window / RTT; None without a window.
+        Window over RTT; None without a window.
     measured_bps
-        Throughput; None where the round trip is not the measured one.
+        Throughput of the flow; None where the caller gave the RTT.
     bdp_bytes
-        rate x RTT: the window that fills the link.
+        Rate times RTT: the window that fills the link.
     rcvbuf
-        Least SO_RCVBUF that fills the link, by era.
+        Smallest SO_RCVBUF that fills the link, by key of the era.
     sndbuf
-        The same for SO_SNDBUF on Linux.
+        Smallest SO_SNDBUF that fills the link, on Linux.
     unscaled
-        Whether no window scale is in force, and without one the window cannot be had.
+        Whether no window scale is in force although the BDP exceeds 65,535 bytes.
     then
-        What limits next, once the buffers are raised.
+        Sentence on the limit that comes next, once the buffers are raised.
     queue
-        A warning where a larger window would only lengthen a queue; else empty.
+        Warning that a larger window would only lengthen a queue; empty if there is no queue.
     """
 
     window: int | None
@@ -76,12 +76,12 @@ class Ceiling:
 
     @property
     def suffices(self) -> bool:
-        """Whether the window seen fills the link."""
+        """Whether the observed window fills the link."""
         return self.ceiling_bps is not None and self.ceiling_bps >= self.goodput_bps
 
 
 def window_bps(window_bytes: float, rtt_ns: float) -> float:
-    """Return the most that a window allows, in bits per second (RFC 7323 section 1.1)."""
+    """Return the highest rate that a window allows, in bits per second (RFC 7323 section 1.1)."""
     return float(window_bytes) * 8e9 / float(rtt_ns)
 
 
@@ -95,20 +95,20 @@ def asked(
     full: Packet | None = None,
 ) -> Ceiling:
     """
-    Return the ceiling of a path that no capture shows.
+    Return the ceiling of a path without a capture.
 
     Parameters
     ----------
     rate_bps, rtt_ns
-        Of the path.
+        Rate and RTT of the path.
     mss
-        Payload of a full segment.
+        Payload bytes of a full segment.
     window
-        That the receiver offers; None where it is not known.
+        Window that the receiver offers, in bytes; None if unknown.
     eras
-        Of the receiver.
+        Eras that the receiver's stack may belong to.
     full
-        A full packet, whose headers are counted; None: they are not.
+        Full packet whose headers are counted; None counts no headers.
     """
     need = math.ceil(rate_bps * rtt_ns / 8e9)
     return _filled(rate_bps, rtt_ns, need, mss=mss, window=window, eras=eras, full=full)
@@ -123,18 +123,18 @@ def of(
     full: Packet | None = None,
 ) -> Ceiling | None:
     """
-    Return the ceiling of a flow, or None where the capture shows no round trip or no rate, or where no window holds both.
+    Return the ceiling of a flow; None without an RTT or a rate, or where no window can hold their product.
 
     Parameters
     ----------
     summary
-        A row of the ``flows`` table.
+        Row of the ``flows`` table.
     rate_bps, rtt_ns
-        Of another link or another path; the measured ones where None.
+        Rate of another link, and RTT of another path; None takes the measured ones.
     eras
-        Of the receiver.
+        Eras that the receiver's stack may belong to.
     full
-        A full packet of the flow: a given rate is the wire's, and headers take their part of it.
+        Full packet of the flow, to deduct headers from a given rate; None counts no headers.
     """
     trip = rtt_ns if rtt_ns is not None else _known(summary["rtt_min_ns"])
     rate = rate_bps if rate_bps is not None else _known(summary["capacity_bps"])
@@ -196,17 +196,17 @@ def _filled(
 
 
 def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
-    """Say what limits before the link does; empty where nothing is known to."""
+    """Return a sentence on a limit that comes before that of the link; empty if none is known."""
     if unscaled:
         return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(window_bps(FIELD_MAX, rtt_ns))}."
-    again, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
-    # What the flow moved in a round trip it moves over another path, too.
+    retransmitted, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
+    # The flow would move as many bytes per round trip over another path.
     reached = (_known(summary["throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns
-    # What a full link's queue drops is no limit of its own.
-    if again > 0 and payload > 0 and summary["limit"] != "link":
-        lost = Fraction(min(1.0, again / payload))
+    # Drops from the queue of a full link are part of the limit `link`.
+    if retransmitted > 0 and payload > 0 and summary["limit"] != "link":
+        lost = Fraction(min(1.0, retransmitted / payload))
         reno = float(bdp.loss_ceiling(mss, Fraction(rtt_ns, 10**9), lost))
-        # A sender that was faster does not go by the formula: CUBIC over long paths, BBR, or losses that came at once.
+        # A faster sender does not follow the formula: CUBIC over long paths, BBR, or losses in one burst.
         if reached < reno < rate:
             return (
                 f"Loss limits next: with {100 * float(lost):.2g} % sent again, Reno reaches about {units.rate(reno)} "
@@ -216,10 +216,10 @@ def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, uns
 
 
 def _queue(summary: pd.Series[Any]) -> str:
-    floor, median = _known(summary["rtt_min_ns"]), _known(summary["rtt_median_ns"])
-    if not floor or median is None or median < _INFLATED * floor:
+    rtt_min, median = _known(summary["rtt_min_ns"]), _known(summary["rtt_median_ns"])
+    if not rtt_min or median is None or median < _INFLATED * rtt_min:
         return ""
     return (
-        f"Round trips take {units.duration(median)}, {median / floor:.1f} times the {units.duration(floor)} of an "
+        f"Round trips take {units.duration(median)}, {median / rtt_min:.1f} times the {units.duration(rtt_min)} of an "
         "empty path: a queue stands already, and a larger window would lengthen it."
     )

@@ -1,8 +1,8 @@
 """
-How much a match says: what a round number is, and how often a window that nobody chose matches one as round.
+Significance of a match: the roundness of a setting, and the chance that some window matches a setting as round.
 
-Any window is explained by some setting. A match tells something where few settings are as round as the one that
-matches, and many windows of the same kind and size could have been seen.
+Some setting explains any window. A match is evidence where few settings are as round as the one that matches, and many
+windows of that kind and size are possible.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from bdpcap.explain.buffers import FIELD_MAX, WELL_KNOWN, Knob
 __all__ = ["chance", "is_chosen", "roundest", "roundness"]
 
 _OCTAVE: Final = math.sqrt(2)
-"""Settings and windows within this factor, up and down, are of one size."""
+"""Settings and windows within this factor, up or down, count as of one size."""
 _DEFAULTS: Final = 2
-"""So many defaults are of one size, at most."""
+"""Largest number of defaults of one size."""
 _DECIMAL, _KIBI, _ODD = 1000, 100, 16
-"""What people choose is below these: a number before zeros, one before zeros and Ki or Mi, an odd one times 2^k."""
+"""Bounds of numbers that people choose: digits before zeros, digits before zeros and Ki or Mi, odd factor of 2^k."""
 
 
 def roundness(value: int) -> float:
-    """Return the bits it takes to name a number: fewer where it is a small multiple of 10^k, of 2^k, or of 10^k Ki."""
+    """Return the bits needed to name a number: fewer for small multiples of 10^k, 2^k, or 10^k Ki."""
     if value <= 0:
         return math.inf
     decimal, binary, kibi = _parts(value)
@@ -31,7 +31,7 @@ def roundness(value: int) -> float:
 
 
 def _parts(value: int) -> tuple[int, int, int]:
-    """Return what is left of a number without its zeros: in decimal, in binary, and of its Ki in decimal."""
+    """Return a number without its decimal zeros, without its binary zeros, and without factors of 1024 and then 10."""
     decimal = kibi = value
     while decimal % 10 == 0:
         decimal //= 10
@@ -55,7 +55,11 @@ def roundest(low: int, high: int) -> int:
 
 
 def is_chosen(knob: Knob, value: int) -> bool:
-    """Tell whether anyone would choose a number: three digits and zeros, two and zeros times Ki, or 2^k times few."""
+    """Return whether someone would choose a number.
+
+    People choose up to three digits and zeros, up to two digits and zeros times Ki, or 2^k times an odd number below
+    16. A well-known default counts as chosen.
+    """
     if (knob, value) in WELL_KNOWN:
         return True
     decimal, binary, kibi = _parts(value)
@@ -66,18 +70,18 @@ def chance(
     knob: Knob, value: int, window: int, mss: int, scale: int | None, *, ways: int, syn_agrees: bool
 ) -> float:
     """
-    Return the share of windows of one kind and size that a setting as round as this explains.
+    Return the share of windows of one kind and size that settings as round as this one explain.
 
     Parameters
     ----------
     knob, value
-        The setting that matches.
+        Setting that matches.
     window, mss, scale
-        What was seen; `scale` is None where it is not known.
+        Observed window and MSS in bytes, and the window scale; `scale` is None if unknown.
     ways
-        How many eras were tried.
+        Number of eras that were tried.
     syn_agrees
-        Whether the window of the SYN-ACK, below the field's limit, is the one that the setting leads to.
+        Whether the SYN-ACK's window is below 65,535 and agrees with the setting.
     """
     known = (knob, value) in WELL_KNOWN
     settings = _DEFAULTS if known else ways * _as_round(roundness(value))
@@ -87,7 +91,7 @@ def chance(
 
 
 def _step(window: int, mss: int, scale: int | None) -> int:
-    """Return the distance between windows of the kind: multiples of the scale, whole segments, or any."""
+    """Return the distance between possible windows in bytes: a unit of the scale, a whole segment, or one byte."""
     if scale is None and window > FIELD_MAX:
         return 1 << (window.bit_length() - 16)
     if scale:
@@ -96,7 +100,10 @@ def _step(window: int, mss: int, scale: int | None) -> int:
 
 
 def _as_round(bits: float) -> float:
-    """Return how many settings of one size are as round as `bits`: a mantissa m stands in log10(2) of all octaves."""
+    """Return how many settings of one size are as round as `bits`.
+
+    Of a decimal mantissa, a multiple by a power of ten lies in log10(2) of all octaves.
+    """
     most = 2**bits + 1e-6
     decimal = 0.9 * min(most, _DECIMAL) * math.log10(2)
     kibi = 0.9 * min(most / 2, _KIBI) * math.log10(2)

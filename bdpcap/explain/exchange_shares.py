@@ -1,4 +1,4 @@
-"""Whose time the exchanges of a stream took: the server's, the client's or the network's."""
+"""Time of a stream's exchanges, divided between server, client and network."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ __all__ = ["Shares", "shares", "slowest"]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Whose time the exchanges of a stream took."""
+    """Time of a stream's exchanges, divided between the sides that took it."""
 
     count: int
     """Exchanges whose times are known."""
     lasting_ns: int
-    """All of these together, pauses between them included."""
+    """Total duration of the counted exchanges, pauses between them included."""
     parts: dict[str, float]
-    """Shares of ``server``, ``network`` and ``client``, largest first."""
+    """Share of `lasting_ns` by side (``server``, ``network``, ``client``), largest first."""
     medians_ns: dict[str, int]
-    """The median of an exchange, of each."""
+    """Median time per exchange, by side."""
     bytes_share: float
-    """Of the stream's payload, what went in these exchanges; the rest went both ways at once, or got no answer."""
+    """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response."""
 
 
 def shares(flow: Flow) -> Shares | None:
-    """Sum the exchanges of a flow's stream up; None where none has known times."""
+    """Return the sums over the exchanges of a flow's stream; None where no exchange has known times."""
     table = flow.exchanges.dropna(subset=["server_ns", "network_ns"])
     lasting = int(table["duration_ns"].sum())
     if lasting <= 0:
@@ -51,5 +51,5 @@ def shares(flow: Flow) -> Shares | None:
 
 
 def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:
-    """Return the exchanges of a flow's stream that took most of one side's time, longest first."""
+    """Return the `most` exchanges of a flow's stream in which one side took longest, longest first."""
     return flow.exchanges.dropna(subset=[f"{side}_ns"]).nlargest(most, f"{side}_ns")

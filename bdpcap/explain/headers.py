@@ -1,4 +1,4 @@
-"""What headers leave of a link: payload as a share of all the bytes that a packet keeps the link busy for."""
+"""Header overhead: payload as a share of all bytes for which a packet occupies the link."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUTSIDE_MTU: Final = {
     "vlan": 4,
     "mpls": 4,
 }
-"""Bytes outside the MTU.
+"""Header and framing bytes outside the MTU.
 
 Ethernet: preamble and start delimiter 8, header 14, check sequence 4, gap 12 (IEEE 802.3 clauses 3.1.1, 4.4.2);
 VLAN tag 4 (IEEE 802.1Q clause 9); MPLS label 4 (RFC 3032 section 2.1).
@@ -32,24 +32,24 @@ INSIDE_MTU: Final = {
     "gre": 4,
     "vxlan": 8,
 }
-"""Bytes inside the MTU, without options.
+"""Header bytes inside the MTU, without options.
 
-RFC 2516 section 4 with the PPP protocol field, RFC 791, RFC 8200, RFC 9293, RFC 7323 section 3.2 padded to words,
-RFC 768, RFC 2784, RFC 7348.
+In this order: RFC 2516 section 4 with the PPP protocol field; RFC 791; RFC 8200; RFC 9293; RFC 7323 section 3.2, padded
+to words; RFC 768; RFC 2784; RFC 7348.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A full packet of a stack of headers."""
+    """A packet with its headers: payload and total size."""
 
     payload_bytes: int
     wire_bytes: int
-    """All that keeps the link busy, gap between frames included."""
+    """Bytes for which the packet occupies the link, gap between frames included."""
 
     @property
     def efficiency(self) -> Fraction:
-        """Payload over all bytes, 0 to 1."""
+        """Payload over bytes on the wire, 0 to 1."""
         return Fraction(self.payload_bytes, self.wire_bytes)
 
 
@@ -60,17 +60,17 @@ def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) 
     Parameters
     ----------
     stack
-        Names of `OUTSIDE_MTU` and `INSIDE_MTU`, or numbers of bytes inside the MTU, with commas between; a name may
-        come more than once.
+        Names of `OUTSIDE_MTU` and `INSIDE_MTU`, or numbers of bytes inside the MTU, separated by commas. Names may
+        repeat.
     mtu_bytes
-        What the link carries as one packet, IP header included.
+        Largest packet that the link carries, IP header included.
     payload_bytes
-        Where packets are not filled: how much they carry.
+        Payload of the packet; None fills the MTU.
 
     Raises
     ------
     ValueError
-        A name is unknown, or the packet does not fit the MTU.
+        A name is unknown, or the packet exceeds the MTU.
     """
     outside = inside = 0
     for name in (part.strip().lower() for part in stack.split(",")):
@@ -93,10 +93,10 @@ def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) 
 
 def full_packet(flow: Flow) -> Packet:
     """
-    Return a full packet of a flow, by its MSS, IP version, options and tags.
+    Return a full packet of a flow, with its MSS, IP version, timestamps option and VLAN tags.
 
-    Ethernet's framing is counted unless the link type shows another one: cooked and raw captures leave it out, and
-    nearly all of them were taken on Ethernet.
+    Ethernet framing is counted unless the link type is PPP. Cooked and raw captures leave the framing out, but nearly
+    all of them were taken on Ethernet.
     """
     point_to_point = {"PPP", "PPP in HDLC framing"} & set(flow.capture.info.link_types)
     outside = () if point_to_point else ("ethernet",)

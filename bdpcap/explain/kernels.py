@@ -1,4 +1,4 @@
-"""Which window arithmetic a kernel has, by its version, and what its version does not tell."""
+"""Window arithmetic of a Linux kernel by its version, and the versions that leave the arithmetic open."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bdpcap.explain.buffers import ERAS, Era, Version
 __all__ = ["Kernel", "eras_of", "version"]
 
 _LAST_SYSCTL: Final = (6, 5)
-"""net.ipv4.tcp_adv_win_scale has no effect since 6.6."""
+"""Last version in which net.ipv4.tcp_adv_win_scale has an effect."""
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", re.ASCII)
 _ENTERPRISE: Final = re.compile(r"\.el\d|-default$")
-"""Red Hat and its kin; SUSE: kernels that take over features from later ones."""
+"""Suffix of Red Hat's and derived kernels, or of SUSE's: they backport features from later versions."""
 
 
 class Kernel(NamedTuple):
@@ -22,13 +22,13 @@ class Kernel(NamedTuple):
     major: int
     minor: int
     patch: int | None = None
-    """None where the version does not say: Debian's and Ubuntu's name their own builds."""
+    """Patch level; None if unknown, as in versions of Debian and Ubuntu, which number their builds instead."""
     enterprise: bool = False
-    """Whether it took over changes from later versions, so that its number does not tell which arithmetic it has."""
+    """Whether the kernel has changes from later versions, so that its number does not determine the arithmetic."""
 
     @property
     def doubt(self) -> str:
-        """What the version does not tell of the arithmetic; empty where it tells all."""
+        """Sentence on the reason why the version leaves the arithmetic open; empty if it determines the arithmetic."""
         if self.enterprise:
             return f"Enterprise kernels take changes from later versions; {self.major}.{self.minor} does not tell which."
         if len([era for era in ERAS if self.is_of(era)]) > 1:
@@ -36,7 +36,7 @@ class Kernel(NamedTuple):
         return ""
 
     def is_of(self, era: Era) -> bool:
-        """Tell whether a kernel of this version may have an era's arithmetic by default."""
+        """Return whether a kernel of this version may have an era's arithmetic by default."""
         if self.enterprise:
             return any(last >= (self.major, self.minor, 0) for _, last in era.kernels)
         least: Version = (self.major, self.minor, 0 if self.patch is None else self.patch)
@@ -51,7 +51,7 @@ def version(text: str) -> Kernel:
     Raises
     ------
     ValueError
-        It does not begin with two numbers.
+        The text does not begin with two numbers.
     """
     match = _VERSION.match(text)
     if match is None:
@@ -65,14 +65,14 @@ def version(text: str) -> Kernel:
 
 def eras_of(kernel: Kernel | None = None, adv_win_scale: int | None = None) -> list[tuple[Era, bool]]:
     """
-    Return the eras that facts leave, and whether each is what the kernel does by default.
+    Return the eras that the facts allow, each with whether the kernel has that arithmetic by default.
 
     Parameters
     ----------
     kernel
-        Version of the receiver's Linux.
+        Version of the receiver's Linux; None if unknown.
     adv_win_scale
-        Its net.ipv4.tcp_adv_win_scale; without effect since 6.6.
+        Value of the receiver's net.ipv4.tcp_adv_win_scale, which has no effect since 6.6; None if unknown.
     """
     kernel = kernel and Kernel(*kernel)
     has_sysctl = kernel is None or kernel[:2] <= _LAST_SYSCTL
@@ -87,7 +87,7 @@ def eras_of(kernel: Kernel | None = None, adv_win_scale: int | None = None) -> l
 
 
 def _shifted(adv_win_scale: int) -> Era:
-    """Return the era of a value of tcp_adv_win_scale."""
+    """Return the era with a value of tcp_adv_win_scale, listed or made for it."""
     for era in ERAS:
         if era.shift == adv_win_scale:
             return era

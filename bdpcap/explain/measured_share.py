@@ -1,4 +1,4 @@
-"""Windows by a share that the kernel measures from the memory of the packets that arrive, backward."""
+"""Window arithmetic backward where the kernel measures the share of the buffer from the memory of received packets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["fit"]
 
 def fit(era: Era, observed: Observed, facts: Facts) -> Answer | None:
     """
-    Return the settings that give a window by a share which the kernel measures from the memory of its packets.
+    Return the range of SO_RCVBUF that gives a window where the kernel measures the share of the buffer.
 
-    The handshake still has a share of one half, so window scale and SYN-ACK bound the buffer exactly.
+    The share at the handshake is one half, so the window scale and the SYN-ACK's window bound the buffer exactly.
+    None if no buffer fits, or if the known SO_RCVBUF does not.
     """
     window = observed.window
     least, most = MEASURED_SHARES
@@ -37,9 +38,9 @@ def fit(era: Era, observed: Observed, facts: Facts) -> Answer | None:
     if low > high or (facts.rcvbuf is not None and not given):
         return None
     value = given[0] if given else roundest(*(likely if narrow and not first else (low, high)))
-    # Without facts, a share that some packets have is no reason yet to think of these kernels.
-    alone = facts.kernel is not None or facts.rcvbuf is not None
-    pinned = first or (narrow and (observed.scale is not None or alone))
+    # Without facts or a window scale, a share that some packets have is no evidence for these kernels.
+    with_facts = facts.kernel is not None or facts.rcvbuf is not None
+    pinned = first or (narrow and (observed.scale is not None or with_facts))
     setting = Setting(era, Knob.OPTION, value)
     words = (
         f"2 x {value:,} x {window / (2 * value):.3f}, the measured share of payload in memory, = {window:,}"

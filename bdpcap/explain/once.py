@@ -1,4 +1,4 @@
-"""What several parts of a report ask of one flow, made once."""
+"""Cache of results that several parts of a report need of one flow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Made = TypeVar("Made")
 
 
 def once(make: Callable[[Of], Made]) -> Callable[[Of], Made]:
-    """Keep what is made of a thing for as long as the thing lives, to which what is made must not refer."""
+    """Cache the result of `make` for as long as its argument lives. The result must not refer to the argument."""
     kept: WeakKeyDictionary[Of, Made] = WeakKeyDictionary()
 
     @wraps(make)

@@ -1,9 +1,9 @@
 """
-What to type so that a buffer suffices, and nothing gets slower.
+Advice and commands that make a buffer large enough and slow nothing down.
 
-Linux autotuning needs no setting where the need is below its maximum, so that is said first. A command stands only where
-the need exceeds what a kernel of that era has by default, or where only a lowered maximum explains what was seen. A
-command keeps the larger of today's value and its own, so that none lowers what somebody tuned.
+Linux autotuning needs no setting where the need is below its maximum, so that advice comes first. A command is given
+only where the need exceeds the era's default, or where only a lowered maximum explains the observation. Commands keep
+the current value if it is larger, so that none lowers a tuned value.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ __all__ = [
 ]
 
 WMEM_DEFAULT: Final = 4_194_304
-"""net.ipv4.tcp_wmem[2], of every era (tcp_init(): at most 4 MiB)."""
+"""Default of net.ipv4.tcp_wmem[2] in every era (tcp_init(): at most 4 MiB)."""
 _RMEM_DEFAULTS: Final = (((6, 16), 33_554_432), ((3, 2), 6_291_456), ((0, 0), 4_194_304))
-"""net.ipv4.tcp_rmem[2] since a version, newest first: commits 572be9bf9d0d and b49960a05e32, also in 3.2.18."""
+"""Default of net.ipv4.tcp_rmem[2] by version, newest first: commits 572be9bf9d0d and b49960a05e32 (also in 3.2.18)."""
 _MAXSOCKBUF_DEFAULT: Final = 2_097_152
-"""kern.ipc.maxsockbuf of FreeBSD on 64 bits (SB_MAX); macOS has more."""
+"""Default of kern.ipc.maxsockbuf on 64-bit FreeBSD (SB_MAX); macOS has more."""
 
 FAIR_QUEUE: Final = ("tc qdisc replace dev eth0 root fq_codel   # bottleneck, on its outgoing interface",)
 CONGESTION_CONTROL: Final = (
@@ -53,14 +53,14 @@ CONGESTION_CONTROL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to do, and what to type for it."""
+    """Advice, and the commands that carry it out."""
 
     words: str
     commands: tuple[str, ...] = ()
 
 
 def autotuned_default(era: Era) -> tuple[int, int]:
-    """Return the least and the largest default of tcp_rmem[2] among the kernels of a Linux era, in bytes."""
+    """Return the smallest and the largest default of tcp_rmem[2] among the kernels of a Linux era, in bytes."""
     # tcp_adv_win_scale makes any kernel up to 6.5 look like one of an earlier era.
     last = (6, 5) if era.shift is not None else max(last for _, last in era.kernels)[:2]
     first = min(first for first, _ in era.kernels)[:2]
@@ -70,10 +70,10 @@ def autotuned_default(era: Era) -> tuple[int, int]:
 
 def is_autotuned(window: int, mss: int, scale: int | None) -> bool:
     """
-    Tell whether a window scale shows that no SO_RCVBUF was set before the handshake.
+    Return whether a window scale shows that no SO_RCVBUF was set before the handshake.
 
-    tcp_select_initial_window() takes the scale from tcp_rmem[2] and rmem_max; with SO_RCVBUF, from that buffer. There it
-    is at most two more than the window needs, which is where the kernel in the end offers the least share of a buffer.
+    tcp_select_initial_window() takes the scale from tcp_rmem[2] and rmem_max; with SO_RCVBUF, from that buffer. With
+    SO_RCVBUF the scale is at most two more than the window needs: two if the kernel later offers the smallest share.
     """
     return scale is not None and scale > scale_for(window + mss) + 2
 
@@ -82,26 +82,26 @@ def receive_buffer(
     need: int, mss: int, eras: Sequence[Era], *, autotuned: bool = False, was_limit: bool = True
 ) -> Remedy:
     """
-    Say how a receiver's window reaches a size.
+    Return advice on how a receiver's window reaches a size.
 
     Parameters
     ----------
     need
-        Bytes of window.
+        Required window in bytes.
     mss
-        Payload of a full segment.
+        Payload bytes of a full segment.
     eras
-        The receiver's kernel is of one of these.
+        Eras that the receiver's kernel may belong to.
     autotuned
         Whether the receiver is known to have set no SO_RCVBUF.
     was_limit
-        Whether its window was the limit; else an autotuned window was only as large as the flow used.
+        Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow used it.
     """
     linux = [era for era in eras if era.linux]
     if not linux:
         make = _solaris_receive_buffer if eras[0].whole_segments else _bsd_receive_buffer
         return make(least_setting(eras[0], need, mss))
-    # A window is rounded up to its scale, at most 1/2^15 of it: what is rounded is not counted on.
+    # Rounding up to the scale adds at most 1/2^15 of the window; the required size must not rely on it.
     held = {era: 2 * least_setting(era, need + (need >> 14), mss) for era in linux}
     defaults = [autotuned_default(era) for era in linux]
     several, unless = len(linux) > 1, "" if linux == list(eras) else ", if it is Linux"
@@ -114,7 +114,7 @@ def receive_buffer(
         return Remedy(f"The receiver's window grows as data arrives. Linux's autotuning reaches {reached}.")
     if enough and not autotuned:
         return Remedy(f"{_WITHOUT_W} Linux's autotuning reaches {reached}.", (_READ_RMEM, _AUTOTUNING_ON))
-    # Never less than any kernel of these eras has by default.
+    # Never advise less than the default of any kernel of these eras.
     value = max(*held.values(), *(most for _, most in defaults))
     how = (
         f"Raise autotuning's maximum on the receiver; the window scale shows that no -w was set{unless}."
@@ -128,7 +128,7 @@ def receive_buffer(
 
 
 def fixed_buffer(setting: int, *, sending: bool = False) -> Remedy:
-    """Say what a host takes whose program must set its buffer itself."""
+    """Return advice for a program that must set its buffer itself: SO_SNDBUF if `sending`, else SO_RCVBUF."""
     host, option, most = ("sender", "SO_SNDBUF", "wmem_max") if sending else ("receiver", "-w", "rmem_max")
     words = f"If {option} must stay, it takes {setting:,} or more."
     if setting <= RMEM_MAX:
@@ -144,12 +144,12 @@ def fixed_buffer(setting: int, *, sending: bool = False) -> Remedy:
 
 def send_buffer(need: int, *, was_limit: bool = False) -> Remedy:
     """
-    Say how a sender's buffer holds so many bytes in flight.
+    Return advice on a send buffer that holds enough bytes in flight.
 
     Parameters
     ----------
     need
-        Bytes in flight.
+        Required bytes in flight.
     was_limit
         Whether the send buffer was the limit: either SO_SNDBUF is set, or tcp_wmem[2] was lowered.
     """
@@ -172,7 +172,7 @@ def send_buffer(need: int, *, was_limit: bool = False) -> Remedy:
 
 
 def memory(bytes_each: int, connections: int = 100) -> str:
-    """Say what buffers cost where many connections fill them; empty where that is little."""
+    """Return a sentence on the memory that many connections with full buffers take; empty below 1 GB."""
     total = bytes_each * connections
     if total < 10**9:
         return ""
@@ -187,7 +187,7 @@ _AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: 
 
 
 def _bsd_receive_buffer(setting: int) -> Remedy:
-    # kern.ipc.maxsockbuf counts a cluster's bookkeeping, so that MCLBYTES / (MSIZE + MCLBYTES) of it is a buffer.
+    # kern.ipc.maxsockbuf includes the bookkeeping of clusters: the buffer is MCLBYTES / (MSIZE + MCLBYTES) of it.
     room = max(_MAXSOCKBUF_DEFAULT, math.ceil(setting * (256 + 2048) / 2048))
     raised = (
         "sysctl kern.ipc.maxsockbuf   # receiver, FreeBSD or macOS: today's value",
@@ -215,6 +215,6 @@ def _raised(name: str, value: int, write: str = " -w") -> str:
 
 
 def _raise_third(name: str, value: int, host: str) -> str:
-    """Return a line that keeps the first two values, and the third where that is larger."""
+    """Return a shell line that raises the third value if it is smaller, and keeps the first two."""
     line = f'set -- $(sysctl -n {name}); [ $3 -ge {value} ] || sysctl -w {name}="$1 $2 {value}"'
     return f"{line}   # {host}: raises the third value only if it is smaller"

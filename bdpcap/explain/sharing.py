@@ -1,4 +1,4 @@
-"""UDP beside TCP: what datagrams took of a link while a flow ran. They do not give way, TCP does (RFC 8085)."""
+"""UDP on the path of a TCP flow: the rate of datagrams while the flow ran. UDP does not back off, TCP does (RFC 8085)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ __all__ = ["Sharing", "sharing"]
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """A TCP flow and the datagrams that went the same way meanwhile; payload, bits per second of the flow's life."""
+    """A TCP flow and the datagrams in its direction; rates are payload bits per second over the flow's life."""
 
     streams: int
-    """UDP flows from the same host to the same host."""
+    """Number of UDP flows between the same hosts in the same direction."""
     udp_bps: float
     tcp_bps: float
-    """Each byte once, however often it was sent."""
+    """Rate of the TCP flow, each payload byte counted once."""
     capacity_bps: float | None
-    """Of the link, as given or as the flow shows it."""
+    """Rate of the link, as given or as the flow shows it; None if unknown."""
     lost: int | None
-    """Datagrams lost, of iperf's flows; over their whole life. None without such a flow."""
+    """Datagrams that iperf's UDP flows lost during their whole life; None without such a flow."""
 
     @property
     def udp_share(self) -> float:
-        """What UDP took of all that went through, 0 to 1."""
+        """UDP's share of the UDP and TCP payload, 0 to 1."""
         return self.udp_bps / (self.udp_bps + self.tcp_bps)
 
     @property
     def link_share(self) -> float | None:
-        """What UDP took of the capacity, 0 to 1; None where that is unknown."""
+        """UDP's share of the capacity, 0 to 1; None where the capacity is unknown."""
         return min(1.0, self.udp_bps / self.capacity_bps) if self.capacity_bps else None
 
 
@@ -45,24 +45,23 @@ def sharing(
     summary: pd.Series, datagrams: pd.DataFrame, link_rate_bps: float | None = None
 ) -> Sharing | None:
     """
-    Say how a TCP flow shared its way with UDP.
+    Return how a TCP flow shared its path with UDP.
 
-    A UDP flow counts with its mean rate for as long as both ran.
+    A UDP flow counts at its mean rate for the time in which both ran.
 
     Parameters
     ----------
     summary
-        The flow's row of `bdpcap.tables.FLOWS`.
+        Row of the flow in a table with the columns of `bdpcap.tables.FLOWS`.
     datagrams
-        Table as `bdpcap.tables.DATAGRAMS`, of the same capture.
+        Table of the same capture with the columns of `bdpcap.tables.DATAGRAMS`.
     link_rate_bps
-        The link's rate, if it is known; else the capacity that the flow shows, which must be no less than what was
-        measured to count.
+        Rate of the link. None takes the flow's capacity, unless UDP and TCP together were faster.
 
     Returns
     -------
-    None where no datagram went the same way while the flow ran, where the flow is of one instant, or where all
-    that it carried was sent before: it has no rate to compare.
+    None if no datagram went the same way while the flow ran. Also None if the flow has no duration or no new payload,
+    and so no rate to compare.
     """
     start_ns, end_ns = int(summary["start_ns"]), int(summary["end_ns"])
     if end_ns <= start_ns or summary["payload_bytes"] == 0:

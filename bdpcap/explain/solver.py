@@ -1,9 +1,9 @@
 """
 Window arithmetic backward: every setting that explains an observed window, best first.
 
-The forward function never falls as a setting rises, so a bisection finds the settings that give a window. Any number
-is explained by *some* setting; it tells something only if that setting is one that a person or a kernel would choose,
-and if a window that nobody chose would rarely match one as round (`bdpcap.explain.chance`).
+The window never falls as a setting rises, so a bisection finds the settings that give a window. *Some* setting
+explains any number. A match is evidence only if a person or a kernel would choose its setting. Windows that nobody
+chose must also rarely match a setting as round (`bdpcap.explain.chance`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _UNUSUAL: Final = 0.2
 
 def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> list[Era]:
     """
-    Return the eras that the receiver may be of, by all that is known: facts, and the window where it is explained.
+    Return the eras that the receiver's stack may belong to, by the facts and by the window if it is explained.
 
     Parameters
     ----------
     solution
-        Of the flow's window; None where it has none that stood.
+        Solution for the flow's window; None where the window had no plateau.
     facts
-        What is known besides.
+        Facts from outside the capture.
     """
     facts = facts or Facts()
     usual = [era for era, by_default in eras_of(facts.kernel, facts.adv_win_scale) if by_default]
@@ -54,14 +54,14 @@ def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> lis
 @lru_cache(maxsize=64)
 def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     """
-    Return every setting that explains a window; the flows of a host mostly share one, and are told the same.
+    Return every setting that explains a window. Results are cached, since a host's flows mostly share one window.
 
     Parameters
     ----------
     observed
-        From a capture, or from anywhere.
+        Observed window and handshake, from a capture or given by hand.
     facts
-        What is known besides: it rules settings out.
+        Facts from outside the capture, which rule settings out.
     """
     facts = facts or Facts()
     eras = eras_of(facts.kernel, facts.adv_win_scale)
@@ -77,7 +77,7 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
             if answer is not None:
                 answers.append(answer if usual else _unusual(answer))
     if facts.rcvbuf is not None and all(answer.against for answer in answers):
-        # The buffer that is known does not lead to this window: what would, on this kernel?
+        # The known buffer does not lead to this window: find the settings of this kernel that do.
         return replace(solve(observed, replace(facts, rcvbuf=None)), facts=facts)
     full = observed.field_full
     answers.sort(key=_rank)
@@ -85,7 +85,7 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     if full:
         best = (
             Exactness.CONSISTENT if observed.doubt else Exactness.EXACT
-        )  # of the field, whatever the buffer
+        )  # of the full field, for any buffer
     return Solution(observed, answers, best or Exactness.NONE, full, facts)
 
 
@@ -99,7 +99,7 @@ def _knobs(era: Era, observed: Observed, facts: Facts) -> list[Knob]:
 
 
 def _values(era: Era, knob: Knob, observed: Observed) -> tuple[int, int] | None:
-    """Return the least and the largest value of a knob that gives the window, narrowed by what the handshake showed."""
+    """Return the smallest and largest value of a knob that gives the window, narrowed by the handshake; None if none."""
 
     def made(value: int) -> Advertised:
         return Setting(era, knob, value).advertises(observed.mss, observed.scale)
@@ -109,7 +109,7 @@ def _values(era: Era, knob: Knob, observed: Observed) -> tuple[int, int] | None:
     )
     if found is None or knob is not Knob.OPTION or not era.linux:
         return found
-    # Scale and first window never fall either: each narrows the span, unless it contradicts.
+    # Scale and first window never fall as the value rises, so each narrows the span unless it contradicts it.
     if observed.scale is not None:
         found = _span(*found, observed.scale, lambda value: made(value).scale or 0) or found
     if observed.syn is not None:
@@ -131,7 +131,7 @@ def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts, ways: int) -
     else:
         value = _best(knob, low, high)
         if knob in (Knob.GROWN, Knob.FIRST, Knob.HIWAT) and (knob, value) not in WELL_KNOWN:
-            return None  # a maximum or a first window that nobody knows explains nothing
+            return None  # a maximum or first window that is no known default explains nothing
     setting = Setting(era, knob, value)
     advertised = setting.advertises(observed.mss, observed.scale)
     against = _against(setting, advertised, observed)
@@ -140,7 +140,7 @@ def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts, ways: int) -
         knob, value, observed.window, observed.mss, observed.scale, ways=ways, syn_agrees=agrees
     )
     exactness = Exactness.CONSISTENT
-    # Hosts seldom have another default than their kernel's.
+    # Hosts rarely change the default of their kernel.
     likely = given or (is_chosen(knob, value) and (knob is not Knob.DEFAULT or (knob, value) in WELL_KNOWN))
     if likely and not against and not observed.doubt:
         full = advertised.window == observed.window != advertised.raw and observed.field_full
@@ -169,7 +169,7 @@ def _best(knob: Knob, low: int, high: int) -> int:
 
 
 def _span(low: int, high: int, target: int, key: Callable[[int], int]) -> tuple[int, int] | None:
-    """Return the first and the last number of `low` to `high` that a function which never falls takes to a target."""
+    """Return the first and last number from `low` to `high` that a monotonic function maps to `target`; None if none."""
     values = range(low, high + 1)
     first, past = bisect_left(values, target, key=key), bisect_right(values, target, key=key)
     return (values[first], values[past - 1]) if first < past else None
@@ -189,7 +189,7 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
 
 
 def _unusual(answer: Answer) -> Answer:
-    """Mark a setting that takes a sysctl the kernel does not have by default: guessed, unless the buffer is known."""
+    """Mark an answer that requires a non-default sysctl: it is only consistent, unless the buffer is known."""
     return replace(
         answer,
         exactness=answer.exactness if answer.given else Exactness.CONSISTENT,
@@ -210,7 +210,7 @@ def _rank(answer: Answer) -> tuple[float, ...]:
         not answer.chosen,
         not answer.well_known,
         knob,
-        not answer.fitted,  # by a measured share any buffer may be a round one
+        not answer.fitted,  # a range of fitted values holds a round one, so roundness cannot rank them
         roundness(value),
         order.index(key) if key in order else -1,
     )

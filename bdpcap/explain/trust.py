@@ -1,4 +1,4 @@
-"""What was captured, and how far it can be trusted."""
+"""Facts about a capture, and the reasons to doubt its numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from bdpcap.read.facts import CaptureInfo
 
 SCALES: Final = 5
-"""Most inferred window scales to name one by one."""
+"""Largest number of inferred window scales that are listed one by one."""
 
 
 def facts(capture: Capture) -> list[tuple[str, str]]:
-    """Return what was captured as names and values, in the order in which one asks for them."""
+    """Return the facts about a capture as names and values, in the order in which readers need them."""
     info = capture.info
     formats = [
         f"{form}, {compression}" if compression else form
@@ -64,7 +64,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
 
 
 def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
-    """Return how many connections began and ended how; empty if there were none."""
+    """Return how many connections began and ended in which way; empty if there were none."""
     handshakes: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     who = {0: " by the client", 1: " by the server", _core.NULL: ""}
@@ -80,7 +80,7 @@ def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
 
 
 def line(capture: Capture) -> str:
-    """Say in one line what was captured, and where."""
+    """Return one line on the capture: frames, streams, duration and place."""
     info = capture.info
     said = f"{units.number(info.frames, 'frame')}, {units.number(info.streams, 'TCP stream')}"
     if info.first_ns is not None and info.last_ns is not None and info.first_ns < info.last_ns:
@@ -89,12 +89,12 @@ def line(capture: Capture) -> str:
 
 
 def caveats(capture: Capture) -> list[str]:
-    """Return what speaks against trusting the numbers, one sentence each; gravest first, empty if nothing."""
+    """Return the reasons not to trust the numbers, one sentence each, doubts about verdicts first; empty if none."""
     return [*doubts(capture), *_notes(capture)]
 
 
 def doubts(capture: Capture) -> list[str]:
-    """Return what makes verdicts doubtful, one sentence each: gravest first, empty if nothing does."""
+    """Return the reasons to doubt the verdicts, one sentence each, gravest first; empty if none."""
     info, flows = capture.info, capture.carriers
     scaleless = int((flows["window_scale_source"] == UNKNOWN).sum())
     found = [
@@ -114,7 +114,7 @@ def doubts(capture: Capture) -> list[str]:
 
 
 def _notes(capture: Capture) -> list[str]:
-    """Return what a reader should know, although the verdicts allow for it."""
+    """Return notes for the reader that the verdicts already allow for, one sentence each; empty if none."""
     info, flows = capture.info, capture.carriers
     scales = [str(scale) for scale in capture.scales]
     placeless = int((flows["vantage"] == "unknown").sum())
@@ -134,7 +134,7 @@ def _notes(capture: Capture) -> list[str]:
 
 
 def _vantage(capture: Capture) -> str:
-    """Return where streams were captured, seen from the end that sent more; with numbers if it differs."""
+    """Return where streams were captured, by the larger flow of each; with counts if the places differ."""
     flows = capture.carriers
     most_first = np.argsort(-flows["payload_bytes"], kind="stable")
     _, largest = np.unique(flows["stream"][most_first], return_index=True)
@@ -152,7 +152,7 @@ def _captured(capture: Capture) -> str:
 
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:
-    """Return what shows where the largest flow was captured."""
+    """Return the evidence for the place where the largest flow was captured, as a row of facts."""
     flows = capture.carriers
     if not flows["payload_bytes"].any():
         return []
@@ -163,7 +163,7 @@ def _shown_by(capture: Capture) -> list[tuple[str, str]]:
 
 
 def _drops(info: CaptureInfo) -> str:
-    """Return how many packets the capture says it lost; by interface where there are several."""
+    """Return how many packets the capture reports as dropped, by interface where there are several."""
     if info.capture_drops is None:
         return "not recorded"
     total = units.count(info.capture_drops)
@@ -178,6 +178,6 @@ def _drops(info: CaptureInfo) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> str:
-    """Return names with their numbers, largest first."""
+    """Return names with their counts as text, largest first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} ({units.count(number)})" for name, number in ordered) or units.MISSING
