@@ -1,4 +1,4 @@
-"""Many captures: analysed as one dataset by Dask, and asked about all at once by DuckDB.
+"""Many captures: Dask analyses them into one dataset, and DuckDB summarizes the dataset.
 
-Each half needs its extra: ``bdpcap[cluster]`` and ``bdpcap[summary]``.
+Dask needs the extra ``bdpcap[cluster]``, and DuckDB needs ``bdpcap[summary]``.
 """

@@ -1,4 +1,4 @@
-"""Which captures are meant: files, directories and patterns of any file system that fsspec reads, as tasks."""
+"""Finding captures by files, directories and patterns on any file system that fsspec reads; each becomes a task."""
 
 from __future__ import annotations
 
@@ -17,49 +17,50 @@ if TYPE_CHECKING:
 __all__ = ["Task", "tasks"]
 
 _CAPTURE: Final = re.compile(r"\.(pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
-"""Names of captures. Files of a directory are not opened to tell, since it may be a bucket of thousands."""
+"""File names of captures. Files of a directory are not opened to detect captures, since there may be thousands."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one worker analyses as one capture."""
+    """A capture of one or more files that a worker analyses."""
 
     name: str
-    """Its partition in the dataset: the path below what was named."""
+    """Name of the capture's partition in the dataset: its path relative to the input."""
     files: tuple[str, ...]
     """URLs or local paths."""
     sizes_bytes: tuple[int, ...]
+    """Size of each file."""
 
 
 def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
-    """Return the tasks, and how many files of directories were passed over since their names are no capture's.
+    """Return the tasks, and the number of files in directories that were skipped because of their names.
 
     Parameters
     ----------
     inputs
-        Paths or URLs of files, directories (with all below them) and patterns.
+        Paths or URLs of files, directories (with their subdirectories) and patterns.
     rotated
-        Take files of one ring, by the numbers in their names, as one capture.
+        Take the files of one ring buffer, found by the numbers in their names, as one capture.
 
     Raises
     ------
     FileNotFoundError
-        An input names nothing.
+        No capture matches an input.
     ValueError
-        Two captures would have one name.
+        Two captures would have the same name.
     """
     found: dict[str, Task] = {}
-    passed_over = 0
+    skipped = 0
     for named in inputs:
         files, others = _below(named)
-        passed_over += others
+        skipped += others
         for task in _rings(files) if rotated else (Task(name, (url,), (size,)) for name, url, size in files):
             if found.setdefault(task.name, task).files != task.files:
                 raise ValueError(
                     f"{found[task.name].files[0]} and {task.files[0]} would both be {task.name}: "
                     "name a directory above both"
                 )
-    return list(found.values()), passed_over
+    return list(found.values()), skipped
 
 
 def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:
@@ -89,7 +90,7 @@ def _url(system: Any, path: str) -> str:
 
 
 def _rings(files: Iterable[tuple[str, str, int]]) -> list[Task]:
-    """Put the files of a ring into one task, named by what their names have in common."""
+    """Return one task for each ring buffer, named by the common part of its file names, and one for each other file."""
     rings: dict[str, list[tuple[str, int]]] = {}
     for name, url, size in files:
         ring = rotation.members(name)

@@ -1,8 +1,8 @@
-"""Where a fleet's results lie: tables partitioned by capture, each file whole or not there, and what is complete.
+"""The dataset of many captures: tables partitioned by capture, with a status for each capture.
 
-``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` hold ``capture=NAME/part.parquet``, or ``part0.parquet`` and so on where
-several workers wrote them; ``DIR/status`` holds ``capture=NAME/part.json``, one object, written last: what has one is
-complete.
+``DIR/flows``, ``DIR/rtts`` and ``DIR/findings`` have ``capture=NAME/part.parquet``, or ``part0.parquet`` and so on if
+several workers wrote a table. ``DIR/status`` has ``capture=NAME/part.json`` with one object. It is written last: a
+capture with a status is complete. Every file appears complete or not at all.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ __all__ = ["TABLES", "Dataset"]
 TABLES: Final = ("flows", "rtts", "findings")
 _UNFINISHED: Final = "_unfinished"
 _READERS: Final = 16
-"""Status files read at once: with object storage each takes a round trip."""
+"""Status files that are read in parallel, since each takes a round trip to object storage."""
 
 
 class Dataset:
-    """A directory of any file system that fsspec writes."""
+    """A dataset in a directory of any file system that fsspec writes."""
 
     def __init__(self, url: str) -> None:
         self._system, self._root = fsspec.core.url_to_fs(url)
         self.url: Final = self._root if "file" in self._system.protocol else url
-        """The same from any working directory."""
+        """URL, or absolute path, of the dataset; it does not depend on the working directory."""
 
     def path(self, table: str, capture: str) -> str:
-        """Return where a table of a capture lies; its name is quoted as DuckDB and Arrow read it."""
+        """Return the path of a table of a capture; the capture's name is percent-encoded, as DuckDB and Arrow expect."""
         end = "json" if table == "status" else "parquet"
         return posixpath.join(self._folder(table, capture), f"part.{end}")
 
@@ -51,30 +51,30 @@ class Dataset:
         return posixpath.join(self._root, table, f"capture={quote(capture, safe='')}")
 
     def statuses(self) -> dict[str, dict[str, Any]]:
-        """Return what is said of every capture that was finished, well or not, by name."""
+        """Return the status of every finished or failed capture, by name."""
         paths = self._system.glob(posixpath.join(self._root, "status", "capture=*", "part.json"))
         with ThreadPoolExecutor(_READERS) as readers:
-            said = readers.map(lambda path: json.loads(self._system.cat_file(path)), paths)
+            read = readers.map(lambda path: json.loads(self._system.cat_file(path)), paths)
             names = (unquote(posixpath.basename(posixpath.dirname(path)).partition("=")[2]) for path in paths)
-            return dict(zip(names, said, strict=True))
+            return dict(zip(names, read, strict=True))
 
     def write(
         self, capture: str, tables: Mapping[str, Iterable[pd.DataFrame]], status: dict[str, Any]
     ) -> None:
-        """Write the tables of a capture, then its status; an earlier result is taken away first."""
+        """Write the tables of a capture, then its status. An earlier result is deleted first."""
         with self.unfinished() as folder:
             parts = {table: [self.store(folder, pieces)] for table, pieces in tables.items()}
             self.publish(capture, parts, status)
 
     def store(self, folder: str, pieces: Iterable[pd.DataFrame]) -> str:
-        """Write a table, or a part of one, into an unfinished folder; return its path."""
+        """Write a table, or a part of a table, as Parquet into an unfinished folder; return the path."""
         path = self._fresh(folder)
         with self._system.open(path, "wb") as file:
             _write_parquet(pieces, file)
         return path
 
     def store_bytes(self, folder: str, pieces: Iterable[bytes]) -> str:
-        """Write bytes likewise."""
+        """Write bytes into an unfinished folder; return the path."""
         path = self._fresh(folder)
         with self._system.open(path, "wb") as file:
             for piece in pieces:
@@ -82,17 +82,17 @@ class Dataset:
         return path
 
     def stored(self, path: str, start: int, end: int) -> bytes:
-        """Return some of the bytes that were stored."""
+        """Return the bytes `start` to `end` of a stored file."""
         found: bytes = self._system.cat_file(path, start, end)
         return found
 
     @staticmethod
     def _fresh(folder: str) -> str:
-        # A task that is run again, since its worker died or seemed to, gets in nobody's way.
+        # Names are unique: a task may run twice at the same time, if its worker seems to have died.
         return posixpath.join(folder, uuid.uuid4().hex)
 
     def publish(self, capture: str, parts: Mapping[str, list[str]], status: dict[str, Any]) -> None:
-        """Give the stored parts of tables their places, then write the status; an earlier result is taken away first."""
+        """Move the stored parts of tables to their final paths, then write the status. An earlier result is deleted."""
         self.forget(capture)
         for table, stored in parts.items():
             final = self.path(table, capture)
@@ -107,19 +107,19 @@ class Dataset:
             self._system.mv(whole, final)
 
     def forget(self, capture: str) -> None:
-        """Take away what there is of a capture: its status first, since without one nothing counts."""
+        """Delete the results of a capture: first the status, since without a status its tables are ignored."""
         for table in ("status", *TABLES):
             with contextlib.suppress(FileNotFoundError):
                 self._system.rm(self._folder(table, capture), recursive=True)
 
     def clear(self) -> None:
-        """Take away what runs that were stopped left unfinished."""
+        """Delete the unfinished files of runs that were stopped."""
         with contextlib.suppress(FileNotFoundError):
             self._system.rm(posixpath.join(self._root, _UNFINISHED), recursive=True)
 
     @contextmanager
     def unfinished(self) -> Iterator[str]:
-        """Give a folder for what is not complete; it is taken away afterwards."""
+        """Yield a temporary folder for files that are not complete; it is deleted when the block ends."""
         folder = posixpath.join(self._root, _UNFINISHED, uuid.uuid4().hex)
         self._system.makedirs(folder, exist_ok=True)
         try:

@@ -23,7 +23,10 @@ _TEXT: Final = (
 
 
 def table(ranked: Iterable[tuple[int, Flow]]) -> pd.DataFrame:
-    """Return a row for each finding of flows with their ranks; ``settings`` are the finding's values as JSON."""
+    """Return a table with a row for each finding of the flows; the column ``settings`` has its values as JSON.
+
+    `ranked` has the flows with their ranks.
+    """
     rows: list[dict[str, Any]] = []
     for rank, flow in ranked:
         for finding, weight in weights(flow):

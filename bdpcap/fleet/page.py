@@ -1,4 +1,4 @@
-"""What a dataset shows, as one self-contained HTML page with figures."""
+"""The summary of a dataset as one self-contained HTML page with figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PERIODS: Final = {"all": palette.INK, "before": palette.SENT, "after": palette.
 
 
 def html(answers: Answers, hundredths: dict[str, pd.DataFrame]) -> str:
-    """Return the page; `hundredths` are the quantiles at every hundredth, by period."""
+    """Return the page; `hundredths` has the quantiles of flows at every hundredth, by period."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(
         duration=units.duration,
@@ -55,7 +55,7 @@ def html(answers: Answers, hundredths: dict[str, pd.DataFrame]) -> str:
             Markup(one.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False}))  # noqa: S704
             for one in figures
         ],
-        plotly=Markup(asset("plotly-basic.min.js")),  # noqa: S704  our own file
+        plotly=Markup(asset("plotly-basic.min.js")),  # noqa: S704 - a file of the package
         version=bdpcap.__version__,
         names=palette.LIMIT_NAMES,
     )
@@ -75,8 +75,8 @@ def _figure(title: str, **layout: object) -> go.Figure:
 
 
 def _stacked(table: pd.DataFrame, of: str, title: str) -> go.Figure:
-    """Draw a bar for each host or path, its time lost by limit."""
-    # Names are hostile text: what plotly would read as HTML is escaped.
+    """Return a figure with a bar for each host or path: the time lost, stacked by limit."""
+    # Names may be hostile text, so characters that plotly would read as HTML are escaped.
     named = table.assign(name=[str(Markup.escape(units.printable(one))) for one in table[of]])
     figure = _figure(
         title,
@@ -96,7 +96,7 @@ def _stacked(table: pd.DataFrame, of: str, title: str) -> go.Figure:
 
 
 def _distribution(name: str, hundredths: dict[str, pd.DataFrame]) -> go.Figure:
-    """Draw which part of the flows stays below a value."""
+    """Return a figure of the cumulative distribution of a quantity over flows."""
     form = ".1%" if name == "retransmitted" else "~s"
     figure = _figure(
         f"{_TITLES[name]}, over flows",
@@ -119,7 +119,7 @@ def _distribution(name: str, hundredths: dict[str, pd.DataFrame]) -> go.Figure:
 
 
 def _changes(since: pd.DataFrame) -> go.Figure:
-    """Draw the share of time of every limit before and after the date."""
+    """Return a figure with the share of time of every limit before and after the date."""
     figure = _figure(
         "Share of time by limit",
         barmode="group",

@@ -1,7 +1,7 @@
-"""A set of files as pieces by host pair: what a worker makes of a file, and what another makes of a bucket of all files.
+"""The steps of analysing a large set of files with several workers: split files by host pair, then analyse buckets.
 
-All that is told of a flow follows from the frames between its two hosts, and from a few facts of the whole set. Only
-headers are handed around.
+The results for a flow depend only on the frames between its two hosts, and on a few facts of the whole set. So a worker
+splits each file into buckets by host pair, and another analyses one bucket of all files. Only headers are passed on.
 """
 
 from __future__ import annotations
@@ -33,30 +33,32 @@ if TYPE_CHECKING:
     from bdpcap.fleet.work import Order
     from bdpcap.read.scale import InferredScale
 
-__all__ = ["Bucket", "Followed", "Judged", "Member", "explain", "follow", "judge", "share_out", "whole"]
+__all__ = ["Bucket", "Classified", "Followed", "Member", "classify", "combine", "explain", "follow", "split"]
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file of a set, shared out."""
+    """A file of a set that was split into pieces by host pair."""
 
     input: dict[str, Any]
-    """Name, size and SHA-256."""
+    """Name, size and SHA-256 of the file."""
     counts: dict[str, Any]
-    """Those of `bdpcap._core.Pieces`."""
+    """Counts of `bdpcap._core.Pieces`."""
     stored: str
-    """Where its pieces lie, one after the other."""
+    """Path of the stored file that has the pieces one after the other."""
     ends: tuple[int, ...]
-    """Where each begins, and where the last one ends."""
+    """Offset of each piece in the stored file, and the end of the last piece."""
 
 
-def share_out(url: str, order: Order, buckets: int, folder: str) -> Member:
-    """Write the pieces of a file into a folder of the dataset.
+def split(url: str, order: Order, buckets: int, folder: str) -> Member:
+    """Split a file into pieces, one for each bucket, and store them in a folder of the dataset.
 
     Raises
     ------
-    CaptureError, FilterError
-        As `bdpcap.analyze`.
+    CaptureError
+        The file cannot be read at all.
+    FilterError
+        The filter has an error, or does not fit a link type in the file.
     """
     filters = compile_filter(order.filter, _core.LINK_TYPES) if order.filter else None
     with local([url]) as (path,):
@@ -71,25 +73,27 @@ def share_out(url: str, order: Order, buckets: int, folder: str) -> Member:
 
 @dataclass(frozen=True)
 class Bucket:
-    """All frames between some hosts, and what they are told of the whole set."""
+    """All frames between some hosts, and facts of the whole set."""
 
     out: str
-    """The dataset in which they lie."""
+    """The dataset that has the pieces."""
     first_ns: int | None
+    """Time of the set's earliest frame; None without one."""
     tick_ns: int
+    """Resolution of the set's clock in nanoseconds; 0 where unknown."""
     link_types: tuple[tuple[int, int], ...]
     """Frames of the set by link type."""
     before: tuple[tuple[int, int], ...]
-    """Of each piece: frames of the files before its own, and the latest time there."""
+    """For each piece, the number of frames in the files before its own, and the time of the last frame there."""
     places: tuple[tuple[str, int, int], ...]
-    """Of each piece: where it is stored, and from which byte to which."""
+    """For each piece, the path of the stored file and the first and last offset in it."""
 
     def capture(self, scales: Sequence[InferredScale] = ()) -> Capture:
-        """Return their analysis. Streams have numbers of their own, frames those of the set."""
+        """Return the analysis of the bucket. Streams are numbered within the bucket, frames within the set."""
         return Capture(self.read(scales), [], None, None, scales=list(scales), pseudonyms=None)
 
     def read(self, scales: Sequence[InferredScale] = ()) -> _core.Analysis:
-        """Follow their connections."""
+        """Return a finished pass of the core over the bucket."""
         dataset = Dataset(self.out)
         core = _core.Analysis.of_pieces(
             [cast("BinaryIO", _Piece(dataset, *place)) for place in self.places],
@@ -102,7 +106,7 @@ class Bucket:
 
 
 class _Piece:
-    """A file that is fetched when it is first read, and let go when it was read."""
+    """A binary file object for a piece, which is loaded at the first read and freed at its end."""
 
     def __init__(self, dataset: Dataset, path: str, start: int, end: int) -> None:
         self.name: Final = path
@@ -119,10 +123,10 @@ class _Piece:
         return found
 
 
-def whole(members: Sequence[Member], out: str) -> tuple[list[Member], list[Bucket]]:
-    """Return the files in the order in which `bdpcap.analyze` reads them, and the buckets that hold something.
+def combine(members: Sequence[Member], out: str) -> tuple[list[Member], list[Bucket]]:
+    """Return the files in the order in which `bdpcap.analyze` reads them, and the buckets that are not empty.
 
-    There is one at least.
+    There is at least one bucket, which may be empty.
     """
     ordered = sorted(members, key=lambda one: int(one.counts["place"]))
     counts = [one.counts for one in ordered]
@@ -150,10 +154,10 @@ def whole(members: Sequence[Member], out: str) -> tuple[list[Member], list[Bucke
 
 @dataclass(frozen=True)
 class Followed:
-    """What others need of a bucket before its flows can be judged."""
+    """Facts of a bucket that are needed with those of all buckets before its flows can be classified."""
 
     first_frames: NDArray[np.uint64]
-    """Of each stream."""
+    """First frame of each stream."""
     to_infer: list[dict[str, Any]]
     """Directions whose window scale has to be inferred, from `bdpcap.read.scale.to_infer`."""
     negotiated: dict[str, Counter[int]]
@@ -161,7 +165,7 @@ class Followed:
 
 
 def follow(bucket: Bucket) -> Followed:
-    """Follow the connections of a bucket."""
+    """Follow the connections of a bucket; return the facts that all buckets share."""
     core = bucket.read()
 
     def directions(names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -171,17 +175,24 @@ def follow(bucket: Bucket) -> Followed:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """Where a bucket's part of the tables is stored, and what ranks its flows."""
+class Classified:
+    """A bucket's part of the tables, and the columns that rank its flows."""
 
     flows: str
+    """Path of the stored table of flows."""
     rtts: str
+    """Path of the stored table of rounds."""
     standing: pd.DataFrame
-    """As that of `bdpcap.report.ranking`, with the bucket's own numbers of streams."""
+    """Columns that rank the flows, from `bdpcap.report.ranking`; streams are numbered within the bucket."""
 
 
-def judge(bucket: Bucket, scales: Sequence[InferredScale], numbers: NDArray[np.int64], folder: str) -> Judged:
-    """Write a bucket's part of the tables; `numbers` are those that its streams have in the set."""
+def classify(
+    bucket: Bucket, scales: Sequence[InferredScale], numbers: NDArray[np.int64], folder: str
+) -> Classified:
+    """Classify the flows of a bucket and store its part of the tables.
+
+    `numbers` maps the numbers of streams within the bucket to those within the set.
+    """
     capture, dataset = bucket.capture(scales), Dataset(bucket.out)
 
     def numbered(pieces: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -191,12 +202,12 @@ def judge(bucket: Bucket, scales: Sequence[InferredScale], numbers: NDArray[np.i
 
     flows = dataset.store(folder, numbered(capture.flows_in_pieces()))
     rtts = dataset.store(folder, numbered(capture.rtts_in_pieces()))
-    return Judged(flows, rtts, ranking.standing(capture))
+    return Classified(flows, rtts, ranking.standing(capture))
 
 
 def explain(
     bucket: Bucket, scales: Sequence[InferredScale], ranked: Sequence[tuple[int, int, str]]
 ) -> pd.DataFrame:
-    """Return the findings of some flows: rank, stream in the bucket and sender of each."""
+    """Return the findings of some flows of a bucket; `ranked` has the rank, stream in the bucket and sender of each."""
     capture = bucket.capture(scales)
     return findings.table((rank, capture.flow(stream, sender)) for rank, stream, sender in ranked)

@@ -1,4 +1,4 @@
-"""What a dataset of many captures is asked: by DuckDB, where it lies."""
+"""The summary of a dataset of many captures, queried by DuckDB from the dataset's files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["DISTRIBUTED", "Answers", "ask"]
 
 WORST: Final = 10
-"""Rows of each list."""
+"""Most rows of each list."""
 DISTRIBUTED: Final = {
     "throughput_bps": "throughput",
     "rtt_median_ns": "RTT",
     "window_max_bytes": "largest window",
     "retransmitted": "bytes retransmitted",
 }
-"""Quantities of a flow whose distribution is shown, and what they are called."""
+"""Quantities of a flow whose distribution is shown, with their names."""
 PERCENTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 _VIEWS: Final = """
@@ -90,45 +90,46 @@ FROM (SELECT *, if(start_ns < $date_ns, 'before', 'after') AS period FROM held) 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a dataset shows. Times are nanoseconds that flows spent; time lost is that of `LOSING` limits."""
+    """The summary of a dataset. Times are sums over flows in nanoseconds; time lost is time under `LOSING` limits."""
 
     totals: dict[str, Any]
-    """``captures``, ``failed``, ``flows``, ``payload_bytes``, ``life_ns``."""
+    """Counts ``captures``, ``failed`` and ``flows``, and sums ``payload_bytes`` and ``life_ns`` of flows."""
     limits: pd.DataFrame
-    """``limit``, ``ns``, ``share`` of all flows' time."""
+    """Columns ``limit``, ``ns`` and ``share``, the share of all flows' time."""
     hosts: pd.DataFrame
-    """``host``, ``limit``, ``lost_ns``, ``flows``: the receiver's of `rwnd`, the sender's of `sndbuf`."""
+    """Columns ``host``, ``limit``, ``lost_ns``, ``flows``. The host of `rwnd` is the receiver, of `sndbuf` the sender."""
     paths: pd.DataFrame
-    """``path``, ``limit``, ``lost_ns``, ``flows``."""
+    """Columns ``path``, ``limit``, ``lost_ns``, ``flows``."""
     causes: pd.DataFrame
-    """``code`` of the finding that is the root cause, ``flows``, ``lost_ns``, ``remedy`` of the one that lost most."""
+    """Columns ``code`` (of findings that are root causes), ``flows``, ``lost_ns``, ``remedy`` (where most was lost)."""
     worst: pd.DataFrame
     """The flows that lost most time."""
     quantiles: dict[str, pd.DataFrame]
-    """By period (``all``, or ``before`` and ``after`` a date): percentiles of each of `DISTRIBUTED`, by flow."""
+    """Percentiles over flows of each of `DISTRIBUTED`, by period: ``all``, or ``before`` and ``after`` the date."""
     since: pd.DataFrame | None
-    """``limit`` by ``period``, and its ``share`` of the time there; None without a date."""
+    """Columns ``limit``, ``period``, ``ns`` and ``share``, the share of the period's time; None without a date."""
     date: datetime | None
+    """The date that separates the periods."""
 
 
 def ask(folder: str, date: datetime | None = None, percentiles: tuple[float, ...] = PERCENTILES) -> Answers:
-    """Ask a dataset of `bdpcap batch`; of captures that failed nothing counts.
+    """Return the summary of a dataset written by `bdpcap batch`. Flows of captures that failed are left out.
 
     Parameters
     ----------
     folder
-        Where it lies.
+        Path of the dataset.
     date
-        Flows that begin before it are set against the others.
+        Compare flows that begin before this date with later flows.
     percentiles
-        Of every distribution, from 0 to 1.
+        Percentiles of every distribution, from 0 to 1.
 
     Raises
     ------
     FileNotFoundError
-        There is no such dataset, or no capture in it was read.
+        There is no such dataset, or none of its captures could be read.
     """
-    assert set(LOSING) == {"rwnd", "cwnd", "sndbuf"} <= set(LIMIT_NAMES)  # noqa: S101  as the queries have it
+    assert set(LOSING) == {"rwnd", "cwnd", "sndbuf"} <= set(LIMIT_NAMES)  # noqa: S101 - the queries name these limits
     with duckdb.connect() as database:
         try:
             for name in ("flows", "findings"):

@@ -1,4 +1,4 @@
-"""Captures to workers: Dask's own processes on this machine, or a cluster that is there."""
+"""Running tasks on Dask workers: processes on this machine, or an existing cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ __all__ = ["left", "run"]
 
 
 def left(tasks: Sequence[Task], order: Order) -> list[Task]:
-    """Return what a run before this one has not finished, or finished from other files, by other rules, or in vain."""
+    """Return the tasks that have no valid result from an earlier run.
+
+    A result is valid if it did not fail, and has the same files, filter and version of bdpcap.
+    """
     before = Dataset(order.out).statuses()
     return [task for task in tasks if not _is_done(task, order, before.get(task.name))]
 
@@ -46,17 +49,17 @@ def run(
     workers: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[tuple[Task, dict[str, Any]]]:
-    """Analyse captures, the largest first, and yield each with its status as it is finished.
+    """Analyse captures, the largest first, and yield each task with its status when it is finished.
 
-    A capture whose worker dies is given to another one; one that kills several is recorded as failed. A set of files
-    that is larger than a worker's part of the run is shared out to all of them.
+    A capture whose worker dies is given to another worker; a capture that kills several workers is recorded as failed. A
+    set of files that is larger than a worker's part of the run is divided among all workers.
 
     Parameters
     ----------
     scheduler
-        Address of a Dask scheduler; without one, processes of this machine.
+        Address of a Dask scheduler; None starts processes on this machine.
     workers
-        How many processes; None for one per processor.
+        Number of processes; None is one per processor.
 
     Raises
     ------
@@ -78,12 +81,12 @@ def run(
 def _done(
     client: distributed.Client, tasks: Sequence[Task], order: Order, total_bytes: int
 ) -> Iterator[tuple[Task, dict[str, Any]]]:
-    # The longest work first: otherwise the last capture may keep one worker busy while the others wait.
+    # The largest captures come first: otherwise the last capture may keep one worker busy while the others wait.
     largest = sorted(tasks, key=lambda task: -sum(task.sizes_bytes))
-    client.wait_for_workers(1)  # those of a scheduler that was just started may be on their way
+    client.wait_for_workers(1)  # workers of a scheduler that was just started may not be connected yet
     workers = sum(client.ncores().values())
     together = [task for task in largest if is_spread(task, total_bytes, workers)]
-    # The others fill the time in which a set's last part keeps some workers waiting.
+    # Single captures have lower priority; they fill the time in which some workers wait for a set's last part.
     futures = {
         client.submit(work, task, order, pure=False, priority=-1): task
         for task in largest
@@ -92,7 +95,7 @@ def _done(
     for task in together:
         try:
             status = spread(client, task, order, workers)
-        except Exception as failure:  # noqa: BLE001  of whatever kind, it is recorded as that of a single worker is
+        except Exception as failure:  # noqa: BLE001 - any failure is recorded in the status
             status = failed(task, order, failure)
         yield task, status
     for future in distributed.as_completed(futures, loop=client.loop):
@@ -114,7 +117,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[distributed.
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address="127.0.0.1:0",  # None would take one port, which another run may have
+            dashboard_address="127.0.0.1:0",  # None means a fixed port, which another run may use
             silence_logs=50,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

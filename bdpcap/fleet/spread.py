@@ -1,4 +1,8 @@
-"""A set of files too large for one worker: its files to all workers, then the flows between two hosts to one of them."""
+"""Analysing a set of files that is too large for one worker.
+
+The files are distributed to all workers, which split them by host pair. Then one worker analyses all flows between two
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ import pandas as pd
 
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
-from bdpcap.fleet.partitions import explain, follow, judge, share_out, whole
-from bdpcap.fleet.work import broke, record
+from bdpcap.fleet.partitions import classify, combine, explain, follow, split
+from bdpcap.fleet.work import damage_text, record
 from bdpcap.read import scale
 from bdpcap.read.facts import Damage
 from bdpcap.report import ranking
@@ -24,22 +28,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.fleet.captures import Task
-    from bdpcap.fleet.partitions import Followed, Judged, Member
+    from bdpcap.fleet.partitions import Classified, Followed, Member
     from bdpcap.fleet.work import Order
     from bdpcap.read.scale import InferredScale
 
 __all__ = ["is_spread", "spread"]
 
 LEAST_BYTES: Final = 1_000_000_000
-"""One worker reads a smaller set in some ten seconds; to hand it around gains little."""
+"""One worker reads a smaller set in some ten seconds, so dividing it saves little time."""
 BUCKETS: Final = 64
-"""At most eight buckets are read again for findings: of so many, that is little."""
+"""Fewest buckets. At most eight buckets are read again for findings, a small part of this number."""
 BUCKETS_EACH: Final = 4
-"""Buckets for each worker, so that none waits long for the one with the largest."""
+"""Fewest buckets for each worker, so that no worker waits long for the one with the largest bucket."""
 
 
 def is_spread(task: Task, total_bytes: int, workers: int) -> bool:
-    """Tell whether a task would keep one worker busy for longer than all others together need for the rest."""
+    """Return whether a set of files is divided among the workers.
+
+    It must have several files and at least `LEAST_BYTES`. And one worker would take longer for the set than the other
+    workers together take for all other tasks.
+    """
     size = sum(task.sizes_bytes)
     return len(task.files) > 1 and size >= LEAST_BYTES and size * workers > total_bytes
 
@@ -47,57 +55,60 @@ def is_spread(task: Task, total_bytes: int, workers: int) -> bool:
 def spread(
     client: distributed.Client, task: Task, order: Order, workers: int, buckets: int | None = None
 ) -> dict[str, Any]:
-    """Do with all workers what `bdpcap.fleet.work.work` does with one; the tables are the same.
+    """Analyse a set of files with all workers; the tables and the status are those of `bdpcap.fleet.work.work`.
 
     Raises
     ------
     Exception
-        What a worker raised: that it cannot read a file, or what `distributed` says of a worker that died.
+        The exception of a worker: a file cannot be read, or the error of `distributed` about a worker that died.
     """
     started = time.time_ns()
-    crew, dataset = _Crew(client), Dataset(order.out)
+    all_workers, dataset = _Workers(client), Dataset(order.out)
     buckets = buckets or max(BUCKETS, BUCKETS_EACH * workers)
     with dataset.unfinished() as folder:
-        members, parts = whole(
-            crew.run(share_out, [(url, order, buckets, folder) for url in task.files]), order.out
+        members, parts = combine(
+            all_workers.run(split, [(url, order, buckets, folder) for url in task.files]), order.out
         )
-        followed: list[Followed] = crew.run(follow, [(part,) for part in parts])
+        followed: list[Followed] = all_workers.run(follow, [(part,) for part in parts])
         numbers, scales = _numbers(followed), _scales(followed)
-        judged: list[Judged] = crew.run(
-            judge, [(*one, folder) for one in zip(parts, scales, numbers, strict=True)]
+        classified: list[Classified] = all_workers.run(
+            classify, [(*one, folder) for one in zip(parts, scales, numbers, strict=True)]
         )
-        chosen = _chosen(judged, numbers)
-        tables: list[pd.DataFrame] = crew.run(
+        chosen = _chosen(classified, numbers)
+        tables: list[pd.DataFrame] = all_workers.run(
             explain, [(parts[place], scales[place], own) for place, own in chosen.items()]
         )
         found = [_numbered(table, numbers[place]) for place, table in zip(chosen, tables, strict=True)]
-        told = pd.concat(found).sort_values("rank", kind="stable") if found else findings.table(())
+        ranked = pd.concat(found).sort_values("rank", kind="stable") if found else findings.table(())
         status = record(task, order) | {
             **_about(task, members),
             "streams": sum(map(len, numbers)),
-            "flows": sum(len(one.standing) for one in judged),
+            "flows": sum(len(one.standing) for one in classified),
             "started_ns": started,
-            "work_ns": crew.work_ns,
+            "work_ns": all_workers.work_ns,
             "buckets": buckets,
         }
         stored = {
-            "flows": [one.flows for one in judged],
-            "rtts": [one.rtts for one in judged],
-            "findings": [dataset.store(folder, [told])],
+            "flows": [one.flows for one in classified],
+            "rtts": [one.rtts for one in classified],
+            "findings": [dataset.store(folder, [ranked])],
         }
         dataset.publish(task.name, stored, status)
     return status
 
 
-class _Crew:
-    """All workers, and the time that they worked."""
+class _Workers:
+    """All workers of a client, and the sum of their working times."""
 
     def __init__(self, client: distributed.Client) -> None:
         self._client = client
         self.work_ns = 0
 
     def run(self, function: Callable[..., Any], arguments: Iterable[Sequence[Any]]) -> list[Any]:
-        """Do the same with each of the arguments; a task whose worker dies is given to another one."""
+        """Call a function once for each tuple of arguments; return the results in order.
+
+        A call whose worker dies is given to another worker.
+        """
         futures = [self._client.submit(_timed, function, *one, pure=False) for one in arguments]
         done = self._client.gather(futures)
         self.work_ns += sum(took_ns for _, took_ns in done)
@@ -110,7 +121,7 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
 
 
 def _numbers(followed: Sequence[Followed]) -> list[NDArray[np.int64]]:
-    """Return the numbers that each bucket's streams have in the set: by their first frames."""
+    """Return for each bucket the numbers of its streams in the set, which are sorted by their first frames."""
     frames = np.concatenate([one.first_frames for one in followed])
     numbers = np.empty(len(frames), np.int64)
     numbers[np.argsort(frames, kind="stable")] = np.arange(len(frames))
@@ -118,7 +129,7 @@ def _numbers(followed: Sequence[Followed]) -> list[NDArray[np.int64]]:
 
 
 def _scales(followed: Sequence[Followed]) -> list[list[InferredScale]]:
-    """Choose the window scales of each bucket, by what a host negotiated in any."""
+    """Return the inferred window scales of each bucket, by scales that the hosts negotiated in any bucket."""
     elsewhere: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for one in followed:
         for host, counted in one.negotiated.items():
@@ -127,12 +138,12 @@ def _scales(followed: Sequence[Followed]) -> list[list[InferredScale]]:
 
 
 def _chosen(
-    judged: Sequence[Judged], numbers: Sequence[NDArray[np.int64]]
+    classified: Sequence[Classified], numbers: Sequence[NDArray[np.int64]]
 ) -> dict[int, list[tuple[int, int, str]]]:
-    """Return the flows that a report treats one by one, by bucket: rank, stream in the bucket and sender."""
+    """Return the flows that a report describes one by one, by bucket: rank, stream in the bucket, sender."""
     every = [
         one.standing.assign(bucket=place, own=one.standing["stream"], stream=own[one.standing["stream"]])
-        for place, (one, own) in enumerate(zip(judged, numbers, strict=True))
+        for place, (one, own) in enumerate(zip(classified, numbers, strict=True))
         if len(one.standing)
     ]
     if not every:
@@ -150,14 +161,14 @@ def _numbered(table: pd.DataFrame, numbers: NDArray[np.int64]) -> pd.DataFrame:
 
 
 def _about(task: Task, members: Sequence[Member]) -> dict[str, Any]:
-    """Return what the status says of the files; they are named in the order given."""
+    """Return the entries of the status about the files, which are named in the order given."""
     counts = [one.counts for one in members]
     damages = [Damage(*place) for one in counts for place in one["damages"]]
     inputs = {one.input["name"]: one.input for one in members}
     return {
         "state": "done",
         "error": None,
-        "damage": broke(damages[0] if damages else None),
+        "damage": damage_text(damages[0] if damages else None),
         "inputs": [inputs[url] for url in task.files],
         "frames": sum(one["frames"] for one in counts),
         "first_ns": min((one["first_ns"] for one in counts if one["first_ns"] is not None), default=None),

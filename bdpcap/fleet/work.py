@@ -1,4 +1,4 @@
-"""What a worker does: one capture to its part of the dataset, whatever is wrong with it."""
+"""The work of one worker: analyse a capture and write its part of the dataset; a failure is recorded there, too."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ __all__ = ["Order", "failed", "local", "record", "work"]
 
 @dataclass(frozen=True)
 class Order:
-    """What is the same for all captures of a run."""
+    """Settings of a run, common to all its captures."""
 
     out: str
-    """The dataset, as the workers reach it."""
+    """URL or path of the dataset, as the workers reach it."""
     filter: str | None
+    """Capture filter in the syntax of tcpdump."""
     command: tuple[str, ...]
-    """The command line, for the record."""
+    """The command line, recorded in every status."""
 
 
 def work(task: Task, order: Order) -> dict[str, Any]:
-    """Analyse a capture and write its tables; return its status, which is written with them.
+    """Analyse a capture, write its tables and its status, and return the status.
 
-    A capture that cannot be read, or at which bdpcap fails, has a status of ``failed`` with the reason and no tables.
+    If the capture cannot be read, or bdpcap fails, the status is ``failed`` with the reason, and there are no tables.
     """
     started, began = time.time_ns(), time.monotonic_ns()
     dataset = Dataset(order.out)
@@ -49,7 +50,7 @@ def work(task: Task, order: Order) -> dict[str, Any]:
             about = {
                 "state": "done",
                 "error": None,
-                "damage": broke(capture.damage),
+                "damage": damage_text(capture.damage),
                 "inputs": [
                     {**dataclasses.asdict(one), "name": named}
                     for one, named in zip(capture.fingerprints(), task.files, strict=True)
@@ -72,12 +73,12 @@ def work(task: Task, order: Order) -> dict[str, Any]:
             return status
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001  a panic of the core is no Exception
+    except BaseException as error:  # noqa: BLE001 - a panic of the core is not an Exception
         return failed(task, order, error)
 
 
 def failed(task: Task, order: Order, error: BaseException) -> dict[str, Any]:
-    """Record that a capture could not be analysed, and return its status."""
+    """Write and return the status of a capture that could not be analysed."""
     about = {"state": "failed", "error": f"{type(error).__name__}: {error}", "inputs": None}
     status = record(task, order) | about
     Dataset(order.out).write(task.name, {}, status)
@@ -85,7 +86,7 @@ def failed(task: Task, order: Order, error: BaseException) -> dict[str, Any]:
 
 
 def record(task: Task, order: Order) -> dict[str, Any]:
-    """Return what tells which task was done, and how."""
+    """Return the entries of a status that identify the task, the version and the settings."""
     return {
         "generator": f"bdpcap {bdpcap.__version__}",
         "command": list(order.command),
@@ -95,8 +96,8 @@ def record(task: Task, order: Order) -> dict[str, Any]:
     }
 
 
-def broke(damage: bdpcap.Damage | None) -> str | None:
-    """Say where a capture broke, if it did."""
+def damage_text(damage: bdpcap.Damage | None) -> str | None:
+    """Return where and why a capture broke as text; None without damage."""
     if damage is None:
         return None
     return f"{Path(damage.file).name}: frame {damage.frame}, byte {damage.offset}: {damage.reason}"
@@ -104,13 +105,16 @@ def broke(damage: bdpcap.Damage | None) -> str | None:
 
 @contextmanager
 def local(files: Sequence[str]) -> Iterator[list[str]]:
-    """Give local paths of the files: of those elsewhere, copies for as long as it takes; they are read more than once."""
+    """Yield local paths of the files.
+
+    Remote files are copied, since they are read more than once; the copies are deleted when the block ends.
+    """
     with tempfile.TemporaryDirectory(prefix="bdpcap-") as scratch:
         paths = []
         for number, url in enumerate(files):
             system, path = fsspec.core.url_to_fs(url)
             if "file" not in system.protocol:
-                # Apart, since files of one task may have one name.
+                # Each copy has its own folder, since files of one task may have the same name.
                 copy = Path(scratch, str(number), PurePosixPath(path).name)
                 copy.parent.mkdir()
                 system.get_file(path, str(copy))
