@@ -86,7 +86,7 @@ class Bucket:
     before: tuple[tuple[int, int], ...]
     """For each piece, the number of frames in the files before its own, and the time of the last frame there."""
     places: tuple[tuple[str, int, int], ...]
-    """For each piece, the path of the stored file and the first and last offset in it."""
+    """For each piece, the path of the stored file, and the offsets in it where the piece begins and ends."""
 
     def capture(self, scales: Sequence[InferredScale] = ()) -> Capture:
         """Return the analysis of the bucket. Streams are numbered within the bucket, frames within the set."""
@@ -165,7 +165,7 @@ class Followed:
 
 
 def follow(bucket: Bucket) -> Followed:
-    """Follow the connections of a bucket; return the facts that all buckets share."""
+    """Follow the connections of a bucket; return the facts that are needed from every bucket."""
     core = bucket.read()
 
     def directions(names: Sequence[str]) -> Iterator[dict[str, Any]]:

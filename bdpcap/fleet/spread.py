@@ -1,7 +1,7 @@
 """Analysing a set of files that is too large for one worker.
 
-The files are distributed to all workers, which split them by host pair. Then one worker analyses all flows between two
-hosts.
+The files are distributed to all workers, which split them by host pair. Then all flows between two hosts are analysed by
+one worker.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ BUCKETS_EACH: Final = 4
 def is_spread(task: Task, total_bytes: int, workers: int) -> bool:
     """Return whether a set of files is divided among the workers.
 
-    It must have several files and at least `LEAST_BYTES`. And one worker would take longer for the set than the other
-    workers together take for all other tasks.
+    The set must have several files and at least `LEAST_BYTES`. And one worker would take longer for the set than the
+    other workers together take for all other tasks.
     """
     size = sum(task.sizes_bytes)
     return len(task.files) > 1 and size >= LEAST_BYTES and size * workers > total_bytes

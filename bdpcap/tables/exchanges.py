@@ -10,9 +10,9 @@ An exchange is a turn of the client and the turn of the server that follows. At 
     request            wait              response            wait            next request
     |-- network --|-- s --|-- server --|-- network --|-- c --|-- client --|
 
-`s` is one round trip from the tap to the server, `c` one from the tap to the client. It is the last round trip that an
-immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s` is
-almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
+`s` is one round trip from the tap to the server, `c` one from the tap to the client. Both are the last round trip that
+an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
+is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
 acknowledgment ended counts as time of the side that sends.
 """
 
