@@ -1,6 +1,6 @@
 //! # Tap
-//! One direction of data as the tap saw it: what is new, sent again, overtaken or copied, and what each
-//! acknowledgment measured.
+//! One direction of data as the tap saw it: new, retransmitted, reordered or copied segments, and the RTTs that
+//! acknowledgments measure.
 
 mod copies;
 pub(super) mod observed;
@@ -17,40 +17,40 @@ use ranges::Ranges;
 use records::{Records, RttSample};
 use sequence::SequenceSpace;
 
-/// What a segment was to the data stream.
+/// The effect of a segment on the data stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
-    /// What to call it.
+    /// Kind of its event.
     pub kind: Kind,
     /// First relative sequence number.
     pub start: i64,
-    /// One past the last, SYN and FIN counted.
+    /// One past the last relative sequence number; SYN and FIN count as one each.
     pub end: i64,
-    /// Payload not seen before.
+    /// Payload bytes not seen before.
     pub new_bytes: i64,
-    /// When it passed the tap before, if it did.
-    pub before_ns: Option<i64>,
-    /// Bytes counted as unseen_bytes, as their acknowledgment was captured a moment before them.
-    pub captured_late: i64,
+    /// When its bytes passed the tap before, ns; `None` if they did not.
+    pub previous_ns: Option<i64>,
+    /// Bytes that were counted as unseen, because their acknowledgment was captured a moment before them.
+    pub captured_late_bytes: i64,
 }
 
-/// What an acknowledgment was to the data stream.
+/// The effect of an acknowledgment on the data stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Acknowledged {
-    /// Cumulative, relative.
+    /// Cumulative acknowledgment number, relative.
     pub ack: i64,
-    /// How far SND.UNA moved at the tap.
+    /// Bytes by which SND.UNA advanced at the tap.
     pub advanced: i64,
     /// Bytes newly reported by SACK.
     pub sacked: i64,
-    /// Acknowledged without having passed the tap: the capture lost them, or the path goes another way.
+    /// Bytes acknowledged that did not pass the tap: the capture dropped them, or the path goes another way.
     pub unseen_bytes: i64,
-    /// The measurement, if this acknowledgment allows one.
+    /// The RTT measurement, if this acknowledgment allows one.
     pub sample: Option<RttSample>,
 }
 
-/// What to call a segment that is no SYN `otherwise`.
-fn named(flags: Flags, otherwise: Kind) -> Kind {
+/// Returns the kind of a SYN; a segment without SYN is of the kind `otherwise`.
+fn kind_of(flags: Flags, otherwise: Kind) -> Kind {
     match (flags.has(Flags::SYN), flags.has(Flags::ACK)) {
         (true, true) => Kind::SynAck,
         (true, false) => Kind::Syn,
@@ -63,25 +63,29 @@ fn named(flags: Flags, otherwise: Kind) -> Kind {
 pub struct Tap {
     /// Sequence space of the direction.
     pub space: SequenceSpace,
-    /// SND.NXT and SND.UNA; [`NULL`], which is less than any number, while they are unknown.
+    /// SND.NXT; [`NULL`], which is less than any number, while unknown.
     snd_nxt: i64,
+    /// SND.UNA; [`NULL`] while unknown.
     snd_una: i64,
     records: Records,
-    /// Below `next`, never seen.
+    /// Bytes below SND.NXT that the tap has not seen.
     holes: Ranges,
+    /// Bytes above SND.UNA that SACK reported.
     sacked: Ranges,
-    /// End of the last zero-window probe: its octet passed the tap, and may be acknowledged.
+    /// End of the last zero-window probe: its byte passed the tap and may be acknowledged.
     probe_end: i64,
-    /// Identification and TSval of the segment that last moved `next`: later copies are newer, overtaken ones older.
-    frontier: Option<(Option<u16>, Option<u32>)>,
-    /// Acknowledged before they were captured, and when.
-    early: Ranges,
-    early_ns: i64,
-    /// Which packets are copies of others.
+    /// IP identification and TSval of the segment that last advanced SND.NXT. Those of retransmissions are newer, those
+    /// of reordered segments older.
+    newest_ids: Option<(Option<u16>, Option<u32>)>,
+    /// Bytes that were acknowledged before they were captured.
+    acked_unseen: Ranges,
+    /// When the last of these acknowledgments was captured, ns.
+    acked_unseen_ns: i64,
+    /// Recent packets, to detect copies.
     pub copies: Copies,
-    /// Least RTT seen here, delayed acknowledgments left out, or [`NULL`].
+    /// Minimum RTT from the tap to the receiver, delayed acknowledgments left out, ns; [`NULL`] while unknown.
     pub rtt_min_ns: i64,
-    /// Round trip of the whole path, from the handshake, or [`NULL`]: no retransmission comes sooner.
+    /// RTT of the whole path from the handshake, ns; [`NULL`] while unknown. No retransmission comes sooner.
     pub path_rtt_ns: i64,
 }
 
@@ -95,9 +99,9 @@ impl Default for Tap {
             holes: Ranges::default(),
             sacked: Ranges::default(),
             probe_end: 0,
-            frontier: None,
-            early: Ranges::default(),
-            early_ns: 0,
+            newest_ids: None,
+            acked_unseen: Ranges::default(),
+            acked_unseen_ns: 0,
             copies: Copies::default(),
             rtt_min_ns: NULL,
             path_rtt_ns: NULL,
@@ -106,83 +110,83 @@ impl Default for Tap {
 }
 
 impl Tap {
-    /// Queues of one host are emptied this soon (Linux `net.core.netdev_budget_usecs`: 2 ms); a sender hardly sends
-    /// again what was acknowledged so long ago.
-    const MIXED_NS: i64 = 2_000_000;
-    /// Reordering without other evidence: as Wireshark, 3 ms when no RTT is known.
-    const REORDER_NS: i64 = 3_000_000;
+    /// Packets from several queues of one host may be captured out of order by up to this, ns (Linux
+    /// `net.core.netdev_budget_usecs`: 2 ms). A retransmission hardly ever follows its acknowledgment so closely.
+    const CAPTURE_REORDER_NS: i64 = 2_000_000;
+    /// Reordering timeout while no RTT is known, ns: 3 ms, as in Wireshark.
+    const DEFAULT_REORDER_NS: i64 = 3_000_000;
 
-    /// As [`Ranges::set_max`], of every set.
-    pub fn set_max_ranges(&mut self, most: usize) {
-        for ranges in [&mut self.holes, &mut self.sacked, &mut self.early] {
-            ranges.set_max(most);
+    /// Sets the maximum number of ranges of every set; see [`Ranges::set_max`].
+    pub fn set_max_ranges(&mut self, max: usize) {
+        for ranges in [&mut self.holes, &mut self.sacked, &mut self.acked_unseen] {
+            ranges.set_max(max);
         }
     }
 
-    /// As [`Ranges::merged`], of all sets.
+    /// Returns the number of merged ranges in all sets; see [`Ranges::merged`].
     #[must_use]
     pub fn merged_ranges(&self) -> u32 {
-        let [a, b, c] = [&self.holes, &self.sacked, &self.early].map(Ranges::merged);
+        let [a, b, c] = [&self.holes, &self.sacked, &self.acked_unseen].map(Ranges::merged);
         a.saturating_add(b).saturating_add(c)
     }
 
-    /// SND.NXT at the tap.
+    /// Returns SND.NXT at the tap; `None` while unknown.
     #[must_use]
     pub fn snd_nxt(&self) -> Option<i64> {
         known(self.snd_nxt)
     }
 
-    /// SND.UNA at the tap.
+    /// Returns SND.UNA at the tap; `None` while unknown.
     #[must_use]
     pub fn snd_una(&self) -> Option<i64> {
         known(self.snd_una)
     }
 
-    /// SND.NXT - SND.UNA at the tap.
+    /// Returns SND.NXT - SND.UNA at the tap, in bytes; `None` while unknown.
     #[must_use]
     pub fn in_flight(&self) -> Option<i64> {
         Some((self.snd_nxt()? - self.snd_una()?).max(0))
     }
 
-    /// Is anything in flight at the tap?
+    /// Is any data in flight at the tap?
     #[must_use]
     pub fn is_outstanding(&self) -> bool {
         self.snd_una != NULL && self.snd_nxt > self.snd_una
     }
 
-    /// Was everything acknowledged up to here, and nothing sent beyond?
+    /// Is everything acknowledged up to `sequence`, and nothing sent beyond?
     #[must_use]
     pub fn is_idle_at(&self, sequence: i64) -> bool {
         self.snd_una == sequence && self.snd_nxt == sequence
     }
 
-    /// Has everything been acknowledged that was sent? So it is while nothing was.
+    /// Is everything acknowledged that was sent? True while nothing was sent.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         self.snd_una >= self.snd_nxt
     }
 
-    /// End of what SACK reported, if it reported anything.
+    /// Returns the end of the highest range that SACK reported; `None` without one.
     #[must_use]
     pub fn sacked_end(&self) -> Option<i64> {
         self.sacked.end()
     }
 
-    /// Has all of `start..end` been acknowledged, by number or by SACK?
+    /// Is all of `start..end` acknowledged, by number or by SACK?
     #[must_use]
     pub fn is_delivered(&self, start: i64, end: i64) -> bool {
         let start = start.max(self.snd_una);
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
-    /// Bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
+    /// Returns the number of bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
     #[must_use]
     pub fn delivered(&self) -> i64 {
         self.snd_una().unwrap_or_default() + self.sacked.bytes()
     }
 
-    /// A segment that occupies sequence space, or probes; `probe` is what [`Self::probe`] says of it. Records it for the
-    /// round given.
+    /// Processes a segment that occupies sequence space or probes, and records it for round `round`. `probe` is the
+    /// result of [`Self::probe`].
     #[inline]
     pub fn segment(
         &mut self,
@@ -205,8 +209,8 @@ impl Tap {
             start: sequence,
             end,
             new_bytes: length,
-            before_ns: None,
-            captured_late: 0,
+            previous_ns: None,
+            captured_late_bytes: 0,
         };
         if flags.has(Flags::RST) {
             return Arrival {
@@ -216,7 +220,7 @@ impl Tap {
         }
         if let Some(kind) = probe {
             if sequence == self.snd_nxt {
-                // Not counted as sent unless it is acknowledged: the receiver may well drop it.
+                // A probe counts as sent only once it is acknowledged: the receiver may drop it.
                 self.probe_end = end;
             }
             return Arrival {
@@ -225,22 +229,22 @@ impl Tap {
             };
         }
         if sequence < self.snd_nxt {
-            return self.below_next(observed, whole(Kind::Data), round);
+            return self.below_snd_nxt(observed, whole(Kind::Data), round);
         }
         if sequence > self.snd_nxt {
             self.holes.add(self.snd_nxt, sequence);
         }
-        self.extend(sequence, end, observed, round);
-        self.frontier = Some((segment.identification, observed.tsval));
-        whole(named(
+        self.record_new(sequence, end, observed, round);
+        self.newest_ids = Some((segment.identification, observed.tsval));
+        whole(kind_of(
             flags,
             if length == 0 { Kind::Fin } else { Kind::Data },
         ))
     }
 
-    /// A segment that begins below SND.NXT.
+    /// Processes a segment that begins below SND.NXT.
     #[cold]
-    fn below_next(
+    fn below_snd_nxt(
         &mut self,
         observed: &ObservedSegment<'_>,
         whole: Arrival,
@@ -251,60 +255,62 @@ impl Tap {
         let length = whole.new_bytes;
         let (time_ns, next) = (observed.at.time_ns, self.snd_nxt);
         let below = end.min(next);
-        if !flags.has(Flags::SYN) && self.is_belated(start, below, time_ns) {
+        if !flags.has(Flags::SYN) && self.was_acknowledged_early(start, below, time_ns) {
             if end > next {
-                self.extend(next, end, observed, round);
+                self.record_new(next, end, observed, round);
             }
             return Arrival {
                 kind: if length == 0 { Kind::Fin } else { Kind::Data },
-                captured_late: below - start,
+                captured_late_bytes: below - start,
                 ..whole
             };
         }
         let unseen = self.holes.covered(start, below) + (end - next).max(0);
         let fills = unseen == end - start && end <= next;
-        let overtaken = fills && self.overtaken(observed);
+        let reordered = fills && self.was_reordered(observed);
         self.holes.remove(start, end);
         if end > next {
-            self.extend(next, end, observed, round);
+            self.record_new(next, end, observed, round);
         }
-        let mut before_ns = None;
+        let mut previous_ns = None;
         if fills {
-            // It is what the next acknowledgment answers, not the segments that waited above the hole.
-            (self.records).fill(start, end, observed.stamp(), round, !overtaken);
+            // The next acknowledgment answers this segment, not those that waited above the hole.
+            (self.records).insert(start, end, observed.stamp(), round, !reordered);
         } else {
-            before_ns = self.records.resend(start, end, observed.stamp());
+            previous_ns = self.records.retransmit(start, end, observed.stamp());
         }
-        let again = if overtaken {
+        let kind = if reordered {
             Kind::Reordered
         } else {
             Kind::Retransmission
         };
         Arrival {
-            kind: named(flags, again),
+            kind: kind_of(flags, kind),
             new_bytes: unseen.min(length),
-            before_ns,
+            previous_ns,
             ..whole
         }
     }
 
-    /// Sends what follows what was sent, or lies beyond a hole.
+    /// Records data that begins at or above SND.NXT.
     #[inline]
-    fn extend(&mut self, start: i64, end: i64, observed: &ObservedSegment<'_>, round: u32) {
+    fn record_new(&mut self, start: i64, end: i64, observed: &ObservedSegment<'_>, round: u32) {
         self.records.push(start, end, observed.stamp(), round);
         self.snd_nxt = end;
         self.space.advance(end);
     }
 
-    /// Would a segment without payload that begins here ask for an acknowledgment and no more: is it the byte below
-    /// SND.NXT, with nothing outstanding?
+    /// Would an empty segment at `sequence` only ask for an acknowledgment: is it the byte below SND.NXT, with nothing
+    /// outstanding?
     #[must_use]
     pub fn is_probe_sequence(&self, sequence: i64) -> bool {
         self.snd_nxt != NULL && self.snd_una >= self.snd_nxt && sequence == self.snd_nxt - 1
     }
 
-    /// Is it a keep-alive, or a probe of a closed window: nothing outstanding, at most one byte, the one below SND.NXT or
-    /// the next that there is no window for? `window_open` is false where the receiver's window is known to be closed.
+    /// Returns the kind of a keep-alive or zero-window probe; `None` for any other segment.
+    ///
+    /// A probe has at most one byte, and nothing is outstanding. It begins at the byte below SND.NXT, or at SND.NXT
+    /// while the window is closed. `window_open` is false where the receiver's window is known to be closed.
     #[must_use]
     #[inline]
     pub fn probe(&self, observed: &ObservedSegment<'_>, window_open: bool) -> Option<Kind> {
@@ -327,47 +333,49 @@ impl Tap {
         }
     }
 
-    /// Was the acknowledgment of `start..end` captured a moment before, and no such segment? Captures on two interfaces,
-    /// or with a queue for each processor, mix packets of the same moment.
-    fn is_belated(&mut self, start: i64, end: i64, time_ns: i64) -> bool {
-        let near = (time_ns - self.early_ns).abs() < Self::MIXED_NS;
-        let captured_late = near && start < end && self.early.covered(start, end) == end - start;
-        if captured_late {
-            self.early.remove(start, end);
+    /// Was `start..end` acknowledged within the last 2 ms, but not captured? Captures on two interfaces, or with a
+    /// queue for each processor, mix packets of the same moment.
+    fn was_acknowledged_early(&mut self, start: i64, end: i64, time_ns: i64) -> bool {
+        let near = (time_ns - self.acked_unseen_ns).abs() < Self::CAPTURE_REORDER_NS;
+        let is_early = near && start < end && self.acked_unseen.covered(start, end) == end - start;
+        if is_early {
+            self.acked_unseen.remove(start, end);
         }
-        captured_late
+        is_early
     }
 
-    /// `start..end` is acknowledged, and was not captured.
-    fn missed(&mut self, start: i64, end: i64, time_ns: i64) {
+    /// Notes that `start..end` is acknowledged and was not captured.
+    fn note_unseen(&mut self, start: i64, end: i64, time_ns: i64) {
         if start >= end {
             return;
         }
-        if (time_ns - self.early_ns).abs() >= Self::MIXED_NS {
-            self.early.clear();
+        if (time_ns - self.acked_unseen_ns).abs() >= Self::CAPTURE_REORDER_NS {
+            self.acked_unseen.clear();
         }
-        self.early_ns = time_ns;
-        self.early.add(start, end);
+        self.acked_unseen_ns = time_ns;
+        self.acked_unseen.add(start, end);
     }
 
-    /// From `una` to `ack` all is acknowledged now: how many bytes of it were not captured?
+    /// Returns how many bytes of `una..ack`, all of which is acknowledged now, were not captured.
     #[inline]
-    fn missed_between(&mut self, una: i64, ack: i64, time_ns: i64) -> i64 {
+    fn unseen_between(&mut self, una: i64, ack: i64, time_ns: i64) -> i64 {
         if self.holes.is_empty() {
             return 0;
         }
         let unseen: Vec<_> = self.holes.within(una, ack).collect();
         for &(start, end) in &unseen {
-            self.missed(start, end, time_ns);
+            self.note_unseen(start, end, time_ns);
         }
         self.holes.trim(ack);
         unseen.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// Was a segment that fills a hole sent before those that passed it? By IP identification where the sender counts
-    /// it up, by TSval (a retransmission carries a later clock, RFC 7323 section 3), else by time.
-    fn overtaken(&self, observed: &ObservedSegment<'_>) -> bool {
-        let (identification, tsval) = self.frontier.unwrap_or_default();
+    /// Was a segment that fills a hole sent before the segments above the hole?
+    ///
+    /// The IP identification decides where the sender increments it, else the TSval, else the time. A retransmission
+    /// carries a later TSval (RFC 7323 section 3).
+    fn was_reordered(&self, observed: &ObservedSegment<'_>) -> bool {
+        let (identification, tsval) = self.newest_ids.unwrap_or_default();
         let segment: &Segment = observed.segment;
         if let (Some(newest), Some(this)) = (identification, segment.identification)
             && newest != 0
@@ -386,12 +394,14 @@ impl Tap {
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
-        let patience = known(self.path_rtt_ns).map_or(Self::REORDER_NS, |rtt| rtt / 2);
-        let above_ns = self.records.above_ns(observed.sequence);
-        above_ns.is_some_and(|above_ns| observed.at.time_ns - above_ns < patience)
+        let reorder_timeout_ns =
+            known(self.path_rtt_ns).map_or(Self::DEFAULT_REORDER_NS, |rtt| rtt / 2);
+        let time_above_ns = self.records.time_above_ns(observed.sequence);
+        time_above_ns
+            .is_some_and(|time_above_ns| observed.at.time_ns - time_above_ns < reorder_timeout_ns)
     }
 
-    /// An acknowledgment with its SACK blocks, relative; D-SACK blocks are left out (RFC 2883 section 4).
+    /// Processes an acknowledgment with its SACK blocks, relative and without D-SACK (RFC 2883 section 4).
     pub fn acknowledge(
         &mut self,
         ack: i64,
@@ -400,7 +410,7 @@ impl Tap {
         time_ns: i64,
     ) -> Acknowledged {
         if self.snd_una == NULL {
-            self.holes.trim(ack); // what lies below the first acknowledgment seen was never missing
+            self.holes.trim(ack); // bytes below the first acknowledgment were sent before the capture
             self.snd_una = ack;
         }
         if self.snd_nxt == NULL {
@@ -410,7 +420,7 @@ impl Tap {
         let mut unseen_bytes = 0;
         if ack > next {
             unseen_bytes = (ack - next.max(self.probe_end)).max(0);
-            self.missed(ack - unseen_bytes, ack, time_ns);
+            self.note_unseen(ack - unseen_bytes, ack, time_ns);
             self.snd_nxt = ack;
             self.space.advance(ack);
         }
@@ -418,18 +428,18 @@ impl Tap {
         let mut sample = None;
         if advanced > 0 {
             self.snd_una = ack;
-            unseen_bytes += self.missed_between(una, ack, time_ns);
+            unseen_bytes += self.unseen_between(una, ack, time_ns);
             self.sacked.trim(ack);
-            let least_ns = known(self.rtt_min_ns);
-            sample = self.records.acknowledge(ack, tsecr, time_ns, least_ns);
+            let rtt_min_ns = known(self.rtt_min_ns);
+            sample = self.records.acknowledge(ack, tsecr, time_ns, rtt_min_ns);
         }
-        let mut newly = 0;
+        let mut newly_sacked = 0;
         for (start, end) in blocks {
-            let known = self.sacked.beyond(start.max(ack));
+            let sacked_until = self.sacked.covered_until(start.max(ack));
             let fresh = self.sacked.add(start.max(ack), end);
-            newly += fresh;
+            newly_sacked += fresh;
             if fresh > 0
-                && let Some(measured) = self.records.sack(start, known, end, time_ns)
+                && let Some(measured) = self.records.sack(start, sacked_until, end, time_ns)
                 && sample.is_none()
             {
                 sample = Some(measured);
@@ -446,7 +456,7 @@ impl Tap {
         Acknowledged {
             ack,
             advanced,
-            sacked: newly,
+            sacked: newly_sacked,
             unseen_bytes,
             sample,
         }

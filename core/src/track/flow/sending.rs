@@ -39,8 +39,8 @@ impl Flow {
         if self.last_was_probe || arrival.kind == Kind::Rst {
             return Effect::of(arrival.kind);
         }
-        if arrival.captured_late > 0 {
-            self.subtract_unseen(arrival.captured_late);
+        if arrival.captured_late_bytes > 0 {
+            self.subtract_unseen(arrival.captured_late_bytes);
         }
         if let (true, Some(una), Some(next)) =
             (carries_data, self.sender.snd_una(), self.sender.snd_nxt())
@@ -49,7 +49,7 @@ impl Flow {
             self.scale.sent(arrival.start, end, una, next, self.mss);
         }
         let mut effect = Effect::of(arrival.kind);
-        effect.unseen_bytes = -arrival.captured_late;
+        effect.unseen_bytes = -arrival.captured_late_bytes;
         let retransmitted = arrival.kind == Kind::Retransmission;
         if retransmitted && carries_data {
             effect.cause = self.classify_retransmission(&arrival, observed);
@@ -118,7 +118,7 @@ impl Flow {
             end,
             payload_bytes: observed.length(),
             time_ns,
-            before_ns: arrival.before_ns,
+            before_ns: arrival.previous_ns,
             tsval: observed.tsval,
             delivered: self.tap.is_delivered(start, end),
             sacked_above: self.tap.sacked_end() > Some(end),

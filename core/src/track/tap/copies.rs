@@ -1,19 +1,21 @@
 //! # Copies
-//! Is a packet one that the capture already holds? Port mirroring in both directions, captures on any interface, and
-//! those before and after a router show each packet several times.
+//! Detection of packets that the capture holds more than once. Port mirroring in both directions and captures on any
+//! interface record a packet several times, and so do captures before and after a router.
 //!
-//! A sender gives each packet an identification that does not come again while the first may be on its way (RFC 6864
-//! section 4.2), and sends all of them with the same time to live: one that differs was taken down by routers between
-//! two places of capture (RFC 791 section 3.2).
+//! A sender does not reuse an IP identification while an earlier packet with it may still be in transit (RFC 6864
+//! section 4.2). It sends all packets with the same time to live. A lower one shows that routers lie between two
+//! capture points (RFC 791 section 3.2).
 
 use crate::decode::{Flags, Segment};
 
-/// Enough of a packet to know it again, in few bytes: one is kept of every packet. The lowest are the time to live.
+/// A packet's header in eight bytes, since one is kept for each recent packet. The lowest eight bits are the time to
+/// live.
 #[derive(Debug, Clone, Copy)]
-struct Print(u64);
+struct Fingerprint(u64);
 
-impl Print {
-    /// Of what copies have in common; two packets of one moment hardly have the same.
+impl Fingerprint {
+    /// Returns the fingerprint of a packet. All but the lowest eight bits hash the fields that copies share; two
+    /// packets captured within moments rarely collide.
     fn of(segment: &Segment) -> Self {
         let identification = u64::from(segment.identification.unwrap_or_default());
         let words = [
@@ -35,51 +37,53 @@ impl Print {
         self.0 >> 8 == other.0 >> 8
     }
 
-    fn is_routed_from(self, other: Self) -> bool {
+    fn differs_in_ttl(self, other: Self) -> bool {
         self.0 as u8 != other.0 as u8
     }
 }
 
-/// A packet of the last moment.
+/// A packet that was captured recently.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct RecentPacket {
     time_ns: i64,
-    print: Print,
+    fingerprint: Fingerprint,
 }
 
-/// The packets of the last moment, of one end of a connection.
+/// The recent packets of one end of a connection.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// A ring once it is full.
-    recent: Vec<Seen>,
-    /// Place of the next in it.
+    /// A ring buffer, once it is full.
+    recent: Vec<RecentPacket>,
+    /// Index of the entry that is written next.
     next: usize,
-    /// Sequence and acknowledgment number that no packet went beyond.
-    furthest: Option<(u32, u32)>,
-    /// Was there a copy?
-    any: bool,
+    /// Highest sequence number and highest acknowledgment number so far.
+    highest: Option<(u32, u32)>,
+    /// Has a copy been found?
+    copy_found: bool,
 }
 
 impl Copies {
-    /// Copies made at one place lie this close together.
-    const NEAR_NS: i64 = 1_000_000;
-    /// A copy from behind a router is later by the queue there: by more than this hardly ever.
+    /// Copies made at one place lie less than this apart, ns.
+    const SAME_PLACE_NS: i64 = 1_000_000;
+    /// A copy from behind a router comes later by the delay of the router's queue, which is hardly ever longer than
+    /// this, ns.
     const ROUTED_NS: i64 = 1_000_000_000;
-    /// Packets remembered until one is a copy: a host hands them over in batches of 64 at most (Linux
-    /// `NAPI_POLL_WEIGHT`).
-    const PACKETS: usize = 64;
-    /// And from then on: a burst, or what a router's queue holds, may lie between two copies.
-    const PACKETS_MOST: usize = 4096;
+    /// Packets remembered until the first copy is found. A Linux host hands packets over in batches of at most 64
+    /// (`NAPI_POLL_WEIGHT`).
+    const REMEMBERED: usize = 64;
+    /// Packets remembered once a copy was found: a burst, or the packets in a router's queue, may lie between two
+    /// copies.
+    const REMEMBERED_AFTER_COPY: usize = 4096;
 
-    /// Remembers the packet; says whether the same one was captured before.
+    /// Remembers the packet; returns true if the capture already holds a copy of it.
     pub fn remember(&mut self, segment: &Segment, time_ns: i64) -> bool {
-        let seen = Seen {
+        let seen = RecentPacket {
             time_ns,
-            print: Print::of(segment),
+            fingerprint: Fingerprint::of(segment),
         };
-        let copy = !self.move_furthest(segment) && self.holds(segment, seen);
-        if copy && !self.any {
-            self.any = true;
+        let copy = !self.update_highest(segment) && self.holds_copy(segment, seen);
+        if copy && !self.copy_found {
+            self.copy_found = true;
             self.recent.rotate_left(self.next);
             self.next = self.recent.len();
         }
@@ -88,52 +92,53 @@ impl Copies {
             None => self.recent.push(seen),
         }
         self.next += 1;
-        if self.next == self.most() {
+        if self.next == self.capacity() {
             self.next = 0;
         }
         copy
     }
 
-    fn most(&self) -> usize {
-        if self.any {
-            Self::PACKETS_MOST
+    fn capacity(&self) -> usize {
+        if self.copy_found {
+            Self::REMEMBERED_AFTER_COPY
         } else {
-            Self::PACKETS
+            Self::REMEMBERED
         }
     }
 
-    #[inline(never)] // few packets go beyond none before them
-    fn holds(&self, segment: &Segment, packet: Seen) -> bool {
-        // Where the IP header tells packets apart only an equal identification makes a copy; without one, two equal
-        // acknowledgments may well be two packets, two equal SYNs or data segments within a millisecond hardly.
-        let tells = segment.identification.is_some_and(|id| id != 0)
+    #[inline(never)] // rare: most packets exceed the highest numbers
+    fn holds_copy(&self, segment: &Segment, packet: RecentPacket) -> bool {
+        // A nonzero identification distinguishes packets, so equal ones are copies. Without it, two equal SYNs or data
+        // segments within a millisecond are copies, but two equal acknowledgments may be different packets.
+        let distinguishable = segment.identification.is_some_and(|id| id != 0)
             || segment.payload_bytes > 0
             || segment.flags.has(Flags::SYN);
         self.recent
             .iter()
-            .filter(|seen| seen.print.is_copy_of(packet.print))
+            .filter(|seen| seen.fingerprint.is_copy_of(packet.fingerprint))
             .any(|seen| {
                 let apart_ns = (packet.time_ns - seen.time_ns).abs();
-                let routed = seen.print.is_routed_from(packet.print);
-                routed && apart_ns < Self::ROUTED_NS || tells && apart_ns < Self::NEAR_NS
+                let routed = seen.fingerprint.differs_in_ttl(packet.fingerprint);
+                routed && apart_ns < Self::ROUTED_NS
+                    || distinguishable && apart_ns < Self::SAME_PLACE_NS
             })
     }
 
-    /// Moves the furthest to the packet; says whether it goes beyond all before it, in what it sends or acknowledges.
-    /// Most do, and can be no copies.
-    fn move_furthest(&mut self, segment: &Segment) -> bool {
+    /// Updates the highest numbers; returns true if the packet exceeds one of them. Most packets do, and these cannot
+    /// be copies.
+    fn update_highest(&mut self, segment: &Segment) -> bool {
         if !segment.flags.has(Flags::ACK) {
             return false;
         }
         let (sequence, acknowledgment) = (segment.sequence, segment.acknowledgment);
-        let furthest = self.furthest.get_or_insert((sequence, acknowledgment));
-        let beyond = |number: u32, so_far: &mut u32| {
-            let beyond = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
-            if beyond {
+        let highest = self.highest.get_or_insert((sequence, acknowledgment));
+        let exceeds = |number: u32, so_far: &mut u32| {
+            let exceeds = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
+            if exceeds {
                 *so_far = number;
             }
-            beyond
+            exceeds
         };
-        beyond(sequence, &mut furthest.0) | beyond(acknowledgment, &mut furthest.1)
+        exceeds(sequence, &mut highest.0) | exceeds(acknowledgment, &mut highest.1)
     }
 }

@@ -1,33 +1,33 @@
 //! # Observed
-//! A segment as it passes the tap.
+//! A segment as observed at the tap.
 
 use super::records::Stamp;
 use crate::decode::{Flags, Segment};
 use crate::track::at::At;
 
-/// A segment, with what its connection knows of it.
+/// A segment, with facts that its connection adds.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedSegment<'a> {
-    /// The segment.
+    /// The decoded segment.
     pub segment: &'a Segment,
-    /// When and where.
+    /// Capture time and frame number.
     pub at: At,
-    /// Its sequence number, relative.
+    /// Relative sequence number.
     pub sequence: i64,
-    /// The scale of its window, as far as it is known.
+    /// Shift count of its window field; `None` while the scale is unknown.
     pub shift: Option<u8>,
-    /// Its sender's clock (TSval).
+    /// TSval, the time by its sender's timestamp clock (RFC 7323); `None` without the option.
     pub tsval: Option<u32>,
-    /// The clock of the other side that it echoes (TSecr), if it acknowledges anything.
+    /// TSecr, the TSval of the other side that it echoes; `None` without the option, without ACK, and on a reset.
     pub tsecr: Option<u32>,
-    /// Is it nothing but an acknowledgment?
+    /// Does it carry neither payload nor SYN, FIN or RST, and is it no keep-alive?
     pub pure_ack: bool,
-    /// Did the capture hold it before?
+    /// Does the capture already hold a copy of it?
     pub copy: bool,
 }
 
 impl ObservedSegment<'_> {
-    /// When it passes.
+    /// Returns its capture time and TSval.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
         Stamp {
@@ -36,27 +36,27 @@ impl ObservedSegment<'_> {
         }
     }
 
-    /// Payload.
+    /// Returns the length of its payload in bytes.
     #[must_use]
     pub fn length(&self) -> i64 {
         self.segment.payload_bytes.into()
     }
 
-    /// The sequence number after its payload.
+    /// Returns the relative sequence number after its payload.
     #[must_use]
     pub fn end(&self) -> i64 {
         self.sequence + self.length()
     }
 
-    /// The window that it advertises, in bytes; `None` where the scale is unknown.
+    /// Returns the window that it advertises, in bytes; `None` where the scale is unknown, and for a reset.
     #[must_use]
     pub fn window(&self) -> Option<i64> {
         let Segment { flags, window, .. } = *self.segment;
-        // A reset's field means nothing: its sender has no connection, or none any more.
+        // A reset's window field means nothing: its sender has no connection.
         if flags.has(Flags::RST) {
             return None;
         }
-        // A window of 0 is 0 at any scale; a SYN's is never scaled (RFC 7323 section 2.2).
+        // A window of 0 is 0 under any scale. A SYN's window is never scaled (RFC 7323 section 2.2).
         if flags.has(Flags::SYN) || window == 0 {
             return Some(window.into());
         }

@@ -1,44 +1,48 @@
 //! # Ranges
-//! A small sorted set of disjoint byte ranges: the SACK scoreboard, the holes a tap saw, what was sent again.
+//! A small sorted set of disjoint byte ranges. It holds the SACK scoreboard, bytes that the tap has not seen, or
+//! retransmitted bytes.
 
 use crate::budget::Budget;
 
-/// Disjoint, sorted, non-empty half-open ranges of relative sequence numbers. Most sets stay empty: they are small.
+/// A set of disjoint, sorted, non-empty, half-open ranges of relative sequence numbers. Most sets stay empty, so an
+/// empty one takes no more than a pointer.
 #[derive(Debug, Default)]
-pub struct Ranges(Option<Box<Held>>);
+pub struct Ranges(Option<Box<NonEmpty>>);
 
+/// The contents of a set that is not empty, or was not.
 #[derive(Debug)]
-struct Held {
+struct NonEmpty {
     ranges: Vec<(i64, i64)>,
-    /// More ranges than this and the lowest two are merged: hostile input must not grow the set without bound.
-    most: u32,
-    /// How often that was so.
+    /// Maximum number of ranges. Beyond it the lowest two are merged, so that hostile input cannot grow the set without
+    /// bound.
+    max: u32,
+    /// Number of such merges.
     merged: u32,
 }
 
-impl Default for Held {
+impl Default for NonEmpty {
     fn default() -> Self {
         Self {
             ranges: Vec::new(),
-            most: Budget::DEFAULT.ranges as u32,
+            max: Budget::DEFAULT.ranges as u32,
             merged: 0,
         }
     }
 }
 
-impl Held {
+impl NonEmpty {
     fn add(&mut self, start: i64, end: i64) {
-        // The first range that touches or follows `start`, and the first that lies clear of `end`.
+        // The first range that touches or follows `start`, and the first that begins beyond `end`.
         let first = self.ranges.partition_point(|&(_, e)| e < start);
         let last = self.ranges.partition_point(|&(s, _)| s <= end);
         let merged = self.ranges[first..last]
             .iter()
             .fold((start, end), |(a, b), &(s, e)| (a.min(s), b.max(e)));
         self.ranges.splice(first..last, [merged]);
-        self.bound();
+        self.merge_excess();
     }
 
-    /// Some of `start..end` is in the set.
+    /// Removes `start..end`, some of which must be in the set.
     fn remove(&mut self, start: i64, end: i64) {
         let first = self.ranges.partition_point(|&(_, e)| e <= start);
         let last = self.ranges.partition_point(|&(s, _)| s < end);
@@ -46,11 +50,11 @@ impl Held {
         let right = (end, self.ranges[last - 1].1);
         let rest = [left, right].into_iter().filter(|(s, e)| s < e);
         self.ranges.splice(first..last, rest);
-        self.bound();
+        self.merge_excess();
     }
 
-    fn bound(&mut self) {
-        if self.ranges.len() > self.most as usize {
+    fn merge_excess(&mut self) {
+        if self.ranges.len() > self.max as usize {
             self.merged = self.merged.saturating_add(1);
             let (start, _) = self.ranges.remove(0);
             if let Some(lowest) = self.ranges.first_mut() {
@@ -61,49 +65,49 @@ impl Held {
 }
 
 impl Ranges {
-    /// Holds no more ranges than this.
-    pub fn set_max(&mut self, most: usize) {
-        if most != Budget::DEFAULT.ranges {
-            self.0.get_or_insert_default().most = u32::try_from(most).unwrap_or(u32::MAX);
+    /// Sets the maximum number of ranges.
+    pub fn set_max(&mut self, max: usize) {
+        if max != Budget::DEFAULT.ranges {
+            self.0.get_or_insert_default().max = u32::try_from(max).unwrap_or(u32::MAX);
         }
     }
 
     fn ranges(&self) -> &[(i64, i64)] {
-        self.0.as_ref().map_or(&[], |held| &held.ranges)
+        self.0.as_ref().map_or(&[], |inner| &inner.ranges)
     }
 
-    /// How often two ranges became one for want of room.
+    /// Returns how often two ranges were merged because the set was full.
     #[must_use]
     pub fn merged(&self) -> u32 {
-        self.0.as_ref().map_or(0, |held| held.merged)
+        self.0.as_ref().map_or(0, |inner| inner.merged)
     }
 
-    /// Forgets all ranges.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
-        if let Some(held) = &mut self.0 {
-            held.ranges.clear();
+        if let Some(inner) = &mut self.0 {
+            inner.ranges.clear();
         }
     }
 
-    /// Nothing in the set?
+    /// Is the set empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges().is_empty()
     }
 
-    /// Sum of the lengths.
+    /// Returns the sum of the lengths, in bytes.
     #[must_use]
     pub fn bytes(&self) -> i64 {
         self.ranges().iter().map(|(start, end)| end - start).sum()
     }
 
-    /// End of the highest range.
+    /// Returns the end of the highest range; `None` for an empty set.
     #[must_use]
     pub fn end(&self) -> Option<i64> {
         self.ranges().last().map(|&(_, end)| end)
     }
 
-    /// Adds `start..end`; says how many bytes were not yet in the set.
+    /// Adds `start..end`; returns how many of these bytes were not yet in the set.
     pub fn add(&mut self, start: i64, end: i64) -> i64 {
         if start >= end {
             return 0;
@@ -113,30 +117,30 @@ impl Ranges {
         end - start - before
     }
 
-    /// Removes `start..end`; says how many bytes were in the set.
+    /// Removes `start..end`; returns how many of these bytes were in the set.
     pub fn remove(&mut self, start: i64, end: i64) -> i64 {
         if start >= end {
             return 0;
         }
         let gone = self.covered(start, end);
         if gone > 0
-            && let Some(held) = &mut self.0
+            && let Some(inner) = &mut self.0
         {
-            held.remove(start, end);
+            inner.remove(start, end);
         }
         gone
     }
 
-    /// Forgets everything below `edge`.
+    /// Removes everything below `edge`.
     pub fn trim(&mut self, edge: i64) {
         if (self.ranges().first()).is_some_and(|&(start, _)| start < edge) {
             self.remove(i64::MIN, edge);
         }
     }
 
-    /// Where the range that holds `start` ends; `start` where none does.
+    /// Returns the end of the range that holds `start`, or `start` if none does.
     #[must_use]
-    pub fn beyond(&self, start: i64) -> i64 {
+    pub fn covered_until(&self, start: i64) -> i64 {
         let at = self.ranges().partition_point(|&(_, e)| e <= start);
         match self.ranges().get(at) {
             Some(&(s, e)) if s <= start => e,
@@ -144,13 +148,13 @@ impl Ranges {
         }
     }
 
-    /// How many bytes of `start..end` are in the set.
+    /// Returns how many bytes of `start..end` are in the set.
     #[must_use]
     pub fn covered(&self, start: i64, end: i64) -> i64 {
         self.within(start, end).map(|(s, e)| e - s).sum()
     }
 
-    /// What lies within `start..end`, lowest first.
+    /// Returns the parts of the set that lie within `start..end`, lowest first.
     pub fn within(&self, start: i64, end: i64) -> impl Iterator<Item = (i64, i64)> + '_ {
         let first = self.ranges().partition_point(|&(_, e)| e <= start);
         self.ranges()[first..]
@@ -159,7 +163,7 @@ impl Ranges {
             .map(move |&(s, e)| (s.max(start), e.min(end)))
     }
 
-    /// The ranges, lowest first.
+    /// Returns the ranges, lowest first.
     #[cfg(test)]
     fn iter(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
         self.ranges().iter().copied()
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_falls_to_pieces_stays_bounded() {
+    fn a_fragmented_set_stays_bounded() {
         let mut set = Ranges::default();
         set.add(0, 10_000);
         for byte in (1..10_000).step_by(2) {
@@ -200,10 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_a_place_begins_where_its_range_ends() {
+    fn covered_until_is_the_end_of_the_range_that_holds_the_number() {
         let mut set = Ranges::default();
         set.add(10, 20);
-        assert_eq!([9, 10, 19, 20].map(|at| set.beyond(at)), [9, 20, 20, 20]);
+        assert_eq!(
+            [9, 10, 19, 20].map(|at| set.covered_until(at)),
+            [9, 20, 20, 20]
+        );
     }
 
     proptest! {

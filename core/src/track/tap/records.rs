@@ -1,22 +1,23 @@
 //! # Records
-//! What passed the tap and is not acknowledged yet, and what its acknowledgment measures.
+//! Segments that passed the tap and are not acknowledged yet, and the RTTs that acknowledgments measure.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// One RTT measurement, from the tap to the receiver and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RttSample {
-    /// When the segment passed the tap.
+    /// Capture time of the segment, ns.
     pub sent_ns: i64,
-    /// Until its acknowledgment passed the tap.
+    /// Time from the segment to its acknowledgment, both at the tap, ns.
     pub rtt_ns: i64,
-    /// Round in which the segment was sent.
+    /// Number of the round in which the segment was sent.
     pub round: u32,
-    /// A lone segment answered late: the delayed-ACK timer (RFC 9293 section 3.8.6.3) may be in it.
+    /// May it include the delayed-ACK timer (RFC 9293 section 3.8.6.3): was a lone segment acknowledged late?
     pub maybe_delayed: bool,
 }
 
-/// A stretch of sequence space as it first passed the tap; small, as there is one for each segment in flight.
+/// A range of sequence numbers as it first passed the tap. The struct is small, because there is one for each segment
+/// in flight.
 #[derive(Debug, Clone, Copy)]
 struct Record {
     start: i64,
@@ -24,8 +25,8 @@ struct Record {
     length: u32,
     round: u32,
     tsval: u32,
-    stamped: bool,
-    resent: bool,
+    has_tsval: bool,
+    retransmitted: bool,
     sacked: bool,
 }
 
@@ -39,8 +40,8 @@ impl Record {
             length: u32::try_from(end - start).unwrap_or(u32::MAX),
             round,
             tsval: stamp.tsval.unwrap_or_default(),
-            stamped: stamp.tsval.is_some(),
-            resent: false,
+            has_tsval: stamp.tsval.is_some(),
+            retransmitted: false,
             sacked: false,
         }
     }
@@ -49,20 +50,21 @@ impl Record {
         self.start + i64::from(self.length)
     }
 
-    fn first(&self) -> Stamp {
+    /// Returns when the first copy passed the tap.
+    fn first_sent(&self) -> Stamp {
         Stamp {
             time_ns: self.time_ns,
-            tsval: self.stamped.then_some(self.tsval),
+            tsval: self.has_tsval.then_some(self.tsval),
         }
     }
 }
 
-/// When a segment passed the tap, by the tap's clock and by that of its sender (TSval).
+/// When a segment passed the tap, by the tap's clock and by the timestamp clock of its sender.
 #[derive(Debug, Clone, Copy)]
 pub struct Stamp {
-    /// Time of capture.
+    /// Capture time, ns.
     pub time_ns: i64,
-    /// TSval.
+    /// TSval (RFC 7323); `None` without the option.
     pub tsval: Option<u32>,
 }
 
@@ -70,18 +72,19 @@ pub struct Stamp {
 #[derive(Debug, Default)]
 pub struct Records {
     records: VecDeque<Record>,
-    /// When what was sent again last was, by its start.
-    again: BTreeMap<i64, Stamp>,
+    /// When each retransmitted record was last sent, by its start.
+    last_retransmission: BTreeMap<i64, Stamp>,
 }
 
 impl Records {
-    /// More than these unacknowledged are not a live stream (a one-sided capture): the oldest go.
-    const MOST: usize = 1 << 17;
-    /// A lone segment answered this much later than the least RTT may have met the delayed-ACK timer, which is 40 ms
-    /// on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
+    /// Maximum number of records; the oldest are dropped. So many unacknowledged segments mean that only one direction
+    /// was captured.
+    const MAX_RECORDS: usize = 1 << 17;
+    /// A lone segment acknowledged this much later than the minimum RTT may have met the delayed-ACK timer. The timer
+    /// is 40 ms on Linux (`TCP_DELACK_MIN`) and longer elsewhere.
     const DELAYED_ACK_NS: i64 = 25_000_000;
 
-    /// `start..end` is sent after all that was.
+    /// Adds a record of `start..end`, which lies above all data sent before.
     #[inline]
     pub fn push(&mut self, start: i64, end: i64, stamp: Stamp, round: u32) {
         self.make_room();
@@ -89,12 +92,13 @@ impl Records {
             .push_back(Record::new(start, end, stamp, round));
     }
 
-    /// `start..end` is sent, which was not before, or is sent `again` as it was lost before the tap.
-    pub fn fill(&mut self, start: i64, end: i64, stamp: Stamp, round: u32, again: bool) {
+    /// Adds a record of `start..end`, which the tap had not seen. It is `retransmitted` if its first copy was lost
+    /// before the tap.
+    pub fn insert(&mut self, start: i64, end: i64, stamp: Stamp, round: u32, retransmitted: bool) {
         self.make_room();
         let place = self.records.partition_point(|r| r.start < start);
         let record = Record {
-            resent: again,
+            retransmitted,
             ..Record::new(start, end, stamp, round)
         };
         self.records.insert(place, record);
@@ -102,43 +106,46 @@ impl Records {
 
     fn make_room(&mut self) {
         if self.records.capacity() == 0 {
-            // A SYN is often all there is of a connection.
+            // Many connections are only a SYN.
             self.records.reserve_exact(1);
-        } else if self.records.len() >= Self::MOST {
+        } else if self.records.len() >= Self::MAX_RECORDS {
             self.records.pop_front();
         }
     }
 
-    /// `start..end` is sent again; says when it last was.
-    pub fn resend(&mut self, start: i64, end: i64, stamp: Stamp) -> Option<i64> {
+    /// Marks the records of `start..end` as retransmitted; returns the capture time of the copy before, ns.
+    pub fn retransmit(&mut self, start: i64, end: i64, stamp: Stamp) -> Option<i64> {
         let first = self.records.partition_point(|r| r.end() <= start);
-        let mut before_ns = None;
+        let mut previous_ns = None;
         for record in (self.records.range_mut(first..)).take_while(|r| r.start < end) {
-            let before = self.again.insert(record.start, stamp);
-            before_ns.get_or_insert(before.unwrap_or(record.first()).time_ns);
-            record.resent = true;
-            record.sacked = false; // what comes now may be what the next acknowledgment answers
+            let before = self.last_retransmission.insert(record.start, stamp);
+            previous_ns.get_or_insert(before.unwrap_or(record.first_sent()).time_ns);
+            record.retransmitted = true;
+            record.sacked = false; // the next acknowledgment may answer this copy
         }
-        before_ns
+        previous_ns
     }
 
-    /// When the first of what lies above `start` passed the tap.
+    /// Returns the capture time of the lowest record that begins at or above `start`, ns.
     #[must_use]
-    pub fn above_ns(&self, start: i64) -> Option<i64> {
+    pub fn time_above_ns(&self, start: i64) -> Option<i64> {
         let passed = self.records.partition_point(|r| r.start < start);
         self.records.get(passed).map(|record| record.time_ns)
     }
 
-    /// Takes off what is acknowledged. Karn's rule (RFC 6298 section 3) as tcptrace refines it: the acknowledgment
-    /// ends at a segment's end, the segment went out once, and nothing it covers went out after it. With timestamps
-    /// the echo says which copy was acknowledged, so a segment sent twice still measures. `least_ns`: the least RTT.
+    /// Removes the records that `ack` covers; returns the RTT, if this acknowledgment measures one.
+    ///
+    /// Karn's rule (RFC 6298 section 3) applies as tcptrace refines it. The acknowledgment must end at a segment's end,
+    /// and that segment must have been sent once. No other segment that it covers may have been sent later. With
+    /// timestamps, TSecr identifies the acknowledged copy, so a retransmitted segment measures, too. `rtt_min_ns` is
+    /// the minimum RTT so far.
     #[inline]
     pub fn acknowledge(
         &mut self,
         ack: i64,
         tsecr: Option<u32>,
         time_ns: i64,
-        least_ns: Option<i64>,
+        rtt_min_ns: Option<i64>,
     ) -> Option<RttSample> {
         let mut newest = None;
         let mut count = 0;
@@ -148,25 +155,25 @@ impl Records {
                 break;
             }
             if !record.sacked {
-                latest_ns = latest_ns.max(self.last(record).time_ns);
+                latest_ns = latest_ns.max(self.last_sent(record).time_ns);
                 newest = Some(record);
             }
             count += 1;
         }
         let answered = newest
             .filter(|record| record.end() == ack)
-            .and_then(|record| Some((self.answered_ns(record, latest_ns, tsecr)?, record.round)));
+            .and_then(|record| Some((self.acked_copy_ns(record, latest_ns, tsecr)?, record.round)));
         self.records.drain(..count);
-        if !self.again.is_empty() {
-            self.forget_again();
+        if !self.last_retransmission.is_empty() {
+            self.forget_acknowledged();
         }
         let (sent_ns, round) = answered?;
         let rtt_ns = time_ns - sent_ns;
         if rtt_ns < 0 {
-            return None; // the capture shows the answer before the question
+            return None; // the acknowledgment was captured before its segment
         }
         let lone = count == 1 && self.records.is_empty();
-        let late = least_ns.is_some_and(|least_ns| rtt_ns > least_ns + Self::DELAYED_ACK_NS);
+        let late = rtt_min_ns.is_some_and(|rtt_min_ns| rtt_ns > rtt_min_ns + Self::DELAYED_ACK_NS);
         Some(RttSample {
             sent_ns,
             rtt_ns,
@@ -175,33 +182,36 @@ impl Records {
         })
     }
 
+    /// Forgets retransmissions of records that were removed.
     #[cold]
-    fn forget_again(&mut self) {
+    fn forget_acknowledged(&mut self) {
         let first = self.records.front().map_or(i64::MAX, |record| record.start);
         while self
-            .again
+            .last_retransmission
             .first_key_value()
             .is_some_and(|(&start, _)| start < first)
         {
-            self.again.pop_first();
+            self.last_retransmission.pop_first();
         }
     }
 
-    /// When it was last sent.
-    fn last(&self, record: &Record) -> Stamp {
-        let again = record.resent.then(|| self.again.get(&record.start));
-        again.flatten().copied().unwrap_or(record.first())
+    /// Returns when the last copy passed the tap.
+    fn last_sent(&self, record: &Record) -> Stamp {
+        let last = record
+            .retransmitted
+            .then(|| self.last_retransmission.get(&record.start));
+        last.flatten().copied().unwrap_or(record.first_sent())
     }
 
-    /// When the copy was sent that an acknowledgment answers, of which `latest_ns` is when the last was sent of all that
-    /// it covers.
+    /// Returns when the copy that an acknowledgment answers was sent, ns; `None` if that is ambiguous. `latest_ns` is
+    /// the last time at which any segment that it covers was sent.
     #[inline]
-    fn answered_ns(&self, record: &Record, latest_ns: i64, tsecr: Option<u32>) -> Option<i64> {
-        let first = record.first();
-        if !record.resent {
+    fn acked_copy_ns(&self, record: &Record, latest_ns: i64, tsecr: Option<u32>) -> Option<i64> {
+        let first = record.first_sent();
+        if !record.retransmitted {
             return (latest_ns <= first.time_ns).then_some(first.time_ns);
         }
-        let last = self.last(record);
+        let last = self.last_sent(record);
         if first.tsval == last.tsval || tsecr.is_none() {
             None
         } else if tsecr == first.tsval {
@@ -211,20 +221,26 @@ impl Records {
         }
     }
 
-    /// Marks what a SACK block covers, up to `known` since long; measures on the youngest segment in it that went out
-    /// once.
-    pub fn sack(&mut self, start: i64, known: i64, end: i64, time_ns: i64) -> Option<RttSample> {
+    /// Marks the records that a SACK block covers; those up to `sacked_until` have long been marked. Returns the RTT of
+    /// the highest newly marked segment that was sent once.
+    pub fn sack(
+        &mut self,
+        start: i64,
+        sacked_until: i64,
+        end: i64,
+        time_ns: i64,
+    ) -> Option<RttSample> {
         let first = self
             .records
-            .partition_point(|r| r.start < start || r.end() <= known);
-        let mut youngest: Option<Record> = None;
+            .partition_point(|r| r.start < start || r.end() <= sacked_until);
+        let mut highest: Option<Record> = None;
         for record in (self.records.range_mut(first..)).take_while(|r| r.end() <= end) {
-            if !record.sacked && !record.resent {
-                youngest = Some(*record);
+            if !record.sacked && !record.retransmitted {
+                highest = Some(*record);
             }
             record.sacked = true;
         }
-        let record = youngest?;
+        let record = highest?;
         let rtt_ns = time_ns - record.time_ns;
         (rtt_ns >= 0).then_some(RttSample {
             sent_ns: record.time_ns,
@@ -273,10 +289,10 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_sent_twice_measures_only_where_an_echo_tells_which() {
-        let mut again = two();
-        assert_eq!(again.resend(1000, 2000, sent(5)), Some(MS));
-        assert_eq!(again.resend(1000, 2000, sent(7)), Some(5 * MS));
+    fn a_retransmitted_segment_measures_only_if_tsecr_identifies_the_copy() {
+        let mut records = two();
+        assert_eq!(records.retransmit(1000, 2000, sent(5)), Some(MS));
+        assert_eq!(records.retransmit(1000, 2000, sent(7)), Some(5 * MS));
         for (tsecr, rtt) in [
             (None, None),
             (Some(7), Some(3)),
@@ -284,19 +300,19 @@ mod tests {
             (Some(5), None),
         ] {
             let mut records = two();
-            records.resend(1000, 2000, sent(5));
-            records.resend(1000, 2000, sent(7));
+            records.retransmit(1000, 2000, sent(5));
+            records.retransmit(1000, 2000, sent(7));
             assert_eq!(rtt_ms(records.acknowledge(2000, tsecr, 10 * MS, None)), rtt);
         }
-        // What it acknowledges beside was sent after it.
-        again.resend(0, 1000, sent(8));
-        again.push(2000, 3000, sent(7), 0);
-        assert_eq!(rtt_ms(again.acknowledge(3000, None, 10 * MS, None)), None);
-        assert!(again.again.is_empty());
+        // Another segment that it acknowledges was sent later.
+        records.retransmit(0, 1000, sent(8));
+        records.push(2000, 3000, sent(7), 0);
+        assert_eq!(rtt_ms(records.acknowledge(3000, None, 10 * MS, None)), None);
+        assert!(records.last_retransmission.is_empty());
     }
 
     #[test]
-    fn a_block_measures_its_youngest_segment() {
+    fn a_sack_block_measures_its_highest_segment() {
         let mut records = two();
         assert_eq!(rtt_ms(records.sack(1000, 1000, 2000, 10 * MS)), Some(9));
         assert_eq!(rtt_ms(records.sack(1000, 1000, 2000, 20 * MS)), None);
@@ -304,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_segment_answered_late_may_have_met_a_timer() {
+    fn a_lone_segment_acknowledged_late_may_include_a_delayed_ack() {
         for (time_ms, delayed) in [(30, false), (37, true)] {
             let mut records = Records::default();
             records.push(0, 1000, sent(0), 0);

@@ -1,42 +1,44 @@
 //! # Sequence
-//! 32-bit sequence numbers to 64-bit relative ones (RFC 9293 section 3.4: arithmetic is modulo 2^32).
+//! Conversion of 32-bit sequence numbers to 64-bit relative ones (RFC 9293 section 3.4: arithmetic is modulo 2^32).
 
-/// The sequence space of one direction: where it starts, and how far it has come.
+/// The sequence space of one direction: its origin, and the highest number so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SequenceSpace {
     origin: Option<u32>,
-    /// The last relative number seen; the next is taken to lie within 2 GiB of it.
-    near: i64,
+    /// Highest relative number so far; the next one is assumed to lie within 2 GiB of it.
+    highest: i64,
 }
 
 impl SequenceSpace {
-    /// Fixes the origin unless it is known: relative numbers count from `origin`.
+    /// Sets the number that becomes relative 0, unless one is set.
     pub fn anchor(&mut self, origin: u32) {
         self.origin.get_or_insert(origin);
     }
 
-    /// The number that relative 0 stands for.
+    /// Returns the number that is relative 0; `None` while unknown.
     #[must_use]
     pub fn origin(&self) -> Option<u32> {
         self.origin
     }
 
-    /// The relative number of `raw`; 0 while no origin is known. Total: any input gives the candidate nearest to
-    /// the last number that [`SequenceSpace::advance`] was given.
+    /// Returns the relative number of `raw`; 0 while no origin is known.
+    ///
+    /// There is a result for any input: the candidate nearest to the highest number that [`SequenceSpace::advance`] was
+    /// given.
     #[must_use]
     pub fn relative(&self, raw: u32) -> i64 {
         let Some(origin) = self.origin else { return 0 };
-        // Truncation is the modulo: the low 32 bits of the position so far.
+        // Truncation is the modulo: the low 32 bits of the highest number.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let here = origin.wrapping_add(self.near as u32);
+        let here = origin.wrapping_add(self.highest as u32);
         #[allow(clippy::cast_possible_wrap)]
         let distance = raw.wrapping_sub(here) as i32;
-        self.near + i64::from(distance)
+        self.highest + i64::from(distance)
     }
 
-    /// Moves the reference point forward to `relative`.
+    /// Raises the highest number to `relative`, if that is higher.
     pub fn advance(&mut self, relative: i64) {
-        self.near = self.near.max(relative);
+        self.highest = self.highest.max(relative);
     }
 }
 
@@ -54,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_origin_stays() {
+    fn the_origin_is_set_only_once() {
         let mut space = SequenceSpace::default();
         space.anchor(5);
         space.anchor(9);
@@ -62,7 +64,8 @@ mod tests {
     }
 
     proptest! {
-        // Whatever the origin and however many wraps: steps below 2 GiB, forth or back, are followed exactly.
+        // From any origin and over any number of wraps, steps of less than 2 GiB forward or backward are followed
+        // exactly.
         #[test]
         fn unwraps_any_walk(origin: u32, steps in prop::collection::vec(-0x7fff_ffffi64..0x7fff_ffff, 1..64)) {
             let mut space = SequenceSpace::default();
