@@ -13,17 +13,17 @@ PAGE = Path(__file__).parents[1] / "packaging" / "data" / "share" / "man" / "man
 
 ENVIRONMENT = {
     "BDPCAP_ANONYMIZE_KEY": "The key of --anonymize, as 64 hexadecimal digits; see --anonymize-key.",
-    "BDPCAP_DEBUG": "Where it is set, a fault shows its traceback.",
-    "COLUMNS": "The width of tables, where it is not the terminal's.",
-    "NO_COLOR": "Where it is set, nothing is coloured.",
+    "BDPCAP_DEBUG": "If set, an internal error shows its traceback.",
+    "COLUMNS": "Width of tables, instead of the terminal's width.",
+    "NO_COLOR": "If set, output has no colours.",
 }
 
 EXAMPLES = {
-    "bdpcap trace.pcap": "The verdict, as text.",
-    "bdpcap report trace.pcap": "The same as a page with figures, report.html.",
-    "bdpcap flows trace.pcap --sort throughput --top 5": "The five fastest flows.",
-    "bdpcap rtts trace.pcap --stream 3 -o rtts.csv": "Every round trip of a stream, its limit and the evidence.",
-    "tcpdump -r trace.pcap -w - | bdpcap info -": "What was captured, from a pipe.",
+    "bdpcap trace.pcap": "Print the verdict as text.",
+    "bdpcap report trace.pcap": "Write the verdict as a page with figures, report.html.",
+    "bdpcap flows trace.pcap --sort throughput --top 5": "List the five fastest flows.",
+    "bdpcap rtts trace.pcap --stream 3 -o rtts.csv": "Write every round trip of a stream, with limit and evidence.",
+    "tcpdump -r trace.pcap -w - | bdpcap info -": "Describe a capture that is read from a pipe.",
 }
 
 

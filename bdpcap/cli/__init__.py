@@ -1,7 +1,7 @@
 """
-The command line: thin commands over :func:`bdpcap.analyze`, the tables and the report.
+The command line: thin commands that use :func:`bdpcap.analyze`, the tables and the report.
 
-Here every failure becomes one line and an exit code; no traceback reaches a user.
+`main` turns every failure into one line and an exit code; a user sees no traceback.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bdpcap.cli.commands import COMMANDS, Deferred, Root
 from bdpcap.words import units
 
 _OS_ERROR: Final = re.compile(r" \(os error \d+\)")
-"""What Rust adds to the system's own words."""
+"""Error number that Rust appends to a message of the operating system."""
 
 
 def application() -> typer.Typer:
-    """Build the command line; a command's module is loaded when the command is run."""
+    """Build the command line; the module of a command is loaded when the command runs."""
     app = typer.Typer(
         name="bdpcap",
         cls=Root,
@@ -54,7 +54,7 @@ def _root(
         typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Say what kept a TCP sender from sending more, for every round trip in a packet capture.
+    """Show why TCP senders did not send faster, for every round trip in a packet capture.
 
     `bdpcap CAPTURE` is short for `bdpcap report CAPTURE --text -`.
     """
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        Without the program's name; those of the process where None.
+        Arguments without the program's name; None takes those of the process.
 
     Returns
     -------
@@ -79,18 +79,18 @@ def main(arguments: list[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         code = int(application()(given, prog_name="bdpcap", standalone_mode=False, obj=given) or exits.DONE)
-        if code != exits.INTERRUPTED:  # else who reads may be gone, too
+        if code != exits.INTERRUPTED:  # the interrupt may have ended the reader of a pipe, too
             sys.stdout.flush()
     except (BrokenPipeError, SystemExit) as error:
-        # Typer and rich leave with an exit code of their own when a pipe is closed.
+        # When a pipe is closed, typer and rich raise SystemExit with another exit code.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        # What reads our output has seen enough. Nothing more may be flushed into the pipe on the way out.
+        # The reader closed the pipe, which is no error. At exit, nothing may be flushed into the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.DONE
     except KeyboardInterrupt:
         code = exits.INTERRUPTED
-    except BaseException as error:  # a panic of the core is no Exception
+    except BaseException as error:  # a panic of the Rust core is a BaseException, not an Exception
         if os.environ.get("BDPCAP_DEBUG"):
             raise
         code, message = _explained(error, given[0])
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _explained(error: BaseException, first: str) -> tuple[int, str]:
-    """Return the exit code that a failure means, and what to say of it."""
+    """Return the exit code and the message of a failure."""
     match error:
         case typer.TyperException():
             return exits.USAGE, _usage(error, first)
@@ -120,15 +120,17 @@ def _explained(error: BaseException, first: str) -> tuple[int, str]:
 
 
 def _usage(error: typer.TyperException, first: str) -> str:
-    """Say what is wrong with which option, and where to read on; `first` is the first word typed."""
-    said = error.format_message().rstrip(".").replace("Value error, ", "")
-    said = re.sub(r"^Invalid value( for|:) ", "", said)
-    said = re.sub(r"^No such option: --limit\b.*", "--limit is now --budget, as --budget rows=1000000", said)
+    """Return a message that names the wrong option and the help to read; `first` is the first word typed."""
+    message = error.format_message().rstrip(".").replace("Value error, ", "")
+    message = re.sub(r"^Invalid value( for|:) ", "", message)
+    message = re.sub(
+        r"^No such option: --limit\b.*", "--limit is now --budget, as --budget rows=1000000", message
+    )
     faults = getattr(error.__cause__, "errors", None)
-    if faults:  # pydantic, which typer asks, does not say of what
-        said = re.sub(
-            r"Input (should be [^,]*).*", lambda found: f"{faults()[0]['input']!r} {found[1]}", said
+    if faults:  # typer checks with pydantic, whose message lacks the wrong input
+        message = re.sub(
+            r"Input (should be [^,]*).*", lambda found: f"{faults()[0]['input']!r} {found[1]}", message
         )
     context = getattr(error, "ctx", None)
     command = context.command_path if context else f"bdpcap {first}" if first in COMMANDS else "bdpcap"
-    return f"{said}; try '{command} --help'"
+    return f"{message}; try '{command} --help'"

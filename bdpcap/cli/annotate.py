@@ -1,4 +1,4 @@
-"""``bdpcap annotate``: the capture with comments, for Wireshark."""
+"""``bdpcap annotate``: write the capture with comments, for Wireshark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bdpcap.tables import files
 from bdpcap.words import units
 
 _Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="The pcapng file; - is standard output.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="pcapng file to write; - is standard output.")
 ]
 
 
@@ -28,9 +28,10 @@ def command(
 ) -> int:
     """Write the capture as pcapng with comments, for Wireshark.
 
-    Comments stand where each stretch of rounds of one limit begins, where the window closes, opens again or
-    shrinks, and where a finding shows. The capture's own comment is the verdict. All else stays as it is:
-    packets, times, interfaces, comments. Wireshark finds them by frame.comment contains "bdpcap".
+    Comments mark the first packet of each stretch of rounds with the same limit. They also mark where the window
+    closes, opens again or shrinks, and the first packet of a finding. The comment on the capture is the verdict.
+    Packets, times, interfaces and existing comments stay as they are. In Wireshark, the filter
+    frame.comment contains "bdpcap" finds the comments.
     """
     output.named(output_, [".pcapng"])
     to_stdout = str(output_) == "-"

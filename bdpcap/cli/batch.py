@@ -1,4 +1,4 @@
-"""``bdpcap batch``: many captures into one dataset."""
+"""``bdpcap batch``: analyse many captures into one dataset."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bdpcap.fleet.captures import Task
 
 EPILOG: Final = (
-    "INPUT is a capture, a directory with all captures below it, or a quoted pattern: a path, or a URL that fsspec "
-    "reads (s3://, http://). Each capture is analysed by itself. DIR may be a URL, too. A run that was stopped goes on "
-    "where it stood when the same command is given again. Needs the extra bdpcap[cluster]."
+    "INPUT is a capture, a directory with all captures below it, or a quoted pattern. It is a path, or a URL that "
+    "fsspec can read (s3://, http://); DIR may be a URL, too. Each capture is analysed separately. To continue a run "
+    "that was stopped, give the same command again. Needs the extra bdpcap[cluster]."
 )
 
 
@@ -30,7 +30,10 @@ def command(
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="The dataset: flows, rtts, findings and status, by capture."
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Dataset to write: flows, rtts, findings and status per capture.",
         ),
     ] = None,
     filter_: options.Filter = None,
@@ -38,13 +41,13 @@ def command(
         bool,
         typer.Option(
             "--rotated",
-            help="Files of one ring, by the numbers in their names, are one capture: ring_00001...",
+            help="Read the numbered files of a ring buffer as one capture: ring_00001...",
         ),
     ] = False,
     scheduler: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS", help="Dask scheduler whose workers reach INPUT and DIR: tcp://host:8786."
+            metavar="ADDRESS", help="Dask scheduler, tcp://host:8786; its workers must reach INPUT and DIR."
         ),
     ] = None,
     workers: Annotated[
@@ -52,18 +55,18 @@ def command(
         typer.Option(
             min=1,
             metavar="N",
-            help="Processes of this machine. Default: one per processor.",
+            help="Number of processes on this machine. Default: one per processor.",
             show_default=False,
         ),
     ] = None,
 ) -> int:
-    """Analyse many captures, each by itself, into one Parquet dataset."""
+    """Analyse many captures, each separately, into one Parquet dataset."""
     if not inputs or out is None:
         raise typer.BadParameter("name captures, and --out DIR")
     if scheduler is not None and workers is not None:
         raise typer.BadParameter("--workers is for this machine: a scheduler has its own")
     try:
-        from bdpcap.fleet import run  # noqa: PLC0415 - Dask is slow to import, and an extra
+        from bdpcap.fleet import run  # noqa: PLC0415 - Dask is an extra, and slow to import
         from bdpcap.fleet.captures import tasks  # noqa: PLC0415
         from bdpcap.fleet.dataset import Dataset  # noqa: PLC0415
         from bdpcap.fleet.work import Order  # noqa: PLC0415
@@ -72,20 +75,20 @@ def command(
             f"{error.name} is missing: pip install 'bdpcap[cluster]', or analyse files one by one"
         ) from None
     if filter_:
-        compile_filter(filter_, _core.LINK_TYPES)  # a wrong one is wrong for every capture
+        compile_filter(filter_, _core.LINK_TYPES)  # refuse a wrong filter before any capture is read
     try:
         found, passed_over = tasks(inputs, rotated=rotated)
     except (
         ValueError,
         ImportError,
-    ) as error:  # a URL of a kind that is not known, or whose package is missing
+    ) as error:  # the URL's scheme is unknown, or its package is missing
         raise typer.BadParameter(str(error)) from None
     if passed_over:
-        _say(f"passed over {units.number(passed_over, 'file')} whose names are no capture's")
+        _note(f"passed over {units.number(passed_over, 'file')} whose names are no capture's")
     order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj))
     left = run.left(found, order)
     if len(left) < len(found):
-        _say(f"{len(found) - len(left)} of {units.number(len(found), 'capture')} were done before")
+        _note(f"{len(found) - len(left)} of {units.number(len(found), 'capture')} were done before")
     if not left:
         return exits.DONE
     return _run(
@@ -100,11 +103,11 @@ def _run(left: list[Task], start: Any) -> int:
             trouble = status["error"] or status["damage"]
             if trouble:
                 troubled += 1
-                _say(f"{task.name}: {trouble}")
+                _note(f"{task.name}: {trouble}")
     done = f"{units.number(len(left), 'capture')} analysed"
-    _say(f"{done}, {troubled} of them damaged or unreadable: see status" if troubled else done)
+    _note(f"{done}, {troubled} of them damaged or unreadable: see status" if troubled else done)
     return exits.DAMAGED if troubled else exits.DONE
 
 
-def _say(what: str) -> None:
-    sys.stderr.write(f"bdpcap: {units.printable(what)}\n")
+def _note(message: str) -> None:
+    sys.stderr.write(f"bdpcap: {units.printable(message)}\n")

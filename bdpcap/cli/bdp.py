@@ -1,4 +1,4 @@
-"""``bdpcap bdp``: the calculator."""
+"""``bdpcap bdp``: calculate BDP, buffers, rates and times without a capture."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EPILOG: Final = (
-    "k, M, G are powers of 1000, Ki, Mi, Gi of 1024; bit and b are bits, B bytes; a bare size counts bytes. "
-    "As tc and iperf have it, 100M is a rate of 100 Mbit/s, and 64K a size of 64 KiB; tc's mbps is refused. "
-    "Slow start is not counted."
+    "k, M and G are powers of 1000; Ki, Mi and Gi are powers of 1024. bit and b are bits, B is bytes; a size without "
+    "a unit is in bytes. As in tc and iperf, the rate 100M is 100 Mbit/s, and the size 64K is 64 KiB. 100mbps is "
+    "refused, since it means bytes to tc and bits to other tools. Times do not include slow start."
 )
 
 
@@ -36,38 +36,41 @@ def command(
             quantities.rate,
             "rate",
             "RATE",
-            "Of the link: 100Mbit/s, 100mbit, 100M, 12.5MB/s. Again, with another RTT: another path of the host.",
+            "Link rate: 100Mbit/s, 100mbit, 100M, 12.5MB/s. For several paths of a host, give --rate and --rtt of each.",
         ),
     ] = None,
     rtts: Annotated[
         list[Any] | None,
-        _quantity(quantities.duration, "rtt", "TIME", "Round-trip time: 25ms, 0.3s. Again: of another path."),
+        _quantity(quantities.duration, "rtt", "TIME", "Round-trip time: 25ms, 0.3s. Repeatable, as --rate."),
     ] = None,
     window: Annotated[
-        Any, _quantity(quantities.size, "window", "SIZE", "Largest window: 64KiB, 64K, 73552.")
+        Any, _quantity(quantities.size, "window", "SIZE", "Largest receive window: 64KiB, 64K, 73552.")
     ] = None,
     loss: Annotated[
         Any, _quantity(quantities.fraction, "loss", "SHARE", "Share of packets lost: 0.01%.")
     ] = None,
     size: Annotated[
-        Any, _quantity(quantities.size, "size", "SIZE", "What is to be moved: 1GB, 700MiB.")
+        Any, _quantity(quantities.size, "size", "SIZE", "Amount of data to transfer: 1GB, 700MiB.")
     ] = None,
     time: Annotated[
-        Any, _quantity(quantities.duration, "time", "TIME", "How long it may take: 10s, 2h.")
+        Any, _quantity(quantities.duration, "time", "TIME", "Time allowed for the transfer: 10s, 2h.")
     ] = None,
     streams: Annotated[
-        int, typer.Option(min=1, max=100_000, metavar="N", help="Parallel connections, each with the window.")
+        int,
+        typer.Option(
+            min=1, max=100_000, metavar="N", help="Number of parallel connections, each with this window."
+        ),
     ] = 1,
     headers: Annotated[
         str | None,
         typer.Option(
             metavar="STACK",
-            help="Count headers: ethernet,ipv4,tcp,timestamps; also vlan, mpls, pppoe, ipv6, udp, gre, vxlan, "
-            "or a number of bytes.",
+            help="Headers to count in every packet: ethernet,ipv4,tcp,timestamps; also vlan, mpls, pppoe, ipv6, udp, "
+            "gre, vxlan, or a number of bytes.",
         ),
     ] = None,
     mtu: Annotated[
-        int, typer.Option(min=68, max=65535, metavar="BYTES", help="Of the link; jumbo frames: 9000.")
+        int, typer.Option(min=68, max=65535, metavar="BYTES", help="MTU of the link; 9000 with jumbo frames.")
     ] = 1500,
     mss: Annotated[
         int | None,
@@ -75,20 +78,22 @@ def command(
             min=1,
             max=65535,
             metavar="BYTES",
-            help=f"Payload of a packet. Default: what the headers leave of the MTU, else {bdp.MSS_BYTES}.",
+            help=f"Payload of a packet. Default: the MTU minus the given headers, else {bdp.MSS_BYTES}.",
             show_default=False,
         ),
     ] = None,
     stack: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"Buffers of one kernel: {', '.join(bdp.STACKS)}. Default: all."),
+        typer.Option(
+            metavar="NAME", help=f"Show buffers for one kernel only: {', '.join(bdp.STACKS)}. Default: all."
+        ),
     ] = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
 ) -> int:
-    """Calculate: bandwidth-delay product, buffers, ceilings, time.
+    """Calculate bandwidth-delay product, buffers, rate ceilings and times.
 
-    From any of rate, RTT, window, loss, size and time, what follows of the others.
+    Give any of rate, RTT, window, loss, size and time; the command shows all results that follow from them.
     """
     if stack is not None and stack not in bdp.STACKS:
         raise typer.BadParameter(
@@ -132,7 +137,7 @@ def command(
 
 
 def _paths(rates: list[Fraction], rtts: list[Fraction]) -> list[tuple[Fraction, Fraction]]:
-    """Pair rates with RTTs; one of either goes with all of the other."""
+    """Return pairs of rate and RTT; a single rate or RTT is used for all pairs."""
     many = max(len(rates), len(rtts))
     if {len(rates), len(rtts)} - {1, many}:
         raise typer.BadParameter("several paths need as many --rate as --rtt, or one for all")
@@ -148,14 +153,14 @@ def _write(
 
 
 def _frames(rows: list[bdp.Derived]) -> Iterator[pd.DataFrame]:
-    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to the table for people
+    import pandas as pd  # noqa: PLC0415 - pandas is slow to import, and the table for people needs none
 
-    told = [(row.quantity, float(row.value), row.unit, row.how) for row in rows]
-    yield pd.DataFrame(told, columns=["quantity", "value", "unit", "how"])
+    records = [(row.quantity, float(row.value), row.unit, row.how) for row in rows]
+    yield pd.DataFrame(records, columns=["quantity", "value", "unit", "how"])
 
 
 def _human(rows: list[bdp.Derived], file: IO[str]) -> None:
-    told = [
+    cells = [
         (
             row.quantity,
             _shown(row.value, row.unit),
@@ -164,7 +169,7 @@ def _human(rows: list[bdp.Derived], file: IO[str]) -> None:
         )
         for row in rows
     ]
-    terminal.grid(told, file, right=1)
+    terminal.grid(cells, file, right=1)
 
 
 def _shown(value: Fraction, unit: str) -> str:

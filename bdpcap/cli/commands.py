@@ -1,4 +1,4 @@
-"""The commands by name, each loaded when it is run; and what a first word means that is none of them."""
+"""The commands by name, each loaded when it runs; any other first word is taken as a capture."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "report": "Write the verdict as HTML page, text, JSON or all in one archive.",
-    "info": "Say what was captured, and how far to trust it.",
-    "flows": "List the flows: what each carried, how fast, and what limited it.",
+    "info": "Describe the capture, and how far it can be trusted.",
+    "flows": "List the flows: bytes, throughput and limit of each.",
     "rtts": "List the round trips of every flow, with the limit of each.",
-    "events": "List the segments, and what each meant to its flow.",
-    "explain": "Explain the numbers: why this window, this rate, what to change.",
-    "plot": "Draw one flow: window, throughput, RTT or sequence.",
-    "excerpt": "Write the packets of one stream as a capture of its own.",
+    "events": "List the TCP segments, with the role of each in its flow.",
+    "explain": "Explain window and rate of a flow, and name settings to change.",
+    "plot": "Draw one flow: window, throughput, RTT or sequence numbers.",
+    "excerpt": "Write the packets of one stream into a new capture.",
     "annotate": "Write the capture with comments, for Wireshark.",
-    "compare": "Compare captures: before and after.",
-    "pair": "Compare both ends of a path: losses, delays, clocks.",
+    "compare": "Compare captures: before and after a change.",
+    "pair": "Compare captures from both ends of a path: losses, delays, clocks.",
     "batch": "Analyse many captures into one dataset, here or on a cluster.",
-    "summary": "Say what a dataset of many captures shows: who loses time to what.",
-    "bdp": "Calculate: bandwidth-delay product, buffers, ceilings, time.",
+    "summary": "Summarize a dataset: the hosts and paths that lose most time.",
+    "bdp": "Calculate bandwidth-delay product, buffers, rates and times.",
 }
-"""What `bdpcap --help` says of each command, in its order; a module of this package has the command itself."""
+"""Names and summaries of the commands, in the order of `bdpcap --help`; each command is a module of this package."""
 
 SHORT: Final = ("report", "--text", "-")
-"""What a capture without a command is short for."""
+"""Words inserted before a capture that is given without a command."""
 
 
 def loaded(name: str) -> Any:
@@ -51,18 +51,18 @@ def loaded(name: str) -> Any:
 
 
 class Command(TyperCommand):
-    """A command."""
+    """A command that reads its options without pydantic where possible."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return its options and arguments."""
+        """Return the options and arguments of the command."""
         return read_plainly(super().get_params(ctx))
 
 
 class Deferred(TyperCommand):
-    """A command that is listed without its module, and loads the module to read its arguments."""
+    """A command whose module is loaded only when the command is called, not to list the command."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Return the context of the command itself."""
+        """Load the command and return its context."""
         return loaded(str(self.name)).make_context(info_name, args, parent, **extra)
 
 
@@ -72,11 +72,11 @@ class Root(TyperGroup):
     _hint: str | None = None
 
     def get_params(self, ctx: Any) -> Any:
-        """Return its options."""
+        """Return the options of the program."""
         return read_plainly(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Find the command; a capture in its place is reported as text."""
+        """Return the command of the first word; if that word is a capture, the command reports it as text."""
         first = args[0]
         if first not in COMMANDS and not ctx.resilient_parsing:
             if first != "-" and not Path(first).exists() and not glob.has_magic(first):
@@ -89,7 +89,7 @@ class Root(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, and say what else there is to whoever named none."""
+        """Run the command; if no command was named, print a hint about the other commands."""
         result = super().invoke(ctx)
         if self._hint:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""``bdpcap compare``: several captures in one table."""
+"""``bdpcap compare``: compare several captures in one table."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from bdpcap.read.facts import Damage
 
 EPILOG: Final = (
-    "CAPTURE is as everywhere, but each is analysed by itself. Settings may stand in bdpcap.yaml or bdpcap.csv "
-    "in the captures' folder; an option is given once for all captures, or once for each, in order."
+    "CAPTURE is as in other commands, but each capture is analysed separately. Settings are also read from bdpcap.yaml "
+    "or bdpcap.csv in a capture's folder. Give an option once for all captures, or once for each, in order."
 )
 
 
 class Format(StrEnum):
-    """How a comparison is written."""
+    """Format of a comparison."""
 
     TABLE = "table"
     CSV = "csv"
@@ -48,7 +48,7 @@ SUFFIXES: Final = {
     ".json": Format.JSON,
     ".md": Format.MARKDOWN,
 }
-"""What each suffix of the output names."""
+"""Formats by the suffix of the output."""
 
 
 def command(
@@ -57,28 +57,30 @@ def command(
     read: options.Read = None,
     filter_: options.Filter = None,
     link_rate: Annotated[
-        list[str] | None, typer.Option(metavar="RATE", help="Of the bottleneck: 25Mbit/s.")
+        list[str] | None, typer.Option(metavar="RATE", help="Rate of the bottleneck: 25Mbit/s.")
     ] = None,
     rtt: Annotated[
-        list[str] | None, typer.Option(metavar="TIME", help="Of the path without queues: 40ms.")
+        list[str] | None, typer.Option(metavar="TIME", help="RTT of the path without queueing: 40ms.")
     ] = None,
     sndbuf: Annotated[
-        list[str] | None, typer.Option(metavar="SIZE", help="SO_SNDBUF that was asked for: 64KiB, 50000.")
+        list[str] | None, typer.Option(metavar="SIZE", help="SO_SNDBUF set by the sender: 64KiB, 50000.")
     ] = None,
     rcvbuf: Annotated[
-        list[str] | None, typer.Option(metavar="SIZE", help="SO_RCVBUF that was asked for (iperf -w).")
+        list[str] | None, typer.Option(metavar="SIZE", help="SO_RCVBUF set by the receiver (iperf -w).")
     ] = None,
     settings_: Annotated[
         Path | None,
         typer.Option(
             "--settings",
             metavar="FILE",
-            help="YAML or CSV: link_rate, rtt, sndbuf, rcvbuf by name of the capture.",
+            help="YAML or CSV file with link_rate, rtt, sndbuf and rcvbuf by name of the capture.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw throughput against window, with theory, as an HTML page."),
+        typer.Option(
+            metavar="FILE", help="HTML page to write, with measured and theoretical throughput by window."
+        ),
     ] = None,
     format_: Annotated[
         Format | None,
@@ -91,9 +93,10 @@ def command(
     ] = None,
     output_: options.Output = None,
 ) -> int:
-    """Compare captures: window, RTT, what they allow, what was measured.
+    """Compare captures: window, RTT, expected and measured throughput.
 
-    Parallel streams of one pair of hosts are summed. Of two captures, the second is also set against the first.
+    Parallel streams between two hosts are added up. For two captures, the changes from the first to the second are
+    shown, too.
     """
     outputs = _outputs(format_, output_, plot)
     paths = opening.sources(captures, read, outputs)
@@ -138,7 +141,7 @@ def command(
 
 
 def _outputs(format_: Format | None, table: Path | None, plot: Path | None) -> list[Path]:
-    """Return the files to write, none of them under a name that says something else."""
+    """Return the files to write; a suffix of another format is refused."""
     if format_ is None:
         output.named(table, SUFFIXES, "give --format")
     output.named(plot, [".html"], option="--plot")
@@ -148,7 +151,7 @@ def _outputs(format_: Format | None, table: Path | None, plot: Path | None) -> l
 
 
 def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str, Fraction | None]]:
-    """Return the settings that were typed, for each capture."""
+    """Return the settings from options, one dictionary per capture."""
     rows: list[dict[str, Fraction | None]] = [{} for _ in range(number)]
     for name, texts in options_.items():
         if not texts:
@@ -168,7 +171,7 @@ def _typed(options_: dict[str, list[str] | None], number: int) -> list[dict[str,
 def _settings(
     paths: list[str], wheres: list[Path | None], typed: list[dict[str, Fraction | None]]
 ) -> list[Settings]:
-    """Return the settings of each capture: typed ones before those of its file."""
+    """Return the settings of each capture; options take precedence over its file of settings."""
     rows = []
     for path, where, mine in zip(paths, wheres, typed, strict=True):
         found = _read(where).get(Path(path).name) if where else None

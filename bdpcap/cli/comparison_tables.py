@@ -1,4 +1,4 @@
-"""A comparison for people: the two tables that labs publish, as text and as Markdown."""
+"""The two tables of a comparison, in the form that labs publish, as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UNITS: Final = {
     "bytes": (("MB", 1e6), ("kB", 1e3), ("B", 1)),
     "share": (("%", 0.01),),
 }
-"""Units of each kind, largest first; powers of 1000."""
+"""Units of each kind of quantity, largest first; prefixes are powers of 1000."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A column of one of the two tables: head, where it is from, kind of unit, and significant digits."""
+    """A column of one of the two tables: heading, source column, kind of unit, and significant digits."""
 
     head: str
     source: str
@@ -36,7 +36,7 @@ class _Shown:
     digits: int = 4
 
     def unit(self, table: pd.DataFrame) -> tuple[str, float]:
-        """Return the largest unit that leaves the column's largest value above one; megabytes from ten on."""
+        """Return name and size of the largest unit in which the column's maximum is at least 1, or 10 for bytes."""
         values = table[self.source].astype("Float64").dropna()
         if values.empty:
             return "", 1
@@ -45,7 +45,7 @@ class _Shown:
         return next(fits, _UNITS[self.kind][-1])
 
     def cells(self, table: pd.DataFrame, size: float) -> list[str]:
-        """Return the values in a unit, with as many decimals as the digits allow and any of them needs."""
+        """Return the values in units of `size`, all with the fewest decimals that show each to the column's digits."""
         values = table[self.source].astype("Float64") / size
         known = [float(value) for value in values.dropna()]
         highest = max(known, default=0.0)
@@ -91,7 +91,7 @@ _TITLES: Final = (
 
 
 def text(table: pd.DataFrame, file: IO[str]) -> None:
-    """Write both tables, and the difference of two captures, in 80 columns."""
+    """Write both tables as text of 80 columns; for two captures, also the changes."""
     for number, capture in enumerate(table.itertuples(), 1):
         file.write(f"{number}  {units.printable(capture.capture)}\n")
         file.writelines(f"{_wrapped(part, 3)}\n" for part in _summary(capture).split("; "))
@@ -121,7 +121,7 @@ def _wrapped(sentence: str, indent: int) -> str:
 
 
 def markdown(table: pd.DataFrame, file: IO[str]) -> None:
-    """Write the same as Markdown."""
+    """Write both tables as Markdown; for two captures, also the changes."""
     for number, capture in enumerate(table.itertuples(), 1):
         name = units.printable(capture.capture).replace("`", " ")
         file.write(f"{number}. `{name}`: {_summary(capture)}\n")
@@ -151,9 +151,9 @@ def _at_least(table: pd.DataFrame) -> bool:
 
 
 def _cells(table: pd.DataFrame, shown: Sequence[_Shown]) -> list[list[str]]:
-    """Return heads, units and rows of one table; the first column is the capture's number."""
+    """Return headings, units and rows of one table; the first column is the number of the capture."""
     chosen = [column.unit(table) for column in shown]
-    # Rates are compared with what was measured, so they have its unit.
+    # All rates have the unit of the measured rate, so that they can be compared.
     measured = next(column for column in shown if column.source == "throughput_bps").unit(table)
     columns = [["", "", *(str(number + 1) for number in range(len(table)))]]
     for column, own in zip(shown, chosen, strict=True):
@@ -197,7 +197,10 @@ _NAMED: Final = {
 
 
 def _changes(table: pd.DataFrame) -> list[list[str]]:
-    """Return name, before, after and change of what a person would look at; less than 1 % is no change of a measure."""
+    """Return name, before, after and change of the main quantities.
+
+    Changes of less than 1 % are left out, except for those of bytes.
+    """
     rows = []
     for change in difference(table):
         kind, ratio = change.quantity.rpartition("_")[2], change.ratio
@@ -229,7 +232,7 @@ def _value(kind: str, value: Any) -> str:
 
 
 def _verdict(table: pd.DataFrame) -> str:
-    """Say what became of the throughput, and what limits now."""
+    """Return a sentence on the change of throughput, and on the limits before and after."""
     before, after = (table.iloc[row] for row in (0, 1))
     if not before["streams"] or not after["streams"]:
         return "One of the two carried no payload: nothing to compare."

@@ -1,4 +1,4 @@
-"""``bdpcap events``: one row for each segment."""
+"""``bdpcap events``: list one row for each segment."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def command(
         bool,
         typer.Option(
             "--per-flow",
-            help="A row for each flow that a segment concerns: one of its sender's, for the data, and one of its "
-            "receiver's, for the acknowledgment that data carry along.",
+            help="Write a row for each flow that a segment concerns: its sender's flow for the data, and its receiver's "
+            "flow for the acknowledgment.",
         ),
     ] = False,
     format_: options.OutputFormat = None,
@@ -40,12 +40,12 @@ def command(
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
 ) -> int:
-    """List the segments, and what each meant to its flow.
+    """List the TCP segments, with the role of each in its flow.
 
-    A segment with data is a row of the flow it belongs to, any other a row of the flow that it acknowledges.
-    In the table, times count from the capture's first frame, and > and < tell the direction.
+    A segment with data is a row of its sender's flow; any other segment is a row of the flow that it acknowledges.
+    In the table, times count from the capture's first frame, and > and < show the direction.
     """
-    # Rows and progress on the same terminal would write over each other.
+    # No progress if the rows go to the terminal: the two would overwrite each other.
     apart = output_ is not None or not sys.stdout.isatty()
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
@@ -72,12 +72,12 @@ def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
     for frame in frames:
         if lines is None:
             lines = Lines(_columns(frame.attrs.get("first_ns") or 0), file)
-            if frame.empty:  # only the single piece of a capture without events is
+            if frame.empty:  # only a capture without events has an empty piece
                 lines.note("No event: no such TCP segment was found. `bdpcap info` shows what was.")
                 continue
             lines.head()
         source_ = frame["sender"].where(frame["sequence"].notna(), frame["receiver"])
-        for part in _by_news(frame.assign(source=source_, segment=_segments(frame))):
+        for part in _split_at_new_streams(frame.assign(source=source_, segment=_segments(frame))):
             stream, sender = part["stream"].iloc[0], part["source"].iloc[0]
             if stream not in ends:
                 ends[stream] = sender
@@ -89,8 +89,8 @@ def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
             lines.rows(part.assign(way=ways.map({True: ">", False: "<"})))
 
 
-def _by_news(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Cut a piece before the first row of every stream."""
+def _split_at_new_streams(frame: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Split a piece before the first row of every stream."""
     firsts = [*(~frame["stream"].duplicated()).to_numpy().nonzero()[0], len(frame)]
     for first, following in pairwise(firsts):
         yield frame.iloc[first:following]
@@ -114,7 +114,7 @@ def _columns(origin_ns: int) -> list[Column]:
 
 
 def _segments(frame: pd.DataFrame) -> list[str]:
-    """Return ``sequence+length`` of what was sent, ``ack number`` of what came back."""
+    """Return ``sequence+length`` for the sender's segments, and ``ack number`` for the receiver's."""
     sequences, lengths, acknowledged = (
         frame[name].astype("str").fillna("?") for name in ("sequence", "length", "acknowledged")
     )

@@ -1,4 +1,4 @@
-"""``bdpcap excerpt``: the packets of one stream as a capture of its own."""
+"""``bdpcap excerpt``: write the packets of one stream into a new capture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Capture
 
 _Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="The pcap file; - is standard output.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="pcap file to write; - is standard output.")
 ]
 
 
@@ -28,15 +28,16 @@ def command(
     stream: options.Stream,
     output_: _Output,
     headers_only: Annotated[
-        bool, typer.Option("--headers-only", help="Leave out the payload; --anonymize does so, too.")
+        bool, typer.Option("--headers-only", help="Leave out the payload, as --anonymize always does.")
     ] = False,
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
 ) -> int:
-    """Write the packets of one stream as a capture of its own.
+    """Write the packets of one stream into a new capture.
 
-    It is pcap in nanoseconds, and its analysis is that of the stream in the whole capture. Anonymized, it has
-    no payload and no option that may hold an address; times, ports and TCP timestamps stay.
+    The new capture is pcap with nanosecond times. Its analysis gives the same results as that of the whole capture
+    for this stream. With --anonymize it has no payload and no options that may contain an address; times, ports and
+    TCP timestamps stay.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     output.named(output_, [".pcap"])
@@ -56,7 +57,7 @@ def command(
 
 
 def _excerpt(capture: Capture, stream: int, file: BinaryIO, *, headers_only: bool) -> int:
-    """Return how many packets were written, and refuse a stream without any."""
+    """Write the packets and return their number; a stream without packets is refused."""
     packets = capture.excerpt(stream, file, headers_only=headers_only)
     if not packets:
         raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""What the exit codes mean."""
+"""The exit codes and their meanings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ INTERRUPTED: Final = 130
 
 MEANINGS: Final = {
     DONE: "done",
-    DAMAGED: "the capture was damaged or could not be read (what could be read is reported)",
-    USAGE: "usage, or a bad filter",
+    DAMAGED: "a capture was damaged or unreadable (everything before the damage is reported)",
+    USAGE: "wrong usage, or a bad filter",
     LIMITED: "a flow broke a --fail-on rule",
     INTERRUPTED: "interrupted",
 }

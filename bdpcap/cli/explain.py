@@ -1,4 +1,4 @@
-"""``bdpcap explain``: why these numbers, and what to change."""
+"""``bdpcap explain``: explain window and rate of a flow, and name settings to change."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def command(
         typer.Option(
             metavar="RATE",
             parser=options.parser(quantities.rate),
-            help="Ask what a link of this rate takes: 100Mbit/s. Default: the rate that the capture shows.",
+            help="Rate of the link to fill: 100Mbit/s. Default: the rate that the capture shows.",
         ),
     ] = None,
     rtt: Annotated[
@@ -55,7 +55,7 @@ def command(
         typer.Option(
             metavar="TIME",
             parser=options.parser(quantities.duration),
-            help="Ask for another round-trip time: 80ms. Default: the least one seen.",
+            help="Round-trip time of the link to fill: 80ms. Default: the minimum in the capture.",
         ),
     ] = None,
     rcvbuf: Annotated[
@@ -63,7 +63,7 @@ def command(
         typer.Option(
             metavar="SIZE",
             parser=options.parser(_bytes),
-            help="The receiver's SO_RCVBUF (iperf -w) is known: predict its window, and compare.",
+            help="SO_RCVBUF of the receiver (iperf -w), to predict its window and compare.",
         ),
     ] = None,
     sndbuf: Annotated[
@@ -71,7 +71,7 @@ def command(
         typer.Option(
             metavar="SIZE",
             parser=options.parser(_bytes),
-            help="The sender's SO_SNDBUF is known: say what it bounds.",
+            help="SO_SNDBUF of the sender, to predict the bytes in flight that it allows.",
         ),
     ] = None,
     kernel: Annotated[
@@ -79,21 +79,19 @@ def command(
         typer.Option(
             metavar="VERSION",
             parser=options.parser(version),
-            help="The receiver's Linux is known, as uname -r prints it: 6.6.45.",
+            help="Linux version of the receiver, as uname -r prints it: 6.6.45.",
         ),
     ] = None,
     adv_win_scale: Annotated[
         int | None,
-        typer.Option(
-            min=-30, max=31, metavar="N", help="The receiver's net.ipv4.tcp_adv_win_scale is known."
-        ),
+        typer.Option(min=-30, max=31, metavar="N", help="net.ipv4.tcp_adv_win_scale of the receiver."),
     ] = None,
     window: Annotated[
         Any,
         typer.Option(
             metavar="SIZE",
             parser=options.parser(_bytes),
-            help="Without a capture: explain this largest window.",
+            help="Largest window to explain, without a capture.",
         ),
     ] = None,
     mss: Annotated[
@@ -102,7 +100,7 @@ def command(
             min=1,
             max=65535,
             metavar="BYTES",
-            help=f"Without a capture: payload of a full segment. Default: {bdp.MSS_BYTES}.",
+            help=f"Payload of a full segment, without a capture. Default: {bdp.MSS_BYTES}.",
             show_default=False,
         ),
     ] = None,
@@ -113,15 +111,15 @@ def command(
             min=0,
             max=SCALE_MAX,
             metavar="N",
-            help="With --window: the scale that was negotiated.",
+            help="Negotiated window scale, for --window.",
         ),
     ] = None,
     format_: options.OutputFormat = None,
     output_: options.Output = None,
 ) -> int:
-    """Explain the numbers: why this window, why this rate, and what to change.
+    """Explain window and rate of a flow, and name settings to change.
 
-    Facts about the hosts rule explanations out. With --window, or --rcvbuf or --sndbuf alone, no capture is needed.
+    Known facts about the hosts exclude some explanations. With --window, --rcvbuf or --sndbuf, no capture is needed.
     """
     facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale)
     code, capture = exits.DONE, None
@@ -143,10 +141,10 @@ def command(
                 adv_win_scale=adv_win_scale,
                 mss=mss,
             )
-        told, answers = _without_capture(
+        found, answers = _without_capture(
             facts, window, scale, mss or bdp.MSS_BYTES, rate_bps=rate_bps, rtt_ns=rtt_ns
         )
-        rows: Rows = [(None, None, None, finding) for finding in told]
+        rows: Rows = [(None, None, None, finding) for finding in found]
     else:
         _refuse(
             "for use without a capture: a capture shows its own", window=window, window_scale=scale, mss=mss
@@ -162,7 +160,7 @@ def command(
 
 
 def _refuse(why: str, **given: object) -> None:
-    """Refuse options that would go unused."""
+    """Refuse options that would have no effect."""
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if names:
         raise typer.BadParameter(f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {why}")
@@ -177,20 +175,20 @@ def _without_capture(
     rate_bps: float | None,
     rtt_ns: int | None,
 ) -> tuple[list[Finding], list[str]]:
-    told: list[Finding] = []
+    found: list[Finding] = []
     answers: list[str] = []
     if rate_bps is not None and rtt_ns is not None:
-        told += path.asked(rate_bps, rtt_ns, facts, mss=mss, window=window)
+        found += path.asked(rate_bps, rtt_ns, facts, mss=mss, window=window)
     if window is not None:
         _refuse_unless_sayable(window, scale)
         solution = solve(Observed(window, mss, scale), facts)
-        told += setting(solution)
+        found += setting(solution)
         answers = _answers(solution)
     elif facts.rcvbuf is not None:
-        told.append(predicted(facts, mss))
+        found.append(predicted(facts, mss))
     if facts.sndbuf is not None:
-        told.append(send.predicted(facts.sndbuf))
-    return told, answers
+        found.append(send.predicted(facts.sndbuf))
+    return found, answers
 
 
 def _refuse_unless_sayable(window: int, scale: int | None) -> None:
@@ -212,7 +210,7 @@ def _rows(
     rows: Rows = []
     for number, sender in zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True):
         flow = capture.flow(number, sender)
-        # What is known of the receiver is known of the end that took most of the data.
+        # The given facts are about the hosts of the larger direction of a stream.
         known = facts if capture.flow(number).sender == sender else None
         rows += [
             (flow.stream, flow.sender, flow.receiver, finding)
@@ -222,8 +220,8 @@ def _rows(
 
 
 def _table(rows: Rows, *, nested: bool) -> pd.DataFrame:
-    """Return a row a finding; lists and mappings as such, or as JSON where a cell holds text only."""
-    told = []
+    """Return one row per finding; if not `nested`, lists and mappings are JSON texts."""
+    records = []
     for stream, sender, receiver, finding in rows:
         fields = dataclasses.asdict(finding)
         first, last = fields.pop("frames") or (None, None)
@@ -231,9 +229,11 @@ def _table(rows: Rows, *, nested: bool) -> pd.DataFrame:
             fields |= {name: json.dumps(fields[name]) for name in ("commands", "values")}
         fields |= {name: str(fields[name]) for name in ("code", "exactness", "certainty")}
         ends = {"stream": stream, "sender": sender, "receiver": receiver}
-        told.append({**ends, **fields, "first_frame": first, "last_frame": last})
+        records.append({**ends, **fields, "first_frame": first, "last_frame": last})
     names = [field.name for field in dataclasses.fields(Finding) if field.name != "frames"]
-    table = pd.DataFrame(told, columns=["stream", "sender", "receiver", *names, "first_frame", "last_frame"])
+    table = pd.DataFrame(
+        records, columns=["stream", "sender", "receiver", *names, "first_frame", "last_frame"]
+    )
     return table.astype(dict.fromkeys(("stream", "first_frame", "last_frame"), "Int64"))
 
 
@@ -256,7 +256,7 @@ def _lines(rows: Rows, answers: list[str], capture: Capture | None) -> Iterable[
 
 
 def _answers(solution: Solution) -> list[str]:
-    """List what explains a window, best first."""
+    """Return lines that list every setting that gives a window, best first."""
     lines = ["", "Every setting that gives this window, best first:"]
     for answer in solution.answers:
         odd = answer.fitted or not answer.chosen

@@ -1,8 +1,8 @@
 """
-Conditions over a row of a table, as people type them: ``rwnd_share > 0.5 and limit == 'rwnd'``.
+Conditions over a row of a table, as a user types them: ``rwnd_share > 0.5 and limit == 'rwnd'``.
 
-The syntax is Python's, of which only this is taken: names of columns, numbers, strings, comparisons, ``and``, ``or``,
-``not``, ``+ - * /`` and parentheses. Nothing is evaluated but what is listed here.
+The syntax is a part of Python's: names of columns, numbers, strings, comparisons, ``and``, ``or``, ``not``,
+``+ - * /`` and parentheses. Anything else is refused and never evaluated.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class _Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Expression:
-    """A condition that was understood."""
+    """A condition that was parsed and checked."""
 
     text: str
     columns: tuple[str, ...]
-    """The columns in it, in order, each once."""
+    """Distinct columns that the condition uses, in order."""
     _tree: ast.expr
 
     def holds(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether it holds of a row; a comparison with a missing value does not."""
+        """Return whether the condition is true for a row; a comparison with a missing value is false."""
         return _condition(self._tree, row)
 
 
@@ -69,21 +69,21 @@ def parse(
     text: str, columns: Mapping[str, Column], values: Mapping[str, Collection[str]] | None = None
 ) -> Expression:
     """
-    Understand a condition.
+    Parse and check a condition.
 
     Parameters
     ----------
     text
-        As typed.
+        The condition as typed.
     columns
-        The table's.
+        Columns of the table by name.
     values
-        By column, the only texts that it ever has: comparing it with another one is a mistake.
+        All texts that a column can have, by column; a comparison with another text is refused.
 
     Raises
     ------
     ValueError
-        The part that is wrong, and what there is instead.
+        The condition is wrong; the message names the wrong part and the possible ones.
     """
     try:
         tree = _tree(text.strip())
@@ -99,17 +99,17 @@ def parse(
 def _tree(text: str) -> ast.expr:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what Python finds odd, such as a name right behind a number
+            warnings.simplefilter("ignore")  # Python warns of a name directly after a number, for example
             return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         at = (error.text or "")[max(0, (error.offset or 1) - 1) :].strip()
         raise ValueError(f"cannot read {text!r}{f' at {at!r}' if at else ''}") from None
-    except ValueError as error:  # null bytes, before Python 3.12
+    except ValueError as error:  # null bytes raise it before Python 3.12
         raise ValueError(f"cannot read {text!r}: {error}") from None
 
 
 class _Checker:
-    """Finds what each part of a condition is, and refuses what has no meaning here."""
+    """Determines the kind of each part of a condition, and refuses parts without a meaning."""
 
     def __init__(
         self, text: str, columns: Mapping[str, Column], values: Mapping[str, Collection[str]]
@@ -117,7 +117,7 @@ class _Checker:
         self._text, self._columns, self._values = text, columns, values
         self.found: list[str] = []
 
-    def kind(self, node: ast.expr) -> _Kind:  # noqa: PLR0911 - one for each part of the grammar
+    def kind(self, node: ast.expr) -> _Kind:  # noqa: PLR0911 - one return for each part of the grammar
         match node:
             case ast.Name(id=name):
                 return self._column(name)
@@ -136,11 +136,11 @@ class _Checker:
             case ast.Compare(left=left, ops=signs, comparators=others):
                 return self._comparison([left, *others], signs)
         raise ValueError(
-            f"{self._said(node)!r} is not understood: there are columns, numbers, 'texts', < <= > >= == !=, "
+            f"{self._source(node)!r} is not understood: there are columns, numbers, 'texts', < <= > >= == !=, "
             "and or not, + - * / and parentheses"
         )
 
-    def _said(self, node: ast.expr) -> str:
+    def _source(self, node: ast.expr) -> str:
         return ast.get_source_segment(self._text, node) or ast.unparse(node)
 
     def _column(self, name: str) -> _Kind:
@@ -153,13 +153,13 @@ class _Checker:
         for part in parts:
             kind = self.kind(part)
             if kind is not needed:
-                raise ValueError(f"{self._said(part)!r} is {kind}, where {needed} is needed")
+                raise ValueError(f"{self._source(part)!r} is {kind}, where {needed} is needed")
         return made
 
     def _comparison(self, parts: list[ast.expr], signs: list[ast.cmpop]) -> _Kind:
         first = self.kind(parts[0])
         if first is _Kind.CONDITION:
-            raise ValueError(f"{self._said(parts[0])!r} is {first}: join conditions by and, or")
+            raise ValueError(f"{self._source(parts[0])!r} is {first}: join conditions by and, or")
         self._all(parts[1:], first, first)
         known = _EQUALITY if first is _Kind.TEXT else _COMPARISONS
         for sign in signs:
@@ -195,11 +195,11 @@ def _condition(node: ast.expr, row: Mapping[str, Any]) -> bool:
 
 
 def _value(node: ast.expr, row: Mapping[str, Any]) -> Value:
-    """Return a number or a text; None where something is missing, or there is no such number."""
+    """Return the value of a part; None if a column is missing a value, or the result is not a number."""
     match node:
         case ast.Name(id=name):
             value = row[name]
-            # Of what is missing pandas says neither that it is itself nor that it is not.
+            # Missing values are None, NaN (which is unequal to itself), or pandas' NA (whose comparison gives NA).
             return value if value is not None and (value == value) is True else None  # noqa: PLR0124
         case ast.Constant(value=str() | int() | float() as value):
             return value

@@ -1,4 +1,4 @@
-"""``bdpcap flows``: one row for each direction that carried payload."""
+"""``bdpcap flows``: list one row for each direction that carried payload."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(
         typer.Option(
             metavar="COLUMN",
             autocompletion=lambda: list(tables.FLOWS),
-            help="Sort by a column: numbers from the largest, text from A. Default: by stream.",
+            help="Column to sort by: numbers largest first, text in alphabetical order. Default: by stream.",
         ),
     ] = None,
     top: Annotated[
@@ -41,7 +41,7 @@ def command(
         typer.Option(
             min=1,
             metavar="N",
-            help="Only the first N rows; without --sort, of those sorted by payload_bytes.",
+            help="Show only the first N rows; without --sort, those with most payload_bytes.",
         ),
     ] = None,
     format_: options.OutputFormat = None,
@@ -52,7 +52,7 @@ def command(
     junit: options.JUnit = None,
     annotations: options.AnnotationsOf = None,
 ) -> int:
-    """List the flows: what each carried, how fast, and what limited it."""
+    """List the flows: bytes, throughput and limit of each."""
     gate = rules.Gate(fail_on, junit, annotations)
     opening.distinct([path for path in (output_, junit) if path is not None])
     column = _column(sort) if sort or not top else "payload_bytes"
@@ -81,7 +81,9 @@ def command(
     if column is not None or top:
         rows = [_chosen(_joined(in_order), column, top)]
     elif chosen in output.CELLS and not (stream or gate.rules):
-        rows = ahead(capture.flow_cells())  # of many flows, tables of pandas take as long as judging
+        rows = ahead(
+            capture.flow_cells()
+        )  # for many flows, making pandas tables takes as long as classifying
     output.write("flows", rows, chosen, output_, _human)
     code = gate.finish(capture)
     return opening.exit_code(capture.damage) or code
@@ -100,11 +102,11 @@ _NUMBERS: Final = [
 
 
 _SHOWN: Final = {column.title.lower(): column.source for column in _NUMBERS if column.source in tables.FLOWS}
-"""Columns by their titles in the table for people."""
+"""Columns of the ``flows`` table by their headings in the table for people."""
 
 
 def _column(typed: str | None) -> str | None:
-    """Return the column of that name, or of that title in the table for people."""
+    """Return the column with that name, or with that heading in the table for people."""
     if typed is None or typed in tables.FLOWS:
         return typed
     if typed.lower() not in _SHOWN:
@@ -115,13 +117,16 @@ def _column(typed: str | None) -> str | None:
 
 
 def _joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd  # noqa: PLC0415 - slow to import, and of no use to flows that are written as cells
+    import pandas as pd  # noqa: PLC0415 - pandas is slow to import, and flows written as cells need none
 
     return pd.concat(frames, ignore_index=True)
 
 
 def _chosen(flows: pd.DataFrame, column: str | None, top: int | None) -> pd.DataFrame:
-    """Sort from the largest number, or from A, and take the top; what is missing comes last, equals keep their order."""
+    """Return the first `top` flows, sorted by a column: numbers largest first, text in alphabetical order.
+
+    Missing values come last, and flows with equal values keep their order.
+    """
     if column is not None:
         rising = tables.FLOWS[column].dtype == "str"
         flows = flows.sort_values(column, ascending=rising, kind="stable", ignore_index=True)
@@ -129,7 +134,7 @@ def _chosen(flows: pd.DataFrame, column: str | None, top: int | None) -> pd.Data
 
 
 def _human(frames: Iterable[pd.DataFrame], file: IO[str]) -> None:
-    """Write the ends of a flow after its numbers; below them, where the lines are too short for all of a piece."""
+    """Write each flow's numbers with its endpoints in the same line, or below if a line of the piece is too short."""
     lines = Lines(_NUMBERS, file)
     room = lines.console.width - sum(abs(column.width) + 1 for column in lines.columns)
     headed = False

@@ -1,4 +1,4 @@
-"""``bdpcap info``: what was captured, and how far to trust it."""
+"""``bdpcap info``: describe the capture, and how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def command(
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
 ) -> int:
-    """Say what was captured, and how far to trust it.
+    """Describe the capture, and how far it can be trusted.
 
-    Format, link types, drops, what could not be decoded, where it was captured, and what is odd about it.
+    Shows format, link types, drops, frames that could not be decoded, the place of capture, and caveats.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)
@@ -70,8 +70,8 @@ def _document(capture: Capture) -> dict[str, Any]:
 
 
 def _table(capture: Capture, *, nested: bool) -> pd.DataFrame:
-    """Return what JSON says of the capture as one row; lists and mappings as such, or as JSON in text."""
-    import pandas as pd  # noqa: PLC0415 - as slow
+    """Return the JSON values of the capture as one row; if not `nested`, lists and mappings are JSON texts."""
+    import pandas as pd  # noqa: PLC0415 - pandas is slow to import
 
     from bdpcap.report.document import capture_document  # noqa: PLC0415
 

@@ -1,8 +1,8 @@
 """
-Verdicts of rules as JUnit XML, which CI systems read: a suite for each rule, a test case for each flow.
+Results of ``--fail-on`` rules as JUnit XML for CI systems: a suite for each rule, a test case for each flow.
 
-Elements and attributes are those that the schemas of Ant's and of Jenkins' reports have in common, and all that Ant's
-requires.
+Only elements and attributes that are in both schemas, of Ant's and of Jenkins' reports, are used. All elements and
+attributes that Ant's schema requires are present.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _PACKAGE: Final = "bdpcap"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A flow under a rule."""
+    """Result of a rule for one flow."""
 
     name: str
     seconds: float
-    """How long the flow lasted."""
+    """Duration of the flow."""
     failure: str | None
-    """How it breaks the rule."""
+    """Message if the flow breaks the rule; None if it does not."""
 
 
 def document(suites: Mapping[str, Sequence[Case]], capture: Capture) -> str:
-    """Return the file: `suites` are the cases by rule. A capture that broke is an error, in a suite of its own."""
+    """Return the XML document; `suites` are the cases by rule. A damaged capture adds a suite with an error."""
     root = ET.Element("testsuites")
     names = "+".join(Path(file).stem for file in capture.info.files)
     for rule, cases in suites.items():
@@ -51,11 +51,11 @@ def document(suites: Mapping[str, Sequence[Case]], capture: Capture) -> str:
             suite.set("skipped", "1")
         _close(suite)
     if capture.damage is not None:
-        said = units.printable(capture.damage)
+        message = units.printable(capture.damage)
         suite = _suite(root, "capture", capture, [Case("", 0, None)])
         suite.set("errors", "1")
         element = _case(suite, Case("is read to its end", 0, None), names)
-        ET.SubElement(element, "error", message=said, type="damaged").text = said
+        ET.SubElement(element, "error", message=message, type="damaged").text = message
         _close(suite)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'

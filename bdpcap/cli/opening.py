@@ -1,4 +1,4 @@
-"""From arguments to a capture that was read, and what to say of one that was damaged."""
+"""Open and analyse the captures that a command line names, and warn of damaged ones."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def sources(
     captures: Sequence[str] | None, read: Sequence[str] | None, outputs: Iterable[Path | None]
 ) -> list[str] | BinaryIO:
     """
-    Return the files that were named, positional ones first, or standard input for ``-``.
+    Return the named files, positional arguments first, or standard input for ``-``.
 
     Parameters
     ----------
     captures, read
-        Names of captures.
+        Names of captures from the arguments, and from ``--read``.
     outputs
-        What is to be written; None is standard output. None of them may be a capture: it would be lost.
+        Files to be written; None is standard output. An output that is one of the captures is refused, since the
+        capture would be lost.
     """
     named = [*(captures or ()), *(read or ())]
     found = [file for name in named for file in _files(name)]
@@ -57,7 +58,7 @@ def sources(
 
 
 def _files(name: str) -> list[str]:
-    """Return the captures that a name stands for, and say what of a directory is none."""
+    """Return the captures for a name: a file, a directory or a pattern; report other files of a directory."""
     files, passed_over = rotation.files(name) if name != "-" else ([name], [])
     if passed_over:
         others = ", ".join(Path(one).name for one in passed_over)
@@ -65,15 +66,15 @@ def _files(name: str) -> list[str]:
     return files
 
 
-def keep(inputs: Sequence[Path | str | int], outputs: Iterable[Path | None], what: str) -> None:
-    """Refuse to write over what is read: `inputs` are paths or descriptors, `what` names them."""
+def keep(inputs: Sequence[Path | str | int], outputs: Iterable[Path | None], name: str) -> None:
+    """Refuse outputs that would overwrite an input; `inputs` are paths or descriptors, `name` is for the message."""
     for output in outputs:
         if output is not None and any(_same(output, one) for one in inputs):
-            raise typer.BadParameter(f"{output} is {what} itself: name another file")
+            raise typer.BadParameter(f"{output} is {name} itself: name another file")
 
 
 def distinct(outputs: Sequence[Path]) -> None:
-    """Refuse to write two outputs into one file."""
+    """Refuse two outputs that are the same file."""
     for output in outputs:
         if outputs.count(output) > 1:
             raise typer.BadParameter(f"two outputs in one, {output}: name another file for one of them")
@@ -90,9 +91,9 @@ def capture(
     budget: list[str] | None = None,
     summarize: bool = False,
 ) -> Capture:
-    """Analyse what was named, with progress on a terminal.
+    """Analyse the named captures, with progress on a terminal; warn if two of them contain the same packets.
 
-    `outputs` are as `sources` takes them, `limit` as it is typed, and `summarize` as `bdpcap.analyze` takes it.
+    `outputs` is that of `sources`, `budget` is the option as typed, and `summarize` is that of `bdpcap.analyze`.
     """
     chosen = options.budget(budget)
     source = sources(captures, read, outputs)
@@ -115,18 +116,18 @@ def capture(
 
 
 def _same(output: Path, input_: Path | str | int) -> bool:
-    """Tell whether two names, or descriptors, are one file, by whatever links."""
+    """Return whether two names or descriptors are the same file, also through links."""
     try:
-        return os.path.samefile(output, input_)  # noqa: PTH121 - Path's takes no descriptor
-    except OSError:  # one of them is not there
+        return os.path.samefile(output, input_)  # noqa: PTH121 - Path.samefile takes no descriptor
+    except OSError:  # one of the files does not exist
         return False
 
 
 class Pieces:
     """
-    The events of what was named, piece by piece; at least one piece, which may be empty.
+    The events of the named captures in pieces; there is at least one piece, which may be empty.
 
-    A capture that breaks in the middle ends the pieces, and `exit_code` speaks of it.
+    Damage in the middle of a capture ends the pieces; then `exit_code` warns of it.
     """
 
     def __init__(
@@ -152,9 +153,9 @@ class Pieces:
         self._damage: bdpcap.CaptureError | None = None
 
     def __iter__(self) -> Iterator[Events]:
-        """Read; what cannot be read at all raises."""
+        """Yield the pieces; a capture that cannot be read at all raises `bdpcap.CaptureError`."""
         found = False
-        # Standard input must be interrupted where it is waited for: here.
+        # Standard input is read in this thread, where Ctrl-C interrupts the wait for data.
         files = isinstance(self._source, list)
         with shown(wanted=self._progress) as progress:
             pieces = event_pieces(
@@ -181,22 +182,22 @@ class Pieces:
             yield Events.none()
 
     def exit_code(self) -> int:
-        """Warn if the capture broke, and return the exit code that this means."""
+        """Return the exit code, and warn if the capture was damaged."""
         return exit_code(self._damage)
 
 
 def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) -> pd.DataFrame:
     """
-    Select streams.
+    Return the rows of some streams; a stream that the capture does not have is refused.
 
     Parameters
     ----------
     table
         Any table with a column ``stream``.
     streams
-        Those wanted; all where empty or None.
+        Streams to select; empty or None selects all.
     number
-        How many streams the capture has.
+        Number of streams in the capture.
     """
     if not streams:
         return table
@@ -208,7 +209,7 @@ def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) 
 
 
 def exit_code(damage: Damage | bdpcap.CaptureError | None) -> int:
-    """Warn of a damaged capture in one line, and return the exit code it means."""
+    """Return the exit code for a capture; if it is damaged, warn in one line."""
     if damage is None:
         return exits.DONE
     sys.stderr.write(f"bdpcap: warning: {units.printable(damage)}; everything before it is reported\n")

@@ -1,4 +1,4 @@
-"""The options that commands share, so that each is spelt and explained once."""
+"""The options that several commands share, each declared once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a parser of an option that says what is wrong in the words of what reads it."""
+    """Return an option's parser that calls `read`, and shows the message of its ValueError as a usage error."""
 
     def parse(typed: str) -> Any:
         try:
@@ -29,7 +29,7 @@ def parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 class Format(StrEnum):
-    """How a table is written."""
+    """Format of a table."""
 
     TABLE = "table"
     CSV = "csv"
@@ -40,12 +40,12 @@ class Format(StrEnum):
 
 CAPTURES: Final = (
     "CAPTURE is a pcap or pcapng file, plain or compressed with gzip, zstd or lz4, or - for standard input. "
-    "A directory stands for the captures in it, a quoted pattern ('ring_*.pcap') for the files that match. Several "
-    "files are read as one capture, in the order of their first packets."
+    "A directory means all captures in it, a quoted pattern ('ring_*.pcap') all matching files. Several files are read "
+    "as one capture, in the order of their first packets."
 )
 Captures = Annotated[
     list[str] | None,
-    # Its help stands below the options, since typer would put its own name of the type beside it here.
+    # `CAPTURES` explains it below the options: with a help text here, typer would add its name of the type.
     typer.Argument(metavar="CAPTURE", hidden=True),
 ]
 Read = Annotated[
@@ -55,17 +55,17 @@ Read = Annotated[
 Filter = Annotated[
     str | None,
     typer.Option(
-        "--filter", "-f", metavar="EXPRESSION", help="Capture filter in tcpdump's syntax: 'tcp port 5001'."
+        "--filter", "-f", metavar="EXPRESSION", help="Capture filter in tcpdump syntax: 'tcp port 5001'."
     ),
 ]
 Streams = Annotated[
     list[int] | None,
     typer.Option(
-        "--stream", min=0, metavar="N", help="Only this stream, as tcp.stream in Wireshark. Repeatable."
+        "--stream", min=0, metavar="N", help="Stream to show, as tcp.stream in Wireshark. Repeatable."
     ),
 ]
 Stream = Annotated[
-    int, typer.Option("--stream", min=0, metavar="N", help="The stream, as tcp.stream in Wireshark.")
+    int, typer.Option("--stream", min=0, metavar="N", help="Stream to write, as tcp.stream in Wireshark.")
 ]
 OutputFormat = Annotated[
     Format | None,
@@ -83,8 +83,8 @@ Jobs = Annotated[
         "-j",
         min=1,
         metavar="N",
-        help="Threads that follow connections; the output does not depend on it. Default: one per processor, "
-        "a single one for a small file.",
+        help="Threads that follow connections; the output is the same for any number. Default: one per processor, or "
+        "one for a small file.",
         show_default=False,
     ),
 ]
@@ -94,7 +94,7 @@ Budget = Annotated[
         "--budget",
         metavar="NAME=VALUE",
         autocompletion=lambda: [f"{name}={value}" for name, value in asdict(budgets.Budget()).items()],
-        help="Follow or keep no more than this, and count what is left out: "
+        help="Change the budget of the analysis; data beyond it are left out and counted: "
         f"{', '.join(f'{name} ({value:,})' for name, value in asdict(budgets.Budget()).items())}. Repeatable.",
     ),
 ]
@@ -110,7 +110,7 @@ def budget(typed: list[str] | None) -> budgets.Budget:
 
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to standard output."),
+    typer.Option("--output", "-o", metavar="FILE", help="File to write instead of standard output."),
 ]
 FailOn = Annotated[
     list[str] | None,
@@ -118,15 +118,15 @@ FailOn = Annotated[
         "--fail-on",
         metavar="RULE",
         autocompletion=lambda: [f"{limit}>50%" for limit in LIMIT_NAMES],
-        help="Exit with 3 if a limit held any flow for a larger share of its time: 'rwnd>50%'; or if a condition over "
-        "the columns of `flows` holds: \"limit == 'rwnd' and throughput_bps < 0.8 * capacity_bps\". Repeatable. "
-        "A flow under ten full segments and 1 % of all bytes does not count.",
+        help="Exit with 3 if any flow breaks this rule: a limit's share of the time, 'rwnd>50%', or a condition over the "
+        "columns of `flows`, \"limit == 'rwnd' and throughput_bps < 0.8 * capacity_bps\". Repeatable. Flows of less "
+        "than ten full segments and less than 1 % of all bytes are ignored.",
     ),
 ]
 
 
 class Annotations(StrEnum):
-    """Whose messages name what broke a rule."""
+    """CI systems in whose format messages about broken rules can be written."""
 
     GITHUB = "github"
 
@@ -136,7 +136,7 @@ AnnotationsOf = Annotated[
     typer.Option(
         "--annotations",
         metavar="SYSTEM",
-        help="Name flows that break a rule on stderr as a CI system shows them: github (::error ...).",
+        help="Write messages about broken rules in the format of a CI system: github (::error ...).",
     ),
 ]
 JUnit = Annotated[
@@ -144,14 +144,14 @@ JUnit = Annotated[
     typer.Option(
         "--junit",
         metavar="FILE",
-        help="What came of the rules of --fail-on as JUnit XML: a suite for each rule, a case for each flow.",
+        help="Write --fail-on results as JUnit XML: one suite per rule, one case per flow.",
     ),
 ]
 Anonymize = Annotated[
     bool,
     typer.Option(
         "--anonymize",
-        help="Other names for addresses, files, interfaces and comments, the same ones all over the output.",
+        help="Replace addresses, comments, and names of files and interfaces, consistently in all output.",
     ),
 ]
 AnonymizeKey = Annotated[
@@ -159,7 +159,7 @@ AnonymizeKey = Annotated[
     typer.Option(
         "--anonymize-key",
         metavar="FILE",
-        help="Anonymize by a secret key (32 bytes, or 64 hexadecimal digits) that keeps prefixes (Crypto-PAn), and "
-        "the same names in every run. With --anonymize, BDPCAP_ANONYMIZE_KEY may hold the digits instead.",
+        help="Anonymize with a secret key of 32 bytes or 64 hexadecimal digits. Prefixes are kept (Crypto-PAn), and "
+        "names are the same in every run. With --anonymize, BDPCAP_ANONYMIZE_KEY may contain the digits instead.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Tables on their way out, frame after frame: for people, as CSV, JSON, JSON lines or Parquet."""
+"""Writing of tables, piece by piece: as text for people, CSV, JSON, JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     Frames: TypeAlias = Iterable[pd.DataFrame]
 
 SCHEMA_VERSION: Final = 1
-"""Raised when a column or key changes its meaning or goes away; new ones may come without."""
+"""Increased when a column or key changes its meaning or is removed; new ones do not increase it."""
 
 
 SUFFIXES: Final = {".txt": Format.TABLE} | {f".{form}": form for form in Format if form is not Format.TABLE}
-"""What each suffix of a table's file names."""
+"""Formats by the suffix of the file."""
 CELLS: Final = (Format.CSV, Format.PARQUET)
-"""What the core writes: pieces may be `bdpcap.tables.cells.Columns` as well as frames."""
+"""Formats that the core writes; for these, a piece may be `bdpcap.tables.cells.Columns` instead of a frame."""
 
 
 def chosen(format_: Format | None, output: Path | None) -> Format:
-    """Return the format asked for, else the one that the output's suffix names, else the table."""
+    """Return the given format, else that of the output's suffix, else the table; another suffix is refused."""
     if format_ is not None or output is None:
         return format_ or Format.TABLE
     named(output, SUFFIXES, "give --format")
@@ -42,7 +42,7 @@ def chosen(format_: Format | None, output: Path | None) -> Format:
 def named(
     output: Path | None, suffixes: Iterable[str], otherwise: str = "", *, option: str = "--output"
 ) -> None:
-    """Refuse a file whose suffix names something else; without a suffix a name says nothing."""
+    """Refuse an output with a suffix that is not in `suffixes`; a name without a suffix is accepted."""
     if output is not None and output.suffix and output.suffix.lower() not in suffixes:
         *others, last = suffixes
         right = f"{', '.join(others)} or {last}" if others else last
@@ -54,7 +54,7 @@ def named(
 
 @contextmanager
 def opened(output: Path | None) -> Iterator[IO[str]]:
-    """Open where text goes: a file, or standard output."""
+    """Open a file for text, or return standard output for None."""
     if output is None:
         yield sys.stdout
     else:
@@ -75,17 +75,19 @@ def write(
     Parameters
     ----------
     name
-        The table's name, which JSON carries.
+        Name of the table, which is part of the JSON.
     frames
-        Pieces of the table, in order, at least one; an empty piece still has the columns. Where `CELLS` has the
-        format, they may be cells.
-    format_, output
-        How, and where; None is standard output.
+        Pieces of the table in order, at least one; an empty piece still has the columns. For a format in `CELLS`,
+        pieces may be cells.
+    format_
+        Format to write.
+    output
+        File to write; None is standard output.
     human
-        Writes the table for people.
+        Function that writes the table for people.
     """
     if format_ in CELLS:
-        from bdpcap.tables import cells  # noqa: PLC0415 - numpy is slow to import, and of no use to text that is no table
+        from bdpcap.tables import cells  # noqa: PLC0415 - numpy is slow to import, and plain text needs none
 
         columns = (piece if isinstance(piece, dict) else cells.of_frame(piece) for piece in frames)
         (_csv if format_ is Format.CSV else _parquet)(columns, output)
@@ -103,7 +105,7 @@ def write(
 
 @contextmanager
 def _binary(output: Path | None) -> Iterator[BinaryIO]:
-    """Open where bytes go: a file, or standard output."""
+    """Open a file for bytes, or return standard output for None."""
     if output is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -113,7 +115,7 @@ def _binary(output: Path | None) -> Iterator[BinaryIO]:
 
 
 def _csv(pieces: Iterable[Columns], output: Path | None) -> None:
-    from bdpcap.tables import spreadsheet  # noqa: PLC0415 - likewise
+    from bdpcap.tables import spreadsheet  # noqa: PLC0415 - only CSV needs it
 
     with _binary(output) as file:
         for index, columns in enumerate(pieces):
@@ -121,14 +123,14 @@ def _csv(pieces: Iterable[Columns], output: Path | None) -> None:
 
 
 def _jsonl(frames: Frames, file: IO[str]) -> None:
-    from bdpcap.tables import rows  # noqa: PLC0415 - threads are slow to import, and of no use to other formats
+    from bdpcap.tables import rows  # noqa: PLC0415 - threading is slow to import, and other formats need none
 
     for frame in frames:
         file.write(rows.lines(frame))
 
 
 def _json(name: str, frames: Frames, file: IO[str]) -> None:
-    from bdpcap.tables import rows  # noqa: PLC0415 - likewise
+    from bdpcap.tables import rows  # noqa: PLC0415 - threading is slow to import, and other formats need none
 
     file.write(f'{{"schema_version": {SCHEMA_VERSION}, "table": "{name}", "rows": [')
     separator = "\n"
@@ -141,7 +143,7 @@ def _json(name: str, frames: Frames, file: IO[str]) -> None:
 
 
 def _parquet(pieces: Iterable[Columns], output: Path | None) -> None:
-    from bdpcap import _core  # noqa: PLC0415 - likewise
+    from bdpcap import _core  # noqa: PLC0415 - other formats do not need the core here
 
     if output is None and sys.stdout.isatty():
         raise typer.BadParameter("Parquet is not for a terminal: give -o FILE", param_hint="--format")

@@ -1,4 +1,4 @@
-"""``bdpcap pair``: both ends of a path."""
+"""``bdpcap pair``: compare captures from both ends of a path."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from bdpcap.path_ends import Pair
 
 EPILOG: Final = (
-    "SENDER is the capture beside the sender of the data, RECEIVER the one beside its receiver. Addresses and ports may "
+    "SENDER was captured next to the sender of the data, RECEIVER next to their receiver. Addresses and ports may "
     "differ, as behind NAT: connections are matched by their sequence numbers."
 )
 
 
 class Format(StrEnum):
-    """How both ends are written."""
+    """Format of the comparison."""
 
     TABLE = "table"
     JSON = "json"
@@ -33,12 +33,14 @@ class Format(StrEnum):
 
 
 SUFFIXES: Final = {".txt": Format.TABLE, ".json": Format.JSON, ".html": Format.HTML}
-"""What each suffix of the output names."""
+"""Formats by the suffix of the output."""
 
 
 def command(
-    sender: Annotated[str, typer.Argument(metavar="SENDER", help="Capture beside the sender of the data.")],
-    receiver: Annotated[str, typer.Argument(metavar="RECEIVER", help="Capture beside its receiver.")],
+    sender: Annotated[str, typer.Argument(metavar="SENDER", help="Capture taken next to the data's sender.")],
+    receiver: Annotated[
+        str, typer.Argument(metavar="RECEIVER", help="Capture taken next to the data's receiver.")
+    ],
     *,
     filter_: options.Filter = None,
     format_: Annotated[
@@ -52,9 +54,9 @@ def command(
     ] = None,
     output_: options.Output = None,
 ) -> int:
-    """Compare both ends of a path: clocks, one-way delays, where packets were lost, what was rewritten.
+    """Compare captures from both ends of a path: clocks, one-way delays, losses, rewritten fields.
 
-    Also holds the sender's view that is rebuilt from the receiver's capture against the true one.
+    Also compares the sender's view inferred from the receiver's capture with the one from the sender's capture.
     """
     if format_ is None:
         output.named(output_, SUFFIXES, "give --format")

@@ -1,4 +1,4 @@
-"""What both ends of a path show, for people: in 80 columns."""
+"""The comparison of both ends of a path as text of 80 columns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from bdpcap.pairing import Ends
 
 LOSSES: Final = 20
-"""Most losses that are listed one by one."""
+"""Maximum number of losses that are listed one by one."""
 
 
 def write(both: Ends, file: IO[str]) -> None:
-    """Write everything in sections, each with a title."""
+    """Write all sections, each with a title."""
     for title, lines in (
         ("Captures", _captures(both)),
         ("Clocks", words.clock(both.clock)),

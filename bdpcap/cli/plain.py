@@ -1,6 +1,6 @@
-"""What was typed, read without pydantic, which typer loads for any option and which takes longer than `bdpcap bdp`.
+"""Read simple options without pydantic, whose import takes longer than all of `bdpcap bdp`.
 
-Whatever is not plain is left to typer, which says what is wrong with it.
+Typer loads pydantic to read any option. Values that are not read here go to typer, which reports errors in them.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["read_plainly"]
 
 
 def read_plainly(params: list[Any]) -> list[Any]:
-    """Return options and arguments of typer, which from now on read what is plain without pydantic."""
+    """Return typer's options and arguments, changed to read simple values without pydantic."""
     for param in params:
-        param._runtime_param = _Plain(  # noqa: SLF001 - typer has no other way to read options
+        param._runtime_param = _Plain(  # noqa: SLF001 - typer has no public way to change this
             param.type_descriptor.parameter_info, param.type_descriptor.annotation
         )
     return params
 
 
 class _Plain(RuntimeParam):
-    """Reads text, whole numbers, paths, words of a list and what has a parser, each alone or repeated."""
+    """Reads text, whole numbers, paths, members of an enum, and values with a parser; each single or repeated."""
 
     def _coerce_value(self, value: Any, param: Any, ctx: Context) -> Any:
         try:
@@ -41,16 +41,16 @@ class _Plain(RuntimeParam):
 
 
 def _plain(item: Any, kind: Any, info: ParameterInfo) -> Any:
-    """Return what an item stands for.
+    """Return the value of an item.
 
     Raises
     ------
     ValueError
-        It is not plain.
+        The value is wrong, or not of a simple kind.
     """
     if not isinstance(item, str):
         if isinstance(kind, type) and isinstance(item, kind):
-            return item  # a default
+            return item  # a default, which has its type already
         raise ValueError(item)
     if info.parser is not None:
         return info.parser(item)

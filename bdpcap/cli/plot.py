@@ -1,4 +1,4 @@
-"""``bdpcap plot``: one figure of one flow, as a file."""
+"""``bdpcap plot``: draw one figure of one flow into a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture, Flow
     from bdpcap.plots import Kind
 
-# mypy wants members written out; the figures have their names elsewhere.
+# mypy accepts only members that are written out; the names come from FIGURES instead.
 _SUFFIXES = f"{', '.join(figure.SUFFIXES[:-1])} or {figure.SUFFIXES[-1]}"
 _Kind = StrEnum("_Kind", list(FIGURES))  # type: ignore[misc]
 _WINDOW = _Kind("window")
@@ -29,20 +29,26 @@ _Stream = Annotated[
         "--stream",
         min=0,
         metavar="N",
-        help="The stream, as tcp.stream in Wireshark. Default: that of the flow that matters most.",
+        help="Stream to draw, as tcp.stream in Wireshark. Default: that of the most important flow.",
         show_default=False,
     ),
 ]
 _From = Annotated[
     float | None,
     typer.Option(
-        "--from", metavar="SECONDS", help="Draw from here on, in seconds since the capture's first frame."
+        "--from",
+        metavar="SECONDS",
+        help="Start of the time to draw, in seconds since the capture's first frame.",
     ),
 ]
-_To = Annotated[float | None, typer.Option("--to", metavar="SECONDS", help="Draw up to here.")]
+_To = Annotated[
+    float | None, typer.Option("--to", metavar="SECONDS", help="End of the time to draw, counted as --from.")
+]
 _Output = Annotated[
     Path,
-    typer.Option("--output", "-o", metavar="FILE", help=f"Its suffix tells what it is: {_SUFFIXES}."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help=f"File to write; its suffix selects the format: {_SUFFIXES}."
+    ),
 ]
 
 
@@ -61,10 +67,10 @@ def command(
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
 ) -> int:
-    """Draw one flow: the one that matters most, or of a stream the direction that carried most.
+    """Draw one flow: the most important one, or the larger direction of a stream.
 
-    HTML stands alone and asks no network for anything. SVG and PNG need the extra bdpcap[png], and an installed
-    Chromium or Chrome that draws them.
+    An HTML page needs no other files and no network. SVG and PNG need the extra bdpcap[png], and an installed
+    Chromium or Chrome.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     output.named(output_, figure.SUFFIXES)

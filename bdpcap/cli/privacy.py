@@ -1,4 +1,4 @@
-"""``--anonymize``: from options and a key to other names."""
+"""``--anonymize``: make pseudonyms from the options and a key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY_VARIABLE: Final = "BDPCAP_ANONYMIZE_KEY"
 
 
 def pseudonyms(wanted: bool, key_file: Path | None) -> Pseudonyms | None:
-    """Return other names, if they are wanted: under the key of the file, else of the environment, else numbers."""
+    """Return pseudonyms, None if not wanted; the key is from the file, else from the environment, else none is used."""
     if key_file is None and not wanted:
         return None
     if key_file is not None:
@@ -39,7 +39,7 @@ def pseudonyms(wanted: bool, key_file: Path | None) -> Pseudonyms | None:
 
 
 def _key(held: bytes) -> bytes | None:
-    """Read a key as it is or in hexadecimal digits; None where it is neither. What is wrong with it is not told."""
+    """Return a key given as bytes or as hexadecimal digits; None, without a reason, if it is neither."""
     if len(held) == KEY_BYTES:
         return held
     try:

@@ -1,4 +1,4 @@
-"""``bdpcap report``: the verdict, for a person and for a ticket."""
+"""``bdpcap report``: write the verdict as a page, as text for a ticket, as JSON or as an archive."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="The HTML page. Default: report.html, unless --text, --json or --bundle is asked for.",
+            help="HTML page to write. Default: report.html, unless --text, --json or --bundle is given.",
             show_default=False,
         ),
     ] = None,
     text: Annotated[
         Path | None,
         typer.Option(
-            "--text", metavar="FILE", help="The verdict as text of 80 columns; - is standard output."
+            "--text", metavar="FILE", help="Write the verdict as text of 80 columns; - is standard output."
         ),
     ] = None,
     json_: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="Verdict, flows and rounds as JSON; - is standard output."
+            "--json", metavar="FILE", help="Write verdict, flows and rounds as JSON; - is standard output."
         ),
     ] = None,
     bundle: Annotated[
@@ -52,27 +52,33 @@ def command(
         typer.Option(
             "--bundle",
             metavar="FILE",
-            help="A ZIP archive of page, text, CSV, JSON, PNG figures (extra bdpcap[png]) and a manifest.",
+            help="Write a ZIP archive of page, text, CSV, JSON, manifest and PNG figures (extra bdpcap[png]).",
         ),
     ] = None,
     ascii_: Annotated[
-        bool, typer.Option("--ascii", help="Spell out what is not ASCII in the text of --text.")
+        bool, typer.Option("--ascii", help="Write the text of --text in ASCII characters only.")
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="In the text of --text, every finding with its cause, and all caveats."),
+        typer.Option(
+            "--full", help="Add every finding with its cause, and all caveats, to the text of --text."
+        ),
     ] = False,
     ss: Annotated[
         list[Path] | None,
         typer.Option(
             "--ss",
             metavar="FILE",
-            help="Log of `ss -tin` on the sending host, with times: what its kernel says beside the capture. Repeatable.",
+            help="Log of `ss -tin` with times from the sending host, to compare with the capture. Repeatable.",
         ),
     ] = None,
     tcp_info: Annotated[
         list[Path] | None,
-        typer.Option("--tcp-info", metavar="FILE", help="The same as JSON lines of TCP_INFO. Repeatable."),
+        typer.Option(
+            "--tcp-info",
+            metavar="FILE",
+            help="TCP_INFO of the sending host as JSON lines, used as --ss. Repeatable.",
+        ),
     ] = None,
     anonymize: options.Anonymize = False,
     anonymize_key: options.AnonymizeKey = None,
@@ -82,7 +88,7 @@ def command(
 ) -> int:
     """Write a report as HTML, text, JSON or all in one archive.
 
-    It says what limited every flow, shows the evidence, and how far the capture can be trusted.
+    The report shows the limit of every flow, the evidence, and how far the capture can be trusted.
     """
     gate = rules.Gate(fail_on, junit, annotations)
     for path, suffixes, option in (
@@ -133,8 +139,8 @@ def _account(ss: list[Path] | None, tcp_info: list[Path] | None) -> host.Account
         account = host.read(ss or (), tcp_info or ())
     except ValueError as error:
         raise typer.BadParameter(f"{error}; docs/command-line.md shows what is read") from None
-    for said in account.unread:
-        sys.stderr.write(f"bdpcap: warning: {units.printable(said)}\n")
+    for unread in account.unread:
+        sys.stderr.write(f"bdpcap: warning: {units.printable(unread)}\n")
     return account
 
 

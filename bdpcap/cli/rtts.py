@@ -1,4 +1,4 @@
-"""``bdpcap rtts``: one row for each round trip of each flow."""
+"""``bdpcap rtts``: list one row for each round trip of each flow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(
 ) -> int:
     """List the round trips of every flow.
 
-    Each has the limit that held it, and the evidence for that.
+    Each row has the limit of its round trip, and the evidence for this limit.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     chosen = output.chosen(format_, output_)

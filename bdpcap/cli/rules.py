@@ -1,4 +1,4 @@
-"""``--fail-on``: what a script will not accept of a flow; and the verdicts of these rules for CI systems."""
+"""``--fail-on``: rules that no flow may break, and their results for CI systems."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _VALUES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A condition that no flow may fulfil."""
+    """A condition; a flow for which it is true breaks the rule."""
 
     text: str
-    """As typed."""
+    """The rule as typed."""
     condition: Expression
     limit: str | None = None
-    """Of the short form ``rwnd>50%``."""
+    """The limit in a rule of the short form ``rwnd>50%``; None for other rules."""
 
-    def said(self, flow: dict[str, Any]) -> str:
-        """Say how a flow breaks it, with the numbers that do."""
+    def failure(self, flow: dict[str, Any]) -> str:
+        """Return a message that shows how a flow breaks the rule, with its numbers."""
         if self.limit is not None:
             share = units.share(flow[f"{self.limit}_share"])
             return f"{self.limit} {share}, more than {self.text.partition('>')[2].strip(' %')} %"
@@ -54,13 +54,13 @@ class Rule:
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    import pandas as pd  # noqa: PLC0415 - slow to import, and whoever has a rule has a table
+    import pandas as pd  # noqa: PLC0415 - pandas is slow to import; a table that is checked has loaded it
 
     return "missing" if pd.isna(value) else units.printable(value)
 
 
 def parse(texts: Sequence[str] | None) -> list[Rule]:
-    """Parse rules such as ``rwnd>50%``, or conditions over the columns of the table of flows."""
+    """Parse rules: ``rwnd>50%``, or a condition over the columns of the ``flows`` table."""
     rules = []
     for text in texts or ():
         short = _SHORT.fullmatch(text)
@@ -79,7 +79,7 @@ def parse(texts: Sequence[str] | None) -> list[Rule]:
 
 
 class Gate:
-    """The rules of a command line, what came of them, and how that is told."""
+    """Checks flows against the rules of a command line, and writes messages and the JUnit file."""
 
     def __init__(
         self, texts: Sequence[str] | None, file: Path | None, annotations: options.Annotations | None
@@ -95,9 +95,9 @@ class Gate:
         output.named(file, [".xml"], option="--junit")
 
     def check(self, flows: pd.DataFrame, all_bytes: int | None = None) -> None:
-        """Name on stderr every flow that breaks a rule; small flows break none.
+        """Write a message on stderr for every flow that breaks a rule; small flows are ignored.
 
-        `all_bytes` is the payload of the whole capture, where these are not all of its flows.
+        `all_bytes` is the payload of the whole capture; by default it is the sum over `flows`.
         """
         if not self.rules:
             return
@@ -106,16 +106,16 @@ class Gate:
         rows: list[dict[str, Any]] = flows[bulk(flows, all_bytes)].to_dict("records")  # type: ignore[assignment]
         for rule in self.rules:
             for flow in rows:
-                broken = rule.said(flow) if rule.condition.holds(flow) else None
+                broken = rule.failure(flow) if rule.condition.holds(flow) else None
                 if broken:
-                    self._tell(
+                    self._report(
                         rule, f"stream {flow['stream']} from {units.printable(flow['sender'])}: {broken}"
                     )
                 ends = f"{flow['sender']} → {flow['receiver']}"
                 name = units.printable(f"stream {flow['stream']}: {ends}")
                 self._cases[rule].append(junit.Case(name, (flow["end_ns"] - flow["start_ns"]) / 1e9, broken))
 
-    def _tell(self, rule: Rule, message: str) -> None:
+    def _report(self, rule: Rule, message: str) -> None:
         if self._annotations is options.Annotations.GITHUB:
             line = f"::error title={_escaped(rule.text, ':,')}::{_escaped(message)}"
         else:
@@ -123,7 +123,7 @@ class Gate:
         sys.stderr.write(f"{line}\n")
 
     def finish(self, capture: Capture) -> int:
-        """Write the file, if one is wanted, and return the exit code."""
+        """Return the exit code; also write the JUnit file if one was requested."""
         if self.file is not None:
             suites = {rule.text: cases for rule, cases in self._cases.items()}
             with output.opened(self.file) as file:
@@ -133,5 +133,5 @@ class Gate:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Escape what would end a message of a GitHub workflow, or in a title (`more`) begin the next property."""
+    """Escape characters that would end a message of a GitHub workflow; `more` are further ones for a title."""
     return "".join(f"%{ord(letter):02X}" if letter in f"%\r\n{more}" else letter for letter in text)

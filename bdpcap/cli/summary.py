@@ -1,4 +1,4 @@
-"""``bdpcap summary``: what a dataset of many captures shows."""
+"""``bdpcap summary``: summarize a dataset of many captures."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from bdpcap.fleet.questions import Answers
 
 EPILOG: Final = (
-    "DIR is what `bdpcap batch --out DIR` wrote. Time lost is time under a limit that a setting or a cleaner path would "
-    "lift: the receive window, the send buffer, congestion control. Needs the extra bdpcap[summary]."
+    "DIR is the dataset that `bdpcap batch --out DIR` wrote. Time lost is time limited by the receive window, the send "
+    "buffer or congestion control, which another setting or a path without losses would lift. Needs the extra "
+    "bdpcap[summary]."
 )
 
 _LIMIT: Final = Column("limit", -7, "limit")
@@ -38,14 +39,14 @@ def command(
         str | None,
         typer.Option(
             metavar="DATE",
-            help="Set flows that begin before this UTC time against the later ones: 2026-11-22, 2026-11-22T18:00.",
+            help="Compare flows that begin before this UTC time with later ones: 2026-11-22, 2026-11-22T18:00.",
         ),
     ] = None,
     output_: options.Output = None,
 ) -> int:
-    """Say what a dataset of many captures shows: who loses most time to which limit.
+    """Summarize a dataset of many captures: which hosts and paths lose most time to which limit.
 
-    It is text; `-o FILE.html` writes a page with figures.
+    The summary is text; with `-o FILE.html` it is a page with figures.
     """
     if folder is None:
         raise typer.BadParameter("name the folder that bdpcap batch --out wrote")
@@ -108,7 +109,7 @@ def _text(answers: Answers, file: IO[str]) -> None:
 
 
 def totals(answers: Answers) -> str:
-    """Say what the dataset holds."""
+    """Return the number of captures and flows, their bytes and their total duration, as a sentence."""
     of = answers.totals
     failed = f" ({units.count(of['failed'])} could not be read)" if of["failed"] else ""
     return (
@@ -128,7 +129,7 @@ def _section(title: str, table: pd.DataFrame, columns: list[Column], file: IO[st
 
 
 def _distributions(of: str, quantiles: pd.DataFrame, file: IO[str]) -> None:
-    """Write what a twentieth, a quarter, half, three quarters and nineteen twentieths of the flows stay below."""
+    """Write the 5th, 25th, 50th, 75th and 95th percentile of each quantity over all flows."""
     from bdpcap.fleet.questions import DISTRIBUTED, PERCENTILES  # noqa: PLC0415 - DuckDB is an extra
 
     file.write(f"\nFlows by percentile{of}\n")
@@ -143,10 +144,10 @@ def _distributions(of: str, quantiles: pd.DataFrame, file: IO[str]) -> None:
 
 
 def cell(name: str, value: float) -> str:
-    """Return a quantity as people read it, by the ending of its name."""
-    for end, said in (("_bps", units.rate), ("_ns", units.duration), ("_bytes", units.data_size)):
+    """Return a value with its unit, which the ending of the quantity's name determines; a share by default."""
+    for end, show in (("_bps", units.rate), ("_ns", units.duration), ("_bytes", units.data_size)):
         if re.search(f"{end}$", name):
-            return said(value)
+            return show(value)
     return units.percent(value)
 
 

@@ -1,4 +1,4 @@
-"""Text for a terminal: its width, its colours, and rows in columns of fixed width."""
+"""Text for a terminal: width, colours, and tables with columns of fixed width."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NO_PAYLOAD: Final = "no TCP segment with payload was found. `bdpcap info` shows what was."
 
 SPELT: Final = "bdpcap.spelt"
-"""How to handle what a terminal's encoding lacks, such as an arrow in ASCII: spell it out."""
+"""Name of the error handler that spells out characters missing in the output's encoding, such as → in ASCII."""
 _SPELLINGS: Final = {"→": "->", "…": "~"}
 
 
@@ -39,17 +39,17 @@ codecs.register_error(SPELT, _spell)
 
 
 def width() -> int:
-    """Return the columns of the terminal, 120 where there is none."""
+    """Return the width of the terminal in columns, 120 if there is no terminal."""
     return shutil.get_terminal_size(fallback=(120, 24)).columns
 
 
 def bold(text: str, file: IO[str]) -> str:
-    """Return a text that a terminal shows in bold."""
+    """Return the text with the codes for bold, unchanged if the file is not a terminal."""
     return f"\x1b[1m{text}\x1b[0m" if file.isatty() and os.environ.get("TERM") != "dumb" else text
 
 
 def grid(rows: Sequence[Sequence[str]], file: IO[str], *, right: int | None = None) -> None:
-    """Write rows in columns, the first in bold, the last wrapped where it stands; column `right` is set to the right."""
+    """Write rows in aligned columns: the first bold, the last wrapped, and column `right` right-aligned."""
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     before = sum(size + 2 for size in widths)
     for *cells, last in rows:
@@ -65,8 +65,8 @@ def grid(rows: Sequence[Sequence[str]], file: IO[str], *, right: int | None = No
 
 
 def console(file: IO[str]) -> Console:
-    """Return a console as wide as the terminal; rich itself honours NO_COLOR."""
-    from rich.console import Console  # noqa: PLC0415 - slow to import, and of no use to other formats
+    """Return a console of the terminal's width; NO_COLOR turns its colours off."""
+    from rich.console import Console  # noqa: PLC0415 - rich is slow to import, and other formats need none
 
     return Console(
         file=file,
@@ -78,7 +78,7 @@ def console(file: IO[str]) -> Console:
 
 
 def show(table: RenderableType, file: IO[str]) -> None:
-    """Write a table without the blanks that fill its last column."""
+    """Write a table without trailing blanks."""
     wide = console(file)
     with wide.capture() as captured:
         wide.print(table)
@@ -93,13 +93,13 @@ class Column:
     Attributes
     ----------
     title, width
-        Its head, and how many characters it takes; numbers stand right (a negative width: text stands left).
+        Heading, and width in characters; a column is right-aligned, or left-aligned if its width is negative.
     cell
-        Text of one value.
+        Function that returns the text of one value.
     source
-        Column of the table it shows.
+        Column of the table that is shown.
     at
-        Narrowest terminal on which it is shown.
+        Minimum width of a terminal on which the column is shown.
     """
 
     title: str
@@ -109,7 +109,7 @@ class Column:
     at: int = 0
 
     def fit(self, text: str) -> str:
-        """Bring a text to the width, cut where it is longer."""
+        """Return a text padded to the column's width, or cut if it is longer."""
         size = abs(self.width)
         if len(text) > size:
             text = text[: size - 1] + "…"
@@ -117,25 +117,25 @@ class Column:
 
 
 class Lines:
-    """Rows of a table as lines, written as they come."""
+    """Writes rows of a table as lines, piece by piece."""
 
     def __init__(self, columns: Sequence[Column], file: IO[str]) -> None:
         self.console = console(file)
         self.columns = [column for column in columns if column.at <= self.console.width]
 
     def head(self) -> None:
-        """Write the titles."""
+        """Write the headings."""
         self._write(" ".join(column.fit(column.title) for column in self.columns).rstrip(), style="bold")
 
     def rows(self, frame: pd.DataFrame) -> None:
-        """Write a piece of the table; limits are in their colours."""
+        """Write a piece of the table; on a terminal, each limit has its colour."""
         texts = [
             [column.fit(column.cell(value)) for value in frame[column.source]] for column in self.columns
         ]
         if not self.console.is_terminal:
             self.console.file.writelines(" ".join(row).rstrip() + "\n" for row in zip(*texts, strict=True))
             return
-        from rich.text import Text  # noqa: PLC0415 - as above
+        from rich.text import Text  # noqa: PLC0415 - rich is slow to import, and only terminals need it
 
         for row in zip(*texts, strict=True):
             line = Text()
@@ -150,7 +150,7 @@ class Lines:
         self._write(units.printable(text))
 
     def _write(self, line: str | Text, style: str | None = None) -> None:
-        """Write a line, cut at the edge of a terminal; what is no terminal gets all of it."""
+        """Write a line; on a terminal, it is cut at the edge."""
         if not self.console.is_terminal:
             self.console.file.write(f"{line}\n")
             return

@@ -1,4 +1,4 @@
-"""Whether two files of one capture hold the same packets: both ends of a transfer, read as if one followed the other."""
+"""Detect two files of one capture that contain the same packets, such as captures of both ends of a transfer."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 __all__ = ["same_packets"]
 
-_AGAIN: Final = 0.1
-"""Least share of a flow's payload that seems retransmitted; below that, its packets are not looked at."""
+_RETRANSMITTED: Final = 0.1
+"""Minimum share of a flow's payload that seems retransmitted; with less, the capture is not read again."""
 _RANGE: Final = 0.5
-"""Least share of the sequence numbers of one file that lie in the other's; pieces of a ring share a window at most."""
+"""Minimum overlap of the two files' ranges of sequence numbers; files of a ring buffer overlap by a window at most."""
 _COMMON: Final = 0.1
-"""Least share of one file's segments that begin where one of the other's does; offload may have merged the rest."""
+"""Minimum share of segments with a sequence number that is in both files; offload may have merged the others."""
 
 
 def same_packets(capture: Capture) -> tuple[str, str] | None:
-    """Return two files of a capture that hold the same packets of a flow, None if no two do.
+    """Return the names of two files that contain the same packets of a flow, None if there are no such files.
 
-    Looks at the flow with most bytes retransmitted, and reads the capture again if these are many.
+    Checks the flow with most retransmitted bytes; if these are many, its packets are read again.
     """
     files = capture.info.files
     if len(files) < 2:
         return None
     directions = capture.directions("sender", "retransmitted_bytes", "payload_bytes")
-    again = np.asarray(directions["retransmitted_bytes"])
-    if not again.any():
+    retransmitted = np.asarray(directions["retransmitted_bytes"])
+    if not retransmitted.any():
         return None
-    row = int(again.argmax())
-    if again[row] < _AGAIN * directions["payload_bytes"][row]:
+    row = int(retransmitted.argmax())
+    if retransmitted[row] < _RETRANSMITTED * directions["payload_bytes"][row]:
         return None
     events = capture.events_of(row // 2)
     events = events[(events["sender"] == directions["sender"][row]) & (events["length"] > 0)]
@@ -53,7 +53,7 @@ def same_packets(capture: Capture) -> tuple[str, str] | None:
 
 
 def _overlap(one: pd.DataFrame, other: pd.DataFrame) -> float:
-    """Return the share of the shorter range of sequence numbers that lies in the other."""
+    """Return the share of the shorter range of sequence numbers that overlaps the other; negative if they are apart."""
     (start, end), (first, last) = (
         (int(part["sequence"].min()), int((part["sequence"] + part["length"]).max())) for part in (one, other)
     )

@@ -1,4 +1,4 @@
-"""The UDP flows of a capture, as ``bdpcap info`` shows them."""
+"""Table of a capture's UDP flows for ``bdpcap info``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bdpcap.tables import datagrams
 from bdpcap.words import units
 
 FLOWS: Final = 10
-"""Most flows to show one by one."""
+"""Maximum number of flows in the table."""
 
 
 def write(flows: pd.DataFrame, file: IO[str]) -> None:
-    """Write the largest UDP flows, and what those between two hosts add up to."""
+    """Write the largest UDP flows, and the sums of parallel flows between two hosts."""
     largest = flows.sort_values("payload_bytes", ascending=False, kind="stable").head(FLOWS)
     parallel = datagrams.totals(flows).query("streams > 1").head(FLOWS)
     table = Table(box=None, pad_edge=False, header_style="bold")
