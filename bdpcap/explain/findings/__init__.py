@@ -1,4 +1,4 @@
-"""Findings: what is worth telling about a flow, most important first; one theme a module."""
+"""Findings on a flow, most important first; each module covers one theme."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "app": program.idle,
     "unknown": program.own_window,
 }
-"""What tells of the limit that held a flow for longest."""
+"""Functions that return the findings on a flow's limit, by limit."""
 
 
 def findings(
@@ -39,23 +39,23 @@ def findings(
     rtt_ns: int | None = None,
 ) -> Findings:
     """
-    Explain a flow.
+    Return the findings on a flow.
 
     Parameters
     ----------
     flow
         Any flow; its packets are not read again.
     facts
-        What is known of the receiver besides.
+        Facts from outside the capture, such as a known buffer.
     rate_bps, rtt_ns
-        Ask what another link or another path would take.
+        Rate of another link and RTT of another path, to compute the window that they need; None takes the measured ones.
     """
     return Findings(agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary))
 
 
 @once
 def found(flow: Flow) -> Findings:
-    """Return the findings of a flow of which nothing else is known; they are made once."""
+    """Return the findings on a flow without facts from outside the capture; computed once per flow."""
     return findings(flow)
 
 
@@ -66,12 +66,12 @@ def gather(
     rate_bps: float | None = None,
     rtt_ns: int | None = None,
 ) -> list[Finding]:
-    """Return all findings, before they are held against each other; the parameters are those of `findings`."""
+    """Return all findings, contradictory ones included; the parameters are those of `findings`."""
     if lacking := tap.incomplete(flow):
         return lacking
-    # What held the flow comes first, then what would lift it, then why its other numbers are as they are.
+    # First the limit of the flow, then the settings that would lift it, then the reasons for its other numbers.
     themes: list[Theme] = [
-        ("what held the sender", lambda: _sure(_held(flow, facts), flow)),
+        ("what held the sender", lambda: _with_certainty(_limit_findings(flow, facts), flow)),
         ("requests and responses", lambda: requests.explains(flow)),
         ("the program's pauses", lambda: program.pauses(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
@@ -82,23 +82,23 @@ def gather(
         ("the handshake", lambda: handshake.explains(flow)),
         ("the place of the capture", lambda: tap.explains(flow)),
     ]
-    return [finding for theme in themes for finding in _told(*theme)]
+    return [finding for theme in themes for finding in _reported(*theme)]
 
 
-def _held(flow: Flow, facts: Facts | None) -> list[Finding]:
+def _limit_findings(flow: Flow, facts: Facts | None) -> list[Finding]:
     limit = str(flow.summary["limit"])
-    # A flight that stands is the send buffer's, a clamp's or a program's: a known buffer that agrees decides.
+    # A constant flight is due to the send buffer, a clamp or a program: a known buffer that agrees decides.
     if limit in ("app", "cwnd") and facts is not None and send.agrees(flow, facts):
         return send.limits(flow, facts.sndbuf)
-    tell = _LIMITS.get(limit)
-    return tell(flow) if tell else []
+    explain = _LIMITS.get(limit)
+    return explain(flow) if explain else []
 
 
-def _told(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:
-    """Return a theme's findings; a defect in one theme leaves the others as they are, and is said."""
+def _reported(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:
+    """Return a theme's findings; if the theme raises an exception, return one finding that reports it."""
     try:
         return theme()
-    except Exception as error:  # noqa: BLE001  whatever is wrong with one theme, the others are told
+    except Exception as error:  # noqa: BLE001  a defect in one theme must not hide the others
         return [
             Finding(
                 code=Code.LEFT_OUT,
@@ -110,8 +110,8 @@ def _told(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:
         ]
 
 
-def _sure(told: list[Finding], flow: Flow) -> list[Finding]:
-    """Say how sure the flow's limit is, by how often the rules that found it were right on labelled transfers."""
+def _with_certainty(of_limit: list[Finding], flow: Flow) -> list[Finding]:
+    """Set the certainty of findings on a limit, by how often its rules were right on labelled transfers."""
     confidence = float(flow.summary["confidence"])
     likely = Certainty.LIKELY if confidence >= 0.75 else Certainty.POSSIBLE
-    return [replace(one, certainty=Certainty.CERTAIN if confidence >= 0.95 else likely) for one in told]
+    return [replace(one, certainty=Certainty.CERTAIN if confidence >= 0.95 else likely) for one in of_limit]

@@ -1,4 +1,4 @@
-"""Whether findings agree with each other and with the flow's figures: one that does not is not shown."""
+"""Check of findings against each other and against the flow's figures; contradictory ones are left out."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["CHECKS", "Check", "agreeing", "contradictions"]
 @dataclass(frozen=True, slots=True)
 class Check:
     """
-    What may not be said.
+    A contradiction, for which a finding is left out.
 
     Attributes
     ----------
     code
-        The finding that is left out where the check fires.
+        Code of the finding that is left out if the check fires.
     never
-        What it would say wrongly.
+        Contradiction that must never be reported.
     fires
-        Tells by the findings, by code, and the flow's row of the ``flows`` table.
+        Function of the findings by code and the flow's row of the ``flows`` table; returns whether the check fires.
     """
 
     code: Code
@@ -59,13 +59,13 @@ CHECKS: Final = (
 
 
 def agreeing(told: Sequence[Finding], summary: pd.Series[Any]) -> list[Finding]:
-    """Return the findings that nothing contradicts, in their order."""
+    """Return the findings that nothing contradicts and whose numbers are valid, in their order."""
     left_out = {check.code for check in contradictions(told, summary)}
     return [finding for finding in told if finding.code not in left_out and _is_sound(finding)]
 
 
 def contradictions(told: Sequence[Finding], summary: pd.Series[Any]) -> Iterator[Check]:
-    """Yield the checks that fire, each with what was known when the ones before had left out theirs."""
+    """Yield the checks that fire. Findings that earlier checks left out do not count."""
     by_code = {finding.code: finding for finding in told}
     for check in CHECKS:
         if check.code in by_code and check.fires(by_code, summary):
@@ -74,17 +74,17 @@ def contradictions(told: Sequence[Finding], summary: pd.Series[Any]) -> Iterator
 
 
 def _is_sound(finding: Finding) -> bool:
-    """Tell whether every number of a finding is one: finite, and not below zero."""
+    """Return whether every number of a finding is finite and not negative."""
     numbers = (value for value in _values(finding).values() if isinstance(value, (int, float)))
     return all(0 <= number < math.inf for number in numbers)
 
 
 def _values(finding: Finding) -> dict[str, Any]:
-    return finding.values  # noqa: PD011  a mapping
+    return finding.values  # noqa: PD011  a dict, no pandas object
 
 
 def _reaches(value: Any, level: Any) -> bool:
-    """Tell whether a number is at least another; not where either is missing."""
+    """Return whether a number is at least `level`; False where either is missing."""
     return not (pd.isna(value) or pd.isna(level)) and float(value) >= float(level)
 
 

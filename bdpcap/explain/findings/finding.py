@@ -1,4 +1,4 @@
-"""What a finding is, and the codes that it may have."""
+"""A finding, its code and its certainty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Certainty", "Code", "Finding", "Findings", "frames"]
 
 
 class Code(StrEnum):
-    """Stable, for programs. docs/explanations.md says when each fires."""
+    """Stable identifier of a finding, for programs. docs/explanations.md lists when each finding fires."""
 
     WINDOW_BELOW_BDP = "window-below-bdp"
     WINDOW_SETTING = "window-setting"
@@ -53,43 +53,43 @@ class Code(StrEnum):
 
 
 class Certainty(StrEnum):
-    """How sure a finding is, for people."""
+    """Certainty of a finding's diagnosis, for people."""
 
     CERTAIN = "certain"
-    """By definition, or nothing else explains what was seen."""
+    """The diagnosis holds by definition, or nothing else explains the observation."""
     LIKELY = "likely"
-    """It explains what was seen; something else may, too."""
+    """The diagnosis explains the observation; another one may, too."""
     POSSIBLE = "possible"
-    """Nothing speaks against it."""
+    """Nothing contradicts the diagnosis."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """
-    One thing worth telling about a flow.
+    One noteworthy fact about a flow, with its cause and remedy.
 
     Attributes
     ----------
     code
-        Stable, for programs.
+        Stable identifier, for programs.
     sentence
-        What was found, with its numbers.
+        The finding with its numbers, as a sentence.
     cause
-        Why it is so.
+        Cause of the finding, as sentences.
     remedy
-        What to change; empty where nothing is wrong.
+        Advice on changes; empty where nothing is wrong.
     commands
-        What to type for it.
+        Commands that carry out the remedy.
     evidence
-        Where it shows, in words.
+        Place in the capture that shows the finding, as text.
     frames
-        First and last frame, where there is a place; else None.
+        First and last frame of that place; None where there is no single place.
     values
-        The numbers of the sentence, for programs; units in the names.
+        Numbers of the sentence by name, for programs; the names end in the unit.
     exactness
         How well the numbers agree with the cause.
     certainty
-        How sure the diagnosis is, whatever the arithmetic.
+        Certainty of the diagnosis, independent of its arithmetic.
     source
         RFC section, kernel function or measurement.
     """
@@ -130,7 +130,7 @@ class Findings(list[Finding]):
 
 
 def frames(flow: Flow, rounds: Bools) -> tuple[int, int] | None:
-    """Return the first and the last frame of the longest run of rounds that a condition holds in."""
+    """Return the first and the last frame of the longest run of true `rounds`; None if no round is true."""
     at = np.flatnonzero(rounds)
     if not at.size:
         return None

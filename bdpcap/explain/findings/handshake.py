@@ -1,4 +1,4 @@
-"""What the handshake settled: window scaling and the size of segments."""
+"""Findings on the handshake: window scaling and the size of segments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1
 
 
 def explains(flow: Flow) -> list[Finding]:
-    """Tell of scaling that is off, unknown or rewritten, and of segments that are not Ethernet's usual."""
+    """Return findings on window scaling that is off, unknown or rewritten, and on the MTU behind the segment size."""
     return [told for told in (_scaling(flow), _rewritten(flow), _segments(flow)) if told is not None]
 
 
@@ -81,7 +81,7 @@ def _scaling(flow: Flow) -> Finding | None:
 
 
 def _rewritten(flow: Flow) -> Finding | None:
-    """Tell of a sender that goes by another scale than the capture shows."""
+    """Return a finding on a sender that applies another window scale than the capture shows; None if there is none."""
     inferred = _inferred(flow)
     if inferred is not None:
         return inferred
@@ -98,7 +98,7 @@ def _rewritten(flow: Flow) -> Finding | None:
     windows = flow.rtts["window_max_bytes"].to_numpy(dtype=np.float64, na_value=np.nan)
     mss = int(flow.summary["mss_bytes"])
     beyond = flights > 1.9 * windows + 2 * mss
-    # A probe or a stray segment goes beyond a window of a segment or two.
+    # A probe or a single segment may exceed a window of one or two segments.
     if beyond.sum() >= 3 and beyond.mean() > 0.3 and window > 4 * mss:
         larger = int(scale) + round(math.log2(flight / float(window)))
         if larger <= SCALE_MAX:
@@ -108,7 +108,7 @@ def _rewritten(flow: Flow) -> Finding | None:
                 shift=larger,
                 rounds=len(flow.rtts),
             )
-    # A sender that does not know the scale stops at the field itself, flat, whatever the capture makes of it.
+    # A sender that does not know the scale keeps its flight at the unscaled value of the window field.
     field = int(window) >> int(scale)
     flat = np.abs(flights - field) <= mss
     if (
@@ -128,7 +128,7 @@ def _rewritten(flow: Flow) -> Finding | None:
 
 
 def _inferred(flow: Flow) -> Finding | None:
-    """Tell of a handshake that the flow's own traffic contradicts."""
+    """Return a finding on a handshake whose window scale the flow's traffic contradicts; None if there is none."""
     found = (
         one
         for one in flow.capture.scales
@@ -139,7 +139,7 @@ def _inferred(flow: Flow) -> Finding | None:
         return None
     flight = int(flow.summary["in_flight_max_bytes"])
     if 2 * flight < int(window):
-        return None  # the scale was inferred from something else than a window that was used
+        return None  # the flow did not use its window, so the scale was inferred from other evidence
     field = int(window) >> scale.shift
     said = units.exact_bytes(field << scale.handshake)
     return _scale(
@@ -151,7 +151,7 @@ def _inferred(flow: Flow) -> Finding | None:
     )
 
 
-def _scale(what: str, *, seen: int, shift: int, rounds: int) -> Finding:
+def _scale(observation: str, *, seen: int, shift: int, rounds: int) -> Finding:
     ends = (
         f"The receiver advertises by scale {seen}, the sender goes by {shift}"
         if shift < seen
@@ -159,7 +159,7 @@ def _scale(what: str, *, seen: int, shift: int, rounds: int) -> Finding:
     )
     return Finding(
         code=Code.WINDOW_SCALE_REWRITTEN,
-        sentence=f"{what}. {ends}.",
+        sentence=f"{observation}. {ends}.",
         cause="Something on the way, such as a firewall, changed the window scale of the handshake or took it out.",
         remedy="Compare the SYN and SYN-ACK in captures at both ends; let the firewall, NAT or accelerator between "
         "them leave the option as it is.",
@@ -171,9 +171,9 @@ def _scale(what: str, *, seen: int, shift: int, rounds: int) -> Finding:
 
 
 def _segments(flow: Flow) -> Finding | None:
-    """Tell the MTU that the MSS implies, where segments are full ones."""
+    """Return a finding on the MTU that the MSS implies; None if that is no usual MTU."""
     said = bool(flow.counts["handshake"])
-    # Without the handshake the largest payload is all that tells of the MSS.
+    # Without the handshake only the largest payload shows the MSS.
     mss = int(flow.summary["mss_bytes"]) if said else int(flow.counts["largest_bytes"] or 0)
     headers = _IPV6 if flow.sender.startswith("[") else _IPV4
     for options, name in ((0, ""), (_TIMESTAMPS, " with timestamps")):

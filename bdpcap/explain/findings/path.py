@@ -1,4 +1,4 @@
-"""The path and congestion control; and what it would take to fill the path."""
+"""Findings on the path, on congestion control, and on the window that would fill the path."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ __all__ = ["asked", "congestion", "link", "shared", "takes"]
 
 
 def link(flow: Flow) -> list[Finding]:
-    """Say that the bottleneck was busy, and what it carried meanwhile: less than it can, where it stalls or varies."""
-    floor, median = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
+    """Return a finding on a busy bottleneck and the rate that it carried: below its capacity if it stalls or varies."""
+    rtt_min, median = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
     capacity = flow.summary["capacity_bps"]
     busy = flow.rtts[flow.rtts["limit"] == "link"]
     if busy.empty:
@@ -41,11 +41,11 @@ def link(flow: Flow) -> list[Finding]:
     lasting, carried = busy["end_ns"] - busy["start_ns"], busy["acked_bytes"]
     rate = delivered_bps(busy)
     others = (busy["detail"] == "others' queue").mean() > 1 / 2
-    # Of data that nothing acknowledged no rate is known.
+    # Without acknowledged bytes the rate is unknown.
     did = f" and carried {units.data_size(carried.sum())} in" if carried.any() else " for"
     reached = f", {units.rate(rate)}" if carried.any() else ""
     trips = (
-        f" Round trips took {units.duration(median)}, {units.duration(floor)} at best."
+        f" Round trips took {units.duration(median)}, {units.duration(rtt_min)} at best."
         if pd.notna(median)
         else ""
     )
@@ -69,7 +69,7 @@ def link(flow: Flow) -> list[Finding]:
     ]
 
 
-_PATIENCE: Final = {
+_PHASES: Final = {
     "slow start": (
         "slow start",
         "Send more over one connection: longer transfers leave slow start behind.",
@@ -99,12 +99,12 @@ _PATIENCE: Final = {
         (),
     ),
 }
-"""What congestion control does, by detail: in words, what to do, and what to type for it."""
+"""Phase of congestion control by detail: its name, advice, and the commands that carry it out."""
 
 
 def congestion(flow: Flow) -> list[Finding]:
-    """Say what congestion control waited for: repair after loss, growth, pacing, or a clamp."""
-    again, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
+    """Return a finding on the phase of congestion control: loss repair, growth, pacing, or a clamp."""
+    retransmitted, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
     details = flow.rtts.loc[flow.rtts["limit"] == "cwnd", "detail"]
     rounds = details.value_counts()
     most = str(rounds.index[0]) if len(rounds) else "avoidance"
@@ -114,11 +114,12 @@ def congestion(flow: Flow) -> list[Finding]:
             f"The congestion window stayed the same in {rounds.iloc[0]} of {len(flow.rtts)} rounds: something "
             "clamps it."
         )
-        remedy, commands = _PATIENCE[most][1:]
-    elif again:
-        part = units.share(again / max(1, payload))
+        remedy, commands = _PHASES[most][1:]
+    elif retransmitted:
+        part = units.share(retransmitted / max(1, payload))
         sentence = (
-            f"The sender retransmitted {units.exact_bytes(again)} of {units.exact_bytes(payload)} ({part})."
+            f"The sender retransmitted {units.exact_bytes(retransmitted)} of "
+            f"{units.exact_bytes(payload)} ({part})."
         )
         remedy = (
             "Find where packets are lost. Then see which congestion control the sender has. Over long paths CUBIC, "
@@ -126,13 +127,11 @@ def congestion(flow: Flow) -> list[Finding]:
         )
         commands = remedies.CONGESTION_CONTROL
     else:
-        said = ", ".join(
-            f"{_PATIENCE.get(str(name), (name,))[0]} in {count}" for name, count in rounds.items()
-        )
+        said = ", ".join(f"{_PHASES.get(str(name), (name,))[0]} in {count}" for name, count in rounds.items())
         sentence = (
             f"Nothing was lost. Of {len(flow.rtts)} rounds congestion control limited {len(details)}: {said}."
         )
-        remedy, commands = _PATIENCE.get(most, _PATIENCE["avoidance"])[1:]
+        remedy, commands = _PHASES.get(most, _PHASES["avoidance"])[1:]
     return [
         Finding(
             code=Code.CONGESTION_WINDOW,
@@ -140,7 +139,7 @@ def congestion(flow: Flow) -> list[Finding]:
             cause="Congestion control allowed less in flight than the path and the receiver could have taken.",
             remedy=remedy,
             commands=commands,
-            values={"retransmitted_bytes": int(again), "payload_bytes": int(payload)},
+            values={"retransmitted_bytes": int(retransmitted), "payload_bytes": int(payload)},
             evidence=_rounds(flow, "cwnd"),
             frames=_frames(flow, "cwnd"),
             source="RFC 5681; RFC 9438 (CUBIC)",
@@ -151,10 +150,10 @@ def congestion(flow: Flow) -> list[Finding]:
 def takes(
     flow: Flow, facts: Facts | None, *, rate_bps: float | None = None, rtt_ns: int | None = None
 ) -> list[Finding]:
-    """Say what it would take to fill the link; where it is full, that a queue stands."""
+    """Return findings on the window that would fill the link or, where a larger one would not help, on a queue."""
     asked = rate_bps is not None or rtt_ns is not None
     limit = str(flow.summary["limit"])
-    # A slow reader's wait is neither a lack of window nor a queue.
+    # Waiting for a slow reader is neither a lack of window nor a queue.
     if limit == "rwnd" and slow_part(flow) > 1 / 2 and not asked:
         return []
     # A few segments at a time show neither the path's rate nor a queue.
@@ -167,7 +166,7 @@ def takes(
         return []
     more = not ceiling.suffices if limit == "rwnd" else limit == "sndbuf" and not send.fills(flow)
     told = [_takes(ceiling, eras, flow)] if asked or more else []
-    # Where more in flight is advised, a slow round trip is no reason for less.
+    # A queue is no reason for a smaller window where the advice is to put more in flight.
     if ceiling.queue and not more and sent_a_window(flow.summary):
         told.append(_queue(flow, ceiling.queue))
     return told
@@ -192,7 +191,7 @@ def _queue(flow: Flow, sentence: str) -> Finding:
 def asked(
     rate_bps: float, rtt_ns: int, facts: Facts | None = None, *, mss: int, window: int | None = None
 ) -> list[Finding]:
-    """Say what it would take to fill a path that no capture shows: Ethernet, IPv4, timestamps."""
+    """Return a finding on the window that fills a path without a capture: Ethernet, IPv4, timestamps."""
     eras = surviving_eras(None if window is None else solve(Observed(window, mss), facts), facts)
     full = packet("ethernet,ipv4,tcp,timestamps", 1 << 17, mss)
     return [_takes(ceilings.asked(rate_bps, rtt_ns, mss=mss, window=window, eras=eras, full=full), eras)]
@@ -207,7 +206,7 @@ _LOST: Final = {
 
 
 def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
-    """Say what UDP took of the same way meanwhile, where that is a tenth of it or more."""
+    """Return a finding on UDP on the flow's path, if UDP carried a tenth or more of the payload."""
     beside = sharing(flow.summary, flow.capture.datagrams, rate_bps)
     if beside is None or beside.udp_share < 0.1:
         return []
@@ -290,7 +289,7 @@ def _reach(ceiling: ceilings.Ceiling) -> str:
 
 
 def _raise(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> tuple[str, tuple[str, ...]]:
-    """Say what to raise, on which host, and what would do instead."""
+    """Return advice on the buffers to raise by host, with alternatives, and the commands for it."""
     advice = [] if ceiling.suffices else _receiver(ceiling, eras, flow)
     words = [one.words for one in advice] or ["The receive buffer is large enough."]
     held = flow is not None and str(flow.summary["limit"]) == "sndbuf"
@@ -308,7 +307,7 @@ def _raise(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) ->
 
 
 def _receiver(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> list[remedies.Remedy]:
-    """Say how the receiver's window grows; where none was fixed before the handshake, nothing of a fixed one."""
+    """Return advice on how the receiver's window grows; on a fixed buffer only if one may have been set."""
     need, mss = ceiling.bdp_bytes, MSS_BYTES
     if flow is not None:
         mss, scale = max(1, int(flow.summary["mss_bytes"])), flow.summary["window_scale"]
@@ -322,7 +321,7 @@ def _receiver(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None)
 
 
 def _instead(ceiling: ceilings.Ceiling) -> str:
-    """Say what does without larger buffers."""
+    """Return a sentence on alternatives to larger buffers."""
     nearer = "a proxy or cache near the receiver shortens the RTT"
     if not ceiling.ceiling_bps:
         return f"Without larger buffers: {nearer}, and parallel streams add their windows."

@@ -1,4 +1,4 @@
-"""The window that a known SO_RCVBUF leads to, and whether the one seen agrees."""
+"""Finding on the window that a known SO_RCVBUF leads to, and on whether the observed window agrees."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def predicted(
     facts: Facts, mss: int, solution: Solution | None = None, where: tuple[int, int] | None = None
 ) -> Finding:
     """
-    Say which window a known SO_RCVBUF leads to, and whether the one seen agrees.
+    Return a finding on the window that a known SO_RCVBUF leads to, and on whether the observed window agrees.
 
     Parameters
     ----------
     facts
-        With `Facts.rcvbuf`.
+        Facts with a known `Facts.rcvbuf`.
     mss
-        Payload of a full segment, its options taken off.
+        Payload bytes of a full segment: the MSS less TCP options.
     solution
-        Of the window that was seen; None where none stood.
+        Solution for the observed window; None where the window had no plateau.
     where
-        The frames in which it did.
+        First and last frame of the plateau.
     """
     value = facts.buffers[0]
     eras = [era for era, usual in eras_of(facts.kernel, facts.adv_win_scale) if usual]
@@ -41,9 +41,9 @@ def predicted(
     ]
     cut = ""
     if len(made) > 1:
-        by_limit = "; ".join(_led(one, window) for one, window in made[1] if one.era.linux)
+        by_limit = "; ".join(_prediction(one, window) for one, window in made[1] if one.era.linux)
         cut = f" Where net.core.rmem_max has its default, {RMEM_MAX:,}, Linux cuts it: {by_limit}."
-    said = "; ".join(_led(one, window) for one, window in made[0])
+    said = "; ".join(_prediction(one, window) for one, window in made[0])
     verdict, exactness, certainty = _verdict(solution, value)
     refuse = " FreeBSD and macOS refuse a buffer above kern.ipc.maxsockbuf (ENOBUFS) instead of cutting it."
     others = refuse if any(era.key == "freebsd" for era in eras) else ""
@@ -74,7 +74,7 @@ def predicted(
     )
 
 
-def _led(one: Setting, made: Advertised) -> str:
+def _prediction(one: Setting, made: Advertised) -> str:
     if one.era.is_measured:
         least, most = (int(made.buffer * share) for share in FULL_PACKETS)
         return f"{least:,} to {most:,} with full packets ({one.era.name})"
@@ -82,7 +82,7 @@ def _led(one: Setting, made: Advertised) -> str:
 
 
 def _verdict(solution: Solution | None, value: int) -> tuple[str, Exactness, Certainty]:
-    """Say whether the window that was seen agrees with a known buffer."""
+    """Return whether the observed window agrees with a known buffer: sentence, exactness and certainty."""
     if solution is None:
         return "", Exactness.CONSISTENT, Certainty.LIKELY
     seen = solution.observed
@@ -108,7 +108,7 @@ def _verdict(solution: Solution | None, value: int) -> tuple[str, Exactness, Cer
 
 
 def clues(seen: Observed) -> str:
-    """Say what the capture shows beside the window."""
+    """Return the evidence of the capture other than the window, as text."""
     shown = [f"MSS {seen.mss:,}"]
     if seen.scale is not None:
         shown.append(f"window scale {seen.scale}")
@@ -120,6 +120,6 @@ def clues(seen: Observed) -> str:
 
 
 def unknown(kernel: Kernel | None) -> list[str]:
-    """Say what a kernel's version does not tell; nothing where it tells all."""
+    """Return a sentence on why a kernel's version leaves its arithmetic open; an empty list if it does not."""
     doubt = "" if kernel is None else Kernel(*kernel).doubt
     return [doubt] if doubt else []

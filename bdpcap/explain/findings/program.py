@@ -1,4 +1,4 @@
-"""The sending program: that it had nothing to send, or kept to a window of its own protocol."""
+"""Findings on the sending program: it had nothing to send, or it kept to a window of its protocol."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _WINDOWS: Final = {
     1 << 20: ("1 MiB, a usual window of programs", "RFC 4254 section 5.2; RFC 9113 section 5.2"),
     2 << 20: ("OpenSSH's channel window", "RFC 4254 section 5.2; OpenSSH CHAN_SES_WINDOW_DEFAULT"),
 }
-"""Windows of protocols above TCP, in bytes of their own payload."""
+"""Flow-control windows of protocols above TCP, in bytes of the protocol's payload, with name and source."""
 _STEPS: Final = 0.02
-"""Share of such a window by which the flight differs from round to round: OpenSSH's, measured, differs by 2 %."""
+"""Share of a protocol's window by which the flight may differ between rounds: 2 % was measured for OpenSSH."""
 _FRAMING: Final = 1.03
-"""Bytes on TCP for each byte of such a window: frame and record headers, tags and padding are 0.2 % to 3 %."""
+"""Most TCP bytes per byte of a protocol's window: frame and record headers, tags and padding add 0.2 % to 3 %."""
 
 
 def idle(flow: Flow) -> list[Finding]:
-    """Say that TCP was not given more to send: it was idle, or the program kept to a window of its own."""
+    """Return a finding that the program gave TCP no more to send: it was idle, or kept to its protocol's window."""
     return own_window(flow) or [_idle(flow)]
 
 
 def pauses(flow: Flow) -> list[Finding]:
-    """Say the same where it was not what held the flow most, but a tenth of its time or more."""
+    """Return a finding on an idle program if that took a tenth of the time or more, but was not the flow's limit."""
     return [_idle(flow)] if flow.summary["limit"] != "app" and flow.summary["app_share"] >= 0.1 else []
 
 
 def own_window(flow: Flow) -> list[Finding]:
     """
-    Tell of a flight that stands at a constant that is no buffer of the kernel's.
+    Return a finding on a constant flight that no buffer of the kernel explains.
 
-    Either the verdict says that the program waits for its own answers, or congestion control is suspected, or nothing,
-    and the flight stands at a window that a protocol above TCP is known for.
+    The limit is ``app``, ``cwnd`` or ``unknown``. Either most rounds have the detail ``own window``, or the flight equals
+    a known window of a protocol above TCP.
     """
     limit = str(flow.summary["limit"])
-    # Answers that open such a window come in steps; a congestion window would move as much.
+    # A protocol's window opens in steps, so its flight varies. Under `cwnd` the congestion window could vary as much.
     stands = standing(flow, within=_STEPS if limit == "app" else 0.0)
     if stands is None:
         return []
@@ -58,7 +58,7 @@ def own_window(flow: Flow) -> list[Finding]:
         (said for window, said in _WINDOWS.items() if window <= flight <= window * _FRAMING), ("", "")
     )
     waits = (flow.rtts["detail"] == "own window").to_numpy(dtype=bool)
-    # A clamped congestion window stands at whole segments.
+    # A clamped congestion window holds whole segments.
     clamped = limit == "cwnd" and stands.flight % max(1, int(flow.summary["mss_bytes"])) == 0
     if limit not in ("app", "cwnd", "unknown") or clamped or not (name or waits.mean() > 1 / 2):
         return []
@@ -70,7 +70,7 @@ def own_window(flow: Flow) -> list[Finding]:
             f"though TCP's window had room.{known}",
             cause="The program waits for answers of its own protocol before it sends more. TCP's buffers do not change "
             "that.",
-            remedy=_what_to_raise(name),
+            remedy=_window_advice(name),
             evidence="the same number of bytes in flight, below the advertised window, without loss",
             frames=frames(flow, rounds),
             values={"flight_bytes": flight, "rounds": int(rounds.sum())},
@@ -79,7 +79,7 @@ def own_window(flow: Flow) -> list[Finding]:
     ]
 
 
-def _what_to_raise(name: str) -> str:
+def _window_advice(name: str) -> str:
     if "HTTP/2" in name:
         return (
             "Raise HTTP/2's initial window on the receiving end, for the stream and for the connection (nghttp -w 20 "

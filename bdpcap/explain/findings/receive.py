@@ -1,4 +1,4 @@
-"""The receive window: what it allows, why it grows, why it closes; `setting` says which buffer it comes from."""
+"""Findings on the receive window: its ceiling, growth and closing. `setting` finds the buffer that it comes from."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SLOW = ("slow reader", "zero window")
 
 
 def limits(flow: Flow) -> list[Finding]:
-    """Say what the window allows, or that the reader is slow."""
+    """Return findings on the rate that the window allows, and on a slow reader."""
     window, rtt = flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"]
     if pd.isna(window) or pd.isna(rtt) or rtt <= 0:
         return []
     held = (flow.rtts["limit"] == "rwnd").to_numpy()
     part = slow_part(flow)
     told = [_slow(flow, held)] if part > 0.2 else []
-    # A window that was 0 all along allows nothing, and the sender sent in spite of it.
+    # A window that was always 0 allows no rate, and the sender sent in spite of it.
     if part > 0.8 or window == 0:
         return told
     ceiling = window_bps(window, rtt)
@@ -45,7 +45,7 @@ def limits(flow: Flow) -> list[Finding]:
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
     known = pd.notna(need) and sent_a_window(flow.summary)
-    # A slow reader's wait is no lack of window, so of such a flow nothing is reckoned.
+    # Waiting for a slow reader is no lack of window, so no larger window is computed.
     below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
     below = [
         Finding(
@@ -77,7 +77,7 @@ def slow_part(flow: Flow) -> float:
 
 
 def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
-    """Say which buffer a steady window comes from, and why it grew to it."""
+    """Return findings on the buffer that a steady window comes from, and on the growth of the window."""
     told = []
     solution = solved(flow, facts)
     if solution is not None:
@@ -108,13 +108,13 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
 
 
 def _ramp(flow: Flow) -> Finding | None:
-    """Tell of a window that grew, from the first one that its scale applied to."""
+    """Return a finding on a window that grew from the first scaled one; None if it did not grow."""
     windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
     slow = flow.rtts["detail"].isin(_SLOW)
     start = flow.rtts["window_min_bytes"].dropna().to_numpy(dtype=np.int64)
     if windows.size < 3 or slow.any() or pd.isna(flow.summary["rtt_min_ns"]):
         return None
-    # A SYN's window is not scaled: its 65,535 are all that the field holds, whatever the buffer.
+    # A SYN's window is not scaled: 65,535 is the largest that the field holds, for any larger buffer.
     scaled = pd.notna(flow.summary["window_scale"])
     cut = scaled and start[0] == FIELD_MAX == flow.counts["syn_window_bytes"]
     largest, first = int(windows.max()), int(windows[0] if cut else start[0])

@@ -1,4 +1,4 @@
-"""Requests and responses: whose time the application's is, the server's, the network's or the client's."""
+"""Findings on requests and responses: the time that server, network and client took."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["explains", "told"]
 
 FEWEST: Final = 3
-"""Fewer exchanges are no conversation: a lone request says nothing of a median."""
+"""Smallest number of exchanges to report on; fewer have no meaningful median."""
 
 _REMEDY: Final = {
     "server": "Look at the server's own log at these times: what it waits for is not in the capture.",
@@ -25,7 +25,7 @@ _REMEDY: Final = {
 
 
 def told(flow: Flow) -> Shares | None:
-    """Return the shares, where a stream is mostly requests with their responses, and only applications held its flows."""
+    """Return the shares if a stream is mostly requests with responses, and `app` is the limit of its flows; else None."""
     if len(flow.exchanges) < FEWEST:
         return None
     flows = flow.capture.flows
@@ -38,7 +38,7 @@ def told(flow: Flow) -> Shares | None:
 
 
 def explains(flow: Flow) -> list[Finding]:
-    """Say whose time the exchanges took, which was the slowest, and what to do about the largest share."""
+    """Return a finding on the exchanges: time by side, slowest exchange, and advice on the largest share."""
     found = told(flow)
     if found is None:
         return []

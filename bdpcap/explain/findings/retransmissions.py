@@ -1,4 +1,4 @@
-"""Why segments were sent again: what timers cost, and what was sent again for nothing."""
+"""Findings on retransmissions: the time spent waiting for timers, and spurious retransmissions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 __all__ = ["explains"]
 
 _NOTABLE_WAIT: Final = 0.01
-"""Share of a flow's life that waiting for timers must have taken to be told."""
+"""Smallest share of a flow's life spent waiting for timers that is reported."""
 
 _NOTABLE_SPURIOUS: Final = 0.1
-"""Share of the retransmissions that must have been needless."""
+"""Smallest share of spurious retransmissions that is reported."""
 
 _FEWEST_SPURIOUS: Final = 2
-"""One duplicate is what a probe costs where nothing was lost (RFC 8985 section 7.4)."""
+"""Smallest number of spurious retransmissions that is reported.
+
+A tail loss probe without loss causes one duplicate (RFC 8985 section 7.4).
+"""
 
 
 def explains(flow: Flow) -> list[Finding]:
-    """Tell what timers cost, and of retransmissions that had arrived already."""
+    """Return findings on the time spent waiting for timers, and on retransmissions of data that had already arrived."""
     return [told for told in (_timeouts(flow), _spurious(flow)) if told is not None]
 
 
@@ -33,7 +36,7 @@ def _timeouts(flow: Flow) -> Finding | None:
     timed = int(counted["timeout_retransmits"] + counted["tail_loss_probes"])
     wait_ns = int(counted["timeout_wait_ns"])
     life_ns = max(1, int(counted["end_ns"] - counted["start_ns"]))
-    # What had arrived already was no loss that a timer had to find.
+    # Data that had already arrived was no loss for a timer to detect.
     if timed <= int(counted["spurious_retransmits"]) or wait_ns < _NOTABLE_WAIT * life_ns:
         return None
     total = int(counted["retransmits"])

@@ -1,4 +1,4 @@
-"""The send buffer: that it held the sender, what a known one bounds, and what it gives every round trip."""
+"""Findings on the send buffer: as the limit, as a known bound, and the bytes that it yields per round trip."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["agrees", "explains", "fills", "limits", "predicted"]
 
 _FULL: Final = 0.9
-"""Throughput over the path's rate from which a flow filled it, slow start included."""
+"""Smallest ratio of throughput, slow start included, to the path's rate at which a flow filled the path."""
 
 
 def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
-    """Say which SO_SNDBUF would explain the bytes in flight, or that a known one does, and what the path needs."""
+    """Return a finding on the SO_SNDBUF, that explains the flight, and the size that the path needs."""
     held, flight = _plateau(flow)
     stands = standing(flow)
     if flight is None and stands is not None:
@@ -60,17 +60,17 @@ def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
 
 
 def fills(flow: Flow) -> bool:
-    """Tell whether what the send buffer let into flight filled the path: it held the BDP, and the rate shows it."""
+    """Return whether the flight under the send buffer filled the path: it reached the BDP, and the rate shows that."""
     flight, need = _plateau(flow)[1], flow.summary["bdp_bytes"]
     reached, capacity = flow.summary["throughput_bps"], flow.summary["capacity_bps"]
     if flight is None or pd.isna(need) or pd.isna(reached) or pd.isna(capacity):
         return False
-    # A buffer that drains before its writer wakes holds the BDP now and then, and does not fill the path.
+    # A buffer that drains before its writer is woken reaches the BDP at times, but does not fill the path.
     return bool(flight >= need and reached >= _FULL * capacity)
 
 
 def agrees(flow: Flow, facts: Facts | None) -> bool:
-    """Tell whether the flight stands where a known SO_SNDBUF would hold it."""
+    """Return whether the constant flight lies where a known SO_SNDBUF would hold it."""
     stands = standing(flow)
     if facts is None or facts.sndbuf is None or stands is None:
         return False
@@ -80,7 +80,7 @@ def agrees(flow: Flow, facts: Facts | None) -> bool:
 
 
 def predicted(setting: int, flow: Flow | None = None) -> Finding:
-    """Say what a setting of SO_SNDBUF bounds, and whether what was in flight agrees."""
+    """Return a finding on the flight that an SO_SNDBUF bounds, and on whether the observed flight agrees."""
     made = sendbuf.SendBuffer.of(setting)
     flight = None if flow is None else int(flow.summary["in_flight_max_bytes"])
     stands = None if flow is None else standing(flow)
@@ -98,7 +98,7 @@ def predicted(setting: int, flow: Flow | None = None) -> Finding:
 
 
 def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
-    """Say why a send buffer gives less than its size every round trip, and what a known one bounds."""
+    """Return findings on the bound of a known send buffer, and on one that yields less than its size per round trip."""
     told = []
     if facts is not None and facts.sndbuf is not None:
         told.append(predicted(facts.sndbuf, flow))

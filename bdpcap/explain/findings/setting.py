@@ -1,4 +1,4 @@
-"""The setting behind a window that stood: which buffer it comes from, the segment kept back, the doubling."""
+"""Findings on the setting behind a steady window: the buffer, the segment kept back, the doubling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def observed(flow: Flow) -> Observed | None:
     """
     Return the plateau of a flow's window.
 
-    None where the window did not stand, holds less than two segments, or has a scale that no SYN of the receiver told.
+    None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
     """
     receiver_syn = 1 << (1 - int(flow.counts["direction"]))
     windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
@@ -40,7 +40,7 @@ def observed(flow: Flow) -> Observed | None:
         return None
     scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
     first = flow.counts["syn_window_bytes"]
-    # A client's SYN is rounded to segments without timestamps, which are not agreed yet.
+    # In a client's SYN the window is rounded to segments without timestamps, which are not agreed yet.
     answered = flow.counts["direction"] == 0 and first is not None
     return Observed(
         window=int(values[most]),
@@ -60,7 +60,11 @@ def _doubt(flow: Flow, source: str) -> str:
 
 
 def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
-    """Explain the plateau of a flow's window; None where it has none, or where something else than it was the limit."""
+    """Return the settings that explain the plateau of a flow's window.
+
+    None without a plateau. Also None if the buffer was the limit in less than a tenth of the rounds, unless facts about
+    the receiver are known.
+    """
     seen = observed(flow)
     held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
     if seen is None or not (held.mean() >= 0.1 or (facts is not None and facts.of_receiver)):
@@ -69,7 +73,7 @@ def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
 
 
 def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Finding]:
-    """Tell a solution: the setting, the segment kept back, the doubling, the full field."""
+    """Return the findings on a solution: the setting, the segment kept back, the doubling, the full field."""
     seen, best = solution.observed, solution.best
     told = [] if solution.facts.rcvbuf is None else [predicted(solution.facts, seen.mss, solution, where)]
     told += [_field_full(seen, where)] if solution.field_full else []
@@ -115,7 +119,7 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
 
 
 def _certainty(solution: Solution) -> Certainty:
-    """Say how sure the setting is: arithmetic that is exact leaves doubt where another setting explains as much."""
+    """Return the certainty of the setting. Exact arithmetic leaves doubt if another setting explains as much."""
     best = solution.best
     if not best:
         return Certainty.POSSIBLE
@@ -173,7 +177,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
 
 
 def _measured(answer: Answer, seen: Observed) -> str:
-    """Say which buffers fit by a measured share, and why."""
+    """Return sentences on the buffers that fit a measured share, and the reason."""
     words = "The kernel measures which share of a packet's memory is payload, so the device decides it."
     if answer.given:
         return words
@@ -256,7 +260,7 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
 
 
 def _summary(answer: Answer) -> dict[str, object]:
-    """Return an answer for programs."""
+    """Return an answer as a dict, for programs."""
     return {
         "stack": answer.setting.era.key,
         "setting": str(answer.setting.knob),

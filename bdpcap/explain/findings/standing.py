@@ -1,4 +1,4 @@
-"""A flight that stands: as many bytes in flight round after round, while TCP's window had room for more."""
+"""A constant flight: the same bytes in flight in round after round, while TCP's window had room for more."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ __all__ = ["Standing", "standing"]
 _ROUNDS: Final = 8
 _MOST_ROUNDS: Final = 0.6
 _ROOM: Final = 1.2
-"""TCP's window over the flight, from which it was not TCP's window that stopped the sender."""
+"""Smallest ratio of TCP's window to the flight at which the window did not stop the sender."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A flight and the rounds that stand at it."""
+    """A constant flight and the rounds that have it."""
 
     flight: int
-    """Bytes."""
+    """Bytes in flight."""
     rounds: Bools
 
 
 def standing(flow: Flow, within: float = 0.0) -> Standing | None:
     """
-    Return the flight at which most rounds of a flow stand; None where none does, or where TCP's window was full.
+    Return the constant flight of most rounds of a flow; None if there is none, or if TCP's window was full.
 
     Parameters
     ----------
     within
-        Share of it by which the flight may differ, where that is more than a segment.
+        Share of the flight by which rounds may differ; the tolerance is never below one segment.
     """
     flights = flow.rtts["in_flight_max_bytes"].to_numpy(dtype=np.int64)
     windows = flow.rtts["window_max_bytes"].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -43,7 +43,7 @@ def standing(flow: Flow, within: float = 0.0) -> Standing | None:
     if (flights > 0).sum() < _ROUNDS:
         return None
     flight = int(np.median(flights[flights > 0]))
-    # A congestion window that moves at all moves by a segment or more.
+    # A congestion window changes by a segment or more.
     rounds = np.abs(flights - flight) < max(mss, within * flight)
     known = windows[rounds & np.isfinite(windows)]
     full = known.size > 0 and np.median(known) < _ROOM * flight

@@ -1,4 +1,4 @@
-"""What the place of the capture did to the numbers: offload, and a delay between TCP and the tap."""
+"""Findings on effects of the capture's place: missing data, offload, and delay between TCP and the tap."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ if TYPE_CHECKING:
 __all__ = ["explains", "incomplete"]
 
 MISSED: Final = 1 / 3
-"""Share of missing data from which on no setting is named: more is missing than half of what is there."""
+"""Share of missing data from which no setting is named. At 1/3, half as much is missing as was captured."""
 
 _USUAL_MSS: Final = 1460
-"""Of Ethernet with IPv4."""
+"""MSS of Ethernet with IPv4."""
 
 
 def explains(flow: Flow) -> list[Finding]:
-    """Tell of segments larger than the MSS, and of half round trips to either side."""
+    """Return findings on segments larger than the MSS, and on delays between the tap and both ends."""
     return [told for told in (_offload(flow), _delay(flow)) if told is not None]
 
 
 def incomplete(flow: Flow) -> list[Finding]:
-    """Tell of a flow of which the capture lacks so much that no setting follows from it; empty if it does not."""
+    """Return a finding if the capture lacks so much of a flow that no setting follows from it; else empty."""
     missed = int(flow.counts["missed_bytes"])
     share = missed / max(1, missed + int(flow.summary["payload_bytes"]))
     if flow.counts["acknowledgments_missing"]:
         acks = units.number(int(flow.counts["acks"]), "acknowledgment")
-        what = (
+        lack = (
             f"{acks} for {units.data_size(int(flow.summary['payload_bytes']))}: those that the receiver must have sent "
             "are not in the capture"
         )
     elif share >= MISSED:
-        what = f"{share:.0%} of the data that were acknowledged are not in the capture"
+        lack = f"{share:.0%} of the data that were acknowledged are not in the capture"
     else:
         return []
     return [
         Finding(
             code=Code.CAPTURE_INCOMPLETE,
-            sentence=f"{what}, and no setting follows from it.",
+            sentence=f"{lack}, and no setting follows from it.",
             cause="A filter or one-sided routing kept them out, or the capture lost them.",
             remedy="Capture on an end host, both directions, headers only, with a large buffer.",
             commands=("tcpdump -s 128 -B 65536 -w capture.pcap 'host PEER and tcp'",),
@@ -56,13 +56,13 @@ def incomplete(flow: Flow) -> list[Finding]:
 
 def _offload(flow: Flow) -> Finding | None:
     largest, said = flow.counts["largest_bytes"], bool(flow.counts["handshake"])
-    # Without the handshake the MSS is a guess: only what no Ethernet of MTU 1500 carries is told.
+    # Without the handshake the MSS is a guess: report only segments too large for Ethernet with an MTU of 1500.
     mss = int(flow.summary["mss_bytes"]) if said else _USUAL_MSS
     if largest is None or largest <= mss:
         return None
     bound = f"the MSS of {mss:,}" if said else f"the {mss:,} that an MTU of 1,500 carries"
     receiving = str(flow.summary["vantage"]) == "receiver"
-    what = (
+    action = (
         "joins segments after they arrive (GRO, LRO)"
         if receiving
         else "cuts segments after the tap (TSO, GSO)"
@@ -71,7 +71,7 @@ def _offload(flow: Flow) -> Finding | None:
         code=Code.OFFLOAD,
         sentence=f"Segments of up to {units.exact_bytes(largest)} were captured, {largest / mss:.1f} times {bound}: "
         "the wire had them in pieces.",
-        cause=f"The captured host {what}; times inside such a burst are not those of the wire.",
+        cause=f"The captured host {action}; times inside such a burst are not those of the wire.",
         remedy="Before a capture that is to show packets as the wire has them, turn offload off on the captured host; "
         "for measuring throughput leave it on.",
         commands=(
