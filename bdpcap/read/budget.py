@@ -32,7 +32,7 @@ class Budget:
     ranges: int = _core.LIMITS["ranges"]
     """Most ranges in each set of a flow, such as its SACK scoreboard; beyond the limit the lowest two become one."""
     headers: int = _core.LIMITS["headers"]
-    """Most headers of a frame above the segment, tunnels and tags included; a frame with more is not decoded."""
+    """Most headers of a frame down to the segment, tunnels and tags included; a frame with more is not decoded."""
     ratio: int = _core.LIMITS["ratio"]
     """Largest compression ratio of a capture; beyond it the capture counts as damaged."""
 
