@@ -1,5 +1,5 @@
 //! # Budget
-//! Upper bounds on the memory and work of one run. Whatever exceeds a bound is left out and counted.
+//! Upper bounds on the memory and work of one run. Data beyond a bound are left out and counted.
 
 /// The bounds of a run; the fields are named as in `bdpcap.Limits`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,8 +57,8 @@ fn float(value: f64, out: &mut Vec<u8>) -> std::io::Result<()> {
     }
 }
 
-/// Returns whether a text needs neither quotes nor escapes: it consists of letters, digits and marks that are special
-/// neither to CSV nor to spreadsheets nor to terminals.
+/// Returns whether a text needs neither quotes nor escapes. Such a text has only letters, digits and marks that are not
+/// special to CSV, spreadsheets or terminals.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     let first = |byte: u8| byte.is_ascii_alphanumeric() || b"_:[".contains(&byte);

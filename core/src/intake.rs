@@ -68,8 +68,8 @@ pub struct WholeCapture {
     pub tick_ns: i64,
     /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
-    /// For each source: the number of frames that precede it in the whole capture, and the time of the last frame
-    /// before it that has one, in ns since the epoch.
+    /// For each source, the number of frames that precede it in the whole capture, and the time of the last of them. The
+    /// time is in ns since the epoch; frames without a time do not count for it.
     pub before: VecDeque<(u64, i64)>,
 }
 
@@ -155,7 +155,7 @@ impl Intake {
         if let Some(before) = self.whole.as_mut().and_then(|it| it.before.pop_front()) {
             let (frames, time_ns) = before;
             self.frames_before = frames;
-            self.times_before.follow(time_ns);
+            self.times_before.start_after(time_ns);
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Intake {
             let known_ns = match frame.time_ns {
                 Some(time_ns) => {
                     let time_ns = time_ns.clamp(0, Self::FURTHEST_NS);
-                    self.times.see(time_ns);
+                    self.times.add(time_ns);
                     Some(time_ns)
                 }
                 None => {

@@ -4,8 +4,8 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Calls `work` with each of `items`, each in a thread of its own, and returns the results in the order of the items.
-/// A single item is processed in the calling thread.
+/// Calls `work` with each of `items` in a separate thread, and returns the results in the order of the items. A single
+/// item is processed in the calling thread.
 ///
 /// # Panics
 /// If `work` panics.

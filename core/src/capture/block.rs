@@ -1,5 +1,5 @@
 //! # Block
-//! Pcapng written: the blocks of a pcapng file as they are, some with another comment, and those that say the same as a
+//! Writes pcapng blocks: those of a pcapng file again, with or without another comment, and blocks with the contents of a
 //! pcap file. Section numbers are those of draft-ietf-opsawg-pcapng.
 
 use super::bytes::ByteOrder;
@@ -10,13 +10,14 @@ use super::pcapng::{
     ENHANCED_PACKET, HEAD_BYTES, INTERFACE_DESCRIPTION, SECTION_HEADER, TAIL_BYTES,
 };
 
-/// opt_comment and opt_endofopt (section 3.5.1).
+/// The option opt_comment (section 3.5.1).
 const COMMENT: u16 = 1;
+/// The option opt_endofopt (section 3.5.1).
 const END: u16 = 0;
 
-/// A block of a pcapng file as it lies there.
+/// A block of a pcapng file, byte for byte.
 pub struct Block<'a> {
-    /// The number of the frame that it holds.
+    /// Number of the frame in the block; `None` for a block without a packet.
     pub frame: Option<u64>,
     pub(super) bytes: &'a [u8],
     pub(super) options_at: Option<usize>,
@@ -24,14 +25,14 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Does a section begin with it?
+    /// Returns whether this is a section header block.
     #[must_use]
     pub fn is_section_header(&self) -> bool {
         self.bytes[..4] == SECTION_HEADER.to_le_bytes()
     }
 
-    /// Writes it again, with one more comment behind those that it has; says whether the comment is written, since not
-    /// every block can have one.
+    /// Appends the block to `out`, with `comment` after the comments it already has. Returns whether the comment was
+    /// written, since not every kind of block can have one.
     pub fn write(&self, comment: Option<&str>, out: &mut Vec<u8>) -> bool {
         let start = out.len();
         let list = comment.zip(self.options_at).and_then(|(comment, at)| {
@@ -47,14 +48,14 @@ impl Block<'_> {
             }
         }
         if self.is_section_header() {
-            // Its blocks may have grown: the section's length is not known (section 4.1).
+            // Comments may lengthen the section's blocks, so its length is written as unknown (section 4.1).
             out[start + HEAD_BYTES + 8..start + HEAD_BYTES + 16].fill(0xff);
         }
         list.is_some()
     }
 }
 
-/// Bytes of the options in a list, without its end mark; `None` if the list is damaged.
+/// Returns the number of bytes of the options in a list, without opt_endofopt; `None` if the list is damaged.
 fn options_bytes(order: ByteOrder, list: &[u8]) -> Option<usize> {
     let mut bytes = 0;
     for option in Options::new(order, list) {
@@ -63,7 +64,7 @@ fn options_bytes(order: ByteOrder, list: &[u8]) -> Option<usize> {
     Some(bytes.min(list.len()))
 }
 
-/// A section header without options, or with a comment (section 4.1).
+/// Writes a section header block, with or without a comment (section 4.1).
 pub fn write_section(comment: Option<&str>, out: &mut Vec<u8>) {
     const BYTE_ORDER: u32 = 0x1a2b_3c4d;
     const VERSION_1_0: u32 = 1;
@@ -73,18 +74,19 @@ pub fn write_section(comment: Option<&str>, out: &mut Vec<u8>) {
     finish(comment, start, out);
 }
 
-/// The interface description of a pcap file (section 4.2).
+/// Writes an interface description block for a pcap file (section 4.2).
 pub fn write_interface(interface: &Interface, out: &mut Vec<u8>) {
     const RESOLUTION: u16 = 9;
     let start = out.len();
     let snaplen = interface.snaplen.unwrap_or(0);
-    // The upper half of the first field is reserved; a pcap file's link type has no more than the lower one.
+    // The field's upper 16 bits are reserved, and a pcap file's link type has 16 bits.
     open(INTERFACE_DESCRIPTION, &[interface.link_type, snaplen], out);
     write_option(ByteOrder::Little, RESOLUTION, &[interface.resolution], out);
     close(ByteOrder::Little, start, out);
 }
 
-/// A frame of a pcap file, whose timestamps have this resolution (section 4.3).
+/// Writes an enhanced packet block for a frame of a pcap file. `resolution` is the negative exponent of the timestamps'
+/// unit, such as 6 for microseconds (section 4.3).
 pub fn write_packet(frame: &Frame<'_>, resolution: u8, comment: Option<&str>, out: &mut Vec<u8>) {
     let start = out.len();
     let tick_ns = 10_u64.pow(9_u32.saturating_sub(u32::from(resolution)));
@@ -102,14 +104,14 @@ pub fn write_packet(frame: &Frame<'_>, resolution: u8, comment: Option<&str>, ou
     finish(comment, start, out);
 }
 
-/// The head of a little-endian block and its first fields.
+/// Writes the head of a little-endian block and its first fields.
 fn open(kind: u32, fields: &[u32], out: &mut Vec<u8>) {
     out.extend(kind.to_le_bytes());
     out.extend([0; 4]);
     out.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
 }
 
-/// The end of a little-endian block, with a comment or without options.
+/// Ends a little-endian block, with a comment or without options.
 fn finish(comment: Option<&str>, start: usize, out: &mut Vec<u8>) {
     match comment {
         None => write_lengths(ByteOrder::Little, start, out),
@@ -132,7 +134,7 @@ fn write_lengths(order: ByteOrder, start: usize, out: &mut Vec<u8>) {
     out[start + 4..start + HEAD_BYTES].copy_from_slice(&length);
 }
 
-/// A comment, cut where it is longer than an option can be.
+/// Writes a comment, truncated to the maximum length of an option.
 fn write_comment(order: ByteOrder, comment: &str, out: &mut Vec<u8>) {
     let mut end = comment.len().min(usize::from(u16::MAX));
     while !comment.is_char_boundary(end) {
@@ -149,7 +151,7 @@ fn write_option(order: ByteOrder, code: u16, value: &[u8], out: &mut Vec<u8>) {
     pad(start, out);
 }
 
-/// Fills up to a multiple of 4 bytes from `start` on.
+/// Pads the bytes from `start` on with zeros to a multiple of 4.
 fn pad(start: usize, out: &mut Vec<u8>) {
     out.resize(start + (out.len() - start).next_multiple_of(4), 0);
 }
@@ -162,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// A capture written again, every frame with this comment.
+    /// Returns a capture written again, with this comment on every frame.
     fn rewritten(bytes: &[u8], comment: Option<&str>) -> Vec<u8> {
         let mut out = Vec::new();
         let input = Box::new(Cursor::new(bytes.to_vec()));
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_stands_behind_those_that_were_there() {
+    fn a_comment_is_added_after_existing_ones() {
         let end = option(END, b"");
         for mark in [&[][..], &end] {
             let before = [&option(2, &[0; 4]), &option(COMMENT, b"first"), mark].concat();
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn without_comments_a_pcapng_file_stays_as_it_is() {
+    fn without_comments_a_pcapng_file_is_unchanged() {
         let custom = block(0xbad, b"whatever it is");
         let file = [
             section(),
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_section_is_not_kept() {
+    fn the_length_of_a_section_becomes_unknown() {
         let header = block(SECTION_HEADER, &little(&[0x1a2b_3c4d, 1, 52, 0], b""));
         let file = [header, interface(), enhanced(b"a", b"")].concat();
         assert_eq!(
@@ -247,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn a_simple_packet_has_no_room_for_a_comment() {
+    fn a_simple_packet_block_gets_no_comment() {
         let simple = block(3, &little(&[5], b"abcde"));
         let file = [section(), interface(), simple].concat();
         assert_eq!(rewritten(&file, Some("new")), file);
     }
 
     #[test]
-    fn an_overlong_comment_is_cut_between_characters() {
+    fn an_overlong_comment_is_truncated_between_characters() {
         let long = "é".repeat(40_000);
         let mut out = Vec::new();
         write_section(Some(&long), &mut out);

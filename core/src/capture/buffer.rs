@@ -1,10 +1,10 @@
 //! # Buffer
-//! A window that slides over a stream: records are looked at where they lie, and nothing is copied out.
+//! A sliding window over a stream, so that records are read in place and never copied.
 
 use std::io::{self, Read};
 use std::ops::Range;
 
-/// Room at the start; it grows for a larger record.
+/// Initial size of the window; it grows for a larger record.
 const INITIAL_BYTES: usize = 1 << 18;
 
 /// The part of a stream that is in memory and not yet consumed.
@@ -28,27 +28,27 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// What the window slides over.
+    /// Returns the stream under the window.
     pub fn input(&self) -> &R {
         &self.input
     }
 
-    /// The same, to be changed.
+    /// Returns the stream under the window, mutable.
     pub fn input_mut(&mut self) -> &mut R {
         &mut self.input
     }
 
-    /// Position in the stream of the first byte not yet consumed.
+    /// Returns the position in the stream of the first byte not yet consumed.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes in memory that are not consumed.
+    /// Returns the bytes in memory that are not yet consumed.
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..self.end]
     }
 
-    /// Brings at least `want` bytes into memory. False if the stream ends before.
+    /// Reads until at least `want` unconsumed bytes are in memory; returns false if the stream ends before.
     #[inline]
     pub fn fill(&mut self, want: usize) -> io::Result<bool> {
         if self.end - self.start >= want {
@@ -65,7 +65,7 @@ impl<R: Read> Window<R> {
         self.start = 0;
         while self.end < want {
             if self.end == self.memory.len() {
-                // Only as the bytes arrive: a record's word for its length is not worth memory.
+                // Memory grows with the bytes that arrive; the length that a record states may be wrong.
                 self.memory.resize(2 * self.end, 0);
             }
             match self.input.read(&mut self.memory[self.end..]) {
@@ -78,7 +78,7 @@ impl<R: Read> Window<R> {
         Ok(true)
     }
 
-    /// Consumes `count` bytes, which must be in memory, and says where they lie until the next `fill`.
+    /// Consumes `count` bytes, which must be in memory; returns their place, which is valid until the next `fill`.
     #[inline]
     pub fn take(&mut self, count: usize) -> Range<usize> {
         let taken = self.start..self.start + count;
@@ -88,7 +88,7 @@ impl<R: Read> Window<R> {
         taken
     }
 
-    /// Bytes that `take` consumed.
+    /// Returns the bytes at a place that `take` returned.
     #[inline]
     pub fn taken(&self, place: Range<usize>) -> &[u8] {
         &self.memory[place]
@@ -99,7 +99,7 @@ impl<R: Read> Window<R> {
 mod tests {
     use super::*;
 
-    /// Gives one byte at a time, as a slow pipe may.
+    /// A reader that returns one byte at a time, as a slow pipe may.
     struct Trickle<'a>(&'a [u8]);
 
     impl Read for Trickle<'_> {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_is_left_when_the_stream_ends_inside_a_record() {
+    fn keeps_the_bytes_left_when_the_stream_ends_inside_a_record() {
         let mut window = Window::new(&b"abcdef"[..]);
         assert!(!window.fill(7).expect("no error"));
         assert_eq!(window.bytes(), b"abcdef");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_no_memory_on_a_records_word() {
+    fn a_stated_length_alone_allocates_no_memory() {
         let mut window = Window::new(&b"short"[..]);
         assert!(!window.fill(1 << 40).expect("no error"));
         assert_eq!(window.memory.len(), INITIAL_BYTES);

@@ -8,7 +8,7 @@ pub(super) enum ByteOrder {
     Big,
 }
 
-/// The fields lie within `bytes`: whoever reads them has checked the length of the record.
+/// Reads and writes fields. A field must lie within `bytes`; callers check the length of the record first.
 impl ByteOrder {
     pub fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl ByteOrder {
         }
     }
 
-    /// As pcapng keeps an option's 64-bit number.
+    /// Reads the 64-bit number of a pcapng option.
     pub fn u64(self, bytes: [u8; 8]) -> u64 {
         match self {
             ByteOrder::Little => u64::from_le_bytes(bytes),

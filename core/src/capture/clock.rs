@@ -1,5 +1,5 @@
 //! # Clock
-//! pcapng timestamps (if_tsresol, if_tsoffset) to integer nanoseconds.
+//! Converts pcapng timestamps (if_tsresol, if_tsoffset) to integer nanoseconds.
 
 use std::fmt;
 
@@ -8,21 +8,22 @@ const NS_PER_S: i128 = 1_000_000_000;
 /// How an interface counts time: ticks of a unit since the epoch, and an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
-    /// Option if_tsresol: the top bit tells powers of two from powers of ten, the rest is the negative exponent.
+    /// Option if_tsresol: with the top bit set the unit is a power of two, otherwise of ten. The other bits are the
+    /// negative exponent.
     pub resolution: u8,
     /// Option if_tsoffset, in seconds.
     pub offset_s: i64,
     scale: Scale,
 }
 
-/// From ticks to nanoseconds.
+/// Conversion from ticks to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Multiply(u64),
     Divide(u64),
-    /// Nanoseconds in a second, times ticks, shifted right.
+    /// Ticks times nanoseconds per second, shifted right by this number of bits.
     Shift(u32),
-    /// A unit so small that 64 bits of it are no nanosecond.
+    /// The unit is so small that even 2^64 ticks are less than a nanosecond.
     Zero,
 }
 
@@ -45,7 +46,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since the epoch, rounded down; `None` if 64 bits cannot hold them (years outside 1677..2262).
+    /// Converts ticks to nanoseconds since the epoch, rounded down; `None` if 64 bits cannot hold them (outside the years
+    /// 1677 to 2262).
     #[inline]
     pub fn ns(&self, ticks: u64) -> Option<i64> {
         let ns = match self.scale {
@@ -58,14 +60,14 @@ impl Clock {
     }
 }
 
-/// Microseconds, where the interface does not say.
+/// The unit is microseconds if the interface has no if_tsresol.
 impl Default for Clock {
     fn default() -> Self {
         Clock::new(6, 0)
     }
 }
 
-/// The unit.
+/// Writes the unit, such as "10^-6 s".
 impl fmt::Display for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base = if self.resolution & 0x80 != 0 { 2 } else { 10 };

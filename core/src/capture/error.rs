@@ -1,20 +1,20 @@
 //! # Error
-//! Why reading stopped, as data: in which file, at which frame and byte, and for what reason.
+//! Errors of reading a capture, with file, frame, byte and reason.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// The capture could not be opened, or broke off. All frames before the fault have been given.
+/// The capture cannot be opened, or is damaged. All frames before the damage have been returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureError {
     /// Name of the file as the caller gave it.
     pub file: String,
-    /// The frame that broke: one more than were given.
+    /// Number of the damaged frame: one more than the number of frames returned.
     pub frame: u64,
-    /// Where the broken record begins, in bytes from the start of the (uncompressed) capture.
+    /// Where the damaged record begins, in bytes from the start of the (uncompressed) capture.
     pub offset: u64,
-    /// What is wrong with it.
+    /// The kind of damage.
     pub reason: Reason,
 }
 
@@ -33,34 +33,34 @@ impl fmt::Display for CaptureError {
 
 impl Error for CaptureError {}
 
-/// What is wrong with a record, a block or the whole file.
+/// Kinds of damage of a record, a block or the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// There is not one byte.
+    /// The input has no bytes.
     Empty,
-    /// The first bytes are no magic number that we know.
+    /// The first bytes are no magic number of a supported format.
     NotACapture([u8; 4]),
     /// The input itself failed: a read error, or compressed data that is damaged or cut short.
     Unreadable(String),
     /// The input ends inside a record.
     CutShort {
-        /// Bytes that the record needs, as far as is known.
+        /// Bytes that the record needs, as far as its length is known.
         needed: usize,
         /// Bytes that are left.
         left: usize,
     },
-    /// A version of the format that nobody knows.
+    /// The version of the format (major, minor) is not supported.
     Version(u16, u16),
-    /// More captured bytes than a packet can have.
+    /// A record states more captured bytes than a packet can have.
     PacketTooLong {
-        /// Bytes said to have been captured.
+        /// Number of captured bytes that the record states.
         bytes: u32,
-        /// The most that is believed for this link type.
+        /// Maximum number of captured bytes for this link type.
         most: u32,
     },
-    /// pcapng: the section header's byte-order magic is neither order.
+    /// pcapng: the section header's byte-order magic stands for neither byte order.
     ByteOrderMagic([u8; 4]),
-    /// pcapng: a block too short for its kind, or too long for any.
+    /// pcapng: a block is too short for its type, or too long for any type.
     BlockLength {
         /// Block type.
         kind: u32,
@@ -71,14 +71,14 @@ pub enum Reason {
     BlockLengths(u32, u32),
     /// pcapng: a packet is longer than the block it is in.
     PacketBeyondBlock {
-        /// Bytes said to have been captured.
+        /// Number of captured bytes that the record states.
         bytes: u32,
-        /// Bytes that the block holds.
+        /// Number of bytes that the block has room for.
         room: usize,
     },
-    /// pcapng: a packet of an interface that the section has not described.
+    /// pcapng: a packet's interface, given by its index, is not described in the section.
     UnknownInterface(u32),
-    /// pcapng: more interfaces are described than these.
+    /// pcapng: more than this number of interfaces are described.
     Interfaces(usize),
     /// pcapng: an option runs over the end of its block.
     Options,
@@ -156,7 +156,8 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Capture formats of others by their first bytes, with an article. ERF has none of its own.
+/// Returns the name, with its article, of an unsupported capture format that begins with these bytes. ERF is missing
+/// here, since it has no magic number.
 fn other_format(magic: [u8; 4]) -> Option<&'static str> {
     match &magic {
         b"snoo" => Some("a snoop"), // RFC 1761
@@ -171,7 +172,7 @@ fn other_format(magic: [u8; 4]) -> Option<&'static str> {
 impl From<io::Error> for Reason {
     fn from(error: io::Error) -> Self {
         Reason::Unreadable(match error.kind() {
-            // What decoders say when the input ends inside a compressed block.
+            // Decompressors return this error when the input ends inside a compressed block.
             io::ErrorKind::UnexpectedEof => "the compressed data is cut short".to_owned(),
             _ => error.to_string(),
         })

@@ -1,10 +1,10 @@
 //! # Info
-//! What a capture says about itself.
+//! The description of a capture in its headers and blocks.
 
 use super::times::Times;
 
-/// What is known of a capture so far. pcapng describes interfaces and drops anywhere, so this is complete only
-/// when the last frame has been read.
+/// Description of a capture as far as it has been read. pcapng may describe interfaces and drops anywhere in the file, so
+/// this is complete only after the last frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaptureInfo {
     /// Format, time unit and byte order, e.g. "pcap (microseconds, little-endian)".
@@ -13,36 +13,36 @@ pub struct CaptureInfo {
     pub compression: Option<&'static str>,
     /// Version of the format, major and minor.
     pub version: (u16, u16),
-    /// Sections of a pcapng file; 1 for pcap.
+    /// Number of sections of a pcapng file; 1 for pcap.
     pub sections: u32,
     /// Interfaces of all sections in the order of their description; one for pcap.
     pub interfaces: Vec<Interface>,
     /// Comments on sections and interfaces, not on single packets.
     pub comments: Vec<String>,
-    /// Comments, names and other texts that are not kept, since there are too many.
+    /// Number of comments, names and other texts that are not kept, since there are too many.
     pub texts_left_out: u64,
-    /// Bytes of all texts, kept or not.
+    /// Number of bytes of all texts, kept or not.
     pub text_bytes: usize,
-    /// The capturing machine, of the last section that says so.
+    /// Hardware of the capturing machine, from the last section that states it.
     pub hardware: Option<String>,
-    /// Its operating system, likewise.
+    /// Operating system of the capturing machine, from the last section that states it.
     pub os: Option<String>,
-    /// The program that wrote the capture, likewise.
+    /// Program that wrote the capture, from the last section that states it.
     pub application: Option<String>,
-    /// Frames read from it.
+    /// Number of frames read from the capture.
     pub frames: u64,
-    /// When they were captured.
+    /// Times of these frames.
     pub times: Times,
 }
 
 impl CaptureInfo {
-    /// Most bytes of text that are kept: hostile input must not fill memory, or a page, with comments.
-    const MOST_TEXT_BYTES: usize = 1 << 20;
+    /// Maximum number of bytes of text that are kept, so that hostile input cannot fill memory, or a page, with comments.
+    const MAX_TEXT_BYTES: usize = 1 << 20;
 
-    /// A text, while there is room for it. Strings are UTF-8 by the book; what is not is marked.
+    /// Decodes a text; `None` if there are too many texts. Bytes that are not UTF-8 become U+FFFD.
     pub(super) fn text(&mut self, value: &[u8]) -> Option<String> {
         self.text_bytes = self.text_bytes.saturating_add(value.len());
-        if self.text_bytes > Self::MOST_TEXT_BYTES {
+        if self.text_bytes > Self::MAX_TEXT_BYTES {
             self.texts_left_out = self.texts_left_out.saturating_add(1);
             return None;
         }
@@ -50,7 +50,7 @@ impl CaptureInfo {
         Some(text.trim_end_matches('\0').to_owned())
     }
 
-    /// Packets that all interfaces together report as lost; `None` if none reports.
+    /// Returns the number of packets that all interfaces together report as dropped; `None` if none reports drops.
     #[must_use]
     pub fn drops(&self) -> Option<u64> {
         self.interfaces
@@ -65,35 +65,35 @@ impl CaptureInfo {
 pub struct Interface {
     /// LINKTYPE_ value.
     pub link_type: u32,
-    /// Most bytes kept of a packet; `None` if there is no such limit.
+    /// Maximum number of captured bytes of a packet; `None` if there is no such limit.
     pub snaplen: Option<u32>,
-    /// Unit of the timestamps as pcapng writes it (if_tsresol).
+    /// Unit of the timestamps as pcapng encodes it (if_tsresol).
     pub resolution: u8,
     /// Unit of the timestamps, e.g. "10^-6 s" or "2^-32 s".
     pub time_unit: String,
-    /// Seconds to add to all timestamps (if_tsoffset); already in the frames' times.
+    /// Seconds to add to all timestamps (if_tsoffset). The frames' times already include them.
     pub time_offset_s: i64,
-    /// Name, e.g. "eth0".
+    /// Name of the interface, e.g. "eth0".
     pub name: Option<String>,
-    /// Description.
+    /// Description of the interface.
     pub description: Option<String>,
     /// Hardware of the interface.
     pub hardware: Option<String>,
-    /// Operating system of the machine it is in.
+    /// Operating system of the interface's machine.
     pub os: Option<String>,
     /// Capture filter in force.
     pub filter: Option<String>,
-    /// Drops by its latest statistics block: interface and system (isb_ifdrop + isb_osdrop).
+    /// Packets dropped by the interface and the system, by its latest statistics block (isb_ifdrop + isb_osdrop).
     pub(super) drops_by_statistics: Option<u64>,
-    /// Drops that its packets report, added up (epb_dropcount, or the packet block's field).
+    /// Sum of the drops that its packet blocks report (epb_dropcount, or the field of the obsolete packet block).
     pub(super) drops_by_packets: Option<u64>,
 }
 
 impl Interface {
-    /// Packets that the interface or the system lost.
+    /// Returns the number of packets dropped by the interface or the system; `None` if unknown.
     ///
-    /// Statistics and packets count the same losses (draft-ietf-opsawg-pcapng sections 4.3 and 4.6: both from the
-    /// start of the capture), each perhaps incompletely: the larger of the two, not their sum.
+    /// Statistics blocks and packet blocks count the same drops (draft-ietf-opsawg-pcapng sections 4.3 and 4.6), and
+    /// either count may be incomplete. The result therefore is the larger count, not their sum.
     #[must_use]
     pub fn drops(&self) -> Option<u64> {
         self.drops_by_statistics.max(self.drops_by_packets)

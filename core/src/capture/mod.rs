@@ -1,9 +1,12 @@
 //! # Capture
-//! Bytes to frames: pcap and pcapng, plain or compressed, from a file or a pipe, in one pass.
+//! Reads frames from pcap and pcapng captures, plain or compressed, from a file or a pipe, in one pass.
 //!
-//! The framing is our own. The pcap-parser crate (0.17) has no notion of the modified pcap header, gives no time for
-//! binary `if_tsresol`, decodes `if_tsoffset` in the wrong order for big-endian sections and cuts times to 32 bits;
-//! and records must be handed on where they lie, at tens of millions a second.
+//! The pcap-parser crate (0.17) is not used, for these reasons:
+//!
+//! - It does not support the modified pcap header.
+//! - It returns no time for binary `if_tsresol`, and truncates times to 32 bits.
+//! - It decodes `if_tsoffset` in the wrong byte order in big-endian sections.
+//! - Records must be read without copying, to read tens of millions a second.
 
 mod ahead;
 mod block;
@@ -41,7 +44,7 @@ pub use info::{CaptureInfo, Interface};
 pub use ticks::Ticks;
 pub use times::Times;
 
-/// What a capture consists of, for whoever writes it again.
+/// One element of a capture, from which the capture can be written again.
 pub enum Piece<'a> {
     /// A packet of a pcap file.
     Frame(Frame<'a>),
@@ -56,7 +59,7 @@ pub struct Reader {
     info: CaptureInfo,
     name: String,
     frames: u64,
-    /// The end has come, or a fault.
+    /// Whether the end or a damage has been reached.
     done: bool,
 }
 
@@ -67,28 +70,27 @@ enum Format {
 }
 
 impl Reader {
-    /// Tells compression and format by the first bytes of `input`; `name` is for messages.
+    /// Opens a capture. Compression and format are detected from the first bytes of `input`; `name` is used in messages.
     ///
     /// # Errors
-    /// If the input is empty, no capture, of an unsupported version, or breaks off before the first packet could
-    /// come.
+    /// If the input is empty, no capture, of an unsupported version, or ends within its header.
     pub fn open(input: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
         Self::new(Source::open(input), name, Format::open)
     }
 
-    /// The same of a file; if it is compressed, another thread decompresses it.
+    /// Opens a capture file. A compressed file is decompressed by another thread.
     ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// The errors of [`Reader::open`].
     pub fn open_file(file: File, name: &str) -> Result<Self, CaptureError> {
-        let source = Source::open(Box::new(file)).and_then(Source::ahead);
+        let source = Source::open(Box::new(file)).and_then(Source::with_read_ahead);
         Self::new(source, name, Format::open)
     }
 
-    /// Rows that [`crate::pieces`] wrote: no capture is read like this, whatever it begins with.
+    /// Opens input in the row format that [`crate::pieces`] writes. [`Reader::open`] never detects this format.
     ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// The errors of [`Reader::open`].
     pub fn open_rows(input: Box<dyn Read + Send>, name: &str) -> Result<Self, CaptureError> {
         Self::new(Source::open(input), name, Format::rows)
     }
@@ -122,12 +124,12 @@ impl Reader {
         })
     }
 
-    /// The next frame; `Ok(None)` at the end.
+    /// Returns the next frame; `Ok(None)` at the end.
     ///
     /// # Errors
-    /// Once, where the capture is damaged or cut short. All frames before have been given; after it comes
-    /// `Ok(None)`.
-    #[inline(always)] // a frame stays in registers
+    /// Once, where the capture is damaged or cut short, after all frames before the damage have been returned. Further
+    /// calls return `Ok(None)`.
+    #[inline(always)] // keeps the frame in registers
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         if self.done {
             return Ok(None);
@@ -161,11 +163,11 @@ impl Reader {
         }
     }
 
-    /// The next packet of a pcap file, or block of a pcapng file; `Ok(None)` at the end. The frames of both count as
-    /// those of [`Reader::next_frame`].
+    /// Returns the next packet of a pcap file, or the next block of a pcapng file; `Ok(None)` at the end. Frames are
+    /// numbered as by [`Reader::next_frame`].
     ///
     /// # Errors
-    /// As [`Reader::next_frame`].
+    /// The errors of [`Reader::next_frame`].
     pub fn next_piece(&mut self) -> Result<Option<Piece<'_>>, CaptureError> {
         let Format::Pcapng(pcapng) = &mut self.format else {
             return Ok(self.next_frame()?.map(Piece::Frame));
@@ -188,7 +190,7 @@ impl Reader {
         })))
     }
 
-    /// The end, and why.
+    /// Ends reading; returns the error for the damaged record.
     #[cold]
     fn fault(&mut self, reason: Reason) -> CaptureError {
         self.done = true;
@@ -200,7 +202,7 @@ impl Reader {
         }
     }
 
-    /// The interface of a pcap file; a pcapng file describes its own.
+    /// Returns the interface of a pcap file; `None` for pcapng, whose blocks describe interfaces.
     #[must_use]
     pub fn pcap_interface(&self) -> Option<&Interface> {
         match self.format {
@@ -209,18 +211,18 @@ impl Reader {
         }
     }
 
-    /// What the capture has said about itself up to here.
+    /// Returns the description of the capture, as far as it has been read.
     #[must_use]
     pub fn info(&self) -> &CaptureInfo {
         &self.info
     }
 
-    /// How often the bytes of a packed capture may be multiplied; see [`crate::budget::Budget::ratio`].
-    pub fn limit_ratio(&mut self, most: usize) {
-        self.window.input_mut().most_ratio = most;
+    /// Sets the maximum ratio of uncompressed to compressed bytes; see [`crate::budget::Budget::ratio`].
+    pub fn limit_ratio(&mut self, max_ratio: usize) {
+        self.window.input_mut().max_ratio = max_ratio;
     }
 
-    /// Bytes taken from the input so far, compressed as they are.
+    /// Returns the number of bytes read from the input so far; compressed input counts its compressed bytes.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.window.input().raw_bytes()
@@ -248,7 +250,7 @@ impl Format {
         Ok(Format::Rows(Rows::default()))
     }
 
-    /// The first bytes, which stay.
+    /// Returns the first four bytes without consuming them.
     fn magic(window: &mut Window<Source>) -> Result<[u8; 4], Reason> {
         window.fill(4)?;
         window.bytes().first_chunk().copied().ok_or_else(|| {

@@ -1,20 +1,20 @@
 //! # Options
-//! The option lists of pcapng blocks (draft-ietf-opsawg-pcapng section 3.5).
+//! Reads the option lists of pcapng blocks (draft-ietf-opsawg-pcapng section 3.5).
 
 use super::bytes::ByteOrder;
 use super::error::Reason;
 
-/// opt_endofopt.
+/// The option opt_endofopt, which ends a list.
 const END: u16 = 0;
 const HEAD_BYTES: usize = 4;
 
-/// Code and value of an option. What a code means depends on the block.
+/// Code and value of an option. The meaning of a code depends on the block.
 pub(super) struct Field<'a> {
     pub code: u16,
     pub value: &'a [u8],
 }
 
-/// Reads a list of options, to its end mark or the end of the block.
+/// Iterator over a list of options, up to opt_endofopt or the end of the block.
 pub(super) struct Options<'a> {
     order: ByteOrder,
     rest: &'a [u8],

@@ -1,5 +1,5 @@
 //! # Pcap
-//! The classic format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/>, and its older dialects.
+//! Reads the classic format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcap/>, and its older dialects.
 
 use std::io::Read;
 
@@ -11,10 +11,10 @@ use super::info::{CaptureInfo, Interface};
 
 const FILE_HEADER_BYTES: usize = 24;
 
-/// State of a pcap file: what its header said.
+/// Reader of a pcap file, with the facts of its header.
 pub(super) struct Pcap {
     order: ByteOrder,
-    /// Nanoseconds in the unit of the timestamps' second field.
+    /// Unit of the timestamps' second field, in ns: 1 or 1,000.
     fraction_ns: u32,
     header_bytes: usize,
     lengths: Lengths,
@@ -22,8 +22,8 @@ pub(super) struct Pcap {
     max_captured: u32,
 }
 
-/// In which order a record has its two lengths. Up to version 2.2 the length on the wire came first; writers of 2.3
-/// did either, and there the captured length is the smaller one.
+/// Order of the two lengths in a record. Up to version 2.2 the length on the wire comes first. Version 2.3 exists in both
+/// orders, and there the smaller length is the captured one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lengths {
     CapturedFirst,
@@ -31,7 +31,8 @@ enum Lengths {
     SmallerIsCaptured,
 }
 
-/// Byte order, nanoseconds (or microseconds), and Alexey Kuznetzov's header with interface, protocol and packet type.
+/// Returns the byte order, whether timestamps are in nanoseconds instead of microseconds, and whether record headers are
+/// modified; `None` if this is no pcap file. Alexey Kuznetzov's modified header adds interface, protocol and packet type.
 fn dialect(magic: [u8; 4]) -> Option<(ByteOrder, bool, bool)> {
     let read = |order, magic| match magic {
         0xa1b2_c3d4_u32 => Some((order, false, false)),
@@ -44,7 +45,7 @@ fn dialect(magic: [u8; 4]) -> Option<(ByteOrder, bool, bool)> {
 }
 
 impl Pcap {
-    /// `None` if this is another format.
+    /// Reads the file header; `None` if the magic number is not pcap's.
     pub fn open<R: Read>(
         magic: [u8; 4],
         window: &mut Window<R>,
@@ -62,13 +63,13 @@ impl Pcap {
         let header = window.bytes();
         let (major, minor) = (order.u16(header, 4), order.u16(header, 6));
         let snaplen = order.u32(header, 16);
-        // The upper half holds the length of a frame check sequence and reserved bits.
+        // The upper 16 bits hold the length of a frame check sequence and reserved bits.
         let link_type = order.u32(header, 20) & 0xffff;
         window.take(FILE_HEADER_BYTES);
 
         let lengths = match (major, minor) {
             (0 | 1, _) => return Err(Reason::Version(major, minor)),
-            // 543.0 is how DG/UX wrote 2.0.
+            // DG/UX wrote version 2.0 as 543.0.
             (2 | 543, 0..=2) => Lengths::WireFirst,
             (2 | 543, 3) => Lengths::SmallerIsCaptured,
             _ => Lengths::CapturedFirst,
@@ -100,22 +101,22 @@ impl Pcap {
         }))
     }
 
-    /// The next record; `None` at the end. On a fault nothing is consumed.
-    #[inline(always)] // nearly all that a frame takes before it is decoded
+    /// Returns the next record; `None` at the end. On an error nothing is consumed.
+    #[inline(always)] // most of the time that a frame takes before it is decoded
     pub fn next<R: Read>(&self, window: &mut Window<R>) -> Result<Option<Record>, Reason> {
         loop {
-            if let Some(record) = self.at_hand(window) {
+            if let Some(record) = self.buffered(window) {
                 return Ok(Some(record));
             }
-            if !self.bring(window)? {
+            if !self.fill(window)? {
                 return Ok(None);
             }
         }
     }
 
-    /// The next record, if all of it is in memory.
+    /// Returns the next record if all of it is in memory.
     #[inline(always)]
-    fn at_hand<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
+    fn buffered<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
         let header = window.bytes().get(..self.header_bytes)?;
         let [seconds, fraction] = [0, 4].map(|offset| self.order.u32(header, offset));
         let (captured, wire_len) = self.lengths(header);
@@ -126,7 +127,7 @@ impl Pcap {
         let mut data = window.take(needed);
         data.start += self.header_bytes;
         Some(Record {
-            // At most 2^32 * 10^9 + 2^32 * 1000, which fits.
+            // No overflow: the sum is at most 2^32 * 10^9 + 2^32 * 1000.
             time_ns: Some(
                 i64::from(seconds) * 1_000_000_000
                     + i64::from(fraction) * i64::from(self.fraction_ns),
@@ -137,7 +138,7 @@ impl Pcap {
         })
     }
 
-    /// Bytes captured, and on the wire.
+    /// Returns the number of captured bytes and the length on the wire.
     #[inline(always)]
     fn lengths(&self, header: &[u8]) -> (u32, u32) {
         let [first, second] = [8, 12].map(|offset| self.order.u32(header, offset));
@@ -148,9 +149,9 @@ impl Pcap {
         }
     }
 
-    /// Brings the next record into memory; says whether there is one.
+    /// Reads the next record into memory; returns whether there is one.
     #[cold]
-    fn bring<R: Read>(&self, window: &mut Window<R>) -> Result<bool, Reason> {
+    fn fill<R: Read>(&self, window: &mut Window<R>) -> Result<bool, Reason> {
         let mut needed = self.header_bytes;
         if window.fill(needed)? {
             let (captured, _) = self.lengths(window.bytes());
@@ -179,7 +180,7 @@ mod tests {
 
     const RECORD: [u32; 4] = [1_700_000_000, 5, 2, 2];
 
-    /// A little-endian file: header, then for each record its four fields and data.
+    /// Returns a little-endian file with these records, each of four fields and data.
     fn pcap(
         magic: u32,
         version: (u16, u16),
@@ -194,7 +195,7 @@ mod tests {
         bytes
     }
 
-    /// The same file as a big-endian machine writes it.
+    /// Returns a big-endian file with these records.
     fn big_endian(magic: u32, records: &[([u32; 4], &[u8])]) -> Vec<u8> {
         let mut bytes = magic.to_be_bytes().to_vec();
         bytes.extend([
@@ -278,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_check_sequence_is_no_part_of_the_link_type() {
+    fn the_length_of_the_fcs_is_not_part_of_the_link_type() {
         let read = read(&pcap(0xa1b2_c3d4, (2, 4), 0x2400_0001, &[(RECORD, b"ab")]));
         assert_eq!(read.frames[0].link_type, 1);
     }
 
     #[test]
-    fn a_header_without_packets_is_a_capture() {
+    fn a_file_without_packets_is_a_capture() {
         let read = read(&pcap(0xa1b2_c3d4, (2, 4), 1, &[]));
         assert_eq!((read.frames.len(), read.damage), (0, None));
     }
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_tail_is_an_error_after_the_frames_before_it() {
+    fn a_truncated_record_is_an_error_after_the_frames_before_it() {
         let records = [(RECORD, &b"ab"[..]), ([0, 0, 40, 40], b"abc")];
         let read = read(&pcap(0xa1b2_c3d4, (2, 4), 1, &records));
         assert_eq!(read.frames.len(), 1);

@@ -1,12 +1,13 @@
 //! # Pcapng
-//! The block format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>; section numbers below are of it.
+//! Reads the block format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>; section numbers below are those
+//! of this draft.
 //!
-//! Where the draft leaves a choice we do as Wireshark 4.0: a block length that is no multiple of 4 is rounded up, and
-//! an option that runs over the end of its block is damage. The length of a section is not used: its blocks follow
-//! each other whether or not it is known.
+//! Where the draft leaves a choice, this module follows Wireshark 4.0. A block length that is no multiple of 4 is rounded
+//! up. An option that runs over the end of its block is damage. The length of a section is ignored, since its blocks can
+//! be read without it.
 //!
-//! Only packets are frames, as capinfos counts them. tshark 4.0 also gives custom blocks a `frame.number`, so that its
-//! numbers run ahead of ours in the rare file that has them.
+//! Only packets are frames, as in capinfos. tshark 4.0 also numbers custom blocks, so in the rare file that has them its
+//! `frame.number` is larger than the number here.
 
 use std::io::Read;
 use std::ops::Range;
@@ -27,46 +28,48 @@ const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
 pub(super) const ENHANCED_PACKET: u32 = 6;
 
-/// Type and length before the body, length again after it (section 3.1).
+/// Size of a block's type and length, before its body (section 3.1).
 pub(super) const HEAD_BYTES: usize = 8;
+/// Size of the block's second length, after its body.
 pub(super) const TAIL_BYTES: usize = 4;
-/// Where a section header's options begin (section 4.1).
+/// Offset of a section header's options (section 4.1).
 const SECTION_OPTIONS_AT: usize = HEAD_BYTES + 16;
-/// The largest block: the largest packet, with room for its options. The same as Wireshark's.
+/// Maximum size of a block: the largest packet, with room for its options. Wireshark has the same bound.
 const MAX_BLOCK_BYTES: u32 = (128 << 20) + (128 << 10) + 32;
-/// Interfaces of all sections: the obsolete packet block could number as many. Each takes ten times its bytes in memory.
-const MOST_INTERFACES: usize = 1 << 16;
-/// The obsolete packet block's word for an unknown number of drops (appendix A).
+/// Maximum number of interfaces of all sections, as many as the obsolete packet block can number. An interface takes ten
+/// times its bytes in memory.
+const MAX_INTERFACES: usize = 1 << 16;
+/// Value for an unknown number of drops in the obsolete packet block (appendix A).
 const DROPS_UNKNOWN: u16 = 0xffff;
 
-/// State of a pcapng file: its present section.
+/// Reader of a pcapng file, with the state of the current section.
 pub(super) struct Pcapng {
     order: ByteOrder,
-    interfaces: Vec<Described>,
+    interfaces: Vec<SectionInterface>,
     /// Index in [`CaptureInfo::interfaces`] of the section's first interface.
     first_interface: usize,
-    /// The first section header: it was looked at on opening, and is still to be taken.
-    opened: Option<Block>,
+    /// The first section header, which was read on opening but is not consumed yet.
+    first_header: Option<Block>,
 }
 
-/// A block that was looked at and taken.
-pub(super) struct Taken {
-    /// Where it lies in the window.
+/// A block that was read and consumed.
+pub(super) struct TakenBlock {
+    /// Place of the block in the window.
     pub place: Range<usize>,
-    /// Where its options begin, from its start on; `None` where it has none, or where nobody asks for them.
+    /// Offset of the options in the block; `None` for a block that gets no comment.
     pub options_at: Option<usize>,
     pub is_packet: bool,
 }
 
-/// What decoding needs of an interface.
-struct Described {
+/// Fields of an interface that are needed to decode its packets.
+struct SectionInterface {
     link_type: u32,
     snaplen: u32,
     max_captured: u32,
     clock: Clock,
 }
 
-/// A whole block in the window.
+/// A complete block in the window.
 struct Block {
     kind: u32,
     stated_length: u32,
@@ -82,7 +85,7 @@ impl Block {
     }
 }
 
-/// Fields of a packet block that is not a simple one.
+/// Fields of an enhanced packet block or of an obsolete packet block.
 struct Packet {
     interface: u32,
     ticks: u64,
@@ -91,7 +94,7 @@ struct Packet {
 }
 
 impl Pcapng {
-    /// `None` if this is another format.
+    /// Reads the first section header; `None` if the magic number is not pcapng's.
     pub fn open<R: Read>(
         magic: [u8; 4],
         window: &mut Window<R>,
@@ -104,11 +107,11 @@ impl Pcapng {
             order: ByteOrder::Little,
             interfaces: Vec::new(),
             first_interface: 0,
-            opened: None,
+            first_header: None,
         };
         if let Some(block) = pcapng.block(window)? {
             pcapng.section_header(&block, body(window, &block), info)?;
-            pcapng.opened = Some(block);
+            pcapng.first_header = Some(block);
         }
         Ok(Some(pcapng))
     }
@@ -117,18 +120,18 @@ impl Pcapng {
         self.order
     }
 
-    /// The next packet; `None` at the end. On a fault its block is not consumed.
+    /// Returns the next packet; `None` at the end. On an error its block is not consumed.
     #[inline]
     pub fn next<R: Read>(
         &mut self,
         window: &mut Window<R>,
         info: &mut CaptureInfo,
     ) -> Result<Option<Record>, Reason> {
-        if let Some(header) = self.opened.take() {
+        if let Some(header) = self.first_header.take() {
             window.take(header.length);
         }
         while let Some(block) = self.block(window)? {
-            let packet = self.look(&block, body(window, &block), info)?;
+            let packet = self.read(&block, body(window, &block), info)?;
             let place = window.take(block.length);
             if let Some(mut record) = packet {
                 let body_at = place.start + HEAD_BYTES;
@@ -139,19 +142,19 @@ impl Pcapng {
         Ok(None)
     }
 
-    /// The next block of whatever kind; `None` at the end. On a fault it is not consumed.
+    /// Returns the next block of any type; `None` at the end. On an error the block is not consumed.
     pub fn next_block<R: Read>(
         &mut self,
         window: &mut Window<R>,
         info: &mut CaptureInfo,
-    ) -> Result<Option<Taken>, Reason> {
-        let (block, packet) = match self.opened.take() {
+    ) -> Result<Option<TakenBlock>, Reason> {
+        let (block, packet) = match self.first_header.take() {
             Some(header) => (header, None),
             None => {
                 let Some(block) = self.block(window)? else {
                     return Ok(None);
                 };
-                let packet = self.look(&block, body(window, &block), info)?;
+                let packet = self.read(&block, body(window, &block), info)?;
                 (block, packet)
             }
         };
@@ -163,16 +166,16 @@ impl Pcapng {
             }
             _ => None,
         };
-        Ok(Some(Taken {
+        Ok(Some(TakenBlock {
             place,
             options_at,
             is_packet: packet.is_some(),
         }))
     }
 
-    /// Reads a block: the packet in it, its bytes a place in the body, or what else it tells.
+    /// Reads a block; returns its packet, whose `data` is a place in the body. Other information goes to `info`.
     #[inline]
-    fn look(
+    fn read(
         &mut self,
         block: &Block,
         body: &[u8],
@@ -185,24 +188,24 @@ impl Pcapng {
             SECTION_HEADER => self.section_header(block, body, info).map(|()| None),
             INTERFACE_DESCRIPTION => self.interface_description(block, body, info).map(|()| None),
             INTERFACE_STATISTICS => self.interface_statistics(block, body, info).map(|()| None),
-            // Name resolution, decryption secrets, custom blocks and any that are not yet invented.
+            // Name resolution, decryption secrets, custom blocks and unknown types.
             _ => Ok(None),
         }
     }
 
-    /// Brings the next block into the window and checks its frame.
+    /// Reads the next block into the window and checks its lengths; `None` at the end.
     #[inline]
     fn block<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Block>, Reason> {
-        const SHORTEST: usize = HEAD_BYTES + TAIL_BYTES;
+        const MIN_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
         let cut = |needed, window: &Window<R>| Reason::CutShort {
             needed,
             left: window.bytes().len(),
         };
-        if !window.fill(SHORTEST)? {
+        if !window.fill(MIN_BYTES)? {
             return if window.bytes().is_empty() {
                 Ok(None)
             } else {
-                Err(cut(SHORTEST, window))
+                Err(cut(MIN_BYTES, window))
             };
         }
         let head = window.bytes();
@@ -215,7 +218,7 @@ impl Pcapng {
             };
         }
         let stated_length = self.order.u32(head, 4);
-        if !(SHORTEST as u32..=MAX_BLOCK_BYTES).contains(&stated_length) {
+        if !(MIN_BYTES as u32..=MAX_BLOCK_BYTES).contains(&stated_length) {
             return Err(Reason::BlockLength {
                 kind,
                 length: stated_length,
@@ -236,7 +239,7 @@ impl Pcapng {
         }))
     }
 
-    /// Section 4.1.
+    /// Reads a section header block (section 4.1).
     fn section_header(
         &mut self,
         block: &Block,
@@ -248,7 +251,7 @@ impl Pcapng {
             return Err(block.too_short());
         }
         let version = (self.order.u16(body, 4), self.order.u16(body, 6));
-        // 1.2 is 1.0 under another name, written by some.
+        // Some programs write version 1.0 as 1.2.
         if !matches!(version, (1, 0 | 2)) {
             return Err(Reason::Version(version.0, version.1));
         }
@@ -277,7 +280,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Section 4.2.
+    /// Reads an interface description block (section 4.2).
     fn interface_description(
         &mut self,
         block: &Block,
@@ -288,8 +291,8 @@ impl Pcapng {
         if body.len() < FIXED {
             return Err(block.too_short());
         }
-        if info.interfaces.len() == MOST_INTERFACES {
-            return Err(Reason::Interfaces(MOST_INTERFACES));
+        if info.interfaces.len() == MAX_INTERFACES {
+            return Err(Reason::Interfaces(MAX_INTERFACES));
         }
         let link_type = u32::from(self.order.u16(body, 0));
         let snaplen = self.order.u32(body, 4);
@@ -313,7 +316,7 @@ impl Pcapng {
                         resolution = *value;
                     }
                 }
-                // The first byte tells a filter's text (0) from its code.
+                // The first byte is 0 for a filter in text form.
                 11 => {
                     if let [0, filter @ ..] = value {
                         interface.filter = info.text(filter);
@@ -330,7 +333,7 @@ impl Pcapng {
         interface.time_unit = clock.to_string();
         interface.time_offset_s = offset_s;
         info.interfaces.push(interface);
-        self.interfaces.push(Described {
+        self.interfaces.push(SectionInterface {
             link_type,
             snaplen,
             max_captured: max_captured(link_type),
@@ -339,7 +342,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Section 4.6. Statistics of an interface that is not described are of no use, and no harm.
+    /// Reads an interface statistics block (section 4.6). Statistics of an interface that is not described are ignored.
     fn interface_statistics(
         &self,
         block: &Block,
@@ -358,13 +361,13 @@ impl Pcapng {
                 drops = Some(drops.unwrap_or(0u64).saturating_add(count));
             }
         }
-        if let Some(interface) = self.told(self.order.u32(body, 0), info) {
+        if let Some(interface) = self.interface_mut(self.order.u32(body, 0), info) {
             interface.drops_by_statistics = drops.or(interface.drops_by_statistics);
         }
         Ok(())
     }
 
-    /// Section 4.3.
+    /// Reads an enhanced packet block (section 4.3).
     #[inline]
     fn enhanced_packet(
         &self,
@@ -396,7 +399,7 @@ impl Pcapng {
         Ok(record)
     }
 
-    /// Appendix A: the packet block, obsolete.
+    /// Reads an obsolete packet block (appendix A).
     fn packet(&self, block: &Block, body: &[u8], info: &mut CaptureInfo) -> Result<Record, Reason> {
         const FIXED: usize = 20;
         if body.len() < FIXED {
@@ -416,7 +419,8 @@ impl Pcapng {
         Ok(record)
     }
 
-    /// Section 4.4: of the section's first interface, without time and without captured length.
+    /// Reads a simple packet block (section 4.4). It belongs to the section's first interface, and has neither a time nor a
+    /// captured length.
     fn simple_packet(&self, block: &Block, body: &[u8]) -> Result<Record, Reason> {
         const FIXED: usize = 4;
         if body.len() < FIXED {
@@ -451,18 +455,18 @@ impl Pcapng {
         })
     }
 
-    /// The timestamp of both kinds of packet block, its upper half first.
+    /// Reads the timestamp of an enhanced or obsolete packet block, whose upper 32 bits come first.
     fn ticks(&self, body: &[u8]) -> u64 {
         u64::from(self.order.u32(body, 4)) << 32 | u64::from(self.order.u32(body, 8))
     }
 
-    /// An option's 64-bit number.
+    /// Reads an option's 64-bit number; `None` if the value has another length.
     fn number(&self, value: &[u8]) -> Option<u64> {
         value.try_into().ok().map(|bytes| self.order.u64(bytes))
     }
 
     fn add_drops(&self, interface: u32, count: u64, info: &mut CaptureInfo) {
-        if let Some(interface) = self.told(interface, info) {
+        if let Some(interface) = self.interface_mut(interface, info) {
             let sum = interface
                 .drops_by_packets
                 .unwrap_or(0)
@@ -471,16 +475,20 @@ impl Pcapng {
         }
     }
 
-    /// What the caller is told of an interface of this section.
-    fn told<'a>(&self, interface: u32, info: &'a mut CaptureInfo) -> Option<&'a mut Interface> {
+    /// Returns the description in `info` of an interface of this section.
+    fn interface_mut<'a>(
+        &self,
+        interface: u32,
+        info: &'a mut CaptureInfo,
+    ) -> Option<&'a mut Interface> {
         info.interfaces
             .get_mut(self.first_interface..)?
             .get_mut(interface as usize)
     }
 }
 
-impl Described {
-    /// Where a packet's bytes lie in the body of its block.
+impl SectionInterface {
+    /// Returns the place of a packet's bytes in the body of its block.
     fn place(&self, captured: u32, at: usize, body: &[u8]) -> Result<Range<usize>, Reason> {
         if captured > self.max_captured {
             return Err(Reason::PacketTooLong {
@@ -533,7 +541,7 @@ mod tests {
         block(INTERFACE_STATISTICS, &little(&[interface, 0, 0], options))
     }
 
-    /// A section with an Ethernet interface, then these blocks.
+    /// Reads a section with an Ethernet interface and these blocks.
     fn ethernet(blocks: &[Vec<u8>]) -> Contents {
         read(&[section(), interface(1, 0, b""), blocks.concat()].concat())
     }
@@ -588,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_may_differ_in_byte_order_and_number_their_interfaces_anew() {
+    fn each_section_has_its_byte_order_and_interfaces() {
         let big_endian =
             b"\x0a\x0d\x0d\x0a\0\0\0\x1c\x1a\x2b\x3c\x4d\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x1c\
             \0\0\0\x01\0\0\0\x14\0\x65\0\0\0\0\0\0\0\0\0\x14\
@@ -609,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_tells_its_clock_and_itself() {
+    fn the_options_of_an_interface_are_read() {
         let options = [
             option(1, b"a comment"),
             option(2, b"eth0"),
@@ -640,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_tells_who_wrote_it() {
+    fn the_options_of_a_section_are_read() {
         let options = [
             option(1, b"lab"),
             option(2, b"x86"),
@@ -660,14 +668,14 @@ mod tests {
     }
 
     #[test]
-    fn other_blocks_are_passed_over() {
+    fn other_blocks_are_skipped() {
         let others = [4, 0x0a, 0xbad, 0x4000_0bad, 0x77].map(|kind| block(kind, b"whatever"));
         let contents = ethernet(&[others.concat(), enhanced(0, 7, 1, b"a", b"")]);
         assert_eq!((contents.frames.len(), contents.damage), (1, None));
     }
 
     #[test]
-    fn the_latest_statistics_count_and_not_their_sum() {
+    fn the_latest_statistics_count() {
         let drops = |interface: u64, system: u64| {
             statistics(
                 0,
@@ -685,7 +693,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_told_by_packets_and_by_statistics_are_not_added() {
+    fn drops_of_packets_and_of_statistics_are_not_added() {
         let packet = enhanced(0, 7, 1, b"a", &option(4, &3u64.to_le_bytes()));
         let statistics = statistics(0, &option(5, &5u64.to_le_bytes()));
         assert_eq!(
@@ -699,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_on_drops_is_not_zero_drops() {
+    fn without_a_report_drops_are_unknown() {
         let contents = ethernet(&[
             statistics(0, b""),
             statistics(9, &option(5, &5u64.to_le_bytes())),
@@ -708,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_of_an_undescribed_interface_is_damage() {
+    fn a_packet_of_an_unknown_interface_is_damage() {
         assert_eq!(
             reason(&ethernet(&[enhanced(1, 0, 1, b"a", b"")])),
             &Reason::UnknownInterface(1)

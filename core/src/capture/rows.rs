@@ -1,5 +1,6 @@
 //! # Rows
-//! Frames with their numbers, as [`crate::pieces`] hands them from one worker to another; no format of captures.
+//! Row format in which [`crate::pieces`] passes frames and their numbers from one worker to another. It is internal, not a
+//! capture format.
 
 use std::io::Read;
 
@@ -7,16 +8,16 @@ use super::buffer::Window;
 use super::error::Reason;
 use super::frame::{Frame, Record, max_captured};
 
-/// The first bytes of a piece.
+/// The first bytes of a piece in this format.
 pub const MAGIC: [u8; 4] = *b"bRow";
 
-/// Two steps from the row before, of numbers and of times; link type, length on the wire, bytes that follow. All are
-/// little-endian.
+/// Size of a row's head. Its little-endian fields are the increments of frame number and time since the preceding row, the
+/// link type, the length on the wire, and the number of bytes that follow.
 const HEAD_BYTES: usize = 24;
-/// In the place of a step: the frame has no time.
+/// Value of the time difference for a frame without a time.
 const NO_TIME: i64 = i64::MIN;
 
-/// What the next row counts from.
+/// Number and time of the preceding row, to which the next one is relative.
 #[derive(Debug, Default)]
 pub struct Rows {
     number: u64,
@@ -24,9 +25,9 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Appends a frame of which `kept` bytes are needed.
+    /// Appends a row with the first `kept` bytes of a frame.
     pub fn write(&mut self, frame: &Frame<'_>, kept: usize, out: &mut Vec<u8>) {
-        // A length on the wire below the bytes captured is not believed.
+        // Some captures state a wire length below the number of captured bytes.
         let wire_len = frame.wire_len.max(frame.data.len() as u32);
         let step_ns = frame
             .time_ns
@@ -41,7 +42,7 @@ impl Rows {
         self.time_ns = frame.time_ns.unwrap_or(self.time_ns);
     }
 
-    /// The next row and the number of its frame; `None` at the end.
+    /// Returns the next row and the number of its frame; `None` at the end.
     pub(super) fn next<R: Read>(
         &mut self,
         window: &mut Window<R>,
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_back_with_their_numbers_and_times_and_what_was_needed_of_them() {
+    fn frames_are_read_with_numbers_times_and_kept_bytes() {
         let given = [
             item(3, None, 60, b"abcdef"),
             item(4, Some(1 << 62), 0, b"abcdef"),
@@ -129,15 +130,15 @@ mod tests {
     }
 
     #[test]
-    fn no_capture_is_read_as_rows() {
-        let told = read(&written(&[item(1, Some(1), 6, b"abcdef")], 6));
-        assert!(told.frames.is_empty());
-        let reason = told.damage.map(|damage| damage.reason);
+    fn a_capture_reader_refuses_rows() {
+        let contents = read(&written(&[item(1, Some(1), 6, b"abcdef")], 6));
+        assert!(contents.frames.is_empty());
+        let reason = contents.damage.map(|damage| damage.reason);
         assert!(matches!(reason, Some(Reason::NotACapture(MAGIC))));
     }
 
     #[test]
-    fn a_row_that_is_cut_or_too_long_is_damage_after_the_rows_before() {
+    fn a_row_that_is_cut_or_too_long_is_damage() {
         let whole = written(
             &[
                 item(1, Some(1), 6, b"abcdef"),
@@ -146,8 +147,11 @@ mod tests {
             6,
         );
         for length in 4 + HEAD_BYTES + 7..whole.len() {
-            let told = read_rows(&whole[..length]);
-            assert_eq!((told.frames.len(), told.damage.is_some()), (1, true));
+            let contents = read_rows(&whole[..length]);
+            assert_eq!(
+                (contents.frames.len(), contents.damage.is_some()),
+                (1, true)
+            );
         }
         let mut long = whole;
         long[4 + 20..4 + 24].fill(0xff);

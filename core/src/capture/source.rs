@@ -1,5 +1,5 @@
 //! # Source
-//! The uncompressed bytes of a capture, whatever it was packed in, and a count of the packed ones.
+//! The uncompressed bytes of a capture, and a count of its compressed bytes.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
 
-use super::ahead::Ahead;
+use super::ahead::ReadAhead;
 use crate::budget::Budget;
 
-/// Buffer before a decompressor; larger reads of an uncompressed capture pass it by.
+/// Size of the buffer before a decompressor. Larger reads of an uncompressed capture bypass the buffer.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// So many unpacked bytes are read in any case, in a second or so.
-const FREE_BYTES: u64 = 256 << 20;
+/// The compression ratio is checked only after this number of uncompressed bytes, which take about a second.
+const UNCHECKED_BYTES: u64 = 256 << 20;
 
-/// Uncompressed bytes. Files made of several compressed members or frames are read through.
+/// Reader of uncompressed bytes. A file of several compressed members or frames is read as one stream.
 pub(super) struct Source {
     bytes: Box<dyn Read + Send>,
     raw: Arc<AtomicU64>,
-    unpacked: u64,
-    /// See [`Budget::ratio`].
-    pub most_ratio: usize,
-    /// "gzip", "zstd" or "lz4".
+    uncompressed: u64,
+    /// Maximum ratio of uncompressed to compressed bytes; see [`Budget::ratio`].
+    pub max_ratio: usize,
+    /// "gzip", "zstd" or "lz4"; `None` if the input is not compressed.
     pub compression: Option<&'static str>,
 }
 
 impl Source {
-    /// Tells the compression by the first bytes, never by the name.
+    /// Opens the input; the compression is detected from the first bytes, not from the file name.
     pub fn open(input: Box<dyn Read + Send>) -> io::Result<Self> {
         let raw = Arc::new(AtomicU64::new(0));
         let mut input = BufReader::with_capacity(
             BUFFER_BYTES,
-            Counted {
+            CountingReader {
                 input,
                 count: Arc::clone(&raw),
             },
@@ -43,7 +43,7 @@ impl Source {
         loop {
             magic.clear();
             (&mut input).take(4).read_to_end(&mut magic)?;
-            // A skippable frame (RFC 8878 section 3.1.2): lz4 has the same, so what follows decides.
+            // A skippable frame (RFC 8878 section 3.1.2) is the same in zstd and lz4; the next frame shows which it is.
             let [0x50..=0x5f, 0x2a, 0x4d, 0x18] = magic[..] else {
                 break;
             };
@@ -65,22 +65,23 @@ impl Source {
         Ok(Source {
             bytes,
             raw,
-            unpacked: 0,
-            most_ratio: Budget::DEFAULT.ratio,
+            uncompressed: 0,
+            max_ratio: Budget::DEFAULT.ratio,
             compression,
         })
     }
 
-    /// Decompresses in a thread of its own; what is not compressed is read as before.
-    pub fn ahead(self) -> io::Result<Self> {
+    /// Moves decompression to a separate thread. Uncompressed input is still read in the calling thread.
+    pub fn with_read_ahead(self) -> io::Result<Self> {
         let bytes = match self.compression {
-            Some(_) => Box::new(Ahead::new(self.bytes)?),
+            Some(_) => Box::new(ReadAhead::new(self.bytes)?),
             None => self.bytes,
         };
         Ok(Self { bytes, ..self })
     }
 
-    /// Bytes taken from the input so far, compressed as they are; some of them may still wait in a buffer.
+    /// Returns the number of bytes read from the input so far; compressed input counts its compressed bytes. Some of them
+    /// may still be in a buffer.
     pub fn raw_bytes(&self) -> u64 {
         self.raw.load(Ordering::Relaxed)
     }
@@ -89,28 +90,28 @@ impl Source {
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.compression.is_some()
-            && self.unpacked >= FREE_BYTES
-            && self.unpacked / self.most_ratio.max(1) as u64 >= self.raw_bytes()
+            && self.uncompressed >= UNCHECKED_BYTES
+            && self.uncompressed / self.max_ratio.max(1) as u64 >= self.raw_bytes()
         {
             return Err(io::Error::other(format!(
                 "{} bytes were unpacked to more than {} times as many, as no capture is (the limit ratio)",
                 self.raw_bytes(),
-                self.most_ratio
+                self.max_ratio
             )));
         }
         let read = self.bytes.read(buffer)?;
-        self.unpacked += read as u64;
+        self.uncompressed += read as u64;
         Ok(read)
     }
 }
 
-/// Counts what it reads.
-struct Counted {
+/// A reader that counts the bytes it reads.
+struct CountingReader {
     input: Box<dyn Read + Send>,
     count: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.count.fetch_add(read as u64, Ordering::Relaxed);
@@ -118,7 +119,7 @@ impl Read for Counted {
     }
 }
 
-/// Reads and forgets.
+/// Reads and discards `bytes` bytes.
 fn skip(input: &mut impl Read, bytes: u32) -> io::Result<()> {
     let skipped = io::copy(&mut input.take(u64::from(bytes)), &mut io::sink())?;
     if skipped < u64::from(bytes) {
@@ -128,17 +129,17 @@ fn skip(input: &mut impl Read, bytes: u32) -> io::Result<()> {
     }
 }
 
-/// lz4 frames, one after the other.
+/// Reader of a sequence of lz4 frames.
 ///
-/// `FrameDecoder` says `Ok(0)` after each frame, and also where the input ends inside one: only the position tells
-/// the two apart.
+/// `FrameDecoder` returns `Ok(0)` after each frame, and also if the input ends inside one. Only the position in the input
+/// distinguishes the two.
 struct Lz4<R: Read> {
     decoder: FrameDecoder<Positioned<R>>,
-    /// Where the last whole frame ended.
+    /// Position at which the last complete frame ended.
     frame_end: u64,
 }
 
-/// How far a reader has come.
+/// A reader that counts its position, and remembers whether its input has ended.
 struct Positioned<R> {
     input: R,
     position: u64,
@@ -187,7 +188,7 @@ impl<R: BufRead> Read for Lz4<R> {
     }
 }
 
-/// Length of the skippable frame that stopped the decoder, if it was one.
+/// Returns the length of the skippable frame that stopped the decoder; `None` if the error has another cause.
 fn skippable(error: &io::Error) -> Option<u32> {
     match error.get_ref()?.downcast_ref()? {
         lz4_flex::frame::Error::SkippableFrame(length) => Some(*length),
@@ -210,7 +211,7 @@ mod tests {
 
     use super::super::testing::{file, little, read};
 
-    /// A capture in two halves, so that it can be packed in two parts.
+    /// Returns a capture in two halves, so that each can be compressed separately.
     fn halves() -> [Vec<u8>; 2] {
         let record = little(&[1, 2, 600, 600], &[7; 600]);
         let bytes = [file(0xa1b2_c3d4, (2, 4), 1), record.repeat(20)].concat();
@@ -233,15 +234,15 @@ mod tests {
         encoder.finish().expect("no error")
     }
 
-    type Pack = fn(&[u8]) -> Vec<u8>;
-    const PACKERS: [(&str, Pack); 3] = [("gzip", gzip), ("zstd", zstd), ("lz4", lz4)];
+    type Compress = fn(&[u8]) -> Vec<u8>;
+    const COMPRESSORS: [(&str, Compress); 3] = [("gzip", gzip), ("zstd", zstd), ("lz4", lz4)];
     const SKIPPABLE: &[u8] = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
 
     #[test]
-    fn the_packing_is_told_by_the_first_bytes_and_its_parts_are_joined() {
+    fn compression_is_detected_from_the_first_bytes_and_parts_are_joined() {
         let [first, second] = halves();
-        for (name, pack) in PACKERS {
-            let packed = [pack(&first), pack(&second)].concat();
+        for (name, compress) in COMPRESSORS {
+            let packed = [compress(&first), compress(&second)].concat();
             let contents = read(&packed);
             assert_eq!(
                 (contents.frames.len(), contents.damage),
@@ -254,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn skippable_frames_are_skipped_wherever_they_stand() {
+    fn skippable_frames_are_skipped() {
         let [first, second] = halves();
-        for (name, pack) in &PACKERS[1..] {
+        for (name, compress) in &COMPRESSORS[1..] {
             let packed = [
                 SKIPPABLE,
-                &pack(&first),
+                &compress(&first),
                 SKIPPABLE,
-                &pack(&second),
+                &compress(&second),
                 SKIPPABLE,
             ]
             .concat();
@@ -275,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_at_any_packed_byte_is_told() {
+    fn a_cut_at_any_compressed_byte_is_damage() {
         let bytes = halves().concat();
         let whole = read(&bytes);
-        for (name, pack) in PACKERS {
-            let packed = pack(&bytes);
+        for (name, compress) in COMPRESSORS {
+            let packed = compress(&bytes);
             for end in 1..packed.len() {
                 let contents = read(&packed[..end]);
                 assert!(
@@ -297,13 +298,13 @@ mod tests {
     }
 
     #[test]
-    fn frames_before_the_damage_are_given() {
+    fn frames_before_the_damage_are_read() {
         let [first, second] = halves();
-        for (name, pack) in PACKERS {
-            let second = pack(&second);
-            let packed = [pack(&first), second[..second.len() / 2].to_vec()].concat();
+        for (name, compress) in COMPRESSORS {
+            let second = compress(&second);
+            let packed = [compress(&first), second[..second.len() / 2].to_vec()].concat();
             let contents = read(&packed);
-            // 24 bytes of file header, then 616 for each frame.
+            // The file header has 24 bytes, each record 616.
             assert!(contents.frames.len() >= (first.len() - 24) / 616, "{name}");
             assert_eq!(
                 contents
@@ -319,8 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_left_before_it_takes_long() {
-        let input = std::io::repeat(0).take(super::FREE_BYTES + (64 << 20));
+    fn a_decompression_bomb_is_refused() {
+        let input = std::io::repeat(0).take(super::UNCHECKED_BYTES + (64 << 20));
         let bomb = zstd::stream::encode_all(input, 1).expect("no error");
         assert!(bomb.len() < 1 << 16);
         let mut source = super::Source::open(Box::new(Cursor::new(bomb))).expect("no error");
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told_in_one_line() {
+    fn input_that_is_no_capture_is_reported_in_one_line() {
         assert_eq!(
             read(b"").damage.expect("an error").to_string(),
             "test: the file is empty"

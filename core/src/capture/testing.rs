@@ -1,11 +1,11 @@
 //! # Testing
-//! What the tests of all formats share.
+//! Helpers for the tests of all formats.
 
 use std::io::Cursor;
 
 use super::{CaptureError, CaptureInfo, Reader};
 
-/// A frame with bytes of its own.
+/// A frame that owns its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     pub number: u64,
@@ -15,7 +15,7 @@ pub struct Item {
     pub data: Vec<u8>,
 }
 
-/// All that a capture gave.
+/// All results of reading a capture.
 pub struct Contents {
     pub frames: Vec<Item>,
     pub damage: Option<CaptureError>,
@@ -23,12 +23,12 @@ pub struct Contents {
     pub bytes_read: u64,
 }
 
-/// Reads a capture through, and makes sure that the end stays the end.
+/// Reads a capture to its end, and checks that no frame follows the end.
 pub fn read(bytes: &[u8]) -> Contents {
     contents(Reader::open(Box::new(Cursor::new(bytes.to_vec())), "test"))
 }
 
-/// The same of rows.
+/// Reads rows to their end, and checks that no frame follows the end.
 pub fn read_rows(bytes: &[u8]) -> Contents {
     contents(Reader::open_rows(
         Box::new(Cursor::new(bytes.to_vec())),
@@ -72,7 +72,7 @@ fn contents(opened: Result<Reader, CaptureError>) -> Contents {
     }
 }
 
-/// A little-endian pcap file header.
+/// Returns a little-endian pcap file header.
 pub fn file(magic: u32, (major, minor): (u16, u16), link_type: u32) -> Vec<u8> {
     let mut bytes = magic.to_le_bytes().to_vec();
     bytes.extend(major.to_le_bytes());
@@ -83,7 +83,7 @@ pub fn file(magic: u32, (major, minor): (u16, u16), link_type: u32) -> Vec<u8> {
     bytes
 }
 
-/// Little-endian fields, then raw bytes.
+/// Returns little-endian fields followed by raw bytes.
 pub fn little(fields: &[u32], rest: &[u8]) -> Vec<u8> {
     let mut bytes: Vec<u8> = fields
         .iter()
@@ -93,7 +93,7 @@ pub fn little(fields: &[u32], rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A little-endian pcapng block.
+/// Returns a little-endian pcapng block.
 pub fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let mut body = body.to_vec();
     body.resize(body.len().next_multiple_of(4), 0);
@@ -103,7 +103,7 @@ pub fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A little-endian pcapng option.
+/// Returns a little-endian pcapng option.
 pub fn option(code: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = [code.to_le_bytes(), (value.len() as u16).to_le_bytes()].concat();
     bytes.extend(value);

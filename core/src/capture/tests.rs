@@ -1,4 +1,4 @@
-//! Properties of reading, and agreement with capinfos.
+//! Tests properties of reading, and compares packet counts with capinfos.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::Reader;
 use super::testing::{block, file, little, option, read};
 
-/// Packets of these sizes as pcap; with where each record ends.
+/// Returns a pcap file with packets of these sizes, and the offset at which each record ends.
 fn pcap(sizes: &[usize]) -> (Vec<u8>, Vec<usize>) {
     let mut bytes = file(0xa1b2_c3d4, (2, 4), 1);
     let ends = sizes.iter().map(|&size| {
@@ -19,7 +19,7 @@ fn pcap(sizes: &[usize]) -> (Vec<u8>, Vec<usize>) {
     (bytes, ends)
 }
 
-/// The same as pcapng.
+/// Returns a pcapng file with packets of these sizes, and the offset at which each block ends.
 fn pcapng(sizes: &[usize]) -> (Vec<u8>, Vec<usize>) {
     let mut bytes = block(
         0x0a0d_0d0a,
@@ -48,7 +48,7 @@ fn formats() -> impl Strategy<Value = Build> {
 
 proptest! {
     #[test]
-    fn a_cut_leaves_exactly_the_frames_before_it(
+    fn a_truncated_file_has_exactly_the_frames_before_the_cut(
         build in formats(),
         sizes in prop::collection::vec(0usize..200, 1..8),
         cut in any::<prop::sample::Index>(),
@@ -77,7 +77,7 @@ proptest! {
         for (place, bit) in flips {
             bytes[place.index(length)] ^= 1 << bit;
         }
-        // Every record takes at least 12 bytes.
+        // Every record has at least 12 bytes.
         prop_assert!(read(&bytes).frames.len() <= length / 12);
     }
 
@@ -95,8 +95,8 @@ proptest! {
     }
 }
 
-/// Captures whose link type Wireshark 4.0 has no number for, so that capinfos does not count their packets. The
-/// framing does not depend on the link type; these are the counts of `tcpdump --count`.
+/// Captures with a link type that Wireshark 4.0 does not know, so that capinfos does not count their packets. Their counts
+/// are those of `tcpdump --count`.
 const COUNTED_BY_TCPDUMP: [(&str, u64); 14] = [
     ("brcm-tag-prepend.pcap", 15),
     ("brcm-tag.pcap", 23),
@@ -115,7 +115,7 @@ const COUNTED_BY_TCPDUMP: [(&str, u64); 14] = [
 ];
 
 #[test]
-fn packet_counts_are_those_of_capinfos() {
+fn packet_counts_equal_those_of_capinfos() {
     let public = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/captures/public");
     let Ok(index) = fs::read_to_string(public.join("INDEX.tsv")) else {
         assert!(

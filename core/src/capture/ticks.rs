@@ -1,21 +1,22 @@
 //! # Ticks
-//! How finely the clock of a capture counts, as its times show it: a coarse one gives many frames the same time, and
-//! the others times far apart.
+//! Estimates the resolution of a capture's clock from its timestamps. With a coarse clock many frames have the same time,
+//! and different times are far apart.
 
-/// Steps from each frame to the next.
+/// Time differences from each frame to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ticks {
-    /// Frames with the time of the frame before.
+    /// Number of frames with the same time as the preceding frame.
     same: u64,
-    /// Frames with a later one.
+    /// Number of frames with a later time than the preceding frame.
     later: u64,
+    /// Smallest positive time difference, in ns.
     least_ns: Option<i64>,
 }
 
 impl Ticks {
-    /// A frame follows another, so much later.
+    /// Adds a frame that is `step_ns` later than the preceding one.
     #[inline]
-    pub fn see(&mut self, step_ns: i64) {
+    pub fn add(&mut self, step_ns: i64) {
         if step_ns == 0 {
             self.same += 1;
             return;
@@ -26,19 +27,20 @@ impl Ticks {
         }
     }
 
-    /// With those of another file.
+    /// Returns these time differences together with those of another file.
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
+    pub fn with(&self, other: &Self) -> Self {
         Self::joined(&[self.steps(), other.steps()])
     }
 
-    /// How many steps there were to the same time and to a later one, and the least of these: what [`Ticks::joined`] takes.
+    /// Returns the number of frames with the same time as the preceding frame, the number of later frames, and the smallest
+    /// positive difference in ns. [`Ticks::joined`] takes such tuples.
     #[must_use]
     pub fn steps(&self) -> (u64, u64, Option<i64>) {
         (self.same, self.later, self.least_ns)
     }
 
-    /// What several files of a capture show together.
+    /// Joins the time differences of several files of a capture.
     #[must_use]
     pub fn joined(all: &[(u64, u64, Option<i64>)]) -> Self {
         Self {
@@ -48,8 +50,8 @@ impl Ticks {
         }
     }
 
-    /// The least step forward, where a tenth of the frames or more share a time: what came between two ticks does. 0
-    /// where the times do not show it.
+    /// Returns the resolution of the clock in ns: the smallest positive time difference. It is 0 for unknown, unless at
+    /// least ten frames, and one for every ten later ones, share the time of the frame before.
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
         let shared = self.same >= 10 && self.later >= 10 && self.same >= self.later / 10;
@@ -61,23 +63,23 @@ impl Ticks {
 mod tests {
     use super::*;
 
-    fn seen(times: &[i64]) -> i64 {
+    fn tick_ns(times: &[i64]) -> i64 {
         let mut ticks = Ticks::default();
         for pair in times.windows(2) {
-            ticks.see(pair[1] - pair[0]);
+            ticks.add(pair[1] - pair[0]);
         }
         ticks.tick_ns()
     }
 
     #[test]
-    fn frames_that_share_times_show_the_tick() {
+    fn frames_that_share_times_show_the_resolution() {
         let times: Vec<_> = (0..60).map(|at| at / 3 * 10).collect();
-        assert_eq!(seen(&times), 10);
+        assert_eq!(tick_ns(&times), 10);
     }
 
     #[test]
-    fn frames_far_apart_show_none() {
+    fn frames_with_distinct_times_show_no_resolution() {
         let times: Vec<_> = (0..60).map(|at| at * 10).collect();
-        assert_eq!(seen(&times), 0);
+        assert_eq!(tick_ns(&times), 0);
     }
 }

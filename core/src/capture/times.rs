@@ -1,24 +1,26 @@
 //! # Times
-//! When frames were captured, and how they are spaced.
+//! Capture times of frames, and the gaps between them.
 
 use super::ticks::Ticks;
 
-/// Times of frames, in the order of the capture; all are nanoseconds.
+/// Times of frames in the order of the capture. Times are in ns since the epoch, differences in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// Of the first frame and of the last one.
+    /// Time of the first frame in the capture.
     opened_ns: i64,
+    /// Time of the last frame in the capture.
     closed_ns: i64,
+    /// Earliest time of any frame.
     first_ns: i64,
-    /// The latest frame before the last step back.
+    /// Latest time of the frames that are followed by an earlier time.
     last_ns: i64,
-    /// The longest time from a frame to the next.
+    /// Longest time from a frame to the next.
     pub longest_gap_ns: i64,
-    /// The furthest that the time of a frame lies before that of the frame before.
+    /// Largest step backwards in time from a frame to the next.
     pub furthest_back_ns: i64,
-    /// Frames with a time before that of the frame before.
+    /// Number of frames with an earlier time than the preceding frame.
     pub backwards: u64,
-    /// How finely the clock counts.
+    /// Time differences, from which the clock's resolution is estimated.
     pub ticks: Ticks,
 }
 
@@ -38,17 +40,17 @@ impl Default for Times {
 }
 
 impl Times {
-    /// The time before the first.
+    /// Marks the times of a capture without frames.
     const NEVER_NS: i64 = i64::MIN;
 
-    /// Frames that are not told of came before the next, the last at this time.
-    pub fn follow(&mut self, time_ns: i64) {
+    /// Sets the time of the last frame before this part of a capture.
+    pub fn start_after(&mut self, time_ns: i64) {
         self.closed_ns = time_ns;
     }
 
-    /// The next frame, at a time of 0 or more.
+    /// Adds the next frame, whose time is 0 or more.
     #[inline]
-    pub fn see(&mut self, time_ns: i64) {
+    pub fn add(&mut self, time_ns: i64) {
         let before_ns = std::mem::replace(&mut self.closed_ns, time_ns);
         if self.opened_ns == Self::NEVER_NS {
             self.open(time_ns);
@@ -57,7 +59,7 @@ impl Times {
         } else {
             let step_ns = time_ns - before_ns;
             self.longest_gap_ns = self.longest_gap_ns.max(step_ns);
-            self.ticks.see(step_ns);
+            self.ticks.add(step_ns);
         }
     }
 
@@ -75,7 +77,7 @@ impl Times {
         self.last_ns = self.last_ns.max(before_ns);
     }
 
-    /// The same with the frames of another file, that follow. From one file to the next is no gap.
+    /// Returns these times followed by those of the next file. The time between two files is not counted as a gap.
     #[must_use]
     pub fn then(mut self, next: &Self) -> Self {
         let Some(opened_ns) = next.opened_ns() else {
@@ -84,7 +86,7 @@ impl Times {
         match self.opened_ns() {
             None if self.closed_ns > opened_ns => self.backwards += 1,
             Some(_) if self.closed_ns > opened_ns => self.step_back(self.closed_ns, opened_ns),
-            Some(_) => self.ticks.see(opened_ns - self.closed_ns),
+            Some(_) => self.ticks.add(opened_ns - self.closed_ns),
             None => {}
         }
         Self {
@@ -95,29 +97,29 @@ impl Times {
             longest_gap_ns: self.longest_gap_ns.max(next.longest_gap_ns),
             furthest_back_ns: self.furthest_back_ns.max(next.furthest_back_ns),
             backwards: self.backwards + next.backwards,
-            ticks: self.ticks.and(&next.ticks),
+            ticks: self.ticks.with(&next.ticks),
         }
     }
 
-    /// The first frame.
+    /// Returns the time of the first frame in the capture; `None` without a frame.
     #[must_use]
     pub fn opened_ns(&self) -> Option<i64> {
         (self.opened_ns != Self::NEVER_NS).then_some(self.opened_ns)
     }
 
-    /// The last frame.
+    /// Returns the time of the last frame in the capture; `None` if unknown.
     #[must_use]
     pub fn closed_ns(&self) -> Option<i64> {
         (self.closed_ns != Self::NEVER_NS).then_some(self.closed_ns)
     }
 
-    /// The earliest frame, since the epoch.
+    /// Returns the earliest time of any frame; `None` without a frame.
     #[must_use]
     pub fn first_ns(&self) -> Option<i64> {
         self.opened_ns().map(|_| self.first_ns)
     }
 
-    /// The latest frame, since the epoch.
+    /// Returns the latest time of any frame; `None` without a frame.
     #[must_use]
     pub fn last_ns(&self) -> Option<i64> {
         self.opened_ns().map(|_| self.last_ns.max(self.closed_ns))
@@ -129,26 +131,26 @@ mod tests {
     use super::Times;
     use proptest::prelude::*;
 
-    fn seen(times_ns: &[i64]) -> Times {
+    fn times_of(times_ns: &[i64]) -> Times {
         let mut times = Times::default();
         for &time_ns in times_ns {
-            times.see(time_ns);
+            times.add(time_ns);
         }
         times
     }
 
     #[test]
-    fn gaps_and_steps_back_are_those_between_neighbours() {
-        let times = seen(&[50, 70, 65, 90]);
+    fn gaps_and_steps_back_are_between_consecutive_frames() {
+        let times = times_of(&[50, 70, 65, 90]);
         assert_eq!((times.first_ns(), times.last_ns()), (Some(50), Some(90)));
         assert_eq!((times.longest_gap_ns, times.furthest_back_ns), (25, 5));
         assert_eq!(times.backwards, 1);
     }
 
     #[test]
-    fn before_any_frame_no_time_is_known() {
+    fn without_a_frame_only_the_preceding_time_is_known() {
         let mut times = Times::default();
-        times.follow(7);
+        times.start_after(7);
         assert_eq!((times.first_ns(), times.last_ns()), (None, None));
         assert_eq!((times.opened_ns(), times.closed_ns()), (None, Some(7)));
     }
@@ -156,15 +158,15 @@ mod tests {
     proptest! {
         // The oracle is the list of all times.
         #[test]
-        fn files_that_follow_each_other_count_as_one(files in prop::collection::vec(prop::collection::vec(0..20i64, 0..6), 0..5)) {
-            let joined = files.iter().fold(Times::default(), |times, file| times.then(&seen(file)));
+        fn consecutive_files_count_as_one(files in prop::collection::vec(prop::collection::vec(0..20i64, 0..6), 0..5)) {
+            let joined = files.iter().fold(Times::default(), |times, file| times.then(&times_of(file)));
             let all: Vec<_> = files.concat();
             prop_assert_eq!(joined.first_ns(), all.iter().min().copied());
             prop_assert_eq!(joined.last_ns(), all.iter().max().copied());
             prop_assert_eq!((joined.opened_ns(), joined.closed_ns()), (all.first().copied(), all.last().copied()));
             let back = all.windows(2).filter(|pair| pair[1] < pair[0]).count();
             prop_assert_eq!(joined.backwards, back as u64);
-            prop_assert_eq!(joined.ticks, seen(&all).ticks);
+            prop_assert_eq!(joined.ticks, times_of(&all).ticks);
             let gaps = files.iter().flat_map(|file| file.windows(2)).map(|pair| pair[1] - pair[0]);
             prop_assert_eq!(joined.longest_gap_ns, gaps.max().unwrap_or_default().max(0));
         }
