@@ -1,5 +1,5 @@
 //! # Sender
-//! The state of the sending TCP as it knew it itself: what is in flight, and what the window still allows.
+//! The sending TCP's own state: the bytes in flight, and how many more the window allows.
 
 pub(super) mod delay_to_sender;
 pub(super) mod first_packets;
@@ -11,7 +11,7 @@ pub(super) mod scale;
 use super::null::{NULL, known};
 use super::tap::ranges::Ranges;
 
-/// Packets that `bytes` of payload take; one mostly, which needs no division.
+/// Returns the number of packets that `bytes` of payload take. Mostly that is one, which needs no division.
 pub fn packets(bytes: i64, mss: i64) -> i64 {
     if bytes <= mss {
         1
@@ -23,24 +23,24 @@ pub fn packets(bytes: i64, mss: i64) -> i64 {
 /// An acknowledgment as the sender receives it.
 #[derive(Debug, Clone, Copy)]
 pub struct Ack {
-    /// Cumulative, relative.
+    /// Cumulative acknowledgment number, relative.
     pub ack: i64,
-    /// Window advertised, scaled; `None` where the scale is unknown.
+    /// Window advertised, in bytes; `None` where the scale is unknown.
     pub window: Option<i64>,
-    /// Window as written in the header.
+    /// Window field of the header, not scaled.
     pub window_field: u16,
-    /// Is it to be scaled? A SYN's is not.
+    /// Does the scale apply to the field? It does not on a SYN.
     pub scaled: bool,
-    /// SACK blocks without D-SACK, as distances from `ack`; empty where there are fewer.
+    /// SACK blocks without D-SACK, as distances in bytes from `ack`; empty where there are fewer.
     pub blocks: [(u32, u32); 4],
-    /// ECN echo set.
+    /// Does its ECE flag report congestion (RFC 3168)?
     pub ece: bool,
-    /// Did it carry payload?
+    /// Does it carry payload?
     pub reply: bool,
 }
 
 impl Ack {
-    /// The SACK blocks, relative.
+    /// Returns the SACK blocks, as relative sequence numbers.
     pub fn blocks(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
         let ack = self.ack;
         self.blocks
@@ -50,31 +50,32 @@ impl Ack {
     }
 }
 
-/// What an acknowledgment brought.
+/// The changes that an acknowledgment made to the sender's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// How far SND.UNA moved.
+    /// Bytes by which SND.UNA advanced.
     pub advanced: i64,
-    /// Bytes that are now known to have arrived and were not before, by SND.UNA or by SACK.
+    /// Bytes newly known to have arrived, by SND.UNA or by SACK.
     pub delivered: i64,
-    /// How far the window's right edge moved.
+    /// Bytes by which the window's right edge advanced.
     pub edge_advanced: i64,
-    /// Did it come with payload?
+    /// Did the acknowledgment carry payload?
     pub reply: bool,
 }
 
 /// SND.NXT, SND.UNA, the window's right edge and the scoreboard (RFC 9293 section 3.3.1, RFC 6675).
 ///
-/// What is unknown is [`NULL`], which is less than any number. Once SND.UNA is known, SND.NXT is, and never less.
+/// Unknown numbers are [`NULL`], which is less than any number. Once SND.UNA is known, SND.NXT is known, too, and never
+/// less.
 #[derive(Debug)]
 pub struct Sender {
     snd_nxt: i64,
     snd_una: i64,
-    edge: i64,
+    right_edge: i64,
     window: i64,
-    most_window: i64,
+    max_window: i64,
     sacked: Ranges,
-    resent: Ranges,
+    retransmitted: Ranges,
 }
 
 impl Default for Sender {
@@ -82,55 +83,57 @@ impl Default for Sender {
         Self {
             snd_nxt: NULL,
             snd_una: NULL,
-            edge: NULL,
+            right_edge: NULL,
             window: NULL,
-            most_window: 0,
+            max_window: 0,
             sacked: Ranges::default(),
-            resent: Ranges::default(),
+            retransmitted: Ranges::default(),
         }
     }
 }
 
 impl Sender {
-    /// As [`Ranges::set_max`], of both sets.
-    pub fn set_max_ranges(&mut self, most: usize) {
-        self.sacked.set_max(most);
-        self.resent.set_max(most);
+    /// Sets the maximum number of ranges of both sets; see [`Ranges::set_max`].
+    pub fn set_max_ranges(&mut self, max: usize) {
+        self.sacked.set_max(max);
+        self.retransmitted.set_max(max);
     }
 
-    /// As [`Ranges::merged`], of both sets.
+    /// Returns the number of merged ranges in both sets; see [`Ranges::merged`].
     #[must_use]
     pub fn merged_ranges(&self) -> u32 {
-        self.sacked.merged().saturating_add(self.resent.merged())
+        self.sacked
+            .merged()
+            .saturating_add(self.retransmitted.merged())
     }
 
-    /// SND.NXT.
+    /// Returns SND.NXT; `None` while unknown.
     #[must_use]
     pub fn snd_nxt(&self) -> Option<i64> {
         known(self.snd_nxt)
     }
 
-    /// SND.UNA.
+    /// Returns SND.UNA; `None` while unknown.
     #[must_use]
     pub fn snd_una(&self) -> Option<i64> {
         known(self.snd_una)
     }
 
-    /// The window last advertised.
+    /// Returns the window last advertised, in bytes; `None` while unknown.
     #[must_use]
     pub fn window(&self) -> Option<i64> {
         known(self.window)
     }
 
-    /// Is the window closed, or left unused: less than a segment, and than half of the largest ever (RFC 9293 section
-    /// 3.8.6.2.1)?
+    /// Is the window closed, or too small to be used? Too small is less than a segment, and less than half of the
+    /// largest window so far (RFC 9293 section 3.8.6.2.1).
     #[must_use]
     pub fn is_window_unusable(&self, mss: i64) -> bool {
-        let least = mss.min(self.most_window / 2).max(1);
+        let least = mss.min(self.max_window / 2).max(1);
         self.window < least && self.window != NULL
     }
 
-    /// End of what SACK reported, if it reported anything.
+    /// Returns the end of the highest range that SACK reported; `None` without one.
     #[must_use]
     pub fn sacked_end(&self) -> Option<i64> {
         self.sacked.end()
@@ -143,7 +146,7 @@ impl Sender {
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
-    /// SND.NXT - SND.UNA: what flow control sees.
+    /// Returns SND.NXT - SND.UNA in bytes, which flow control limits; 0 while SND.UNA is unknown.
     #[must_use]
     pub fn in_flight(&self) -> i64 {
         if self.snd_una == NULL {
@@ -153,12 +156,14 @@ impl Sender {
         }
     }
 
-    /// What congestion control sees (RFC 6675 section 4, SetPipe): in flight, less SACKed, less presumed lost (three
-    /// segments SACKed above it), plus sent again and not yet acknowledged.
+    /// Returns the bytes that congestion control counts as in flight (RFC 6675 section 4, SetPipe).
+    ///
+    /// These are the bytes in flight, less SACKed bytes and bytes presumed lost, plus retransmitted bytes not yet
+    /// acknowledged. Bytes are presumed lost once three segments above them are SACKed.
     #[must_use]
     pub fn pipe(&self, mss: i64) -> i64 {
         let flight = self.in_flight();
-        if self.sacked.is_empty() && self.resent.is_empty() {
+        if self.sacked.is_empty() && self.retransmitted.is_empty() {
             return flight;
         }
         let una = self.snd_una().unwrap_or_default();
@@ -167,32 +172,33 @@ impl Sender {
             .end()
             .map_or(una, |end| (end - 3 * mss).max(una));
         let lost = lost_below - una - self.sacked.covered(una, lost_below);
-        (flight - self.sacked.bytes() - lost + self.resent.bytes()).max(0)
+        (flight - self.sacked.bytes() - lost + self.retransmitted.bytes()).max(0)
     }
 
-    /// How much more the window allows; `None` where the window is unknown. The right edge never moves back here:
-    /// a receiver should not shrink its window (RFC 9293 section 3.8.6).
+    /// Returns how many more bytes the window allows; `None` while the window is unknown.
+    ///
+    /// The right edge never moves back here, because a receiver should not shrink its window (RFC 9293 section 3.8.6).
     #[must_use]
     pub fn usable_window(&self) -> Option<i64> {
-        (self.edge != NULL).then(|| (self.edge - self.snd_nxt).max(0))
+        (self.right_edge != NULL).then(|| (self.right_edge - self.snd_nxt).max(0))
     }
 
-    /// May everything below `end` be sent, as far as the window is known?
+    /// May everything below `end` be sent? True while the window is unknown.
     #[must_use]
     pub fn window_allows(&self, end: i64) -> bool {
-        self.edge == NULL || end <= self.edge
+        self.right_edge == NULL || end <= self.right_edge
     }
 
-    /// Sends `start..end`; `resent` when it went out before.
+    /// Sends `start..end`, which is `retransmitted` if it was sent before.
     #[inline]
-    pub fn send(&mut self, start: i64, end: i64, resent: bool) {
+    pub fn send(&mut self, start: i64, end: i64, retransmitted: bool) {
         self.snd_nxt = self.snd_nxt.max(end);
-        if resent {
-            self.resent.add(start.max(self.snd_una), end);
+        if retransmitted {
+            self.retransmitted.add(start.max(self.snd_una), end);
         }
     }
 
-    /// Receives an acknowledgment.
+    /// Receives an acknowledgment; returns the changes that it makes.
     #[inline]
     pub fn receive(&mut self, ack: &Ack) -> Progress {
         let una = if self.snd_una == NULL {
@@ -203,40 +209,40 @@ impl Sender {
         let advanced = (ack.ack - una).max(0);
         self.snd_una = una + advanced;
         self.snd_nxt = self.snd_nxt.max(ack.ack);
-        let old_edge = self.edge;
+        let old_edge = self.right_edge;
         if let Some(window) = ack.window {
             if ack.ack >= una {
                 self.window = window;
-                self.most_window = self.most_window.max(window);
+                self.max_window = self.max_window.max(window);
             }
-            self.edge = self.edge.max(ack.ack + window);
+            self.right_edge = self.right_edge.max(ack.ack + window);
         }
         Progress {
             advanced,
-            delivered: self.score(ack, advanced),
+            delivered: self.update_scoreboard(ack, advanced),
             edge_advanced: if old_edge == NULL {
                 0
             } else {
-                self.edge - old_edge
+                self.right_edge - old_edge
             },
             reply: ack.reply,
         }
     }
 
-    /// Keeps the scoreboard; says how many bytes are known to have arrived and were not before.
+    /// Updates the scoreboard; returns the number of bytes newly known to have arrived.
     #[inline]
-    fn score(&mut self, ack: &Ack, advanced: i64) -> i64 {
-        if self.sacked.is_empty() && self.resent.is_empty() && ack.blocks[0] == (0, 0) {
+    fn update_scoreboard(&mut self, ack: &Ack, advanced: i64) -> i64 {
+        if self.sacked.is_empty() && self.retransmitted.is_empty() && ack.blocks[0] == (0, 0) {
             return advanced;
         }
         let before = self.sacked.bytes();
         if advanced > 0 {
             self.sacked.trim(ack.ack);
-            self.resent.trim(ack.ack);
+            self.retransmitted.trim(ack.ack);
         }
         for (start, end) in ack.blocks() {
             self.sacked.add(start.max(ack.ack), end);
-            self.resent.remove(start, end);
+            self.retransmitted.remove(start, end);
         }
         (advanced + self.sacked.bytes() - before).max(0)
     }
@@ -272,19 +278,19 @@ mod tests {
     }
 
     #[test]
-    fn the_window_binds_from_the_acknowledgment() {
+    fn a_smaller_window_does_not_move_the_right_edge_back() {
         let mut sender = sent(10);
         sender.receive(&ack(4000, 6000, &[]));
         assert_eq!(sender.in_flight(), 6000);
-        // Edge 100000 was promised before; a smaller window later must not take it back.
+        // An edge of 100,000 was granted before; the smaller window must not take it back.
         assert_eq!(sender.usable_window(), Some(90_000));
         assert_eq!(sender.window(), Some(6000));
     }
 
     #[test]
-    fn pipe_leaves_out_sacked_and_lost_but_not_sent_again() {
+    fn pipe_excludes_sacked_and_lost_and_includes_retransmitted() {
         let mut sender = sent(10);
-        // The first of ten is lost: five above it are SACKed, so it is presumed lost, with nothing else below them.
+        // The first of ten segments is presumed lost, because five above it are SACKed.
         sender.receive(&ack(0, 100_000, &[(1000, 6000)]));
         assert_eq!(sender.in_flight(), 10_000);
         assert_eq!(sender.pipe(1000), 10_000 - 5000 - 1000);
@@ -293,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn two_segments_above_a_hole_do_not_make_it_lost() {
+    fn two_sacked_segments_above_a_hole_do_not_make_it_lost() {
         let mut sender = sent(10);
         sender.receive(&ack(0, 100_000, &[(1000, 3000)]));
         assert_eq!(sender.pipe(1000), 10_000 - 2000);

@@ -1,25 +1,28 @@
 //! # First packets
-//! What an end's first packets say of where they were captured: how far they had come, and whether their checksums
-//! were still to be made.
+//! Evidence from an end's first packets of where they were captured: their time to live, and whether the network
+//! adapter had yet to complete their checksums.
 
 use crate::decode::Segment;
 use std::net::IpAddr;
 
-/// The first packets of one end.
+/// Counts of the first packets of one end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FirstPackets {
+    /// Packets counted.
     packets: u8,
+    /// Packets with a partial checksum.
     partial_checksums: u8,
+    /// Largest time to live or hop limit.
     ttl: Option<u8>,
 }
 
 impl FirstPackets {
-    /// Where packets come from does not change: the first tell.
-    const PACKETS: u8 = 16;
+    /// Maximum number of packets counted. The place of capture does not change, so the first packets suffice.
+    const MAX_PACKETS: u8 = 16;
 
-    /// Takes the next packet.
+    /// Counts the next packet.
     pub fn add(&mut self, segment: &Segment) {
-        if self.packets == Self::PACKETS {
+        if self.packets == Self::MAX_PACKETS {
             return;
         }
         self.packets += 1;
@@ -27,22 +30,23 @@ impl FirstPackets {
         self.ttl = self.ttl.max(Some(segment.ttl));
     }
 
-    /// Largest time to live or hop limit.
+    /// Returns the largest time to live or hop limit; `None` before the first packet.
     #[must_use]
     pub fn ttl(&self) -> Option<u8> {
         self.ttl
     }
 
-    /// Did the checksums of most of them still lack the segment itself?
+    /// Do most of the packets have a partial checksum?
     #[must_use]
     pub fn has_partial_checksums(&self) -> bool {
         self.partial_checksums > self.packets / 2
     }
 }
 
-/// Does the checksum cover the pseudo-header (RFC 9293 section 3.1) alone? A host that leaves checksums to its adapter
-/// writes that sum, not complemented (Linux: `CHECKSUM_PARTIAL`), and captures the packet like this. It can be told
-/// without the payload.
+/// Does the checksum cover the pseudo-header (RFC 9293 section 3.1) alone?
+///
+/// A host that leaves checksums to its adapter writes that sum, not complemented (Linux: `CHECKSUM_PARTIAL`). The
+/// host's capture shows the packet like this. The check needs no payload.
 fn has_partial_checksum(segment: &Segment) -> bool {
     let length = u32::from(segment.header_bytes) + segment.payload_bytes;
     let words = |address: IpAddr| -> u32 {
@@ -96,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_the_pseudo_header_alone_is_unfinished() {
+    fn a_sum_of_the_pseudo_header_alone_is_a_partial_checksum() {
         // 10.0.0.1, 10.0.0.2, protocol 6, length 100.
         let sum = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 6 + 100;
         assert!(has_partial_checksum(&segment(sum)));
@@ -104,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_of_many_proves_nothing() {
+    fn one_partial_checksum_of_three_is_not_enough() {
         let mut first = FirstPackets::default();
         first.add(&segment(0x0a00 + 1 + 0x0a00 + 2 + 6 + 100));
         assert!(first.has_partial_checksums());

@@ -1,74 +1,81 @@
 //! # Rewritten scale
-//! A window scale that was made smaller, or taken out, between the tap and the sender: under the smaller shift the
-//! window stands still, and the sender stops at it, turn after turn of what is in flight.
+//! Evidence that a middlebox between the tap and the sender reduced the window scale, or stripped the option. Under the
+//! smaller shift the window is constant, and the bytes in flight stop at it in round trip after round trip.
 //!
-//! A window that grows proves nothing: Linux opens it to twice of what arrived in a round trip (`tcp_rcv_space_adjust`),
-//! so that what is in flight keeps to half of it by itself.
+//! A window that grows proves nothing. Linux opens it to twice the bytes that arrived in a round trip
+//! (`tcp_rcv_space_adjust`), so the bytes in flight stay at half of it.
 
-/// What was in flight at most, turn by turn, beside the windows of smaller shifts than the handshake's.
+/// Compares the most bytes in flight of every round trip with the windows under shifts below that of the handshake.
 #[derive(Debug, Default)]
 pub struct RewrittenScale {
-    /// The turn ends as this is acknowledged.
-    until: i64,
+    /// Sequence number whose acknowledgment ends the round trip.
+    round_end: i64,
+    /// Most bytes in flight in this round trip.
     flight: i64,
-    /// Least and most of the window fields of this turn.
+    /// Smallest and largest window field of this round trip.
     fields: Option<(u16, u16)>,
-    turns: u32,
-    /// Turns that stopped at the window, by shift.
-    stopped: Vec<u32>,
+    /// Round trips compared.
+    rounds: u32,
+    /// Round trips that stopped at the window, by shift.
+    stopped_rounds: Vec<u32>,
 }
 
 impl RewrittenScale {
-    /// Fewer turns than these may stop there by chance.
-    const MANY: u32 = 10;
-    /// A flight of any size is within a segment of some window where windows are small: of fewer segments than these
-    /// they tell nothing.
-    const LEAST_SEGMENTS: i64 = 32;
-    /// Where the option was taken out, which happens more often, there is only one window to be near.
-    const LEAST_SEGMENTS_UNSCALED: i64 = 8;
+    /// Minimum number of round trips; fewer may stop there by chance.
+    const MIN_ROUNDS: u32 = 10;
+    /// Minimum size of a window in segments. Small windows prove nothing: any number of bytes in flight is within a
+    /// segment of one of them.
+    const MIN_SEGMENTS: i64 = 32;
+    /// Minimum size of a window in segments under shift 0. An option is stripped more often than reduced, and then
+    /// there is only one window to compare with.
+    const MIN_SEGMENTS_UNSCALED: i64 = 8;
 
-    /// The sender learns of a window.
+    /// Processes a window field that reaches the sender.
     pub fn advertised(&mut self, field: u16) {
-        let (least, most) = self.fields.unwrap_or((field, field));
-        self.fields = Some((least.min(field), most.max(field)));
+        let (smallest, largest) = self.fields.unwrap_or((field, field));
+        self.fields = Some((smallest.min(field), largest.max(field)));
     }
 
-    /// The sender has new data up to `end` in flight; `known` is the shift of the handshake, `field` the last window's.
-    pub fn sent(&mut self, end: i64, una: i64, mss: i64, known: usize, field: u16) {
-        if una >= self.until {
-            self.turn(mss, known);
-            (self.until, self.flight, self.fields) = (end, 0, Some((field, field)));
+    /// Processes new data up to `end`. `negotiated` is the shift of the handshake, `field` the last window field.
+    pub fn sent(&mut self, end: i64, una: i64, mss: i64, negotiated: usize, field: u16) {
+        if una >= self.round_end {
+            self.end_round(mss, negotiated);
+            (self.round_end, self.flight, self.fields) = (end, 0, Some((field, field)));
         }
         self.flight = self.flight.max(end - una);
     }
 
-    fn turn(&mut self, mss: i64, known: usize) {
-        let Some((least, most)) = self.fields.filter(|_| self.flight > 0) else {
+    /// Ends a round trip: counts the shifts under which the bytes in flight stopped at the window.
+    fn end_round(&mut self, mss: i64, negotiated: usize) {
+        let Some((smallest, largest)) = self.fields.filter(|_| self.flight > 0) else {
             return;
         };
-        self.turns += 1;
-        self.stopped.resize(known, 0);
-        for (shift, stopped) in self.stopped.iter_mut().enumerate() {
-            let (least, most) = (i64::from(least) << shift, i64::from(most) << shift);
+        self.rounds += 1;
+        self.stopped_rounds.resize(negotiated, 0);
+        for (shift, stopped_rounds) in self.stopped_rounds.iter_mut().enumerate() {
+            let (smallest, largest) = (i64::from(smallest) << shift, i64::from(largest) << shift);
             let segments = if shift == 0 {
-                Self::LEAST_SEGMENTS_UNSCALED
+                Self::MIN_SEGMENTS_UNSCALED
             } else {
-                Self::LEAST_SEGMENTS
+                Self::MIN_SEGMENTS
             };
-            let stands = most - least < mss && least >= segments * mss;
-            // Away from the sender its acknowledgments are known to a tick.
-            let beyond = (2 * mss).max(most / 32);
-            *stopped +=
-                u32::from(stands && (least - mss + 1..=most + beyond).contains(&self.flight));
+            let is_constant = largest - smallest < mss && smallest >= segments * mss;
+            // Away from the sender, the time at which an acknowledgment arrived is known only to a clock tick.
+            let beyond = (2 * mss).max(largest / 32);
+            *stopped_rounds += u32::from(
+                is_constant && (smallest - mss + 1..=largest + beyond).contains(&self.flight),
+            );
         }
     }
 
-    /// Did the sender stop at the window of this shift, in most turns?
+    /// Did at least half of the round trips stop at the window of this shift?
     #[must_use]
-    pub fn is_to(&self, shift: usize) -> bool {
-        self.stopped
+    pub fn is_rewritten_to(&self, shift: usize) -> bool {
+        self.stopped_rounds
             .get(shift)
-            .is_some_and(|&stopped| stopped >= Self::MANY && stopped >= self.turns / 2)
+            .is_some_and(|&stopped_rounds| {
+                stopped_rounds >= Self::MIN_ROUNDS && stopped_rounds >= self.rounds / 2
+            })
     }
 }
 
@@ -78,42 +85,43 @@ mod tests {
 
     const MSS: i64 = 1000;
 
-    /// Flights of a sender, each with the window field that it met, under a scale of 3.
+    /// Returns the evidence of round trips, each with its bytes in flight and its window field, after a handshake with
+    /// a shift of 3.
     fn after(flights: impl IntoIterator<Item = (i64, u16)>) -> RewrittenScale {
-        let mut lowered = RewrittenScale::default();
+        let mut evidence = RewrittenScale::default();
         let mut una = 0;
         for (flight, field) in flights {
-            lowered.advertised(field);
+            evidence.advertised(field);
             for end in (MSS..=flight).step_by(1000) {
-                lowered.sent(una + end, una, MSS, 3, field);
+                evidence.sent(una + end, una, MSS, 3, field);
             }
             una += flight;
         }
-        lowered
+        evidence
     }
 
     #[test]
-    fn a_flight_that_stands_at_a_smaller_window_tells_of_its_scale() {
-        let stood = after([(80_000, 40_000); 30]);
-        assert!(stood.is_to(1));
-        assert!(!stood.is_to(0) && !stood.is_to(2));
+    fn a_constant_flight_at_a_smaller_window_reveals_its_scale() {
+        let evidence = after([(80_000, 40_000); 30]);
+        assert!(evidence.is_rewritten_to(1));
+        assert!(!evidence.is_rewritten_to(0) && !evidence.is_rewritten_to(2));
     }
 
     #[test]
-    fn a_flight_that_grows_past_it_tells_nothing() {
+    fn a_flight_that_grows_past_a_smaller_window_proves_nothing() {
         let flights = (10..70).map(|segments| (segments * MSS, 20_000));
-        assert!(!after(flights).is_to(1));
+        assert!(!after(flights).is_rewritten_to(1));
     }
 
     #[test]
-    fn a_window_that_grows_with_the_flight_tells_nothing() {
+    fn a_window_that_grows_with_the_flight_proves_nothing() {
         let flights = (40..100).map(|segments| (segments * MSS, 500 * segments as u16));
-        assert!(!after(flights).is_to(1));
+        assert!(!after(flights).is_rewritten_to(1));
     }
 
     #[test]
-    fn a_small_window_tells_only_that_the_option_was_taken_out() {
-        assert!(!after([(20_000, 10_000); 30]).is_to(1));
-        assert!(after([(20_000, 20_000); 30]).is_to(0));
+    fn a_small_window_reveals_only_a_stripped_option() {
+        assert!(!after([(20_000, 10_000); 30]).is_rewritten_to(1));
+        assert!(after([(20_000, 20_000); 30]).is_rewritten_to(0));
     }
 }

@@ -1,40 +1,42 @@
 //! # Scale
-//! What a flow's own traffic says of the scale of its windows, where no handshake said it, or said another.
+//! Bounds on a flow's window scale from its own traffic, where the handshake was not captured or is contradicted.
 //!
-//! A sender never exceeds the window that it believes in force: a shift under which it went far beyond is too small.
-//! A receiver should not take back what it granted (RFC 9293 section 3.8.6): a shift under which the right edge moves
-//! back is too large. And a sender that the window holds stays just below its edge.
+//! A sender never exceeds the window that it believes in force: a shift under which it went far beyond is too small. A
+//! receiver should not shrink its window (RFC 9293 section 3.8.6): a shift under which the right edge moves back is too
+//! large. A sender limited by the window stays just below its right edge.
 
 use super::rewritten_scale::RewrittenScale;
 use std::ops::{Index, IndexMut};
 
-/// Shifts 0 to 14 (RFC 7323 section 2.3).
+/// Number of shift counts: 0 to 14 (RFC 7323 section 2.3).
 const SHIFTS: usize = 15;
 
-/// What the traffic was under one shift.
+/// The evidence about one shift.
 #[derive(Debug, Clone, Copy)]
-struct Shift {
+struct PerShift {
     /// Right edge of the window.
     edge: i64,
-    /// Far beyond the edge.
-    exceeded: u32,
-    /// Beyond it by more than an acknowledgment allows.
-    passed: u32,
+    /// Segments beyond the right edge by more than two MSS and a quarter of the window.
+    far_overruns: u32,
+    /// Segments beyond the right edge by more than two MSS and 1/32 of the window.
+    overruns: u32,
+    /// Times the right edge moved back.
     retreats: u32,
+    /// Segments that ended less than one MSS below the right edge.
     reached: u32,
 }
 
-impl Shift {
-    /// Of a flow whose sender knows no window yet.
+impl PerShift {
+    /// The evidence before the sender knows a window.
     const NEW: Self = Self {
         edge: i64::MIN,
-        exceeded: 0,
-        passed: 0,
+        far_overruns: 0,
+        overruns: 0,
         retreats: 0,
         reached: 0,
     };
 
-    /// Does the window allow to send up to `end`? Counts if it is just reached.
+    /// Does the window allow data up to `end`? Counts the segment if it reaches the right edge.
     fn allows(&mut self, end: i64, una: i64, mss: i64) -> bool {
         let left = self.edge - end;
         self.reached += u32::from((0..mss).contains(&left) && self.edge - una >= 8 * mss);
@@ -42,222 +44,233 @@ impl Shift {
     }
 }
 
-/// Every shift; made with the first window, as many connections are a SYN and no more.
+/// The evidence about every shift, allocated with the first window: many connections are only a SYN.
 #[derive(Debug, Default)]
-struct Shifts(Option<Box<[Shift; SHIFTS]>>);
+struct Shifts(Option<Box<[PerShift; SHIFTS]>>);
 
 impl Shifts {
-    fn made(&mut self) -> &mut [Shift; SHIFTS] {
-        self.0.get_or_insert_with(|| Box::new([Shift::NEW; SHIFTS]))
+    fn allocated(&mut self) -> &mut [PerShift; SHIFTS] {
+        self.0
+            .get_or_insert_with(|| Box::new([PerShift::NEW; SHIFTS]))
     }
 }
 
 impl Index<usize> for Shifts {
-    type Output = Shift;
+    type Output = PerShift;
 
-    fn index(&self, shift: usize) -> &Shift {
-        self.0.as_ref().map_or(&Shift::NEW, |made| &made[shift])
+    fn index(&self, shift: usize) -> &PerShift {
+        self.0.as_ref().map_or(&PerShift::NEW, |made| &made[shift])
     }
 }
 
 impl IndexMut<usize> for Shifts {
-    fn index_mut(&mut self, shift: usize) -> &mut Shift {
-        &mut self.made()[shift]
+    fn index_mut(&mut self, shift: usize) -> &mut PerShift {
+        &mut self.allocated()[shift]
     }
 }
 
-/// Which shifts a flow's traffic allows.
+/// The bounds on the window scale, from a flow's traffic.
 #[derive(Debug)]
 pub struct Scale {
-    /// The shift that a handshake showed.
-    known: usize,
-    /// Every smaller one was exceeded.
-    least: usize,
-    /// No larger one was needed yet.
-    most_tried: usize,
+    /// Shift from the handshake; 0 without one.
+    negotiated: usize,
+    /// The lower bound: the sender exceeded the window under every smaller shift.
+    min_shift: usize,
+    /// Largest shift followed; larger ones were not needed so far.
+    max_followed: usize,
     shifts: Shifts,
-    checked: u32,
-    told: Option<(i64, u16)>,
-    lowered: RewrittenScale,
-    /// No acknowledgment since the capture lost data: it may have lost the one that allowed what follows, too.
+    /// Segments of new data that were compared with the window.
+    checked_segments: u32,
+    /// Acknowledgment number and window field of the last scaled window.
+    last_advertised: Option<(i64, u16)>,
+    /// Evidence that a middlebox reduced the scale.
+    rewritten: RewrittenScale,
+    /// True before the first acknowledgment, and from data that the capture lost until the next one. The capture may also
+    /// have lost the acknowledgment that allowed later data.
     stale: bool,
 }
 
 impl Default for Scale {
     fn default() -> Self {
         Self {
-            known: 0,
-            least: 0,
-            most_tried: 0,
+            negotiated: 0,
+            min_shift: 0,
+            max_followed: 0,
             shifts: Shifts::default(),
-            checked: 0,
-            told: None,
-            lowered: RewrittenScale::default(),
+            checked_segments: 0,
+            last_advertised: None,
+            rewritten: RewrittenScale::default(),
             stale: true,
         }
     }
 }
 
 impl Scale {
-    /// A lost acknowledgment makes a window look exceeded, a reordered one makes it look taken back: not this often.
-    const ENOUGH: u32 = 3;
-    /// A window that is reached now and then may be reached by chance.
-    const OFTEN: u32 = 10;
+    /// Minimum number of contradictions. A lost acknowledgment makes a window look exceeded, and a reordered one makes
+    /// it look smaller, but not so often.
+    const MIN_CONTRADICTIONS: u32 = 3;
+    /// Minimum number of segments that reach or slightly exceed the right edge; fewer may do so by chance.
+    const MIN_REACHED: u32 = 10;
 
-    /// The handshake showed this shift.
+    /// Sets the shift from the handshake.
     pub fn set_negotiated(&mut self, shift: u8) {
-        self.known = usize::from(shift).min(SHIFTS - 1);
-        self.try_up_to(self.known);
+        self.negotiated = usize::from(shift).min(SHIFTS - 1);
+        self.follow_up_to(self.negotiated);
     }
 
-    /// Larger shifts are followed once they are needed. Under the true shift and all below it the edge never moves
-    /// back, so the window last told gives it.
-    fn try_up_to(&mut self, shift: usize) {
-        while self.most_tried < shift {
-            let edge = self.shifts[self.most_tried].edge;
-            self.most_tried += 1;
-            let told = self.told.map_or(edge, |(ack, field)| {
-                ack + (i64::from(field) << self.most_tried)
+    /// Follows shifts up to `shift` from now on. Under the true shift and all smaller ones the right edge never moves
+    /// back, so the last window gives it.
+    fn follow_up_to(&mut self, shift: usize) {
+        while self.max_followed < shift {
+            let edge = self.shifts[self.max_followed].edge;
+            self.max_followed += 1;
+            let last_edge = self.last_advertised.map_or(edge, |(ack, field)| {
+                ack + (i64::from(field) << self.max_followed)
             });
-            let edge = edge.max(told);
+            let edge = edge.max(last_edge);
             if edge > i64::MIN {
-                self.shifts[self.most_tried].edge = edge;
+                self.shifts[self.max_followed].edge = edge;
             }
         }
     }
 
-    /// From here on up shifts are tried.
-    fn lowest(&self) -> usize {
-        self.least.min(self.known)
+    /// Returns the smallest shift that is followed.
+    fn lowest_followed(&self) -> usize {
+        self.min_shift.min(self.negotiated)
     }
 
-    /// The sender learns of a window: the field as written, `scaled` unless it is a SYN's.
+    /// Processes a window that reaches the sender: the field of the header, `scaled` unless it is from a SYN.
     pub fn advertised(&mut self, ack: i64, field: u16, scaled: bool) {
         let window = i64::from(field);
-        let lowest = self.lowest();
+        let lowest = self.lowest_followed();
         let mut scaled_window = if scaled { window << lowest } else { window };
-        for shift in &mut self.shifts.made()[lowest..=self.most_tried] {
+        for shift in &mut self.shifts.allocated()[lowest..=self.max_followed] {
             shift.edge = shift.edge.max(ack + scaled_window);
             scaled_window <<= u32::from(scaled);
         }
         self.stale = false;
-        if !scaled || self.told.is_some_and(|(before, _)| ack < before) {
+        if !scaled || self.last_advertised.is_some_and(|(before, _)| ack < before) {
             return;
         }
-        if let Some((before, was)) = self.told
+        if let Some((before, was)) = self.last_advertised
             && ack > before
         {
-            // A window rounded to its scale may seem to shrink by one.
+            // A window that is rounded down to its scale may seem to shrink by one unit.
             let fallen = i64::from(was) - window - 1;
-            for shift in (self.known..SHIFTS).rev() {
+            for shift in (self.negotiated..SHIFTS).rev() {
                 if fallen << shift <= ack - before {
                     break;
                 }
                 self.shifts[shift].retreats += 1;
             }
         }
-        self.told = Some((ack, field));
-        self.lowered.advertised(field);
+        self.last_advertised = Some((ack, field));
+        self.rewritten.advertised(field);
     }
 
-    /// Would sending up to `end` go beyond the window under every shift but those too small so far?
+    /// Does data up to `end` exceed the window under the smallest shift that is neither contradicted nor below the
+    /// negotiated one?
     #[must_use]
     pub fn forbids(&self, end: i64) -> bool {
-        !self.stale && end > self.shifts[self.least.max(self.known)].edge
+        !self.stale && end > self.shifts[self.min_shift.max(self.negotiated)].edge
     }
 
-    /// The sender, with `una` and `next` as before, sends new data up to `end`.
-    pub fn sent(&mut self, start: i64, end: i64, una: i64, next: i64, mss: i64) {
-        if start != next {
-            self.stale |= start > next;
+    /// Compares new data `start..end` with the window. `una` and `snd_nxt` are SND.UNA and SND.NXT before it.
+    pub fn sent(&mut self, start: i64, end: i64, una: i64, snd_nxt: i64, mss: i64) {
+        if start != snd_nxt {
+            self.stale |= start > snd_nxt;
             return;
         }
         if self.stale {
             return;
         }
-        self.checked += 1;
-        if let Some((_, field)) = self.told.filter(|_| self.known > 0) {
-            self.lowered.sent(end, una, mss, self.known, field);
+        self.checked_segments += 1;
+        if let Some((_, field)) = self.last_advertised.filter(|_| self.negotiated > 0) {
+            self.rewritten.sent(end, una, mss, self.negotiated, field);
         }
-        let lowest = self.lowest();
-        if !self.shifts.made()[lowest].allows(end, una, mss) {
-            self.sent_beyond(end, una, mss);
+        let lowest = self.lowest_followed();
+        if !self.shifts.allocated()[lowest].allows(end, una, mss) {
+            self.find_contradicted(end, una, mss);
         }
     }
 
-    /// The sender goes beyond the window under the lowest shift.
-    #[inline(never)] // not once the shift is known
-    fn sent_beyond(&mut self, end: i64, una: i64, mss: i64) {
-        for shift in self.lowest()..SHIFTS {
-            if shift > self.most_tried {
-                self.try_up_to(shift);
+    /// Finds the shifts that a segment contradicts. The segment lies beyond the window under the lowest shift.
+    #[inline(never)] // rare once the shift is known
+    fn find_contradicted(&mut self, end: i64, una: i64, mss: i64) {
+        for shift in self.lowest_followed()..SHIFTS {
+            if shift > self.max_followed {
+                self.follow_up_to(shift);
             }
             let shift = &mut self.shifts[shift];
             if shift.allows(end, una, mss) {
                 break;
             }
             let (window, beyond) = (shift.edge - una, end - shift.edge);
-            // What an acknowledgment or two allows, lost by the capture, is not far.
-            shift.exceeded += u32::from(beyond > (2 * mss).max(window / 4));
-            shift.passed += u32::from(beyond > (2 * mss).max(window / 32));
+            // A smaller overrun may come from one or two acknowledgments that the capture lost.
+            shift.far_overruns += u32::from(beyond > (2 * mss).max(window / 4));
+            shift.overruns += u32::from(beyond > (2 * mss).max(window / 32));
         }
-        while self.least < SHIFTS - 1 && self.is_too_small(self.least) {
-            self.least += 1;
+        while self.min_shift < SHIFTS - 1 && self.is_too_small(self.min_shift) {
+            self.min_shift += 1;
         }
     }
 
-    /// Did the sender go beyond the window, far or time and again?
+    /// Did the sender exceed the window under this shift, either far or often?
     fn is_too_small(&self, shift: usize) -> bool {
-        let Shift {
-            exceeded, passed, ..
+        let PerShift {
+            far_overruns,
+            overruns,
+            ..
         } = self.shifts[shift];
-        if shift < self.known {
-            return exceeded > self.strays();
+        if shift < self.negotiated {
+            return far_overruns > self.tolerated_overruns();
         }
-        exceeded >= Self::ENOUGH || (passed >= Self::OFTEN && passed >= self.checked / 20)
+        far_overruns >= Self::MIN_CONTRADICTIONS
+            || (overruns >= Self::MIN_REACHED && overruns >= self.checked_segments / 20)
     }
 
-    /// How often a sender that keeps to its window may seem to go beyond it, seen from afar: hosts stall.
-    fn strays(&self) -> u32 {
-        Self::ENOUGH.max(self.checked / 200)
+    /// Returns how many far overruns of a smaller window are tolerated. Away from the sender, a host that stalls seems to
+    /// exceed its window.
+    fn tolerated_overruns(&self) -> u32 {
+        Self::MIN_CONTRADICTIONS.max(self.checked_segments / 200)
     }
 
-    /// Smallest shift under which the sender kept to the window.
+    /// Returns the smallest shift under which the sender kept to the window.
     #[must_use]
     pub fn min_shift(&self) -> u8 {
-        self.least as u8
+        self.min_shift as u8
     }
 
-    /// Largest shift under which the receiver never took window back; at least [`Self::min_shift`].
+    /// Returns the largest shift under which the receiver never shrank the window; at least [`Self::min_shift`].
     #[must_use]
     pub fn max_shift(&self) -> u8 {
-        let shrinks = |&shift: &usize| self.shifts[shift].retreats >= Self::ENOUGH;
-        let most = (self.known..SHIFTS)
+        let shrinks = |&shift: &usize| self.shifts[shift].retreats >= Self::MIN_CONTRADICTIONS;
+        let most = (self.negotiated..SHIFTS)
             .find(shrinks)
             .map_or(SHIFTS - 1, |shift| shift.saturating_sub(1));
-        most.max(self.least) as u8
+        most.max(self.min_shift) as u8
     }
 
-    /// Did the sender stay just below the edge of the least window, time and again?
+    /// Did the sender often stay just below the right edge of the window under the smallest shift?
     #[must_use]
     pub fn is_reached(&self) -> bool {
-        if self.least < self.known {
-            return self.lowered.is_to(self.least);
+        if self.min_shift < self.negotiated {
+            return self.rewritten.is_rewritten_to(self.min_shift);
         }
-        let reached = self.shifts[self.least].reached;
-        reached >= Self::OFTEN && reached >= self.checked / Self::OFTEN
+        let reached = self.shifts[self.min_shift].reached;
+        reached >= Self::MIN_REACHED && reached >= self.checked_segments / Self::MIN_REACHED
     }
 
-    /// Segments of new data that were held against the window.
+    /// Returns the number of segments of new data that were compared with the window.
     #[must_use]
     pub fn checked_segments(&self) -> u32 {
-        self.checked
+        self.checked_segments
     }
 
-    /// Of these, how many went far beyond it under the shift of the handshake.
+    /// Returns the number of segments far beyond the window under the shift of the handshake.
     #[must_use]
     pub fn far_overruns(&self) -> u32 {
-        self.shifts[self.known].exceeded
+        self.shifts[self.negotiated].far_overruns
     }
 }
 
@@ -267,10 +280,10 @@ mod tests {
 
     const MSS: i64 = 1000;
 
-    /// A sender that keeps `window` bytes in flight against a field that never changes.
-    fn held(field: u16, window: i64, known: u8) -> Scale {
+    /// Returns the bounds for a sender that keeps `window` bytes in flight while the window field is constant.
+    fn sender_at_window(field: u16, window: i64, negotiated: u8) -> Scale {
         let mut scale = Scale::default();
-        scale.set_negotiated(known);
+        scale.set_negotiated(negotiated);
         for ack in (0..100).map(|i| i * MSS) {
             scale.advertised(ack, field, true);
             let next = ack + window - MSS;
@@ -280,15 +293,15 @@ mod tests {
     }
 
     #[test]
-    fn a_full_window_tells_its_scale() {
-        let scale = held(1000, 64_000, 0);
+    fn a_full_window_reveals_its_scale() {
+        let scale = sender_at_window(1000, 64_000, 0);
         assert_eq!(scale.min_shift(), 6);
         assert!(scale.is_reached());
     }
 
     #[test]
     fn a_window_half_used_bounds_its_scale_from_below() {
-        let scale = held(1000, 24_000, 0);
+        let scale = sender_at_window(1000, 24_000, 0);
         assert_eq!(scale.min_shift(), 5);
         assert!(!scale.is_reached());
         assert_eq!(scale.max_shift(), 14);
@@ -304,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_that_the_sender_does_not_keep_to_is_contradicted() {
-        let scale = held(1000, 64_000, 2);
+    fn a_scale_that_the_sender_exceeds_is_contradicted() {
+        let scale = sender_at_window(1000, 64_000, 2);
         assert_eq!(
             (
                 scale.min_shift(),
@@ -317,8 +330,8 @@ mod tests {
     }
 
     #[test]
-    fn a_window_passed_a_little_time_and_again_is_too_small() {
-        // 32 kB at a shift of 5, of which the sender uses 36 kB: it only seemed to stop there.
+    fn a_window_exceeded_slightly_but_often_is_too_small() {
+        // The window is 32 kB under a shift of 5, but the sender uses 36 kB: it only seemed to stop there.
         let mut scale = Scale::default();
         for ack in (0..100).map(|i| i * MSS) {
             scale.advertised(ack, 1000, true);
@@ -331,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_stalls_now_and_then_hides_no_scale_that_was_lowered() {
+    fn occasional_stalls_do_not_hide_a_rewritten_scale() {
         let mut scale = Scale::default();
         scale.set_negotiated(2);
         for ack in (0..1000).map(|i| i * MSS) {
@@ -345,8 +358,8 @@ mod tests {
     }
 
     #[test]
-    fn bursts_that_stop_at_a_lower_edge_tell_of_it() {
-        let told = |last: i64| {
+    fn bursts_that_stop_at_a_smaller_window_reveal_a_rewritten_scale() {
+        let is_found = |last: i64| {
             let mut scale = Scale::default();
             scale.set_negotiated(2);
             for burst in 0..100 {
@@ -358,9 +371,9 @@ mod tests {
             }
             scale.min_shift() == 0 && scale.is_reached()
         };
-        assert!(told(10));
-        assert!(!told(7), "two segments below the edge and more");
-        assert!(!told(13), "beyond it");
+        assert!(is_found(10));
+        assert!(!is_found(7), "stops three segments below the edge");
+        assert!(!is_found(13), "goes beyond the edge");
     }
 
     #[test]
@@ -388,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_says_nothing_of_the_scale() {
+    fn the_window_of_a_syn_is_not_scaled() {
         let mut scale = Scale::default();
         scale.advertised(1, 65_535, false);
         assert!(!scale.forbids(65_536));
