@@ -8,7 +8,7 @@
 use bdpcap_core::budget::Budget;
 use bdpcap_core::pipeline::Pipeline;
 use bdpcap_core::source::Source;
-use bdpcap_core::track::{Scales, Wanted};
+use bdpcap_core::track::{InferredScales, WantedEvents};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,8 +17,8 @@ fn main() -> ExitCode {
     let read = Pipeline::new(
         sources,
         None,
-        &Wanted::None,
-        &Scales::default(),
+        &WantedEvents::None,
+        &InferredScales::default(),
         Budget::DEFAULT,
         1,
     )

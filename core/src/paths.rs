@@ -171,7 +171,7 @@ fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u3
     };
     let of_streams = (0..table.len())
         .flat_map(|stream| {
-            if !table.went_on(stream) {
+            if !table.has_more_than_syn(stream) {
                 return [0, 0];
             }
             let [client, server] = table.ends(stream);

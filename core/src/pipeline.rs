@@ -7,7 +7,8 @@ use crate::decode::{Packet, Path, Segment};
 use crate::intake::Intake;
 use crate::source::Source;
 use crate::track::{
-    At, Datagrams, Hashes, News, Orders, Register, Rows, Scales, Seen, Shards, Table, Wanted, shard,
+    At, Commands, ConnectionHasher, Datagrams, InferredScales, Provenance, Register, Rows, Shards,
+    Table, TableReport, WantedEvents, shard,
 };
 use crate::workers::Workers;
 use std::collections::VecDeque;
@@ -33,30 +34,32 @@ pub struct Pipeline {
 struct Schedule {
     /// Number of batches begun.
     begun: usize,
-    /// Orders that follow from a batch, with the number of that batch: one for each table.
-    due: VecDeque<(usize, Vec<Orders>)>,
+    /// Commands that follow from a batch, with the number of that batch: one for each table.
+    due: VecDeque<(usize, Vec<Commands>)>,
     /// Number of batches that all tables have processed and reported.
     reported: usize,
 }
 
 impl Schedule {
-    /// Orders that follow from a batch take effect this number of batches later, since tables may lag that far behind.
+    /// Commands that follow from a batch take effect this number of batches later, since tables may lag that far behind.
     const DELAY: usize = 8;
 
     /// Begins the next batch; returns the orders that each of the `tables` tables executes first.
-    fn begin(&mut self, tables: usize) -> Vec<Orders> {
+    fn begin(&mut self, tables: usize) -> Vec<Commands> {
         self.begun += 1;
         let is_due = |(reported, _): &(usize, _)| reported + Self::DELAY <= self.begun;
         let due = self.due.front().is_some_and(is_due);
-        due.then(|| self.due.pop_front())
-            .flatten()
-            .map_or_else(|| vec![Orders::default(); tables], |(_, orders)| orders)
+        due.then(|| self.due.pop_front()).flatten().map_or_else(
+            || vec![Commands::default(); tables],
+            |(_, commands)| commands,
+        )
     }
 
     /// Passes the tables' reports on the next batch to the register, and keeps the orders that follow from them.
-    fn report(&mut self, register: &mut Register, news: Vec<News>) {
+    fn report(&mut self, register: &mut Register, table_reports: Vec<TableReport>) {
         self.reported += 1;
-        self.due.push_back((self.reported, register.take(news)));
+        self.due
+            .push_back((self.reported, register.take(table_reports)));
     }
 
     /// Returns whether the tables lag as far behind as they may.
@@ -68,11 +71,11 @@ impl Schedule {
 /// Returns a function that adds a UDP datagram to its flow, and passes a TCP segment to `follow`.
 fn dispatch(
     datagrams: &mut Datagrams,
-    mut follow: impl FnMut(Seen, &Segment, &Path, At),
+    mut follow: impl FnMut(Provenance, &Segment, &Path, At),
 ) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
     move |packet, path, at, _| match packet {
-        Packet::Tcp(tcp) => follow(Seen::Captured, &tcp.segment(), path, at),
-        Packet::Quoted(_, tcp) => follow(Seen::Quoted, &tcp.segment(), path, at),
+        Packet::Tcp(tcp) => follow(Provenance::Captured, &tcp.segment(), path, at),
+        Packet::Quoted(_, tcp) => follow(Provenance::Quoted, &tcp.segment(), path, at),
         Packet::Datagram(datagram) => datagrams.take(datagram, at.time_ns),
     }
 }
@@ -90,12 +93,12 @@ impl Pipeline {
     pub fn new(
         sources: Vec<Source>,
         filters: Option<Filters>,
-        wanted: &Wanted,
-        scales: &Scales,
+        wanted: &WantedEvents,
+        scales: &InferredScales,
         budget: Budget,
         jobs: usize,
     ) -> Result<Self, Stop> {
-        let tables = if matches!(wanted, Wanted::Streams(_)) {
+        let tables = if matches!(wanted, WantedEvents::Streams(_)) {
             1
         } else {
             jobs
@@ -114,9 +117,9 @@ impl Pipeline {
     pub fn of_pieces(
         pieces: Vec<Source>,
         whole: WholeCapture,
-        scales: &Scales,
+        scales: &InferredScales,
     ) -> Result<Self, Stop> {
-        let mut table = Shards::new(1, &Wanted::None, scales, Budget::DEFAULT);
+        let mut table = Shards::new(1, &WantedEvents::None, scales, Budget::DEFAULT);
         table.keep_first_frames();
         let intake = Intake::new(pieces, None, Some(whole))?;
         Ok(Self::from_parts(intake, table))
@@ -203,7 +206,7 @@ impl Pipeline {
     fn settle(&mut self) {
         self.take_back();
         if !self.ended {
-            self.table.follow_all_up();
+            self.table.replay_all();
         }
     }
 
@@ -267,19 +270,19 @@ impl Pipeline {
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
         table: &mut Table,
-        (register, hashes): (&mut Register, &Hashes),
+        (register, hashes): (&mut Register, &ConnectionHasher),
         batches: usize,
     ) -> Result<bool, Stop> {
         for _ in 0..batches {
-            for orders in schedule.begin(1) {
-                table.follow(&orders);
+            for commands in schedule.begin(1) {
+                table.execute(&commands);
             }
-            let follow = |seen, segment: &Segment, path: &_, at| {
+            let follow = |provenance, segment: &Segment, path: &_, at| {
                 let hash = hashes.hash(segment.source, segment.destination);
-                table.take(seen, hash as u32, segment, path, at);
+                table.take(provenance, hash as u32, segment, path, at);
             };
             let more = intake.read(Self::BATCH, dispatch(datagrams, follow))?;
-            schedule.report(register, vec![table.news()]);
+            schedule.report(register, vec![table.take_report()]);
             if !more {
                 return Ok(false);
             }
@@ -293,7 +296,7 @@ impl Pipeline {
         datagrams: &mut Datagrams,
         schedule: &mut Schedule,
         workers: &mut Workers,
-        (register, hashes): (&mut Register, &Hashes),
+        (register, hashes): (&mut Register, &ConnectionHasher),
         batches: usize,
     ) -> Result<bool, Stop> {
         let mut more = Ok(true);
@@ -303,9 +306,9 @@ impl Pipeline {
             }
             let count = workers.count();
             let mut parts = workers.begin(schedule.begin(count));
-            let follow = |seen, segment: &Segment, path: &_, at| {
+            let follow = |provenance, segment: &Segment, path: &_, at| {
                 let hash = hashes.hash(segment.source, segment.destination);
-                parts[shard(hash, count)].push(seen, hash as u32, segment, path, at);
+                parts[shard(hash, count)].push(provenance, hash as u32, segment, path, at);
             };
             more = intake.read(Self::BATCH, dispatch(datagrams, follow));
             workers.give(parts);

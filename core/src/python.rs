@@ -11,7 +11,7 @@ use crate::excerpt::{self, Rename};
 use crate::paths::Paths;
 use crate::pipeline::{self, Pipeline, Stop};
 use crate::source::Source;
-use crate::track::{NULL, Scales, Shards, Wanted};
+use crate::track::{InferredScales, NULL, Shards, WantedEvents};
 use faults::{CaptureError, FilterError, places};
 use filters::{Instructions, compiled, load};
 use numpy::{IntoPyArray, PyArray1};
@@ -167,17 +167,17 @@ impl Analysis {
         events: bool,
         rounds: bool,
         streams: Option<Vec<u32>>,
-        scales: Option<Scales>,
+        scales: Option<InferredScales>,
         limits: Option<HashMap<String, usize>>,
         jobs: usize,
     ) -> PyResult<Self> {
         let interrupt = Interrupt::default();
         let sources = all_sources(&sources, &interrupt)?;
         let wanted = match (events, streams) {
-            (false, _) => Wanted::None,
-            (true, None) if rounds => Wanted::All,
-            (true, None) => Wanted::Events,
-            (true, Some(streams)) => Wanted::Streams(streams.into_iter().collect()),
+            (false, _) => WantedEvents::None,
+            (true, None) if rounds => WantedEvents::All,
+            (true, None) => WantedEvents::Events,
+            (true, Some(streams)) => WantedEvents::Streams(streams.into_iter().collect()),
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
@@ -191,7 +191,7 @@ impl Analysis {
     fn of_pieces(
         pieces: Vec<Bound<'_, PyAny>>,
         whole: WholeCapture,
-        scales: Scales,
+        scales: InferredScales,
     ) -> PyResult<Self> {
         let interrupt = Interrupt::default();
         let sources = all_sources(&pieces, &interrupt)?;

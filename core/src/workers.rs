@@ -1,7 +1,7 @@
 //! # Workers
 //! Threads that fill tables of connections while the capture is read.
 
-use crate::track::{Batch, News, Orders, Table};
+use crate::track::{Batch, Commands, Table, TableReport};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 /// A thread that fills a table. It ends when its queue of batches is closed.
 struct Worker {
     batches: SyncSender<Batch>,
-    reports: Receiver<(Batch, News)>,
+    reports: Receiver<(Batch, TableReport)>,
     thread: JoinHandle<Table>,
 }
 
@@ -20,8 +20,8 @@ impl Worker {
         let (report, reports) = sync_channel(ahead);
         let thread = thread::spawn(move || {
             for mut batch in queued {
-                let news = batch.give(&mut table);
-                if report.send((batch, news)).is_err() {
+                let table_report = batch.process(&mut table);
+                if report.send((batch, table_report)).is_err() {
                     break;
                 }
             }
@@ -60,10 +60,10 @@ impl Workers {
     }
 
     /// Returns an empty batch for each thread, with the orders that its table executes first.
-    pub fn begin(&mut self, orders: Vec<Orders>) -> Vec<Batch> {
-        let begun = orders.into_iter().map(|orders| {
+    pub fn begin(&mut self, commands: Vec<Commands>) -> Vec<Batch> {
+        let begun = commands.into_iter().map(|commands| {
             let mut batch = self.spare.pop().unwrap_or_default();
-            batch.begin(orders);
+            batch.begin(commands);
             batch
         });
         begun.collect()
@@ -81,14 +81,14 @@ impl Workers {
     ///
     /// # Panics
     /// If a thread panicked.
-    pub fn receive(&mut self) -> Vec<News> {
+    pub fn receive(&mut self) -> Vec<TableReport> {
         let reports = self.workers.iter().map(|worker| {
             let report = worker.reports.recv();
             report.expect("threads that do not panic go on while they are given batches")
         });
-        let (batches, news): (Vec<_>, _) = reports.unzip();
+        let (batches, table_reports): (Vec<_>, _) = reports.unzip();
         self.spare.extend(batches);
-        news
+        table_reports
     }
 
     /// Ends the threads; returns their tables, in the order of the threads.

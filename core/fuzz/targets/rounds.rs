@@ -5,7 +5,7 @@
 
 use bdpcap_core::budget::Budget;
 use bdpcap_core::decode::{self, Packet, Path};
-use bdpcap_core::track::{At, Hashes, Scales, Seen, Table, Wanted};
+use bdpcap_core::track::{At, ConnectionHasher, InferredScales, Provenance, Table, WantedEvents};
 use libfuzzer_sys::fuzz_target;
 
 /// LINKTYPE_RAW: a frame is an IP packet.
@@ -21,8 +21,12 @@ const SHIFTS: u32 = 30;
 type Step<'a> = (u8, u8, i32, i16, i16, u16, u16, &'a [u8]);
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
-    let mut table = Table::new(Wanted::All, Scales::default(), Budget::DEFAULT);
-    let hashes = Hashes::default();
+    let mut table = Table::new(
+        WantedEvents::All,
+        InferredScales::default(),
+        Budget::DEFAULT,
+    );
+    let hashes = ConnectionHasher::default();
     let mut time_ns = 1i64 << 60;
     for (number, &(bits, flags, wait, seq, ack, window, bytes, options)) in steps.iter().enumerate()
     {
@@ -39,7 +43,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
             };
             let segment = tcp.segment();
             let hash = hashes.hash(segment.source, segment.destination);
-            table.take(Seen::Captured, hash as u32, &segment, &path, at);
+            table.take(Provenance::Captured, hash as u32, &segment, &path, at);
         }
     }
     table.finish();

@@ -16,19 +16,19 @@ use super::rounds::packed_rounds;
 use super::rounds::round::Round;
 use crate::budget::Budget;
 use crate::decode::{Endpoint, Path, Segment};
-use ended::Over;
-use half_open::{Asked, Kinds};
+use ended::EndedConnection;
+use half_open::{HalfOpen, SynKinds};
 use hashbrown::HashTable;
-use ignored::Passed;
-use line::Seen;
-use short_lived::Brief;
+use ignored::IgnoredConnection;
+use line::Provenance;
+use short_lived::ShortLived;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use summary::{Life, Summary};
 
 /// Which connections' events are wanted.
 #[derive(Debug, Clone, Default)]
-pub enum Wanted {
+pub enum WantedEvents {
     /// No events.
     #[default]
     None,
@@ -41,8 +41,8 @@ pub enum Wanted {
     Streams(HashSet<u32>),
 }
 
-impl Wanted {
-    fn wants(&self, stream: u32) -> bool {
+impl WantedEvents {
+    fn includes(&self, stream: u32) -> bool {
         match self {
             Self::None => false,
             Self::All | Self::Events => true,
@@ -57,55 +57,55 @@ impl Wanted {
 
 /// Window scales that an earlier pass inferred, by the first frame of the stream and the direction of the data that
 /// they limit.
-pub type Scales = HashMap<(u64, u8), u8>;
+pub type InferredScales = HashMap<(u64, u8), u8>;
 
 /// A connection, as much of it as may still be needed.
 #[derive(Debug)]
 enum Entry {
     Open(Box<Connection>),
-    Over(Box<Over>),
-    Passed(Box<Passed>),
+    Ended(Box<EndedConnection>),
+    Ignored(Box<IgnoredConnection>),
     /// Nothing but its first SYN was captured.
-    Asked(Box<Asked>),
+    HalfOpen(Box<HalfOpen>),
     /// Few segments were captured so far.
-    Brief(Box<Brief>),
+    ShortLived(Box<ShortLived>),
     /// None of its own segments was captured, as far as that is known.
-    Quoted(Box<Passed>),
+    Quoted(Box<IgnoredConnection>),
 }
 
 impl Entry {
     fn is_reopened_by(&self, segment: &Segment) -> bool {
         match self {
             Self::Open(connection) => connection.is_reopened_by(segment),
-            Self::Over(over) => over.is_reopened_by(segment),
-            Self::Passed(passed) | Self::Quoted(passed) => passed.is_reopened_by(segment),
-            Self::Asked(asked) => asked.is_reopened_by(segment),
+            Self::Ended(ended) => ended.is_reopened_by(segment),
+            Self::Ignored(ignored) | Self::Quoted(ignored) => ignored.is_reopened_by(segment),
+            Self::HalfOpen(half_open) => half_open.is_reopened_by(segment),
             // It is followed before a segment that opens a connection is compared with it.
-            Self::Brief(_) => false,
+            Self::ShortLived(_) => false,
         }
     }
 
     fn ends(&self) -> &[Endpoint; 2] {
         match self {
             Self::Open(open) => &open.ends,
-            Self::Over(over) => over.ends(),
-            Self::Passed(passed) | Self::Quoted(passed) => &passed.ends,
-            Self::Asked(asked) => &asked.ends,
-            Self::Brief(brief) => &brief.ends,
+            Self::Ended(ended) => ended.ends(),
+            Self::Ignored(ignored) | Self::Quoted(ignored) => &ignored.ends,
+            Self::HalfOpen(half_open) => &half_open.ends,
+            Self::ShortLived(short_lived) => &short_lived.ends,
         }
     }
 
     fn finish(&mut self, rows: &mut Rows) {
         if let Self::Open(connection) = self {
             connection.finish(rows);
-            *self = Self::Over(Box::new(Over::new(connection)));
+            *self = Self::Ended(Box::new(EndedConnection::new(connection)));
         }
     }
 }
 
 /// A connection that ended, and its last frame up to then.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct ConnectionEnd {
     index: usize,
     /// Its last frame.
     pub frame: u64,
@@ -113,25 +113,25 @@ pub struct Ended {
 
 /// What happened in a table since it was last told.
 #[derive(Debug, Default)]
-pub struct News {
+pub struct TableReport {
     /// First frames of the connections that began.
     pub opened: Vec<u64>,
     /// Connections that ended.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<ConnectionEnd>,
     /// Rows, their streams numbered as in the table.
     pub rows: Rows,
     /// Segments of connections that were not to begin.
-    pub left_out: u64,
+    pub segments_left_out: u64,
 }
 
-impl News {
+impl TableReport {
     /// A connection takes its next segment.
     #[inline(always)] // no more than a call of what it calls
-    fn hear_of(&mut self, index: usize, connection: &mut Connection, segment: &Segment, at: At) {
-        let was_over = connection.has_ended();
+    fn process(&mut self, index: usize, connection: &mut Connection, segment: &Segment, at: At) {
+        let had_ended = connection.has_ended();
         connection.segment(segment, at, &mut self.rows);
-        if !was_over && connection.has_ended() {
-            self.ended.push(Ended {
+        if !had_ended && connection.has_ended() {
+            self.ended.push(ConnectionEnd {
                 index,
                 frame: at.frame,
             });
@@ -141,9 +141,9 @@ impl News {
 
 /// What a table does before its next segment.
 #[derive(Debug, Clone, Default)]
-pub struct Orders {
+pub struct Commands {
     /// Connections to let go, unless packets came since.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<ConnectionEnd>,
     /// Whether no more connections are to begin.
     pub full: bool,
 }
@@ -157,22 +157,22 @@ pub struct Table {
     /// The one of these that was found last: segments of a connection come together.
     last: Option<(u32, u32)>,
     connections: Vec<Entry>,
-    wanted: Wanted,
-    scales: Scales,
+    wanted: WantedEvents,
+    scales: InferredScales,
     budget: Budget,
     /// No more connections are to begin.
     full: bool,
     /// Of the newest connection; most share it.
     path: Arc<Path>,
     /// The kinds of SYNs that nothing followed at first.
-    asked: Kinds,
-    news: News,
+    syn_kinds: SynKinds,
+    report: TableReport,
 }
 
 impl Table {
     /// A table that makes the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(wanted: Wanted, scales: Scales, budget: Budget) -> Self {
+    pub fn new(wanted: WantedEvents, scales: InferredScales, budget: Budget) -> Self {
         Self {
             wanted,
             scales,
@@ -183,10 +183,17 @@ impl Table {
 
     /// Takes what follows in the capture: a segment with a part of the hash of its connection, and the headers around it.
     #[inline]
-    pub fn take(&mut self, seen: Seen, hash: u32, segment: &Segment, path: &Path, at: At) {
-        match seen {
-            Seen::Captured => self.segment(hash, segment, path, at),
-            Seen::Quoted => self.quote(hash, segment, path, at),
+    pub fn take(
+        &mut self,
+        provenance: Provenance,
+        hash: u32,
+        segment: &Segment,
+        path: &Path,
+        at: At,
+    ) {
+        match provenance {
+            Provenance::Captured => self.segment(hash, segment, path, at),
+            Provenance::Quoted => self.quote(hash, segment, path, at),
         }
     }
 
@@ -195,22 +202,22 @@ impl Table {
     #[cold]
     fn quote(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
         let known = self.newest(hash, segment);
-        let index = match self.going_on(known, segment) {
+        let index = match self.find_continued(known, segment) {
             Some(index) => index,
             None => {
                 if self.full {
                     return self.leave_out(hash, segment);
                 }
                 let index = self.connections.len();
-                let quoted = Passed::new(segment, Arc::new(*path));
+                let quoted = IgnoredConnection::new(segment, Arc::new(*path));
                 self.connections.push(Entry::Quoted(Box::new(quoted)));
                 self.register(hash, segment, index);
-                self.news.opened.push(at.frame);
+                self.report.opened.push(at.frame);
                 index
             }
         };
-        if let Entry::Passed(passed) | Entry::Quoted(passed) = &mut self.connections[index] {
-            passed.segment(segment);
+        if let Entry::Ignored(ignored) | Entry::Quoted(ignored) = &mut self.connections[index] {
+            ignored.segment(segment);
         }
     }
 
@@ -219,15 +226,15 @@ impl Table {
         let known = self.newest(hash, segment);
         match known.map(|index| (index, &mut self.connections[index])) {
             Some((index, Entry::Open(connection))) if !segment.opens() => {
-                self.news.hear_of(index, connection, segment, at);
+                self.report.process(index, connection, segment, at);
             }
-            _ => self.first_or_late(known, hash, segment, path, at),
+            _ => self.segment_slow_path(known, hash, segment, path, at),
         }
     }
 
     /// A segment that opens a connection, or changes what is kept of one.
     #[inline(never)] // one of many
-    fn first_or_late(
+    fn segment_slow_path(
         &mut self,
         known: Option<usize>,
         hash: u32,
@@ -235,88 +242,89 @@ impl Table {
         path: &Path,
         at: At,
     ) {
-        let index = match self.going_on(known, segment) {
+        let index = match self.find_continued(known, segment) {
             Some(index) => index,
             None => {
                 if self.full {
                     return self.leave_out(hash, segment);
                 }
                 let index = self.connections.len();
-                self.news.opened.push(at.frame);
-                let entry = self.opened(index, segment, path, at);
+                self.report.opened.push(at.frame);
+                let entry = self.new_entry(index, segment, path, at);
                 self.connections.push(entry);
                 self.register(hash, segment, index);
-                if let Entry::Asked(_) = self.connections[index] {
+                if let Entry::HalfOpen(_) = self.connections[index] {
                     return;
                 }
                 index
             }
         };
         match &self.connections[index] {
-            Entry::Quoted(_) => self.connections[index] = self.opened(index, segment, path, at),
-            Entry::Asked(asked) => {
-                let syn = asked.segment();
-                let mut brief = Brief::new(&syn, Arc::clone(asked.path()));
-                brief.take(&syn, asked.at);
-                self.connections[index] = Entry::Brief(Box::new(brief));
+            Entry::Quoted(_) => self.connections[index] = self.new_entry(index, segment, path, at),
+            Entry::HalfOpen(half_open) => {
+                let syn = half_open.segment();
+                let mut short_lived = ShortLived::new(&syn, Arc::clone(half_open.path()));
+                short_lived.take(&syn, half_open.at);
+                self.connections[index] = Entry::ShortLived(Box::new(short_lived));
             }
             _ => {}
         }
-        if let Entry::Brief(brief) = &mut self.connections[index] {
-            if brief.take(segment, at) {
+        if let Entry::ShortLived(short_lived) = &mut self.connections[index] {
+            if short_lived.take(segment, at) {
                 return;
             }
-            self.follow_up(index);
+            self.replay(index);
         }
         match &mut self.connections[index] {
-            Entry::Open(connection) => self.news.hear_of(index, connection, segment, at),
-            Entry::Over(over) => {
-                let stream = number(index);
-                let event = over.straggler(stream, segment, at);
-                if self.wanted.wants(stream) {
-                    self.news.rows.events.push(event);
+            Entry::Open(connection) => self.report.process(index, connection, segment, at),
+            Entry::Ended(ended) => {
+                let stream = stream_number(index);
+                let event = ended.add_late_segment(stream, segment, at);
+                if self.wanted.includes(stream) {
+                    self.report.rows.events.push(event);
                 }
             }
-            Entry::Passed(passed) | Entry::Quoted(passed) => passed.segment(segment),
-            Entry::Asked(_) | Entry::Brief(_) => {}
+            Entry::Ignored(ignored) | Entry::Quoted(ignored) => ignored.segment(segment),
+            Entry::HalfOpen(_) | Entry::ShortLived(_) => {}
         }
     }
 
     /// The newest connection between the ends of a segment, unless the segment opens another; it is over then.
-    fn going_on(&mut self, known: Option<usize>, segment: &Segment) -> Option<usize> {
+    fn find_continued(&mut self, known: Option<usize>, segment: &Segment) -> Option<usize> {
         let index = known?;
         if segment.opens() {
-            self.follow_up(index);
+            self.replay(index);
         }
         if self.connections[index].is_reopened_by(segment) {
-            self.connections[index].finish(&mut self.news.rows);
+            self.connections[index].finish(&mut self.report.rows);
             return None;
         }
         Some(index)
     }
 
     /// What the segments of a connection mean that were only kept so far.
-    fn follow_up(&mut self, index: usize) {
-        let Entry::Brief(brief) = &self.connections[index] else {
+    fn replay(&mut self, index: usize) {
+        let Entry::ShortLived(short_lived) = &self.connections[index] else {
             return;
         };
-        let mut rows = std::mem::take(&mut self.news.rows);
-        let mut followed = None;
-        brief.replay(|segment, at| {
-            let begun = || Box::new(self.begun(index, segment, Arc::clone(&brief.path), at));
-            let connection = followed.get_or_insert_with(begun);
+        let mut rows = std::mem::take(&mut self.report.rows);
+        let mut replayed = None;
+        short_lived.replay(|segment, at| {
+            let new =
+                || Box::new(self.new_connection(index, segment, Arc::clone(&short_lived.path), at));
+            let connection = replayed.get_or_insert_with(new);
             connection.segment(segment, at, &mut rows);
         });
-        self.news.rows = rows;
-        if let Some(connection) = followed {
+        self.report.rows = rows;
+        if let Some(connection) = replayed {
             self.connections[index] = Entry::Open(connection);
         }
     }
 
     /// Of every connection that it only keeps segments of, finds out what they mean.
-    pub fn follow_all_up(&mut self) {
+    pub fn replay_all(&mut self) {
         for index in 0..self.connections.len() {
-            self.follow_up(index);
+            self.replay(index);
         }
     }
 
@@ -336,7 +344,7 @@ impl Table {
     #[inline(never)] // not of segments of a connection that come together
     fn find(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
         let connections = &self.connections;
-        let found = self.by_ends.find(spread(hash), |&(own, index)| {
+        let found = self.by_ends.find(spread_bits(hash), |&(own, index)| {
             own == hash && is_between(connections[index as usize].ends(), segment)
         });
         self.last = found.copied();
@@ -345,16 +353,17 @@ impl Table {
 
     /// From now on this connection is the newest between the ends of a segment.
     fn register(&mut self, hash: u32, segment: &Segment, index: usize) {
-        let (connections, newest) = (&self.connections, (hash, number(index)));
+        let (connections, newest) = (&self.connections, (hash, stream_number(index)));
         self.last = Some(newest);
-        let known = self.by_ends.find_mut(spread(hash), |&(own, index)| {
+        let known = self.by_ends.find_mut(spread_bits(hash), |&(own, index)| {
             own == hash && is_between(connections[index as usize].ends(), segment)
         });
         match known {
             Some(known) => *known = newest,
             None => {
-                let again = |&(own, _): &(u32, u32)| spread(own);
-                self.by_ends.insert_unique(spread(hash), newest, again);
+                let rehash = |&(own, _): &(u32, u32)| spread_bits(own);
+                self.by_ends
+                    .insert_unique(spread_bits(hash), newest, rehash);
             }
         }
     }
@@ -362,10 +371,10 @@ impl Table {
     /// There is no room for a connection between the ends of a segment, nor is what follows one that was there before.
     #[cold]
     fn leave_out(&mut self, hash: u32, segment: &Segment) {
-        self.news.left_out += 1;
+        self.report.segments_left_out += 1;
         self.last = None;
         let connections = &self.connections;
-        let known = self.by_ends.find_entry(spread(hash), |&(own, index)| {
+        let known = self.by_ends.find_entry(spread_bits(hash), |&(own, index)| {
             own == hash && is_between(connections[index as usize].ends(), segment)
         });
         if let Ok(known) = known {
@@ -373,10 +382,16 @@ impl Table {
         }
     }
 
-    fn begun(&self, index: usize, segment: &Segment, path: Arc<Path>, at: At) -> Connection {
-        let number = number(index);
+    fn new_connection(
+        &self,
+        index: usize,
+        segment: &Segment,
+        path: Arc<Path>,
+        at: At,
+    ) -> Connection {
+        let number = stream_number(index);
         let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
-        let wanted = self.wanted.wants(number);
+        let wanted = self.wanted.includes(number);
         let mut connection = Connection::new(number, segment, path, at, wanted, inferred);
         let rounds = if self.wanted.keeps_rounds() {
             self.budget.rows
@@ -389,39 +404,39 @@ impl Table {
 
     /// A connection that begins with this segment.
     #[inline(never)]
-    fn opened(&mut self, index: usize, segment: &Segment, path: &Path, at: At) -> Entry {
+    fn new_entry(&mut self, index: usize, segment: &Segment, path: &Path, at: At) -> Entry {
         if *self.path != *path {
             self.path = Arc::new(*path);
         }
         let path = Arc::clone(&self.path);
         match self.wanted {
-            Wanted::Streams(_) if !self.wanted.wants(number(index)) => {
-                return Entry::Passed(Box::new(Passed::new(segment, path)));
+            WantedEvents::Streams(_) if !self.wanted.includes(stream_number(index)) => {
+                return Entry::Ignored(Box::new(IgnoredConnection::new(segment, path)));
             }
             // Of those of which events are wanted, the SYN is one.
-            Wanted::None => {
-                if let Some(asked) = Asked::new(segment, &path, at, &mut self.asked) {
-                    return Entry::Asked(Box::new(asked));
+            WantedEvents::None => {
+                if let Some(half_open) = HalfOpen::new(segment, &path, at, &mut self.syn_kinds) {
+                    return Entry::HalfOpen(Box::new(half_open));
                 }
-                if Brief::keeps(segment) {
-                    return Entry::Brief(Box::new(Brief::new(segment, path)));
+                if ShortLived::can_keep(segment) {
+                    return Entry::ShortLived(Box::new(ShortLived::new(segment, path)));
                 }
             }
             _ => {}
         }
-        Entry::Open(Box::new(self.begun(index, segment, path, at)))
+        Entry::Open(Box::new(self.new_connection(index, segment, path, at)))
     }
 
     /// Does what is to be done before the next segment.
-    pub fn follow(&mut self, orders: &Orders) {
-        self.full = orders.full;
-        for &Ended { index, frame } in &orders.ended {
+    pub fn execute(&mut self, commands: &Commands) {
+        self.full = commands.full;
+        for &ConnectionEnd { index, frame } in &commands.ended {
             match &self.connections[index] {
                 Entry::Open(connection) if connection.last.frame != frame => {
                     let frame = connection.last.frame;
-                    self.news.ended.push(Ended { index, frame });
+                    self.report.ended.push(ConnectionEnd { index, frame });
                 }
-                _ => self.connections[index].finish(&mut self.news.rows),
+                _ => self.connections[index].finish(&mut self.report.rows),
             }
         }
     }
@@ -429,19 +444,19 @@ impl Table {
     /// Are there events among what it tells?
     #[must_use]
     pub fn makes_events(&self) -> bool {
-        !matches!(self.wanted, Wanted::None)
+        !matches!(self.wanted, WantedEvents::None)
     }
 
     /// What happened since it was last told.
-    pub fn news(&mut self) -> News {
-        std::mem::take(&mut self.news)
+    pub fn take_report(&mut self) -> TableReport {
+        std::mem::take(&mut self.report)
     }
 
     /// The capture ended.
     pub fn finish(&mut self) {
         for index in 0..self.connections.len() {
-            self.follow_up(index);
-            self.connections[index].finish(&mut self.news.rows);
+            self.replay(index);
+            self.connections[index].finish(&mut self.report.rows);
         }
     }
 
@@ -478,19 +493,23 @@ impl Table {
                 let summaries = [0, 1].map(|from| Summary::of(open, from));
                 (&open.ends, &open.path, summaries)
             }
-            Entry::Over(over) => (over.ends(), over.path(), over.summaries()),
-            Entry::Passed(passed) | Entry::Quoted(passed) => {
-                (&passed.ends, &passed.path, Default::default())
+            Entry::Ended(ended) => (ended.ends(), ended.path(), ended.summaries()),
+            Entry::Ignored(ignored) | Entry::Quoted(ignored) => {
+                (&ignored.ends, &ignored.path, Default::default())
             }
-            Entry::Asked(asked) => (&asked.ends, asked.path(), asked.summaries()),
-            Entry::Brief(brief) => (&brief.ends, &brief.path, Default::default()),
+            Entry::HalfOpen(half_open) => {
+                (&half_open.ends, half_open.path(), half_open.summaries())
+            }
+            Entry::ShortLived(short_lived) => {
+                (&short_lived.ends, &short_lived.path, Default::default())
+            }
         }
     }
 
     /// Was more of a stream captured than a SYN?
     #[must_use]
-    pub fn went_on(&self, stream: usize) -> bool {
-        matches!(self.connections[stream], Entry::Open(_) | Entry::Over(_))
+    pub fn has_more_than_syn(&self, stream: usize) -> bool {
+        matches!(self.connections[stream], Entry::Open(_) | Entry::Ended(_))
     }
 
     /// How a stream began and ended.
@@ -498,9 +517,9 @@ impl Table {
     pub fn life(&self, stream: usize) -> Life {
         match &self.connections[stream] {
             Entry::Open(open) => Life::of(open),
-            Entry::Over(over) => over.life(),
-            Entry::Passed(_) | Entry::Quoted(_) | Entry::Brief(_) => Life::default(),
-            Entry::Asked(asked) => asked.life(),
+            Entry::Ended(ended) => ended.life(),
+            Entry::Ignored(_) | Entry::Quoted(_) | Entry::ShortLived(_) => Life::default(),
+            Entry::HalfOpen(half_open) => half_open.life(),
         }
     }
 
@@ -508,10 +527,10 @@ impl Table {
     pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
         let bytes = match &self.connections[stream] {
             Entry::Open(open) => open.halves[from].flow.packed_rounds(),
-            Entry::Over(over) => over.kept(from),
-            Entry::Passed(_) | Entry::Quoted(_) | Entry::Asked(_) | Entry::Brief(_) => &[],
+            Entry::Ended(ended) => ended.packed_rounds(from),
+            Entry::Ignored(_) | Entry::Quoted(_) | Entry::HalfOpen(_) | Entry::ShortLived(_) => &[],
         };
-        packed_rounds::unpacked(number(stream), from as u8, bytes)
+        packed_rounds::unpacked(stream_number(stream), from as u8, bytes)
     }
 }
 
@@ -523,10 +542,10 @@ fn is_between([client, server]: &[Endpoint; 2], segment: &Segment) -> bool {
 }
 
 /// To all bits of a word, which the table looks at (multiplied by 2^64 over the golden ratio).
-fn spread(hash: u32) -> u64 {
+fn spread_bits(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-fn number(index: usize) -> u32 {
+fn stream_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

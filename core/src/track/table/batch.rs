@@ -5,8 +5,8 @@
 //! once, not for every segment. Connections do not depend on each other, so this changes nothing else. Events are put
 //! in the order of the capture, though: where they are made, segments are taken as they came.
 
-use super::line::{Line, Lines, Seen};
-use super::{News, Orders, Table};
+use super::line::{Line, Lines, Provenance};
+use super::{Commands, Table, TableReport};
 use crate::decode::{Path, Segment};
 use crate::track::at::At;
 
@@ -19,70 +19,77 @@ pub struct Batch {
     /// The headers around segments, by the number beside them: each differs from the one before.
     paths: Vec<Path>,
     /// What to do first.
-    orders: Orders,
+    commands: Commands,
     /// Places of the segments, as they are taken.
     order: Vec<u32>,
     /// Those that are taken next.
-    near: Vec<Line>,
+    prefetched: Vec<Line>,
 }
 
 impl Batch {
     /// Segments are put in order by so many values of a hash: connections that share one are mixed, and few do.
-    const VALUES: usize = 512;
+    const BUCKETS: usize = 512;
     /// So many are fetched together: another thread wrote them, and memory is waited for once.
-    const TOGETHER: usize = 64;
+    const PREFETCHED: usize = 64;
 
     /// What its table does first.
-    pub fn begin(&mut self, orders: Orders) {
-        self.orders = orders;
+    pub fn begin(&mut self, commands: Commands) {
+        self.commands = commands;
     }
 
     /// Adds the next segment.
     #[inline]
-    pub fn push(&mut self, seen: Seen, hash: u32, segment: &Segment, path: &Path, at: At) {
+    pub fn push(
+        &mut self,
+        provenance: Provenance,
+        hash: u32,
+        segment: &Segment,
+        path: &Path,
+        at: At,
+    ) {
         let same = |last: &Path| last.is_plain() && path.is_plain() || last == path;
         if !self.paths.last().is_some_and(same) {
             self.paths.push(*path);
         }
         let path = self.paths.len() as u32 - 1;
         self.hashes.push(hash);
-        self.segments.push(seen, segment, path, at);
+        self.segments.push(provenance, segment, path, at);
     }
 
     /// Gives all to their table; the batch is empty then.
-    pub fn give(&mut self, table: &mut Table) -> News {
-        table.follow(&self.orders);
+    pub fn process(&mut self, table: &mut Table) -> TableReport {
+        table.execute(&self.commands);
         let lines = self.segments.lines();
         if table.makes_events() {
             self.order.clear();
             self.order.extend(0..lines.len() as u32);
         } else {
-            Self::put_in_order(&self.hashes, &mut self.order);
+            Self::sort_by_connection(&self.hashes, &mut self.order);
         }
-        for places in self.order.chunks(Self::TOGETHER) {
-            self.near.clear();
+        for places in self.order.chunks(Self::PREFETCHED) {
+            self.prefetched.clear();
             let fetched = places.iter().map(|&place| lines[place as usize]);
-            self.near.extend(fetched);
-            for (line, &place) in self.near.iter().zip(places) {
+            self.prefetched.extend(fetched);
+            for (line, &place) in self.prefetched.iter().zip(places) {
                 let hash = self.hashes[place as usize];
                 let path = &self.paths[line.path as usize];
-                self.segments.read(line, |seen, segment| {
-                    table.take(seen, hash, segment, path, line.at);
+                self.segments.read(line, |provenance, segment| {
+                    table.take(provenance, hash, segment, path, line.at);
                 });
             }
         }
         self.segments.clear();
         self.hashes.clear();
         self.paths.clear();
-        table.news()
+        table.take_report()
     }
 
     /// Puts those of one connection together, as they came: sorts by counting.
-    fn put_in_order(hashes: &[u32], order: &mut Vec<u32>) {
-        let value = |hash: u32| hash as usize % Self::VALUES;
-        let mut places = [0; Self::VALUES];
+    fn sort_by_connection(hashes: &[u32], order: &mut Vec<u32>) {
+        let bucket = |hash: u32| hash as usize % Self::BUCKETS;
+        let mut places = [0; Self::BUCKETS];
         for &hash in hashes {
-            places[value(hash)] += 1;
+            places[bucket(hash)] += 1;
         }
         let mut before = 0;
         for count in &mut places {
@@ -90,7 +97,7 @@ impl Batch {
         }
         order.resize(hashes.len(), 0);
         for (segment, &hash) in (0..).zip(hashes) {
-            let place: &mut usize = &mut places[value(hash)];
+            let place: &mut usize = &mut places[bucket(hash)];
             order[*place] = segment;
             *place += 1;
         }
@@ -109,9 +116,9 @@ mod tests {
             hashes in prop::collection::vec(0..2000u32, 0..300),
         ) {
             let mut expected: Vec<u32> = (0..hashes.len() as u32).collect();
-            expected.sort_by_key(|&segment| hashes[segment as usize] as usize % Batch::VALUES);
+            expected.sort_by_key(|&segment| hashes[segment as usize] as usize % Batch::BUCKETS);
             let mut order = Vec::new();
-            Batch::put_in_order(&hashes, &mut order);
+            Batch::sort_by_connection(&hashes, &mut order);
             prop_assert_eq!(order, expected);
         }
     }

@@ -1,4 +1,4 @@
-//! # Ended
+//! # ConnectionEnd
 //! A connection of which no more is to come: what is told of it, and nothing that only packets would need.
 
 use super::summary::{Life, Summary};
@@ -11,20 +11,20 @@ use std::sync::Arc;
 
 /// A connection that ended; packed, as there may be millions.
 #[derive(Debug)]
-pub struct Over {
+pub struct EndedConnection {
     ends: [Endpoint; 2],
     path: Arc<Path>,
     /// Initial sequence numbers.
     origins: [Option<u32>; 2],
     /// Where the rounds of the server begin, and what follows them.
-    begin: [usize; 2],
+    offsets: [usize; 2],
     /// The rounds of both ends, how it began and ended, and the summaries; together, since memory has a price a piece.
     bytes: Box<[u8]>,
 }
 
-impl Over {
+impl EndedConnection {
     /// What is packed beside the rounds mostly takes less.
-    const REST: usize = 192;
+    const SUMMARIES_BYTES: usize = 192;
 
     /// What is left of a connection that was finished.
     #[must_use]
@@ -33,10 +33,10 @@ impl Over {
             .halves
             .each_ref()
             .map(|half| half.flow.packed_rounds());
-        let mut bytes = Vec::with_capacity(client.len() + server.len() + Self::REST);
+        let mut bytes = Vec::with_capacity(client.len() + server.len() + Self::SUMMARIES_BYTES);
         bytes.extend_from_slice(client);
         bytes.extend_from_slice(server);
-        let begin = [client.len(), bytes.len()];
+        let offsets = [client.len(), bytes.len()];
         Life::of(connection).pack(&Life::default(), &mut bytes);
         pack(
             &[0, 1].map(|from| Summary::of(connection, from)),
@@ -49,7 +49,7 @@ impl Over {
                 .halves
                 .each_ref()
                 .map(|half| half.flow.tap.space.origin()),
-            begin,
+            offsets,
             bytes: bytes.into(),
         }
     }
@@ -67,8 +67,8 @@ impl Over {
     }
 
     /// How it began and ended, and what follows.
-    fn told(&self) -> (Life, &[u8]) {
-        let mut bytes = &self.bytes[self.begin[1]..];
+    fn life_and_summaries(&self) -> (Life, &[u8]) {
+        let mut bytes = &self.bytes[self.offsets[1]..];
         let life = Life::unpack(&Life::default(), &mut bytes);
         (life, bytes)
     }
@@ -76,7 +76,7 @@ impl Over {
     /// What the client sent, what the server sent.
     #[must_use]
     pub fn summaries(&self) -> [Summary; 2] {
-        let (_, mut bytes) = self.told();
+        let (_, mut bytes) = self.life_and_summaries();
         let client = Summary::unpack(&Summary::default(), &mut bytes);
         [client, Summary::unpack(&client, &mut bytes)]
     }
@@ -84,13 +84,13 @@ impl Over {
     /// How it began and ended.
     #[must_use]
     pub fn life(&self) -> Life {
-        self.told().0
+        self.life_and_summaries().0
     }
 
     /// The rounds of what one end sent, packed.
     #[must_use]
-    pub fn kept(&self, from: usize) -> &[u8] {
-        let [server, end] = self.begin;
+    pub fn packed_rounds(&self, from: usize) -> &[u8] {
+        let [server, end] = self.offsets;
         &self.bytes[[0..server, server..end][from].clone()]
     }
 
@@ -106,7 +106,7 @@ impl Over {
     }
 
     /// A segment that comes late: it is counted, and says nothing of what held the sender.
-    pub fn straggler(&mut self, stream: u32, segment: &Segment, at: At) -> Event {
+    pub fn add_late_segment(&mut self, stream: u32, segment: &Segment, at: At) -> Event {
         let from = self.direction(segment);
         let mut summaries = self.summaries();
         summaries[from].packets += 1;
@@ -114,7 +114,7 @@ impl Over {
             summary.end_ns = summary.end_ns.max(at.time_ns);
             summary.last_frame = at.frame;
         }
-        let mut bytes = self.bytes[..self.bytes.len() - self.told().1.len()].to_vec();
+        let mut bytes = self.bytes[..self.bytes.len() - self.life_and_summaries().1.len()].to_vec();
         pack(&summaries, &mut bytes);
         self.bytes = bytes.into();
         let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);

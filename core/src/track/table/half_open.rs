@@ -2,7 +2,7 @@
 //! A connection of which there is a SYN and no more: what makes it a connection when more comes, and what is told of it
 //! if nothing does.
 
-use super::summary::{Life, Summary, in_force};
+use super::summary::{Life, Summary, scale_or_null};
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use crate::track::at::At;
 use crate::track::connection::handshake::Handshake;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What SYNs have in common that one program sends, on one way.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Kind {
+struct SynKind {
     path: Arc<Path>,
     /// With nothing in it that each SYN has of its own.
     syn: Segment,
@@ -26,18 +26,18 @@ struct Kind {
 
 /// The kinds of SYNs that came.
 #[derive(Debug, Default)]
-pub struct Kinds(HashSet<Arc<Kind>, RandomState>);
+pub struct SynKinds(HashSet<Arc<SynKind>, RandomState>);
 
-impl Kinds {
-    const NOBODY: Endpoint = Endpoint {
+impl SynKinds {
+    const NO_ENDPOINT: Endpoint = Endpoint {
         address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         port: 0,
     };
 
-    fn of(&mut self, segment: &Segment, path: &Arc<Path>) -> Arc<Kind> {
+    fn of(&mut self, segment: &Segment, path: &Arc<Path>) -> Arc<SynKind> {
         let syn = Segment {
-            source: Self::NOBODY,
-            destination: Self::NOBODY,
+            source: Self::NO_ENDPOINT,
+            destination: Self::NO_ENDPOINT,
             sequence: 0,
             identification: segment.identification.map(|_| 0),
             checksum: 0,
@@ -46,7 +46,7 @@ impl Kinds {
             ..*segment
         };
         let path = Arc::clone(path);
-        let mut kind = Kind { path, syn };
+        let mut kind = SynKind { path, syn };
         kind.syn.options.timestamps = segment.options.timestamps.map(|_| (0, 0));
         match self.0.get(&kind) {
             Some(known) => Arc::clone(known),
@@ -61,12 +61,12 @@ impl Kinds {
 
 /// A SYN that nothing followed yet; small, as a scan leaves millions.
 #[derive(Debug)]
-pub struct Asked {
+pub struct HalfOpen {
     /// Client, server.
     pub ends: [Endpoint; 2],
     /// When it was captured.
     pub at: At,
-    kind: Arc<Kind>,
+    kind: Arc<SynKind>,
     sequence: u32,
     timestamp: u32,
     identification: u16,
@@ -75,17 +75,22 @@ pub struct Asked {
     ttl: u8,
 }
 
-impl Asked {
+impl HalfOpen {
     /// Of a SYN without anything that it seldom has, as payload; `None` of any other segment.
     #[must_use]
-    pub fn new(segment: &Segment, path: &Arc<Path>, at: At, kinds: &mut Kinds) -> Option<Self> {
+    pub fn new(
+        segment: &Segment,
+        path: &Arc<Path>,
+        at: At,
+        syn_kinds: &mut SynKinds,
+    ) -> Option<Self> {
         let options = &segment.options;
         let plain = segment.opens() && segment.payload_bytes == 0 && options.sack_blocks == 0;
         let alone = segment.flags.0 & (Flags::FIN | Flags::RST) == 0;
         (plain && alone).then(|| Self {
             ends: client_and_server(segment),
             at,
-            kind: kinds.of(segment, path),
+            kind: syn_kinds.of(segment, path),
             sequence: segment.sequence,
             timestamp: options.timestamps.map_or(0, |(value, _)| value),
             identification: segment.identification.unwrap_or_default(),
@@ -134,7 +139,7 @@ impl Asked {
         let mut first_packets = FirstPackets::default();
         first_packets.add(&syn);
         let mss = handshake.mss(syn.options.timestamps.is_some());
-        let told = |from: usize| {
+        let summary = |from: usize| {
             let (shift, source) = handshake.scale(1 - from);
             let mut scale = Scale::default();
             scale.set_negotiated(shift.unwrap_or_default());
@@ -151,7 +156,7 @@ impl Asked {
                 last_frame: self.at.frame,
                 packets: i64::from(from == 0),
                 mss_bytes: mss.filter(|_| from == 0).unwrap_or(Connection::DEFAULT_MSS),
-                window_scale: in_force(shift, source),
+                window_scale: scale_or_null(shift, source),
                 ttl: if from == 0 { syn.ttl.into() } else { NULL },
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
                 window_max_bytes: NULL,
@@ -162,7 +167,7 @@ impl Asked {
                 ..Summary::default()
             }
         };
-        [0, 1].map(told)
+        [0, 1].map(summary)
     }
 
     /// How it began and ended.
@@ -217,7 +222,7 @@ mod tests {
     #[test]
     fn a_lone_syn_is_small() {
         // With its number, its hash and what memory is asked for at a time, 200 bytes at most.
-        assert!(size_of::<Asked>() <= 80);
+        assert!(size_of::<HalfOpen>() <= 80);
     }
 
     proptest! {
@@ -225,18 +230,18 @@ mod tests {
         fn a_lone_syn_is_told_of_as_any_connection(syns in prop::collection::vec(syn(), 1..4), frame: u32, time_ns in 0..i64::MAX) {
             let at = At { time_ns, frame: frame.into() };
             let path = Arc::default();
-            let mut kinds = Kinds::default();
-            let asked: Vec<_> = syns.iter().map(|syn| Asked::new(syn, &path, at, &mut kinds)).collect();
-            for (syn, asked) in syns.iter().zip(asked) {
-                let asked = asked.expect("nothing is odd about it");
-                let mut told = *syn;
-                told.options.timestamps = told.options.timestamps.map(|(value, _)| (value, 0));
-                prop_assert_eq!(asked.segment(), told);
+            let mut kinds = SynKinds::default();
+            let half_open: Vec<_> = syns.iter().map(|syn| HalfOpen::new(syn, &path, at, &mut kinds)).collect();
+            for (syn, half_open) in syns.iter().zip(half_open) {
+                let half_open = half_open.expect("nothing is odd about it");
+                let mut expected = *syn;
+                expected.options.timestamps = expected.options.timestamps.map(|(value, _)| (value, 0));
+                prop_assert_eq!(half_open.segment(), expected);
                 let mut whole = Connection::new(0, syn, Arc::clone(&path), at, false, [None; 2]);
                 whole.segment(syn, at, &mut Rows::default());
                 whole.finish(&mut Rows::default());
-                prop_assert_eq!(asked.summaries(), [0, 1].map(|from| Summary::of(&whole, from)));
-                prop_assert_eq!(asked.life(), Life::of(&whole));
+                prop_assert_eq!(half_open.summaries(), [0, 1].map(|from| Summary::of(&whole, from)));
+                prop_assert_eq!(half_open.life(), Life::of(&whole));
             }
         }
     }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 /// A connection whose packets pass unseen.
 #[derive(Debug)]
-pub struct Passed {
+pub struct IgnoredConnection {
     /// Client, server.
     pub ends: [Endpoint; 2],
     /// Outer headers of the first packet.
     pub path: Arc<Path>,
     /// What either end's relative numbers count from.
     origins: [Option<u32>; 2],
-    carried: bool,
-    answered: bool,
+    has_payload: bool,
+    handshake_complete: bool,
 }
 
-impl Passed {
+impl IgnoredConnection {
     /// A connection that begins with this segment.
     #[must_use]
     pub fn new(segment: &Segment, path: Arc<Path>) -> Self {
@@ -26,8 +26,8 @@ impl Passed {
             ends: client_and_server(segment),
             path,
             origins: [None; 2],
-            carried: false,
-            answered: false,
+            has_payload: false,
+            handshake_complete: false,
         }
     }
 
@@ -49,7 +49,7 @@ impl Passed {
         let [syn, ack, reset] =
             [Flags::SYN, Flags::ACK, Flags::RST].map(|flag| segment.flags.has(flag));
         let another = self.origins[from].is_some_and(|origin| origin != segment.sequence);
-        if syn && another && !self.answered && !self.carried {
+        if syn && another && !self.handshake_complete && !self.has_payload {
             self.origins = [None; 2];
         }
         let before = |number: u32| number.wrapping_sub(1);
@@ -61,7 +61,7 @@ impl Passed {
         if ack {
             self.origins[1 - from].get_or_insert(before(segment.acknowledgment));
         }
-        self.answered |= from == 0 && ack && !syn && !reset;
-        self.carried |= segment.payload_bytes > 0;
+        self.handshake_complete |= from == 0 && ack && !syn && !reset;
+        self.has_payload |= segment.payload_bytes > 0;
     }
 }

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// Where a segment stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum Provenance {
     /// In a packet of its own.
     Captured,
     /// In an ICMP message about it.
@@ -36,28 +36,32 @@ pub struct Line {
     ttl: u8,
     header_bytes: u8,
     ecn: u8,
-    held: Held,
+    content: Content,
 }
 
 const _: () = assert!(size_of::<Line>() == 64);
 
 /// How much of a segment the line holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
+enum Content {
     /// All of it; it has no option.
-    Bare,
+    NoOptions,
     /// All of it; it has timestamps, as nearly every segment.
-    Stamped,
+    Timestamps,
     /// Where it is kept whole, in place of its sequence number.
-    Place(Seen),
+    Elsewhere(Provenance),
 }
 
 impl Line {
     /// The addresses of a segment that fits, as nearly all do: over IPv4, without other options than timestamps.
     #[inline]
-    fn fits(seen: Seen, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
-        match (seen, segment.source.address, segment.destination.address) {
-            (Seen::Captured, IpAddr::V4(source), IpAddr::V4(destination))
+    fn fits(provenance: Provenance, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
+        match (
+            provenance,
+            segment.source.address,
+            segment.destination.address,
+        ) {
+            (Provenance::Captured, IpAddr::V4(source), IpAddr::V4(destination))
                 if segment.identification.is_some() && segment.options.is_timestamps() =>
             {
                 Some([source, destination])
@@ -86,16 +90,16 @@ impl Line {
             ttl: segment.ttl,
             header_bytes: segment.header_bytes,
             ecn: segment.ecn,
-            held: if timestamps.is_some() {
-                Held::Stamped
+            content: if timestamps.is_some() {
+                Content::Timestamps
             } else {
-                Held::Bare
+                Content::NoOptions
             },
         }
     }
 
     /// Of a segment that is kept whole at this place.
-    fn of_place(place: u32, seen: Seen, path: u32, at: At) -> Self {
+    fn reference(place: u32, provenance: Provenance, path: u32, at: At) -> Self {
         Self {
             at,
             path,
@@ -112,7 +116,7 @@ impl Line {
             ttl: 0,
             header_bytes: 0,
             ecn: 0,
-            held: Held::Place(seen),
+            content: Content::Elsewhere(provenance),
         }
     }
 
@@ -123,7 +127,7 @@ impl Line {
             address: self.addresses[end].into(),
             port: self.ports[end],
         });
-        let timestamps = matches!(self.held, Held::Stamped).then_some(self.timestamps);
+        let timestamps = matches!(self.content, Content::Timestamps).then_some(self.timestamps);
         Segment {
             source,
             destination,
@@ -150,33 +154,34 @@ impl Line {
 pub struct Lines {
     lines: Vec<Line>,
     /// Those that do not fit a line.
-    whole: Vec<Segment>,
+    oversized: Vec<Segment>,
 }
 
 impl Lines {
     /// Room for so many segments, and so many that do not fit a line.
     #[must_use]
-    pub fn with_room(lines: usize, whole: usize) -> Self {
+    pub fn with_room(lines: usize, oversized: usize) -> Self {
         Self {
             lines: Vec::with_capacity(lines),
-            whole: Vec::with_capacity(whole),
+            oversized: Vec::with_capacity(oversized),
         }
     }
 
     /// Adds the next segment, and the number of the headers around it.
     #[inline]
-    pub fn push(&mut self, seen: Seen, segment: &Segment, path: u32, at: At) {
-        match Line::fits(seen, segment) {
+    pub fn push(&mut self, provenance: Provenance, segment: &Segment, path: u32, at: At) {
+        match Line::fits(provenance, segment) {
             Some(addresses) => self.lines.push(Line::new(segment, addresses, path, at)),
-            None => self.push_whole(seen, segment, path, at),
+            None => self.push_oversized(provenance, segment, path, at),
         }
     }
 
     #[cold]
-    fn push_whole(&mut self, seen: Seen, segment: &Segment, path: u32, at: At) {
-        let place = self.whole.len() as u32;
-        self.lines.push(Line::of_place(place, seen, path, at));
-        self.whole.push(*segment);
+    fn push_oversized(&mut self, provenance: Provenance, segment: &Segment, path: u32, at: At) {
+        let place = self.oversized.len() as u32;
+        self.lines
+            .push(Line::reference(place, provenance, path, at));
+        self.oversized.push(*segment);
     }
 
     /// A line for each segment.
@@ -187,23 +192,25 @@ impl Lines {
 
     /// Hands over the segment of one of the lines, and how it was seen.
     #[inline]
-    pub fn read<T>(&self, line: &Line, take: impl FnOnce(Seen, &Segment) -> T) -> T {
-        match line.held {
-            Held::Place(seen) => take(seen, &self.whole[line.sequence as usize]),
-            Held::Bare | Held::Stamped => take(Seen::Captured, &line.segment()),
+    pub fn read<T>(&self, line: &Line, take: impl FnOnce(Provenance, &Segment) -> T) -> T {
+        match line.content {
+            Content::Elsewhere(provenance) => {
+                take(provenance, &self.oversized[line.sequence as usize])
+            }
+            Content::NoOptions | Content::Timestamps => take(Provenance::Captured, &line.segment()),
         }
     }
 
     /// Bytes that the segments take.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val(&self.lines[..]) + size_of_val(&self.whole[..])
+        size_of_val(&self.lines[..]) + size_of_val(&self.oversized[..])
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
         self.lines.clear();
-        self.whole.clear();
+        self.oversized.clear();
     }
 }
 
@@ -257,14 +264,14 @@ mod tests {
         ) {
             let mut lines = Lines::default();
             for (segment, quoted, path, frame) in &segments {
-                let seen = if *quoted { Seen::Quoted } else { Seen::Captured };
-                lines.push(seen, segment, *path, At { time_ns: 7, frame: *frame });
+                let provenance = if *quoted { Provenance::Quoted } else { Provenance::Captured };
+                lines.push(provenance, segment, *path, At { time_ns: 7, frame: *frame });
             }
             prop_assert_eq!(lines.lines().len(), segments.len());
             for (line, (segment, quoted, path, frame)) in lines.lines().iter().zip(&segments) {
                 prop_assert_eq!((line.path, line.at.frame), (*path, *frame));
-                lines.read(line, |seen, back| {
-                    prop_assert_eq!(seen == Seen::Quoted, *quoted);
+                lines.read(line, |provenance, back| {
+                    prop_assert_eq!(provenance == Provenance::Quoted, *quoted);
                     prop_assert_eq!(back, segment);
                     Ok(())
                 })?;
@@ -280,7 +287,7 @@ mod tests {
             plain.identification = Some(identification);
             plain.options = Options { timestamps, ..Options::default() };
             let mut lines = Lines::default();
-            lines.push(Seen::Captured, &plain, 0, At { time_ns: 7, frame: 1 });
+            lines.push(Provenance::Captured, &plain, 0, At { time_ns: 7, frame: 1 });
             prop_assert_eq!(lines.bytes(), size_of::<Line>());
         }
     }

@@ -6,7 +6,7 @@
 //! the batches alone.
 
 use super::summary::{Life, Summary};
-use super::{Ended, News, Orders, Scales, Table, Wanted};
+use super::{Commands, ConnectionEnd, InferredScales, Table, TableReport, WantedEvents};
 use crate::budget::{Budget, LeftOut};
 use crate::decode::{Endpoint, Path};
 use crate::threads;
@@ -19,7 +19,7 @@ use std::hash::BuildHasher;
 
 /// Where a connection is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Location {
     shard: u32,
     index: u32,
 }
@@ -28,13 +28,13 @@ struct Place {
 #[derive(Debug, Default)]
 pub struct Register {
     /// By stream number.
-    places: Vec<Place>,
+    locations: Vec<Location>,
     /// Stream numbers, by table and place in it.
     numbers: Vec<Vec<u32>>,
     /// First frames, by stream number, if they are to be kept.
     first_frames: Option<Vec<u64>>,
     /// Connections that ended but may get packets yet, the longest ago first.
-    ended: VecDeque<(u32, Ended)>,
+    ended: VecDeque<(u32, ConnectionEnd)>,
     /// Rows made so far and not yet taken.
     pub rows: Rows,
     budget: Budget,
@@ -45,15 +45,15 @@ pub struct Register {
 impl Register {
     /// So many connections that ended are kept whole for packets that come late. Hosts bound what they keep for the
     /// same purpose in TIME-WAIT (Linux: `tcp_max_tw_buckets`).
-    const MOST_ENDED: usize = 4096;
+    const MAX_ENDED: usize = 4096;
 
     /// Takes what the tables told of one batch, in their order. Gives what each should do because of it.
-    pub fn take(&mut self, mut news: Vec<News>) -> Vec<Orders> {
-        self.number(&news);
+    pub fn take(&mut self, mut reports: Vec<TableReport>) -> Vec<Commands> {
+        self.number_connections(&reports);
         let mut ended = Vec::new();
         let mut all_turns = Vec::new();
-        for ((shard, numbers), news) in (0..).zip(&self.numbers).zip(&mut news) {
-            let Rows { turns, events } = &mut news.rows;
+        for ((shard, numbers), report) in (0..).zip(&self.numbers).zip(&mut reports) {
+            let Rows { turns, events } = &mut report.rows;
             for turn in turns.iter_mut() {
                 turn.stream = numbers[turn.stream as usize];
             }
@@ -61,28 +61,28 @@ impl Register {
                 event.stream = numbers[event.stream as usize];
             }
             all_turns.append(turns);
-            self.left_out.segments += news.left_out;
-            ended.extend(news.ended.drain(..).map(|ended| (shard, ended)));
+            self.left_out.segments += report.segments_left_out;
+            ended.extend(report.ended.drain(..).map(|ended| (shard, ended)));
         }
-        self.put_turns(all_turns);
-        self.put_events(news);
+        self.add_turns(all_turns);
+        self.add_events(reports);
         ended.sort_unstable_by_key(|(_, ended)| ended.frame);
         self.ended.extend(ended);
-        let orders = Orders {
+        let commands = Commands {
             ended: Vec::new(),
-            full: self.places.len() >= self.budget.connections,
+            full: self.locations.len() >= self.budget.connections,
         };
-        let mut orders = vec![orders; self.numbers.len()];
-        while self.ended.len() > Self::MOST_ENDED {
+        let mut commands = vec![commands; self.numbers.len()];
+        while self.ended.len() > Self::MAX_ENDED {
             if let Some((shard, ended)) = self.ended.pop_front() {
-                orders[shard as usize].ended.push(ended);
+                commands[shard as usize].ended.push(ended);
             }
         }
-        orders
+        commands
     }
 
     /// Turns, as long as there is room for them: of one batch the streams with the lowest numbers go first.
-    fn put_turns(&mut self, mut turns: Vec<Turn>) {
+    fn add_turns(&mut self, mut turns: Vec<Turn>) {
         let room = self.budget.rows.saturating_sub(self.rows.turns.len());
         if turns.len() > room {
             turns.sort_by_key(|turn| turn.stream);
@@ -93,43 +93,45 @@ impl Register {
     }
 
     /// Events in the order of their frames; those of one frame are of one table.
-    fn put_events(&mut self, news: Vec<News>) {
+    fn add_events(&mut self, reports: Vec<TableReport>) {
         let from = self.rows.events.len();
-        for mut news in news {
-            self.rows.events.append(&mut news.rows.events);
+        for mut report in reports {
+            self.rows.events.append(&mut report.rows.events);
         }
         self.rows.events[from..].sort_by_key(|event| event.frame);
     }
 
     /// Numbers new connections by their first frames.
-    fn number(&mut self, news: &[News]) {
+    fn number_connections(&mut self, reports: &[TableReport]) {
         let mut opened = Vec::new();
-        for ((shard, numbers), news) in (0..).zip(&mut self.numbers).zip(news) {
+        for ((shard, numbers), report) in (0..).zip(&mut self.numbers).zip(reports) {
             let indices = numbers.len() as u32..;
             opened.extend(
-                news.opened
+                report
+                    .opened
                     .iter()
                     .zip(indices)
-                    .map(|(&frame, index)| (frame, Place { shard, index })),
+                    .map(|(&frame, index)| (frame, Location { shard, index })),
             );
-            numbers.resize(numbers.len() + news.opened.len(), u32::MAX);
+            numbers.resize(numbers.len() + report.opened.len(), u32::MAX);
         }
         opened.sort_unstable_by_key(|(frame, _)| *frame);
         if let Some(frames) = &mut self.first_frames {
             frames.extend(opened.iter().map(|(frame, _)| frame));
         }
-        for (_, place) in opened {
-            self.numbers[place.shard as usize][place.index as usize] = self.places.len() as u32;
-            self.places.push(place);
+        for (_, location) in opened {
+            self.numbers[location.shard as usize][location.index as usize] =
+                self.locations.len() as u32;
+            self.locations.push(location);
         }
     }
 }
 
-/// Hashes connections.
+/// Hash function of connections, with a random seed.
 #[derive(Debug, Default)]
-pub struct Hashes(RandomState);
+pub struct ConnectionHasher(RandomState);
 
-impl Hashes {
+impl ConnectionHasher {
     /// Of the connection between these ends, the same whichever of them sent.
     #[must_use]
     #[inline]
@@ -137,12 +139,12 @@ impl Hashes {
         if let (Some(one), Some(other)) = (source.v4(), destination.v4()) {
             return self.0.hash_one((one.min(other), one.max(other)));
         }
-        self.of_longer(source, destination)
+        self.hash_pair(source, destination)
     }
 
     /// A sum is the same in either order. Of ends that are not hashed well before, it is the same for many connections:
     /// products alone cancel out where one end counts up and the other down.
-    fn of_longer(&self, source: Endpoint, destination: Endpoint) -> u64 {
+    fn hash_pair(&self, source: Endpoint, destination: Endpoint) -> u64 {
         let source = self.0.hash_one(source);
         source.wrapping_add(self.0.hash_one(destination))
     }
@@ -160,13 +162,18 @@ pub fn shard(hash: u64, tables: usize) -> usize {
 pub struct Shards {
     tables: Vec<Table>,
     register: Register,
-    hashes: Hashes,
+    hashes: ConnectionHasher,
 }
 
 impl Shards {
     /// So many tables that make the events wanted, with window scales that an earlier pass inferred.
     #[must_use]
-    pub fn new(tables: usize, wanted: &Wanted, scales: &Scales, budget: Budget) -> Self {
+    pub fn new(
+        tables: usize,
+        wanted: &WantedEvents,
+        scales: &InferredScales,
+        budget: Budget,
+    ) -> Self {
         let tables: Vec<_> = (0..tables.max(1))
             .map(|_| Table::new(wanted.clone(), scales.clone(), budget))
             .collect();
@@ -178,7 +185,7 @@ impl Shards {
                 budget,
                 ..Register::default()
             },
-            hashes: Hashes::default(),
+            hashes: ConnectionHasher::default(),
         }
     }
 
@@ -194,7 +201,7 @@ impl Shards {
     }
 
     /// The tables, to be filled, what to tell of it, and how connections are hashed.
-    pub fn parts(&mut self) -> (&mut Vec<Table>, &mut Register, &Hashes) {
+    pub fn parts(&mut self) -> (&mut Vec<Table>, &mut Register, &ConnectionHasher) {
         (&mut self.tables, &mut self.register, &self.hashes)
     }
 
@@ -202,15 +209,15 @@ impl Shards {
     pub fn finish(&mut self) {
         let finished = threads::each(&mut self.tables, |table| {
             table.finish();
-            table.news()
+            table.take_report()
         });
         self.register.take(finished);
     }
 
-    /// See [`Table::follow_all_up`].
-    pub fn follow_all_up(&mut self) {
+    /// See [`Table::replay_all`].
+    pub fn replay_all(&mut self) {
         for table in &mut self.tables {
-            table.follow_all_up();
+            table.replay_all();
         }
     }
 
@@ -228,17 +235,17 @@ impl Shards {
     /// How many connections there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.register.places.len()
+        self.register.locations.len()
     }
 
     /// Are there none?
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.register.places.is_empty()
+        self.register.locations.is_empty()
     }
 
     fn at(&self, stream: usize) -> (&Table, usize) {
-        let Place { shard, index } = self.register.places[stream];
+        let Location { shard, index } = self.register.locations[stream];
         (&self.tables[shard as usize], index as usize)
     }
 
@@ -262,11 +269,11 @@ impl Shards {
         table.summaries(index)
     }
 
-    /// As [`Table::went_on`].
+    /// As [`Table::has_more_than_syn`].
     #[must_use]
-    pub fn went_on(&self, stream: usize) -> bool {
+    pub fn has_more_than_syn(&self, stream: usize) -> bool {
         let (table, index) = self.at(stream);
-        table.went_on(index)
+        table.has_more_than_syn(index)
     }
 
     /// How a stream began and ended.
@@ -298,7 +305,7 @@ mod tests {
             port: 5001,
         };
         // Each has a seed of its own.
-        for hashes in (0..100).map(|_| Hashes::default()) {
+        for hashes in (0..100).map(|_| ConnectionHasher::default()) {
             let mut connections = [0; 2];
             for last in 0..=u8::MAX {
                 let (one, other) = (end(last), end(u8::MAX - last));

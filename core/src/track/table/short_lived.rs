@@ -3,7 +3,7 @@
 //! connection, or so many of them that the connection itself would take no more room. Most connections of a capture are
 //! short, and there may be many at once.
 
-use super::line::{Lines, Seen};
+use super::line::{Lines, Provenance};
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use crate::track::at::At;
 use crate::track::connection::client_and_server;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A connection of few segments.
 #[derive(Debug)]
-pub struct Brief {
+pub struct ShortLived {
     /// Client, server.
     pub ends: [Endpoint; 2],
     /// Outer headers of the first segment.
@@ -19,10 +19,10 @@ pub struct Brief {
     segments: Lines,
 }
 
-impl Brief {
+impl ShortLived {
     /// So many bytes of segments leave no room for more: sixteen over IPv4, of which two are SYNs, or seven over IPv6. A
     /// connection that is followed takes five times as much.
-    const MOST_BYTES: usize = 1250;
+    const MAX_BYTES: usize = 1250;
 
     /// A connection that begins with this segment, and holds none yet.
     #[must_use]
@@ -37,17 +37,17 @@ impl Brief {
 
     /// Can the segment be kept for later? Not one that ends a connection.
     #[must_use]
-    pub fn keeps(segment: &Segment) -> bool {
+    pub fn can_keep(segment: &Segment) -> bool {
         segment.flags.0 & (Flags::FIN | Flags::RST) == 0
     }
 
     /// Keeps the segment, which opens no other connection; says whether it can be kept and there is room.
     pub fn take(&mut self, segment: &Segment, at: At) -> bool {
-        let kept = Self::keeps(segment) && self.segments.bytes() < Self::MOST_BYTES;
-        if kept {
-            self.segments.push(Seen::Captured, segment, 0, at);
+        let has_room = Self::can_keep(segment) && self.segments.bytes() < Self::MAX_BYTES;
+        if has_room {
+            self.segments.push(Provenance::Captured, segment, 0, at);
         }
-        kept
+        has_room
     }
 
     /// Hands over the segments as they came.
@@ -61,7 +61,7 @@ impl Brief {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Orders, Scales, Table, Wanted};
+    use super::super::{Commands, InferredScales, Table, WantedEvents};
     use super::*;
     use crate::budget::Budget;
     use crate::decode::Options;
@@ -116,23 +116,23 @@ mod tests {
         fn what_is_followed_late_is_told_of_as_if_followed_at_once(
             segments in prop::collection::vec((segment(), 0..20u8, 1..40_000_000i64), 0..60),
         ) {
-            let tables = [Wanted::None, Wanted::All].map(|wanted| {
-                let mut table = Table::new(wanted, Scales::default(), Budget::DEFAULT);
+            let tables = [WantedEvents::None, WantedEvents::All].map(|wanted| {
+                let mut table = Table::new(wanted, InferredScales::default(), Budget::DEFAULT);
                 let (mut time_ns, mut turns, mut all_ended) = (0, Vec::new(), Vec::new());
                 for ((segment, chance, wait_ns), frame) in segments.iter().zip(1..) {
                     time_ns += wait_ns;
-                    let seen = if *chance == 0 { Seen::Quoted } else { Seen::Captured };
+                    let provenance = if *chance == 0 { Provenance::Quoted } else { Provenance::Captured };
                     let client = segment.source.port.max(segment.destination.port);
-                    table.take(seen, client.into(), segment, &Path::default(), At { time_ns, frame });
+                    table.take(provenance, client.into(), segment, &Path::default(), At { time_ns, frame });
                     if *chance == 1 {
-                        let news = table.news();
-                        turns.extend(news.rows.turns);
-                        all_ended.extend(news.ended.iter().map(|ended| ended.frame));
-                        table.follow(&Orders { ended: news.ended, full: false });
+                        let report = table.take_report();
+                        turns.extend(report.rows.turns);
+                        all_ended.extend(report.ended.iter().map(|ended| ended.frame));
+                        table.execute(&Commands { ended: report.ended, full: false });
                     }
                 }
                 table.finish();
-                turns.extend(table.news().rows.turns);
+                turns.extend(table.take_report().rows.turns);
                 turns.sort_by_key(|turn| (turn.stream, turn.first_frame));
                 (table, turns, all_ended)
             });
@@ -153,7 +153,7 @@ mod tests {
     fn a_short_connection_is_small() {
         for (client, fitting) in [([10, 0, 0, 1].into(), 16), ([0; 16].into(), 7)] {
             let syn = between(client, 0, Flags::SYN);
-            let mut brief = Brief::new(&syn, Arc::default());
+            let mut short_lived = ShortLived::new(&syn, Arc::default());
             let at = At {
                 time_ns: 0,
                 frame: 1,
@@ -162,7 +162,7 @@ mod tests {
             let segments = flags.chain(std::iter::repeat(Flags::ACK));
             let kept = segments
                 .zip([0, 1].into_iter().cycle())
-                .take_while(|&(flags, from)| brief.take(&between(client, from, flags), at));
+                .take_while(|&(flags, from)| short_lived.take(&between(client, from, flags), at));
             assert_eq!(kept.count(), fitting);
         }
     }

@@ -42,7 +42,7 @@ packed_row! {
         pub packets: i64,
         /// Payload, each byte once.
         pub payload_bytes: i64,
-        /// Payload sent again.
+        /// Payload sent retransmissions.
         pub retransmitted_bytes: i64,
         /// See [`crate::track::sender::retransmissions::Counts`], as the next seven.
         pub retransmits: i64,
@@ -104,7 +104,7 @@ packed_row! {
 }
 
 /// The shift of windows, [`NULL`] where nothing is scaled: no scale is in force, which is not the same as a scale of 0.
-pub(super) fn in_force(scale: Option<u8>, source: ScaleSource) -> i64 {
+pub(super) fn scale_or_null(scale: Option<u8>, source: ScaleSource) -> i64 {
     match source {
         ScaleSource::Declined | ScaleSource::Unknown => NULL,
         ScaleSource::Negotiated | ScaleSource::OneSided | ScaleSource::Inferred => {
@@ -121,7 +121,7 @@ impl Summary {
         let flow = &half.flow;
         let (scale, source) = connection.scale(1 - from);
         let totals = &flow.totals;
-        let again = flow.retransmissions.counts();
+        let retransmissions = flow.retransmissions.counts();
         let or_null = |value: Option<i64>| value.unwrap_or(NULL);
         Self {
             carried: u8::from(connection.has_payload(from)),
@@ -142,14 +142,14 @@ impl Summary {
             packets: totals.packets,
             payload_bytes: totals.payload_bytes,
             retransmitted_bytes: totals.retransmitted_bytes,
-            retransmits: again.packets,
-            fast_retransmits: again.fast,
-            timeout_retransmits: again.timeout,
-            tail_loss_probes: again.probes,
-            unexplained_retransmits: again.unexplained,
-            timeouts: again.timeouts,
-            timeout_wait_ns: again.wait_ns,
-            spurious_retransmits: again.spurious,
+            retransmits: retransmissions.packets,
+            fast_retransmits: retransmissions.fast,
+            timeout_retransmits: retransmissions.timeout,
+            tail_loss_probes: retransmissions.probes,
+            unexplained_retransmits: retransmissions.unexplained,
+            timeouts: retransmissions.timeouts,
+            timeout_wait_ns: retransmissions.wait_ns,
+            spurious_retransmits: retransmissions.spurious,
             reordered: totals.reordered,
             copies: totals.copies,
             acked_bytes: totals.acked_bytes,
@@ -157,7 +157,7 @@ impl Summary {
             missed_bytes: totals.unseen_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
-            window_scale: in_force(scale, source),
+            window_scale: scale_or_null(scale, source),
             scale_checked: i64::from(flow.scale.checked_segments()),
             scale_exceeded: i64::from(flow.scale.far_overruns()),
             ttl: or_null(half.first_packets.ttl().map(i64::from)),
