@@ -44,7 +44,7 @@ def width() -> int:
 
 
 def bold(text: str, file: IO[str]) -> str:
-    """Return the text with the codes for bold, unchanged if the file is not a terminal."""
+    """Return the text with the codes for bold; unchanged if the file is no terminal, or TERM is dumb."""
     return f"\x1b[1m{text}\x1b[0m" if file.isatty() and os.environ.get("TERM") != "dumb" else text
 
 

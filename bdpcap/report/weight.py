@@ -44,8 +44,8 @@ def weights(flow: Flow) -> list[tuple[Finding, Weight]]:
     """
     Return a flow's findings in order, each with its weight.
 
-    The first finding is the root cause if the limit is decided and the finding has a remedy. Other findings with a
-    remedy contribute, unless they are about the capture. The remaining findings are notes.
+    The first finding is the root cause if the limit is decided, the finding has a remedy, and its code can be a root
+    cause. Other findings with a remedy contribute, unless they are about the capture. The remaining findings are notes.
     """
     weighted = []
     for place, finding in enumerate(found(flow)):
