@@ -118,7 +118,7 @@ impl Flow {
             end,
             payload_bytes: observed.length(),
             time_ns,
-            before_ns: arrival.previous_ns,
+            previous_ns: arrival.previous_ns,
             tsval: observed.tsval,
             delivered: self.tap.is_delivered(start, end),
             sacked_above: self.tap.sacked_end() > Some(end),

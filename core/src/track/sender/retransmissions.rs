@@ -1,9 +1,14 @@
 //! # Retransmissions
-//! Why a flow's segments were sent again, what waiting for timers cost, and which of them had arrived already.
+//! Why a flow's segments were retransmitted, how long the sender waited for timers, and which retransmissions were
+//! spurious.
 //!
-//! A sender resends because acknowledgments reported a loss (RFC 5681 section 3.2, RFC 6675, RFC 8985 section 6), because
-//! a timer ran out (RFC 6298 section 5) or as a probe of the tail (RFC 8985 section 7). Its state is taken as
-//! [`super::Sender`] reconstructs it, so that the rules are those of the sender wherever the tap is.
+//! A sender retransmits for one of three reasons:
+//!
+//! - Acknowledgments reported a loss (RFC 5681 section 3.2, RFC 6675, RFC 8985 section 6).
+//! - A timer expired (RFC 6298 section 5).
+//! - It probes the tail (RFC 8985 section 7).
+//!
+//! [`super::Sender`] reconstructs its state, so the rules are those of the sender wherever the tap is.
 
 use super::{Progress, Sender, packets};
 use crate::track::event::Cause;
@@ -11,58 +16,63 @@ use crate::track::null::{NULL, known};
 use crate::track::tap::ranges::Ranges;
 use std::collections::VecDeque;
 
-/// Packets sent again, by cause, and what their timers cost.
+/// Retransmitted packets by cause, and the time waited for timers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All of them: the sum of the next four.
+    /// All retransmitted packets: the sum of the next four counts.
     pub packets: i64,
-    /// [`Cause::Fast`].
+    /// Packets retransmitted for [`Cause::Fast`].
     pub fast: i64,
-    /// [`Cause::Timeout`] and [`Cause::AfterTimeout`].
+    /// Packets retransmitted for [`Cause::Timeout`] and [`Cause::AfterTimeout`].
     pub timeout: i64,
-    /// [`Cause::TailLossProbe`].
+    /// Packets retransmitted for [`Cause::TailLossProbe`].
     pub probes: i64,
-    /// [`Cause::Unexplained`].
+    /// Packets retransmitted for [`Cause::Unexplained`].
     pub unexplained: i64,
-    /// How often the retransmission timer ran out.
+    /// How often the retransmission timer expired.
     pub timeouts: i64,
-    /// Time before timeouts and probes in which the sender heard nothing and resent nothing.
+    /// Time before timeouts and probes in which the sender received no acknowledgment and retransmitted nothing, ns.
     pub wait_ns: i64,
-    /// Packets sent again whose first copy had arrived.
+    /// Retransmitted packets whose first copy had arrived.
     pub spurious: i64,
 }
 
 /// A segment with payload that was sent before.
 #[derive(Debug, Clone, Copy)]
 pub struct RetransmittedSegment {
+    /// First relative sequence number.
     pub start: i64,
+    /// One past the last relative sequence number.
     pub end: i64,
+    /// Length of its payload.
     pub payload_bytes: i64,
+    /// Capture time, ns.
     pub time_ns: i64,
-    /// When it passed the tap before; `None` where it was lost on the way there.
-    pub before_ns: Option<i64>,
-    /// TSval.
+    /// When it passed the tap before, ns; `None` where it was lost before the tap.
+    pub previous_ns: Option<i64>,
+    /// TSval; `None` without the option.
     pub tsval: Option<u32>,
     /// Had the tap seen all of it acknowledged?
     pub delivered: bool,
-    /// Had the tap seen a SACK of something above it? Its sender knew so soon.
+    /// Had the tap seen a SACK of data above it? The sender learns of it soon.
     pub sacked_above: bool,
-    /// When its sender had the newest acknowledgment that it echoes, where that tells more than the clock.
+    /// Latest time at which the sender can have received the newest acknowledgment that it echoes, ns; `None` where
+    /// that is not in transit.
     pub ack_arrival_ns: Option<i64>,
 }
 
-/// One retransmission, remembered for what acknowledgments will say of it.
+/// A retransmission, remembered for the acknowledgments that follow.
 #[derive(Debug, Clone, Copy)]
-struct Sending {
+struct Retransmission {
     start: i64,
     end: i64,
-    /// SND.NXT when it was sent: what lies above was sent later.
-    next: i64,
-    /// Packets not yet known to be spurious.
-    needed: i64,
+    /// SND.NXT when it was sent: bytes above it were sent later.
+    snd_nxt: i64,
+    /// Packets not known to be spurious.
+    not_spurious: i64,
 }
 
-/// The first unacknowledged segment, sent again (RFC 3522).
+/// A retransmission of the first unacknowledged segment (RFC 3522).
 #[derive(Debug, Clone, Copy)]
 struct Head {
     start: i64,
@@ -70,79 +80,89 @@ struct Head {
     tsval: u32,
 }
 
-/// What is kept of a flow that has sent something again.
+/// The state of a flow that has retransmitted something.
 #[derive(Debug, Default)]
-struct Repair {
+struct Recovery {
+    /// Counts of all retransmissions of the flow.
     counts: Counts,
-    /// The recovery ends as this is acknowledged (RFC 6582: `recover`).
-    until: i64,
-    /// Did a timeout begin it?
-    timed_out: bool,
-    recent: VecDeque<Sending>,
+    /// The recovery ends when this sequence number is acknowledged (RFC 6582: `recover`).
+    recover: i64,
+    /// Did a timeout begin the recovery?
+    by_timeout: bool,
+    /// The last retransmissions, oldest first.
+    recent: VecDeque<Retransmission>,
+    /// The last retransmission of the first unacknowledged segment, while unacknowledged.
     head: Option<Head>,
+    /// When the last retransmission was sent, ns.
     last_ns: Option<i64>,
+    /// How long SND.UNA had not advanced, and nothing was retransmitted, before the last retransmission, ns.
     last_wait_ns: i64,
 }
 
-/// Why a flow's segments were sent again. What is unknown is [`NULL`].
+/// The causes of a flow's retransmissions. Unknown times are [`NULL`].
 #[derive(Debug)]
 pub struct Retransmissions {
-    /// SRTT (RFC 6298 section 2).
-    rtt_ns: i64,
-    /// When the sender last had an acknowledgment of something new, or a duplicate one.
+    /// SRTT (RFC 6298 section 2), ns.
+    srtt_ns: i64,
+    /// When the sender last received an acknowledgment of new data or a duplicate one, ns.
     ack_arrival_ns: i64,
-    /// When SND.UNA last moved.
+    /// When SND.UNA last advanced, ns.
     advanced_ns: i64,
-    /// Since SND.UNA moved.
+    /// Duplicate acknowledgments since SND.UNA advanced.
     duplicate_acks: u32,
+    /// Did the handshake rule out SACK?
     without_sack: bool,
-    repair: Option<Box<Repair>>,
+    /// State of the retransmissions; `None` before the first.
+    recovery: Option<Box<Recovery>>,
 }
 
 impl Default for Retransmissions {
     fn default() -> Self {
         Self {
-            rtt_ns: NULL,
+            srtt_ns: NULL,
             ack_arrival_ns: NULL,
             advanced_ns: NULL,
             duplicate_acks: 0,
             without_sack: false,
-            repair: None,
+            recovery: None,
         }
     }
 }
 
 impl Retransmissions {
-    /// RFC 5681 section 3.2: duplicate acknowledgments that tell of a loss.
-    const DUPLICATES: u32 = 3;
-    /// RFC 5827: with fewer segments than these in flight one of them has to do.
+    /// Duplicate acknowledgments that indicate a loss (RFC 5681 section 3.2).
+    const DUP_THRESH: u32 = 3;
+    /// With fewer segments than this in flight, one duplicate acknowledgment indicates a loss (RFC 5827).
     const EARLY_SEGMENTS: i64 = 4;
-    /// Timers run in ticks of 1 to 10 ms (jiffies), and RFC 8985 adds two to a reordering or probe timer.
-    const TICKS_NS: i64 = 20_000_000;
-    /// The shortest tick: a timer that ran an RTT took this much longer at least.
-    const TICK_NS: i64 = 2_000_000;
-    /// Where no RTT is known: the least timeout of Linux (`TCP_RTO_MIN`); RFC 6298 would wait for a second.
-    const LEAST_RTO_NS: i64 = 200_000_000;
-    /// The longest delay of an acknowledgment that a probe of a lone segment waits for (`TLP.max_ack_delay` of RFC 8985;
+    /// The longest lag of a timer, ns. Timers run in ticks of 1 to 10 ms (jiffies), and RFC 8985 adds two ticks to a
+    /// reordering or probe timer.
+    const MAX_TIMER_LAG_NS: i64 = 20_000_000;
+    /// The shortest lag of a timer that runs for an RTT, ns.
+    const MIN_TIMER_LAG_NS: i64 = 2_000_000;
+    /// RTT assumed where none is known, ns: the minimum timeout of Linux (`TCP_RTO_MIN`). RFC 6298 would wait for a
+    /// second.
+    const MIN_RTO_NS: i64 = 200_000_000;
+    /// The longest acknowledgment delay for which a probe of a lone segment waits, ns (`TLP.max_ack_delay` of RFC 8985;
     /// Linux takes `TCP_RTO_MIN`).
-    const ACK_DELAY_NS: i64 = 200_000_000;
-    /// Retransmissions remembered: more are not in flight together for long.
-    const MOST: usize = 1024;
+    const MAX_ACK_DELAY_NS: i64 = 200_000_000;
+    /// Maximum number of retransmissions remembered; more are rarely in flight together.
+    const MAX_REMEMBERED: usize = 1024;
 
-    /// The handshake ruled SACK out, or did not: without it no tail is probed (RFC 8985 section 3).
+    /// Sets whether the handshake permits SACK. Without SACK no tail is probed (RFC 8985 section 3).
     pub fn set_sack(&mut self, permitted: bool) {
         self.without_sack = !permitted;
     }
 
-    /// A round trip of the whole path.
+    /// Adds a round trip of the whole path to SRTT, ns.
     pub fn add_rtt(&mut self, rtt_ns: i64) {
-        self.rtt_ns = match self.rtt_ns {
+        self.srtt_ns = match self.srtt_ns {
             NULL => rtt_ns,
             so_far_ns => so_far_ns + (rtt_ns - so_far_ns) / 8,
         };
     }
 
-    /// The sender received an acknowledgment: of something new, or a duplicate one?
+    /// Processes an acknowledgment that the sender received. Its time counts if it acknowledged new data or was a
+    /// duplicate.
     pub fn ack_arrived(&mut self, progress: Progress, outstanding: bool, time_ns: i64) {
         if progress.delivered > 0 || outstanding && progress.edge_advanced == 0 && !progress.reply {
             self.ack_arrival_ns = time_ns;
@@ -152,28 +172,28 @@ impl Retransmissions {
         }
     }
 
-    /// A segment is sent again, before the sender's own state shows it: why?
+    /// Returns the cause of a retransmission. `sender` does not reflect it yet.
     pub fn classify(&mut self, data: RetransmittedSegment, sender: &Sender, mss: i64) -> Cause {
-        let mut repair = self.repair.take().unwrap_or_default();
-        let waited_ns = |since: [Option<i64>; 4]| {
+        let mut recovery = self.recovery.take().unwrap_or_default();
+        let elapsed_ns = |since: [Option<i64>; 4]| {
             let since_ns = since.into_iter().flatten().max();
             since_ns.map_or(0, |since_ns| (data.time_ns - since_ns).max(0))
         };
-        let (own_ns, last_ns) = (data.before_ns, repair.last_ns);
-        let quiet_ns = waited_ns([
+        let (previous_ns, last_ns) = (data.previous_ns, recovery.last_ns);
+        let no_ack_ns = elapsed_ns([
             known(self.ack_arrival_ns),
             data.ack_arrival_ns,
-            own_ns,
+            previous_ns,
             last_ns,
         ]);
-        let stuck_ns = waited_ns([known(self.advanced_ns), None, own_ns, last_ns]);
-        let cause = self.cause(&data, [quiet_ns, stuck_ns], &repair, sender, mss);
+        let no_progress_ns = elapsed_ns([known(self.advanced_ns), None, previous_ns, last_ns]);
+        let cause = self.cause(&data, [no_ack_ns, no_progress_ns], &recovery, sender, mss);
         let (una, next) = (
             sender.snd_una().unwrap_or(data.start),
             sender.snd_nxt().unwrap_or(data.end),
         );
         let count = packets(data.payload_bytes, mss);
-        let counts = &mut repair.counts;
+        let counts = &mut recovery.counts;
         counts.packets += count;
         match cause {
             Cause::None => {}
@@ -183,97 +203,106 @@ impl Retransmissions {
             Cause::Unexplained => counts.unexplained += count,
         }
         if matches!(cause, Cause::Timeout | Cause::TailLossProbe) {
-            counts.wait_ns = counts.wait_ns.saturating_add(quiet_ns);
+            counts.wait_ns = counts.wait_ns.saturating_add(no_ack_ns);
         }
         if cause == Cause::Timeout {
             counts.timeouts += 1;
-            (repair.until, repair.timed_out) = (next, true);
-        } else if cause == Cause::Fast && una >= repair.until {
-            (repair.until, repair.timed_out) = (next, false);
+            (recovery.recover, recovery.by_timeout) = (next, true);
+        } else if cause == Cause::Fast && una >= recovery.recover {
+            (recovery.recover, recovery.by_timeout) = (next, false);
         }
-        if data.start <= una && una < data.end && repair.head.is_none_or(|head| head.start != una) {
+        if data.start <= una && una < data.end && recovery.head.is_none_or(|head| head.start != una)
+        {
             let (start, end) = (una, data.end);
-            repair.head = data.tsval.map(|tsval| Head { start, end, tsval });
+            recovery.head = data.tsval.map(|tsval| Head { start, end, tsval });
         }
-        if repair.recent.len() == Self::MOST {
-            repair.recent.pop_front();
+        if recovery.recent.len() == Self::MAX_REMEMBERED {
+            recovery.recent.pop_front();
         }
-        repair.recent.push_back(Sending {
+        recovery.recent.push_back(Retransmission {
             start: data.start,
             end: data.end,
-            next,
-            needed: count,
+            snd_nxt: next,
+            not_spurious: count,
         });
         if data.delivered {
-            repair.spurious(data.start, data.end, mss);
+            recovery.spurious(data.start, data.end, mss);
         }
-        (repair.last_ns, repair.last_wait_ns) = (Some(data.time_ns), stuck_ns);
-        self.repair = Some(repair);
+        (recovery.last_ns, recovery.last_wait_ns) = (Some(data.time_ns), no_progress_ns);
+        self.recovery = Some(recovery);
         cause
     }
 
+    /// Returns the cause. `no_ack_ns` is the time without an acknowledgment, `no_progress_ns` the time in which SND.UNA
+    /// did not advance. Both count from the last retransmission at the earliest.
     fn cause(
         &self,
         data: &RetransmittedSegment,
-        [quiet_ns, stuck_ns]: [i64; 2],
-        repair: &Repair,
+        [no_ack_ns, no_progress_ns]: [i64; 2],
+        recovery: &Recovery,
         sender: &Sender,
         mss: i64,
     ) -> Cause {
         let (Some(una), Some(next)) = (sender.snd_una(), sender.snd_nxt()) else {
             return Cause::Unexplained; // no acknowledgment was captured
         };
-        let rtt_ns = known(self.rtt_ns).unwrap_or(Self::LEAST_RTO_NS);
+        let rtt_ns = known(self.srtt_ns).unwrap_or(Self::MIN_RTO_NS);
         let (head, tail) = (data.start <= una, data.end >= next);
-        let repairing = una < repair.until;
-        let overlaps = |before: &Sending| before.start < data.end && data.start < before.end;
-        let before = repair.recent.iter().rposition(overlaps);
+        let recovering = una < recovery.recover;
+        let overlaps = |before: &Retransmission| before.start < data.end && data.start < before.end;
+        let before = recovery.recent.iter().rposition(overlaps);
         let sacked_end = sender.sacked_end().unwrap_or(una);
-        // Was something reported that was sent after it?
+        // Did acknowledgments report data that was sent after it?
         let reported = match before {
             None => {
                 data.sacked_above
                     || sacked_end > data.end
-                    || self.duplicate_acks >= Self::DUPLICATES
+                    || self.duplicate_acks >= Self::DUP_THRESH
                     || self.duplicate_acks > 0 && next - una < Self::EARLY_SEGMENTS * mss
             }
             Some(at) => {
-                sacked_end > repair.recent[at].next
-                    || (repair.recent.range(at + 1..)).any(|later| {
+                sacked_end > recovery.recent[at].snd_nxt
+                    || (recovery.recent.range(at + 1..)).any(|later| {
                         later.start != data.start && sender.is_delivered(later.start, later.end)
                     })
             }
         };
-        if tail && !repairing && !reported && before.is_none() && !self.without_sack {
-            // PTO is two RTTs, of a lone segment the delay of its acknowledgment more (RFC 8985 section 7.2).
-            let alone_ns = rtt_ns.saturating_mul(5) / 2 + Self::ACK_DELAY_NS + Self::TICKS_NS;
-            if quiet_ns >= rtt_ns.saturating_mul(3) / 2 + Self::TICK_NS
-                && (!head || quiet_ns <= alone_ns)
+        if tail && !recovering && !reported && before.is_none() && !self.without_sack {
+            // PTO is two RTTs. For a lone segment the delay of its acknowledgment is added (RFC 8985 section 7.2).
+            let alone_ns =
+                rtt_ns.saturating_mul(5) / 2 + Self::MAX_ACK_DELAY_NS + Self::MAX_TIMER_LAG_NS;
+            if no_ack_ns >= rtt_ns.saturating_mul(3) / 2 + Self::MIN_TIMER_LAG_NS
+                && (!head || no_ack_ns <= alone_ns)
             {
                 return Cause::TailLossProbe;
             }
         }
-        // A report is answered at once, or after a share of the RTT that allows for reordering (RFC 8985 section 6.2).
+        // A reported loss is retransmitted at once, or after a share of the RTT that allows for reordering (RFC 8985
+        // section 6.2).
         let timer_ran_out = if reported {
-            quiet_ns >= rtt_ns / 2 + Self::TICKS_NS
+            no_ack_ns >= rtt_ns / 2 + Self::MAX_TIMER_LAG_NS
         } else {
-            // Nothing else sends it a third time, whatever duplicates come.
-            let silent_ns = if before.is_some() { stuck_ns } else { quiet_ns };
-            silent_ns >= rtt_ns + Self::TICK_NS
+            // Only a timer sends a segment a third time, even if duplicate acknowledgments arrive.
+            let waited_ns = if before.is_some() {
+                no_progress_ns
+            } else {
+                no_ack_ns
+            };
+            waited_ns >= rtt_ns + Self::MIN_TIMER_LAG_NS
         };
         if head && timer_ran_out {
             Cause::Timeout
-        } else if repairing && repair.timed_out {
+        } else if recovering && recovery.by_timeout {
             Cause::AfterTimeout
-        } else if reported || repairing {
+        } else if reported || recovering {
             Cause::Fast
         } else {
             Cause::Unexplained
         }
     }
 
-    /// An acknowledgment passes the tap: what does it say of what was sent again? `tsecr` is its TSecr, `duplicate` what it
-    /// reports to have come twice (D-SACK, RFC 2883).
+    /// Detects spurious retransmissions, as an acknowledgment passes the tap. `tsecr` is its TSecr, `duplicate` the
+    /// bytes that it reports to have come twice (D-SACK, RFC 2883).
     pub fn detect_spurious(
         &mut self,
         ack: i64,
@@ -281,22 +310,23 @@ impl Retransmissions {
         duplicate: Option<(i64, i64)>,
         mss: i64,
     ) {
-        let Some(repair) = &mut self.repair else {
+        let Some(recovery) = &mut self.recovery else {
             return;
         };
-        if let Some(head) = repair.head.filter(|head| ack > head.start) {
-            repair.head = None;
-            // The receiver echoes the copy that filled its hole: an older clock is that of the first (RFC 3522).
+        if let Some(head) = recovery.head.filter(|head| ack > head.start) {
+            recovery.head = None;
+            // The receiver echoes the TSval of the copy that filled its hole. An older TSval is that of the first copy
+            // (RFC 3522).
             if tsecr.is_some_and(|tsecr| (1..1 << 31).contains(&head.tsval.wrapping_sub(tsecr))) {
-                repair.spurious(head.start, head.end.min(ack), mss);
+                recovery.spurious(head.start, head.end.min(ack), mss);
             }
         }
         if let Some((start, end)) = duplicate {
-            repair.spurious(start, end, mss);
+            recovery.spurious(start, end, mss);
         }
     }
 
-    /// An acknowledgment passes the tap that `advanced` SND.UNA, or was a `duplicate` one.
+    /// Counts an acknowledgment that passes the tap: it `advanced` SND.UNA or is a `duplicate`.
     pub fn count_duplicate_acks(&mut self, advanced: bool, duplicate: bool) {
         if advanced {
             self.duplicate_acks = 0;
@@ -304,39 +334,40 @@ impl Retransmissions {
         self.duplicate_acks += u32::from(duplicate);
     }
 
-    /// Has anything been sent again?
+    /// Has anything been retransmitted?
     #[must_use]
     pub fn any(&self) -> bool {
-        self.repair.is_some()
+        self.recovery.is_some()
     }
 
-    /// What was counted.
+    /// Returns the counts of all retransmissions.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.repair
+        self.recovery
             .as_ref()
-            .map_or_else(Counts::default, |repair| repair.counts)
+            .map_or_else(Counts::default, |recovery| recovery.counts)
     }
 
-    /// How long the last retransmission waited, if nothing came after it.
+    /// Returns the wait before the last retransmission, ns; `None` if an acknowledgment came after it.
     #[must_use]
     pub fn unanswered_wait_ns(&self) -> Option<i64> {
-        let repair = self.repair.as_ref()?;
-        (repair.last_ns > known(self.ack_arrival_ns)).then_some(repair.last_wait_ns)
+        let recovery = self.recovery.as_ref()?;
+        (recovery.last_ns > known(self.ack_arrival_ns)).then_some(recovery.last_wait_ns)
     }
 }
 
-impl Repair {
-    /// `start..end` came twice: counts the packets sent again of it, each once, the earlier of two sendings first.
+impl Recovery {
+    /// Counts retransmitted packets of `start..end` as spurious, because it arrived twice. A packet counts once, and of
+    /// two retransmissions the earlier one counts first.
     fn spurious(&mut self, start: i64, end: i64, mss: i64) {
         let mut counted = Ranges::default();
-        for sending in &mut self.recent {
-            let (start, end) = (start.max(sending.start), end.min(sending.end));
-            if sending.needed == 0 || start >= end || counted.covered(start, end) > 0 {
+        for retransmission in &mut self.recent {
+            let (start, end) = (start.max(retransmission.start), end.min(retransmission.end));
+            if retransmission.not_spurious == 0 || start >= end || counted.covered(start, end) > 0 {
                 continue;
             }
-            let count = packets(end - start, mss).min(sending.needed);
-            sending.needed -= count;
+            let count = packets(end - start, mss).min(retransmission.not_spurious);
+            retransmission.not_spurious -= count;
             self.counts.spurious += count;
             counted.add(start, end);
         }
