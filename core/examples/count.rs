@@ -1,8 +1,8 @@
-//! Counts a capture and no more: what `benchmarks/instructions.py` measures.
+//! Counts the frames and streams of a capture; `benchmarks/instructions.py` measures this program.
 
 #![allow(
     unused_crate_dependencies,
-    reason = "those of the tests and the extension"
+    reason = "some are for tests or for the extension module only"
 )]
 
 use bdpcap_core::budget::Budget;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     match read {
         Ok(pipeline) => {
             let streams = pipeline.streams();
-            #[allow(clippy::print_stdout, reason = "nobody else prints")]
+            #[allow(clippy::print_stdout, reason = "printing is the program's purpose")]
             {
                 println!("{} {streams}", pipeline.counts().frames);
             }

@@ -1,4 +1,4 @@
-//! Any program as a capture filter: it is refused, or it ends on any packet.
+//! Loads an arbitrary program as a capture filter. It must be refused, or terminate for every packet.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any file to frames. The input is the file, packed or plain.
+//! Reads frames from an arbitrary file. The input is the file, compressed or plain.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use bdpcap_core::capture::Reader;
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 
-/// What is packed may mean much more; the bound on it is tested elsewhere.
+/// Maximum number of frames read, since compressed input may expand to very many. Its bound is tested elsewhere.
 const FRAMES: u64 = 10_000;
 
 fuzz_target!(|file: &[u8]| {

@@ -1,5 +1,5 @@
-//! Any dialogue of one connection to rounds, turns and events. The input is a list of segments, each some time after,
-//! or before, the one before it.
+//! Follows an arbitrary sequence of segments of one connection. The input is a list of segments, each with the time
+//! since the preceding one, which may be negative.
 
 #![no_main]
 
@@ -11,13 +11,13 @@ use libfuzzer_sys::fuzz_target;
 /// LINKTYPE_RAW: a frame is an IP packet.
 const RAW: u32 = 101;
 const HEADERS: usize = Budget::DEFAULT.headers;
-/// As the pipeline clamps times.
+/// Maximum time, to which the intake also clamps times.
 const FURTHEST_NS: i64 = 1 << 62;
-/// Shift of the time that passes: from nanoseconds to decades.
+/// Number of shifts for time differences, which range from nanoseconds to decades.
 const SHIFTS: u32 = 30;
 
-/// Direction and shift of time; TCP flags; time that passes; sequence and acknowledgment number in units of 100 bytes;
-/// window; payload bytes; options.
+/// One segment: direction and shift of the time difference; TCP flags; time difference; sequence number and
+/// acknowledgment number in units of 100 bytes; window; payload bytes; options.
 type Step<'a> = (u8, u8, i32, i16, i16, u16, u16, &'a [u8]);
 
 fuzz_target!(|steps: Vec<Step<'_>>| {
@@ -54,9 +54,9 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
     }
 });
 
-/// An IPv4 packet whose payload was not captured.
+/// Returns an IPv4 packet whose payload was not captured.
 fn packet(
-    way: u8,
+    direction: u8,
     flags: u8,
     seq: i16,
     ack: i16,
@@ -70,7 +70,7 @@ fn packet(
     out.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
     let ends = [[192, 0, 2, 1], [192, 0, 2, 2]];
     let ports = [40_000u16, 443];
-    let (from, to) = (usize::from(way), usize::from(1 - way));
+    let (from, to) = (usize::from(direction), usize::from(1 - direction));
     out.extend(ends[from]);
     out.extend(ends[to]);
     out.extend(ports[from].to_be_bytes());

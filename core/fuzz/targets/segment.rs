@@ -1,5 +1,4 @@
-//! Any frame to a TCP segment or a UDP datagram. The input is the link type, the bytes that the snaplen cut off, and the
-//! frame.
+//! Decodes an arbitrary frame. The input is the link type, the number of bytes that the snaplen cut off, and the frame.
 
 #![no_main]
 

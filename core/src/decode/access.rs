@@ -1,5 +1,5 @@
 //! # Access
-//! Tunnels of access networks, all over UDP: GTP-U of mobile ones, L2TP of dial-in ones, CAPWAP of wireless ones.
+//! Tunnels of access networks over UDP: GTP-U (mobile networks), L2TP (dial-in) and CAPWAP (wireless LANs).
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip_header::Header;
@@ -7,7 +7,8 @@ use super::next::Next;
 use super::segment::{Layer, Path};
 use super::undecoded::Undecoded;
 
-/// GTP-U version 1 (3GPP TS 29.281 section 5). Only G-PDUs carry packets; signalling is a datagram like others.
+/// Decodes GTP-U version 1 (3GPP TS 29.281 section 5). Only G-PDUs carry packets; `None` for other messages, which
+/// count as plain datagrams.
 pub(super) fn gtp<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -21,7 +22,7 @@ pub(super) fn gtp<'a>(
     if header[0] & VERSION_AND_PROTOCOL != VERSION_1_OF_GTP || header[1] != G_PDU {
         return Ok(None);
     }
-    // Sequence number, N-PDU number and type of the first extension stand together, whichever of them counts.
+    // If any of the flags is set, all three fields are present: sequence number, N-PDU number, type of the extension.
     if header[0] & EXTENDED != 0 {
         let [.., mut extension] = *at.take::<4>(Undecoded::Tunnel)?;
         while extension != 0 {
@@ -36,8 +37,8 @@ pub(super) fn gtp<'a>(
     Ok(Some(Next::Ip))
 }
 
-/// L2TP version 2 (RFC 2661 section 3.1). Control messages carry no packets; version 3 keeps the length of its cookie
-/// to itself (RFC 3931 section 4.1).
+/// Decodes L2TP version 2 (RFC 2661 section 3.1). `None` for control messages, which carry no packets, and for version
+/// 3. Packets of version 3 do not state the length of their cookie (RFC 3931 section 4.1).
 pub(super) fn l2tp<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -68,7 +69,8 @@ pub(super) fn l2tp<'a>(
     Ok(Some(Next::Ppp))
 }
 
-/// CAPWAP data (RFC 5415 section 4.3): frames of 802.3, or of 802.11 (RFC 5416 section 2.1).
+/// Decodes CAPWAP data (RFC 5415 section 4.3): frames of 802.3 or 802.11 (RFC 5416 section 2.1). `None` for keep-alives
+/// and other formats.
 pub(super) fn capwap<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -81,7 +83,7 @@ pub(super) fn capwap<'a>(
     const NATIVE: u32 = 0x0000_0100;
     const FRAGMENT: u32 = 0x0000_0080;
     const KEEP_ALIVE: u32 = 0x0000_0008;
-    let start = u32_at(at.ahead::<4>(Undecoded::Tunnel)?, 0);
+    let start = u32_at(at.peek::<4>(Undecoded::Tunnel)?, 0);
     match (start >> 24) as u8 {
         CLEAR => {}
         1 => return Err(Undecoded::Dtls),
@@ -100,9 +102,9 @@ pub(super) fn capwap<'a>(
     match (start & NATIVE != 0, start & BINDING) {
         (false, _) => Ok(Some(Next::Ethernet)),
         (true, BINDING_802_11) => {
-            // Controllers of one maker send the two bytes of frame control the other way round, and data frames show it.
+            // Controllers of one manufacturer swap the two bytes of frame control. The type of data frames reveals it.
             const TYPE_DATA: u8 = 0x08;
-            let [first, second] = *at.ahead(Undecoded::Tunnel)?;
+            let [first, second] = *at.peek(Undecoded::Tunnel)?;
             let swapped = first & 0x0f != TYPE_DATA && second & 0x0f == TYPE_DATA;
             let padded = false;
             Ok(Some(Next::Wifi { padded, swapped }))
@@ -120,7 +122,8 @@ mod tests {
     type Reader =
         for<'a> fn(&mut Cursor<'a>, &mut Path, Header<'a>) -> Result<Option<Next<'a>>, Undecoded>;
 
-    /// What follows the header, and the innermost layer of the path; the last byte is what is left.
+    /// Returns the kind of the next header and the innermost layer of the path. The header must end two bytes before
+    /// the end of `bytes`.
     fn read(reader: Reader, bytes: &[u8]) -> Result<(Option<Next<'_>>, Option<Layer>), Undecoded> {
         let (mut at, mut path) = (Cursor::new(bytes, 0), Path::default());
         let next = reader(&mut at, &mut path, OUTER)?;
@@ -131,10 +134,10 @@ mod tests {
     }
 
     #[test]
-    fn gtp_carries_ip_behind_its_extensions() {
+    fn ip_follows_the_extensions_of_gtp() {
         let plain = [0x30, 255, 0, 2, 0, 0, 0, 7, 0x45, 0];
         assert_eq!(read(gtp, &plain), Ok((Some(Next::Ip), Some(Layer::Gtp(7)))));
-        // A PDU session container (3GPP TS 38.415), and another extension of two words behind it.
+        // A PDU session container (3GPP TS 38.415), followed by another extension of two words.
         let extended = [
             0x34, 255, 0, 18, 0, 0, 0, 9, 0, 0, 0, 0x85, 1, 0, 9, 0x20, 2, 1, 2, 3, 4, 5, 6, 0,
             0x60, 0,
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn l2tp_fields_are_there_as_its_flags_say() {
+    fn l2tp_flags_determine_its_fields() {
         let shortest = [0x00, 0x02, 0, 5, 0, 6, 0xff, 0x03];
         assert_eq!(
             read(l2tp, &shortest),
@@ -170,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn capwap_carries_frames_of_either_kind() {
+    fn capwap_carries_ethernet_and_wifi_frames() {
         let frame = |flags: [u8; 3], rest: &[u8]| {
             [&[0, flags[0], flags[1], flags[2], 0, 0, 0, 0], rest].concat()
         };
@@ -183,7 +186,7 @@ mod tests {
             let padded = false;
             Ok((Some(Next::Wifi { padded, swapped }), layer))
         };
-        // Behind four more bytes: the address of a radio.
+        // The header has four more bytes: the address of a radio.
         assert_eq!(
             read(
                 capwap,

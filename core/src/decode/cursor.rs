@@ -1,9 +1,9 @@
 //! # Cursor
-//! What is left of a frame: the bytes that the capture kept, and how many there were on the wire.
+//! The remaining bytes of a frame, as captured and as on the wire.
 
 use super::undecoded::Undecoded;
 
-/// A place in a frame. `wire_len` is never less than `data.len()`; it is more where a snaplen cut the frame.
+/// A position in a frame. `wire_len` is at least `data.len()`; it is larger if a snaplen cut the frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
     data: &'a [u8],
@@ -18,18 +18,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes kept from here on.
+    /// Returns the captured bytes from here on.
     pub(super) const fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// Bytes on the wire from here on, kept or not.
+    /// Returns the number of bytes on the wire from here on, captured or not.
     pub(super) const fn wire_len(&self) -> usize {
         self.wire_len
     }
 
-    /// Takes a header of `N` bytes. Where the wire had fewer the frame is `malformed`, where only the capture has
-    /// fewer it is cut.
+    /// Takes a header of `N` bytes. The error is `malformed` if there were fewer bytes on the wire, and
+    /// [`Undecoded::Cut`] if only the capture has fewer.
     pub(super) fn take<const N: usize>(
         &mut self,
         malformed: Undecoded,
@@ -43,8 +43,8 @@ impl<'a> Cursor<'a> {
         Ok(header)
     }
 
-    /// The `N` bytes ahead, which stay; the errors are those of [`Cursor::take`].
-    pub(super) fn ahead<const N: usize>(
+    /// Returns the next `N` bytes without taking them, with the errors of [`Cursor::take`].
+    pub(super) fn peek<const N: usize>(
         self,
         malformed: Undecoded,
     ) -> Result<&'a [u8; N], Undecoded> {
@@ -75,20 +75,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a header's word for how many bytes follow: less than there are where the link layer padded the frame,
-    /// more where a tool cut the frame and wrote the new length as that of the wire.
+    /// Sets the number of bytes that follow, as a header states it. It is smaller than before if the link layer padded
+    /// the frame, and larger if a tool truncated the frame and changed its wire length.
     pub(super) fn set_wire_len(&mut self, wire_len: usize) {
         self.data = self.data.get(..wire_len).unwrap_or(self.data);
         self.wire_len = wire_len;
     }
 }
 
-/// Big-endian number of 16 bits at `offset` of a header.
+/// Reads a big-endian 16-bit number at `offset` of a header.
 pub(super) fn u16_at<const N: usize>(header: &[u8; N], offset: usize) -> u16 {
     u16::from_be_bytes([header[offset], header[offset + 1]])
 }
 
-/// Big-endian number of 32 bits at `offset` of a header.
+/// Reads a big-endian 32-bit number at `offset` of a header.
 pub(super) fn u32_at<const N: usize>(header: &[u8; N], offset: usize) -> u32 {
     u32::from_be_bytes([
         header[offset],
@@ -98,7 +98,7 @@ pub(super) fn u32_at<const N: usize>(header: &[u8; N], offset: usize) -> u32 {
     ])
 }
 
-/// Big-endian number of 128 bits at `offset` of a header.
+/// Reads a big-endian 128-bit number at `offset` of a header.
 pub(super) fn u128_at<const N: usize>(header: &[u8; N], offset: usize) -> u128 {
     let mut octets = [0; 16];
     octets.copy_from_slice(&header[offset..offset + 16]);
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_that_the_snaplen_cut_is_told_from_one_that_the_wire_never_had() {
+    fn a_header_is_cut_or_malformed() {
         let mut cut = Cursor::new(&[1, 2], 4);
         assert_eq!(cut.take::<4>(Undecoded::Tcp), Err(Undecoded::Cut));
         assert_eq!(cut.take::<5>(Undecoded::Tcp), Err(Undecoded::Tcp));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_length_drops_padding_and_leaves_cut_bytes_missing() {
+    fn a_stated_length_drops_padding_and_allows_missing_bytes() {
         let mut at = Cursor::new(&[1, 2, 3], 3);
         at.set_wire_len(2);
         assert_eq!((at.data(), at.wire_len()), (&[1, 2][..], 2));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_length_below_the_bytes_kept_is_not_believed() {
+    fn a_wire_length_below_the_captured_length_is_raised() {
         assert_eq!(Cursor::new(&[0; 60], 0).wire_len(), 60);
     }
 }

@@ -1,5 +1,5 @@
 //! # Datagram
-//! UDP (RFC 768) that carries no tunnel: who sent how much to whom, and the first bytes of it.
+//! UDP datagrams (RFC 768) that carry no tunnel: endpoints, payload length, and the first bytes of the payload.
 
 use super::cursor::{Cursor, u16_at};
 use super::ip_header::Header;
@@ -9,27 +9,27 @@ use super::undecoded::Undecoded;
 /// A decoded UDP datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where it came from.
+    /// Source address and port.
     pub source: Endpoint,
-    /// Where it went.
+    /// Destination address and port.
     pub destination: Endpoint,
-    /// Payload carried on the wire, not what the capture kept.
+    /// Number of payload bytes on the wire, captured or not.
     pub payload_bytes: u32,
-    /// The first bytes of the payload; `None` where there are or the capture kept fewer.
+    /// The first bytes of the payload; `None` if fewer bytes exist or were captured.
     pub head: Option<[u8; Datagram::HEAD_BYTES]>,
 }
 
 impl Datagram {
-    /// How much is kept of the payload: the numbers and times that measuring tools write at its beginning.
+    /// Number of payload bytes kept: enough for the sequence numbers and times that measuring tools write there.
     pub const HEAD_BYTES: usize = 16;
 }
 
-/// Ends the walk: needs the header whole.
+/// Decodes the UDP header, the last of a frame, which must be captured completely.
 pub(super) fn datagram(at: &mut Cursor<'_>, ip: Header<'_>) -> Result<Datagram, Undecoded> {
     const FIXED_BYTES: usize = 8;
 
     let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Udp)?;
-    // A length of 0 is left to be found out (RFC 2675 section 4), and one beyond the packet is not believed.
+    // A length of 0 is legal in a jumbogram (RFC 2675 section 4). A length beyond the packet is wrong.
     let stated = usize::from(u16_at(fixed, 4)).checked_sub(FIXED_BYTES);
     let payload_len = stated.unwrap_or(usize::MAX).min(at.wire_len());
     at.set_wire_len(payload_len);
@@ -48,7 +48,7 @@ mod tests {
 
     const IP: Header<'_> = Header::V4(&[0; 20]);
 
-    /// Payload length and how much of the head is there, of a datagram from port 1 to port 2.
+    /// Reads a datagram from port 1 to port 2; returns its payload length, and whether it has its first bytes.
     fn read(stated: u16, payload: &[u8], wire_len: u32) -> Result<(u32, bool), Undecoded> {
         let bytes = [&[0, 1, 0, 2][..], &stated.to_be_bytes(), &[0, 0], payload].concat();
         let datagram = datagram(&mut Cursor::new(&bytes, wire_len), IP)?;
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_payload_is_what_the_length_says_and_the_packet_holds() {
+    fn the_payload_length_is_limited_by_header_and_packet() {
         assert_eq!(read(8 + 20, &[0; 20], 0), Ok((20, true)));
         assert_eq!(read(8 + 4, &[0; 20], 0), Ok((4, false)));
         assert_eq!(read(0, &[0; 20], 0), Ok((20, true)));

@@ -1,12 +1,12 @@
 //! # Ethernet
-//! Ethernet II and IEEE 802.3, LLC and SNAP, VLAN tags, and what an EtherType stands for.
+//! Ethernet II and IEEE 802.3, LLC and SNAP, VLAN tags, and EtherTypes.
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::next::Next;
 use super::segment::{Layer, Path};
 use super::undecoded::Undecoded;
 
-/// A length field holds at most this (IEEE 802.3 section 3.2.6); an EtherType is at least 0x0600.
+/// Maximum of a length field (IEEE 802.3 section 3.2.6); an EtherType is at least 0x0600.
 const LENGTH_MAX: u16 = 1500;
 
 pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
@@ -14,14 +14,14 @@ pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     type_or_length(u16_at(header, 12))
 }
 
-/// IEEE 802.1Q and 802.1ad: priority and VLAN number, then the type of what was tagged.
+/// Decodes a tag of IEEE 802.1Q or 802.1ad: priority and VLAN number, then the type of the payload.
 pub(super) fn vlan_tag(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     let tag: &[u8; 4] = at.take(Undecoded::Link)?;
     path.push(Layer::Vlan(u16_at(tag, 0) & 0x0fff));
     type_or_length(u16_at(tag, 2))
 }
 
-/// IEEE 802.1ah: the service instance tag of a provider backbone bridge; the customer's own frame follows.
+/// Decodes the service instance tag of a provider backbone bridge (IEEE 802.1ah); the customer's frame follows.
 pub(super) fn service_tag(
     at: &mut Cursor<'_>,
     path: &mut Path,
@@ -40,15 +40,15 @@ fn type_or_length(field: u16) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// What an EtherType stands for (IANA "IEEE 802 Numbers").
+/// Returns the kind of header for an EtherType (IANA "IEEE 802 Numbers").
 pub(super) const fn payload(ether_type: u16) -> Result<Next<'static>, Undecoded> {
     match ether_type {
         0x0800 => Ok(Next::Ipv4),
         0x86dd => Ok(Next::Ipv6),
-        // 802.1Q, 802.1ad, and the number that served for stacked tags before 802.1ad.
+        // 802.1Q, 802.1ad, and the number used for stacked tags before 802.1ad.
         0x8100 | 0x88a8 | 0x9100 => Ok(Next::VlanTag),
         0x88e7 => Ok(Next::ServiceTag),
-        // Unicast, and multicast or upstream-assigned labels (RFC 5332 section 3).
+        // Downstream-assigned and upstream-assigned labels (RFC 5332 section 3).
         0x8847 | 0x8848 => Ok(Next::Mpls),
         0x8864 => Ok(Next::Pppoe),
         0x6558 => Ok(Next::Ethernet), // transparent Ethernet bridging (RFC 7637 section 3.2)
@@ -58,7 +58,7 @@ pub(super) const fn payload(ether_type: u16) -> Result<Next<'static>, Undecoded>
     }
 }
 
-/// IEEE 802.2 LLC: SNAP that encapsulates an EtherType (RFC 1042), or IP directly.
+/// Decodes IEEE 802.2 LLC with an EtherType in a SNAP header (RFC 1042), or with IP directly.
 pub(super) fn llc(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const UNNUMBERED_INFORMATION: u8 = 0x03;
     match at.take(Undecoded::Link)? {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_tag_gives_its_instance_and_a_frame_follows() {
+    fn a_service_tag_has_its_instance_and_a_frame_follows() {
         let mut path = Path::default();
         let mut at = Cursor::new(&[0xe0, 0x01, 0x02, 0x03, 2], 5);
         assert_eq!(payload(0x88e7), Ok(Next::ServiceTag));
@@ -118,7 +118,7 @@ mod tests {
             Ok(Next::Ipv6)
         );
         assert_eq!(after_addresses(&[0, 46, 0x06, 0x06, 3]), Ok(Next::Ipv4));
-        // Spanning tree, and a SNAP frame of Cisco's.
+        // Spanning tree, and a SNAP frame with Cisco's identifier.
         assert_eq!(
             after_addresses(&[0, 46, 0x42, 0x42, 3]),
             Err(Undecoded::NotIp)
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_gives_its_vlan_without_the_priority_bits() {
+    fn the_vlan_of_a_tag_excludes_the_priority_bits() {
         let mut path = Path::default();
         assert_eq!(
             vlan_tag(&mut Cursor::new(&[0xef, 0xfe, 0x08, 0x00], 4), &mut path),

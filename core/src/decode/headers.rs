@@ -1,5 +1,5 @@
 //! # Headers
-//! Where in a frame each header stands, for those who rewrite frames.
+//! The place of each header in a frame, needed to rewrite frames.
 
 use super::cursor::Cursor;
 use super::datagram::Datagram;
@@ -10,7 +10,7 @@ use super::walk::{Packet, walk};
 use crate::budget::Budget;
 use std::ops::Range;
 
-/// A header, as far as it matters to what can be rewritten in it.
+/// Kinds of headers that are rewritten in different ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Ethernet II or IEEE 802.3.
@@ -38,41 +38,41 @@ pub enum Kind {
     Ipv4,
     /// IPv6 without extension headers.
     Ipv6,
-    /// An extension header of IPv6, by its protocol number; the authentication header stands after IPv4 as well.
+    /// An extension header of IPv6, with its protocol number. The authentication header may also follow IPv4.
     Extension(u8),
     /// GRE.
     Gre,
-    /// UDP together with the header of the tunnel in it.
+    /// UDP, together with the header of a tunnel in it.
     Udp,
-    /// TCP with what was kept of its options.
+    /// TCP with the captured part of its options.
     Tcp,
-    /// One that names nobody and has no checksum.
+    /// A header without addresses and without a checksum.
     Other,
 }
 
 /// A header and its place, in bytes of the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// Which header it is.
+    /// Kind of the header.
     pub kind: Kind,
-    /// Where it stands.
+    /// Place of the header.
     pub range: Range<usize>,
 }
 
-/// The headers around a TCP segment, outermost first, without gaps; TCP is the last.
+/// Returns the headers of a frame with a TCP segment, outermost first and without gaps; the TCP header is the last.
 ///
 /// # Errors
-/// As [`super::decode`], and [`Undecoded::Udp`] for a datagram.
+/// The errors of [`super::decode`]; [`Undecoded::Udp`] for a UDP datagram.
 pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>, Undecoded> {
     let mut headers: Vec<Header> = Vec::new();
-    let packet = walked(link_type, data, wire_len, |next, at| {
+    let packet = walk_headers(link_type, data, wire_len, |next, at| {
         let start = offset(data, at.data());
         if let Some(before) = headers.last_mut() {
             before.range.end = start;
         }
         let rest = at.data();
         let end = match next {
-            // Its length stands in the fourth bit group from the 12th byte on, in words.
+            // The upper four bits of byte 12 are the length of the header in words of 4 bytes.
             Next::Tcp(_) => rest.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
             _ => 0,
         };
@@ -88,8 +88,8 @@ pub fn headers(link_type: u32, data: &[u8], wire_len: u32) -> Result<Vec<Header>
     }
 }
 
-/// How many bytes of a frame [`super::decode`] looked at to find this packet: up to the end of the innermost TCP header,
-/// also of one that is quoted, or of the head of the datagram.
+/// Returns the number of bytes of a frame that [`super::decode`] needs to find this packet. They end with the innermost
+/// TCP header, which may be a quoted one, or with the first payload bytes of a datagram.
 #[must_use]
 pub fn extent(packet: &Packet<'_>, link_type: u32, data: &[u8], wire_len: u32) -> usize {
     const UDP_BYTES: usize = 8;
@@ -100,15 +100,15 @@ pub fn extent(packet: &Packet<'_>, link_type: u32, data: &[u8], wire_len: u32) -
         Packet::Datagram(_) => {
             let mut last = 0;
             let visit = |_: &Next<'_>, at: &Cursor<'_>| last = offset(data, at.data());
-            let _ = walked(link_type, data, wire_len, visit);
+            let _ = walk_headers(link_type, data, wire_len, visit);
             last + UDP_BYTES + Datagram::HEAD_BYTES
         }
     };
     end.min(data.len())
 }
 
-/// All headers of a frame, as many as are usual at most.
-fn walked<'a>(
+/// Calls `visit` for each header of a frame, up to the default maximum number.
+fn walk_headers<'a>(
     link_type: u32,
     data: &'a [u8],
     wire_len: u32,
@@ -118,7 +118,8 @@ fn walked<'a>(
     walk(link_type, data, wire_len, headers, &mut path, visit)
 }
 
-/// Lengths do not tell, since a header may have taken off what follows its payload.
+/// Returns the offset of `rest` in `data`, from their addresses. The length of `rest` does not give it, since a header
+/// may have removed padding from its end.
 fn offset(data: &[u8], rest: &[u8]) -> usize {
     rest.as_ptr().addr() - data.as_ptr().addr()
 }

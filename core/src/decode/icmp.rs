@@ -1,5 +1,5 @@
 //! # ICMP
-//! Error messages of RFC 792 and RFC 4443: they quote the packet that they are about.
+//! ICMP error messages (RFC 792, RFC 4443), which quote the packet that caused the error.
 
 use super::cursor::Cursor;
 use super::next::Next;
@@ -8,7 +8,8 @@ use super::tcp::{self, Tcp};
 use super::undecoded::Undecoded;
 use super::{ipv4, ipv6};
 
-/// The TCP header that an error message quotes, if it quotes one whole. Wireshark numbers streams by these, too.
+/// Returns the TCP header that an error message quotes. The error is `other` if the message quotes no TCP header.
+/// Wireshark also assigns stream numbers to quoted segments.
 pub(super) fn quoted<'a>(at: &mut Cursor<'a>, other: Undecoded) -> Result<Tcp<'a>, Undecoded> {
     let header: &[u8; 8] = at.take(other)?;
     let is_error = match other {

@@ -1,5 +1,5 @@
 //! # IP
-//! What both versions share: which one it is, and what a protocol number stands for.
+//! Decoding shared by IPv4 and IPv6: the version field and protocol numbers.
 
 use super::cursor::Cursor;
 use super::ip_header::Header;
@@ -7,7 +7,7 @@ use super::next::Next;
 use super::segment::Path;
 use super::undecoded::Undecoded;
 
-/// IP of a version that only its own first nibble tells.
+/// Returns the kind of IP header by the version in its first four bits.
 pub(super) fn version<'a>(at: &Cursor<'a>) -> Result<Next<'a>, Undecoded> {
     let mut ahead = *at;
     let [first] = ahead.take(Undecoded::NotIp)?;
@@ -18,7 +18,7 @@ pub(super) fn version<'a>(at: &Cursor<'a>) -> Result<Next<'a>, Undecoded> {
     }
 }
 
-/// What a protocol number or next header value stands for (IANA "Assigned Internet Protocol Numbers").
+/// Returns the kind of header for a protocol number or next header value (IANA "Assigned Internet Protocol Numbers").
 pub(super) fn payload<'a>(
     header: Header<'a>,
     protocol: u8,

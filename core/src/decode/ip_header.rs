@@ -1,12 +1,12 @@
 //! # IP header
-//! What both versions share of a header, as later stages need it.
+//! Fields of an IPv4 or IPv6 header that later stages need.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::cursor::{u16_at, u32_at, u128_at};
 use super::segment::{Endpoint, Layer};
 
-/// An IP header without options or extensions, where it lies in the frame: read only if it turns out the innermost.
+/// An IP header in the frame, without options or extensions. Its fields are read only if it is the innermost one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header<'a> {
     V4(&'a [u8; 20]),
@@ -21,7 +21,7 @@ impl Header<'_> {
         }
     }
 
-    /// Time to live or hop limit.
+    /// Returns the time to live or hop limit.
     pub(super) const fn ttl(self) -> u8 {
         match self {
             Self::V4(fixed) => fixed[8],
@@ -29,7 +29,7 @@ impl Header<'_> {
         }
     }
 
-    /// The ECN field (RFC 3168 section 5).
+    /// Returns the ECN field (RFC 3168 section 5).
     pub(super) const fn ecn(self) -> u8 {
         match self {
             Self::V4(fixed) => fixed[1] & 0x03,
@@ -37,7 +37,7 @@ impl Header<'_> {
         }
     }
 
-    /// What only version 4 has.
+    /// Returns the identification of IPv4; `None` for IPv6.
     pub(super) fn identification(self) -> Option<u16> {
         match self {
             Self::V4(fixed) => Some(u16_at(fixed, 4)),
@@ -45,13 +45,13 @@ impl Header<'_> {
         }
     }
 
-    /// This header, as one that stands around another.
+    /// Returns this header as a layer around an inner packet.
     pub(super) fn layer(self) -> Layer {
         let [source, destination] = self.addresses();
         Layer::Ip(source, destination)
     }
 
-    /// Both ends of a packet whose transport header, like TCP's and UDP's, begins with the ports.
+    /// Returns source and destination of a packet whose transport header begins with the ports, as TCP's and UDP's do.
     pub(super) fn ends<const N: usize>(self, transport: &[u8; N]) -> [Endpoint; 2] {
         let [source, destination] = self.addresses();
         let end = |address, offset| Endpoint {

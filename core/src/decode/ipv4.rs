@@ -8,7 +8,7 @@ use super::next::Next;
 use super::segment::Path;
 use super::undecoded::Undecoded;
 
-/// Of the flags and the offset: what only a fragment has.
+/// Mask of the flag "more fragments" and the fragment offset, which are 0 in a packet that is not fragmented.
 pub(super) const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 
 pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a>, Undecoded> {
@@ -20,7 +20,8 @@ pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a
     if fixed[0] >> 4 != 4 || header_len < FIXED_BYTES {
         return Err(Undecoded::Ipv4);
     }
-    // Segmentation offload leaves the length 0, as does a packet beyond 65535 bytes ("BIG TCP"): the wire length holds.
+    // The length is 0 after segmentation offload and in packets beyond 65535 bytes ("BIG TCP"); then the wire length
+    // holds.
     if total_len != 0 {
         if total_len < header_len {
             return Err(Undecoded::Ipv4);
@@ -39,7 +40,7 @@ mod tests {
     use super::super::Layer;
     use super::*;
 
-    /// A TCP packet of 40 bytes, all of them kept, and one byte of Ethernet padding.
+    /// Returns a TCP packet of 40 bytes, and one byte of Ethernet padding.
     fn packet() -> [u8; 41] {
         let mut packet = [0; 41];
         packet[..20].copy_from_slice(&[
@@ -70,21 +71,21 @@ mod tests {
     }
 
     #[test]
-    fn options_are_passed_over() {
+    fn options_are_skipped() {
         let mut packet = packet();
         packet[0] = 0x47;
         assert_eq!(read(&packet).1, 12);
     }
 
     #[test]
-    fn a_length_of_zero_leaves_the_wire_length() {
+    fn with_a_length_of_zero_the_wire_length_holds() {
         let mut packet = packet();
         packet[3] = 0;
         assert_eq!(read(&packet).1, 21);
     }
 
     #[test]
-    fn first_and_later_fragments_are_fragments_and_dont_fragment_is_not() {
+    fn fragments_are_recognised_and_dont_fragment_is_ignored() {
         for (flags_and_offset, is_fragment) in
             [([0x20, 0], true), ([0, 1], true), ([0x40, 0], false)]
         {

@@ -1,5 +1,5 @@
 //! # IPv6
-//! RFC 8200, with its extension headers.
+//! RFC 8200, with extension headers.
 
 use super::cursor::{Cursor, u16_at};
 use super::ip;
@@ -13,7 +13,7 @@ pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a
     if fixed[0] >> 4 != 6 {
         return Err(Undecoded::Ipv6);
     }
-    // 0 in a jumbogram (RFC 2675) and after segmentation offload: the wire length holds.
+    // The length is 0 in a jumbogram (RFC 2675) and after segmentation offload; then the wire length holds.
     let payload_len = u16_at(fixed, 4);
     if payload_len != 0 {
         at.set_wire_len(payload_len.into());
@@ -21,7 +21,7 @@ pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a
     ip::payload(Header::V6(fixed), fixed[6], path)
 }
 
-/// One extension header of this `kind`. The authentication header stands after IPv4 as well.
+/// Decodes an extension header of this `kind`, its protocol number. The authentication header may also follow IPv4.
 pub(super) fn extension<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -36,12 +36,12 @@ pub(super) fn extension<'a>(
     let [next, len, ..] = *start;
     let rest_bytes = match kind {
         FRAGMENT => 0,
-        // In units of 4 bytes, less 2 (RFC 4302 section 2.2).
+        // The length counts units of 4 bytes, less 2 (RFC 4302 section 2.2).
         AUTHENTICATION => usize::from(len) * 4,
-        // In units of 8 bytes, without the first.
+        // The length counts units of 8 bytes, without the first.
         _ => usize::from(len) * 8,
     };
-    // A whole packet may carry a fragment header all the same (RFC 6946, "atomic").
+    // A packet that is not fragmented may have a fragment header (RFC 6946, "atomic").
     if kind == FRAGMENT && u16_at(start, 2) & OFFSET_AND_MORE_FRAGMENTS != 0 {
         return Err(Undecoded::Ipv6Fragment);
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_zero_leaves_the_wire_length() {
+    fn with_a_length_of_zero_the_wire_length_holds() {
         let mut packet = [0; 40];
         packet[0] = 0x60;
         packet[6] = TCP;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn options_count_in_units_of_8_and_the_authentication_header_in_units_of_4() {
+    fn the_length_of_an_extension_counts_units_of_8_or_4_bytes() {
         let mut bytes = [0; 32];
         bytes[0] = TCP;
         bytes[1] = 2;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_atomic_fragment_is_whole_and_every_other_one_is_not() {
+    fn only_an_atomic_fragment_is_a_whole_packet() {
         let bytes = |high, low| [TCP, 0xff, high, low, 0, 0, 0, 9];
         assert_eq!(read(44, &bytes(0, 0)), (Ok(Next::Tcp(OUTER)), 0));
         assert_eq!(read(44, &bytes(0, 6)), (Ok(Next::Tcp(OUTER)), 0)); // reserved bits

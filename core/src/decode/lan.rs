@@ -1,12 +1,12 @@
 //! # LAN
-//! Local networks other than Ethernet and 802.11: FDDI, ARCNET, IP over InfiniBand.
+//! Link layers of FDDI, ARCNET and IP over InfiniBand.
 
 use super::cursor::{Cursor, u16_at};
 use super::ethernet;
 use super::next::Next;
 use super::undecoded::Undecoded;
 
-/// LINKTYPE_FDDI: frame control and two addresses, then LLC in frames for data (ISO 9314-2 section 7.3).
+/// Decodes LINKTYPE_FDDI: frame control and two addresses, then LLC in data frames (ISO 9314-2 section 7.3).
 pub(super) fn fddi(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const SYNCHRONOUS_AND_PRIORITY: u8 = 0x8f;
     const LLC: u8 = 0x50;
@@ -18,22 +18,22 @@ pub(super) fn fddi(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// LINKTYPE_ARCNET_BSD: source, destination, type, and by RFC 1201 a split flag with a sequence number.
+/// Decodes LINKTYPE_ARCNET_BSD: source, destination, type, and by RFC 1201 a split flag with a sequence number.
 pub(super) fn arcnet(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<2>(Undecoded::Link)?;
     arcnet_type(at)
 }
 
-/// LINKTYPE_ARCNET_LINUX: an offset stands before the type.
+/// Decodes LINKTYPE_ARCNET_LINUX, which has an offset before the type.
 pub(super) fn arcnet_linux(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<4>(Undecoded::Link)?;
     arcnet_type(at)
 }
 
 fn arcnet_type(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
-    /// RFC 1051 section 2: packets are never split.
+    /// Protocol number of RFC 1051 section 2; packets are never split.
     const IP_OF_RFC_1051: u8 = 240;
-    /// RFC 1201 section 3.
+    /// Protocol number of RFC 1201 section 3.
     const IP: u8 = 212;
     const IPV6: u8 = 196;
     const EXCEPTION: u8 = 0xff;
@@ -55,7 +55,7 @@ fn arcnet_type(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// LINKTYPE_IPOIB: 40 bytes for the hardware addresses, then the encapsulation header of RFC 4391 section 6.
+/// Decodes LINKTYPE_IPOIB: 40 bytes of hardware addresses, then the encapsulation header of RFC 4391 section 6.
 pub(super) fn ipoib(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 44] = at.take(Undecoded::Link)?;
     ethernet::payload(u16_at(header, 40))
@@ -73,19 +73,19 @@ mod tests {
     }
 
     #[test]
-    fn fddi_frames_for_data_carry_llc_at_every_priority() {
+    fn fddi_data_frames_carry_llc_at_every_priority() {
         let frame = |control| [&[control][..], &[0; 12], &[0xaa]].concat();
         for control in [0x50, 0x57, 0xd0] {
             assert_eq!(after(fddi, &frame(control)), Ok((Next::Llc, 1)));
         }
-        // Station management, and a token.
+        // Frame control of station management and of a token.
         for control in [0x41, 0x80] {
             assert_eq!(after(fddi, &frame(control)), Err(Undecoded::NotIp));
         }
     }
 
     #[test]
-    fn arcnet_packets_are_read_where_they_were_not_split() {
+    fn arcnet_packets_are_read_unless_split() {
         assert_eq!(after(arcnet, &[1, 2, 240, 0xaa]), Ok((Next::Ipv4, 1)));
         assert_eq!(
             after(arcnet, &[1, 2, 212, 0, 0, 9, 0xaa]),

@@ -1,6 +1,6 @@
 //! # Link
-//! Link types (<https://www.tcpdump.org/linktypes.html>): which header a frame begins with, and those headers that
-//! exist in captures only.
+//! Link types (<https://www.tcpdump.org/linktypes.html>) with the header that a frame begins with, and decoding of the
+//! pseudo headers that exist in captures only.
 
 use super::cursor::{Cursor, u16_at};
 use super::ethernet;
@@ -12,7 +12,7 @@ const WIFI: Next<'_> = Next::Wifi {
     swapped: false,
 };
 
-/// The link types that can be decoded: LINKTYPE_ value, name, first header. The most frequent stands first.
+/// The link types that can be decoded: LINKTYPE_ value, name, first header. The most frequent one is the first.
 const LINKS: &[(u32, &str, Next<'_>)] = &[
     (1, "Ethernet", Next::Ethernet),
     (113, "Linux cooked v1", Next::Cooked),
@@ -51,7 +51,7 @@ pub const LINK_TYPES: &[u32] = &{
     link_types
 };
 
-/// What a link type that can be decoded is called.
+/// Returns the name of a link type; `None` if the link type cannot be decoded.
 #[must_use]
 pub fn link_type_name(link_type: u32) -> Option<&'static str> {
     LINKS
@@ -60,6 +60,7 @@ pub fn link_type_name(link_type: u32) -> Option<&'static str> {
         .map(|link| link.1)
 }
 
+/// Returns the kind of header that a frame of this link type begins with; `None` if it cannot be decoded.
 pub(super) fn first_header(link_type: u32) -> Option<Next<'static>> {
     LINKS
         .iter()
@@ -67,10 +68,11 @@ pub(super) fn first_header(link_type: u32) -> Option<Next<'static>> {
         .map(|link| link.2)
 }
 
-/// LINKTYPE_NULL and LINKTYPE_LOOP: an address family, in the byte order of the capturing host or of the network.
+/// Decodes LINKTYPE_NULL and LINKTYPE_LOOP: an address family, in the byte order of the capturing host or of the
+/// network.
 pub(super) fn null(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let family = u32::from_le_bytes(*at.take(Undecoded::Link)?);
-    // Families are small numbers, so the byte order shows.
+    // Families are small numbers, which reveals the byte order.
     let family = if family > 0xffff {
         family.swap_bytes()
     } else {
@@ -84,13 +86,13 @@ pub(super) fn null(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// LINKTYPE_LINUX_SLL.
+/// Decodes LINKTYPE_LINUX_SLL.
 pub(super) fn cooked(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 16] = at.take(Undecoded::Link)?;
     cooked_payload(u16_at(header, 2), u16_at(header, 14))
 }
 
-/// LINKTYPE_LINUX_SLL2.
+/// Decodes LINKTYPE_LINUX_SLL2.
 pub(super) fn cooked2(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 20] = at.take(Undecoded::Link)?;
     cooked_payload(u16_at(header, 8), u16_at(header, 0))
@@ -106,7 +108,8 @@ fn cooked_payload(hardware: u16, protocol: u16) -> Result<Next<'static>, Undecod
     }
 }
 
-/// LINKTYPE_NFLOG: what Netfilter logged, fields of a length and a type in the byte order of the capturing host.
+/// Decodes LINKTYPE_NFLOG, a log message of Netfilter. Each field has a length and a type in the byte order of the
+/// capturing host; one field is the packet.
 pub(super) fn nflog(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const VERSION: u8 = 0;
     const PAYLOAD: u16 = 9;
@@ -119,7 +122,7 @@ pub(super) fn nflog(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
         let field: &[u8; 4] = at.take(Undecoded::Link)?;
         let read = [u16::from_le_bytes, u16::from_be_bytes]
             .map(|order| (order([field[0], field[1]]), order([field[2], field[3]])));
-        // Types are small numbers, so the byte order shows.
+        // Types are small numbers, which reveals the byte order.
         let (len, kind) = read[usize::from(read[0].1 >= TYPES_END)];
         if kind == PAYLOAD {
             return match family {
@@ -133,8 +136,9 @@ pub(super) fn nflog(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// LINKTYPE_ERF: a record of a DAG card (Endace's Extensible Record Format), whose type says what follows. As such
-/// records an ERF file is found in what `editcap` makes of it.
+/// Decodes LINKTYPE_ERF: a record of a DAG card (Endace's Extensible Record Format), whose type determines the next
+/// header.
+/// `editcap` converts an ERF file to a capture of this link type.
 pub(super) fn erf(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const MORE: u8 = 0x80;
     let record: &[u8; 16] = at.take(Undecoded::Link)?;
@@ -147,7 +151,7 @@ pub(super) fn erf(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     match kind & !MORE {
         // Packets over SONET: plain, coloured, by channel or stream, with a hash.
         1 | 10 | 15 | 17 | 19 => Ok(Next::PppOrCiscoHdlc),
-        // Ethernet likewise, behind two bytes of padding.
+        // Ethernet: plain, coloured, by channel or stream, with a hash; two bytes of padding precede it.
         2 | 11 | 16 | 20 => {
             at.take::<2>(Undecoded::Link)?;
             Ok(Next::Ethernet)
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_netfilter_logged_stands_behind_its_other_fields() {
+    fn the_packet_of_an_nflog_message_follows_other_fields() {
         let mark = |len: [u8; 2], kind: [u8; 2]| [&len[..], &kind, &[1, 0]].concat();
         let little = [
             &[10, 0, 0, 0][..],
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_of_an_erf_record_tells_what_follows_its_extensions() {
+    fn the_type_of_an_erf_record_determines_the_next_header() {
         let record = |kind: u8, rest: &[u8]| [&[0; 8][..], &[kind], &[0; 7], rest].concat();
         let read = |frame: &[u8]| erf(&mut Cursor::new(frame, 0));
         for (kind, next) in [
@@ -203,7 +207,7 @@ mod tests {
         assert_eq!(read(&record(2, &[0])), Err(Undecoded::Link));
         let extended = |last: u8| [&[0x80][..], &[0; 7], &[last], &[0; 7]].concat();
         assert_eq!(read(&record(0x80 | 22, &extended(0))), Ok(Next::Ipv4));
-        // The card's own account of itself, and extensions that do not end.
+        // A metadata record of the card, and extensions without an end.
         assert_eq!(read(&record(27, &[])), Err(Undecoded::NotIp));
         assert_eq!(
             read(&record(0x80 | 22, &extended(0x80))),
@@ -227,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn cooked_frames_name_an_ether_type_an_llc_frame_or_a_radiotap_frame() {
+    fn cooked_frames_carry_an_ether_type_llc_or_radiotap() {
         let v1 = |hardware: u8, high: u8, low: u8| {
             let header = [0, 0, 3, hardware, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, high, low];
             cooked(&mut Cursor::new(&header, 16))
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_type_has_a_name_and_stands_once() {
+    fn every_link_type_has_a_name_and_occurs_once() {
         for (index, link_type) in LINK_TYPES.iter().enumerate() {
             assert!(link_type_name(*link_type).is_some());
             assert!(!LINK_TYPES[..index].contains(link_type));

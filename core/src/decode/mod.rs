@@ -1,8 +1,9 @@
 //! # Decode
-//! A frame to a TCP segment or a UDP datagram: link layer, tags and tunnels, IP, TCP or UDP.
+//! Decodes a frame to a TCP segment or a UDP datagram, through link layer, tags, tunnels and IP.
 //!
-//! Every header is one function that takes its bytes off a `Cursor` and says what comes next; [`decode()`] is the
-//! loop that calls them. The innermost TCP or UDP header ends it. Nothing recurses, allocates or panics.
+//! Each kind of header has a function that takes its bytes from a `Cursor` and returns the kind of the next header.
+//! [`decode()`] calls these functions in a loop that ends at the innermost TCP or UDP header. Nothing recurses,
+//! allocates or panics.
 
 mod access;
 mod cursor;
@@ -42,20 +43,20 @@ use walk::walk;
 
 /// Decodes a frame as far as its innermost TCP or UDP header.
 ///
-/// `link_type` is a LINKTYPE_ value, `data` what the capture kept of the frame, `wire_len` its length in bytes on the
-/// wire. No more than `most` headers are walked; those around the innermost IP packet are added to `path`.
+/// `link_type` is a LINKTYPE_ value, `data` the captured bytes of the frame, `wire_len` its length in bytes on the wire.
+/// At most `max_headers` headers are decoded; those around the innermost IP packet are added to `path`.
 ///
 /// # Errors
-/// The reason why neither was found, for counting.
+/// The reason why the frame is neither a TCP segment nor a UDP datagram.
 pub fn decode<'a>(
     link_type: u32,
     data: &'a [u8],
     wire_len: u32,
-    most: usize,
+    max_headers: usize,
     path: &mut Path,
 ) -> Result<Packet<'a>, Undecoded> {
     match plain::frame(link_type, data, wire_len) {
         Some(tcp) => Ok(Packet::Tcp(tcp)),
-        None => walk(link_type, data, wire_len, most, path, |_, _| ()),
+        None => walk(link_type, data, wire_len, max_headers, path, |_, _| ()),
     }
 }

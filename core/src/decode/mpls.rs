@@ -6,7 +6,7 @@ use super::next::Next;
 use super::segment::{Layer, Path};
 use super::undecoded::Undecoded;
 
-/// One label stack entry (RFC 3032 section 2.1).
+/// Decodes one label stack entry (RFC 3032 section 2.1).
 pub(super) fn label(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     let entry = u32_at(at.take::<4>(Undecoded::Link)?, 0);
@@ -14,15 +14,15 @@ pub(super) fn label(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static
     if entry & BOTTOM_OF_STACK == 0 {
         return Ok(Next::Mpls);
     }
-    // Nothing names the payload; its first nibble tells IP from a pseudowire's control word (RFC 4385 section 2).
+    // No field names the payload. Its first four bits are 0 in a pseudowire's control word (RFC 4385 section 2).
     match at.data().first() {
         Some(first) if first >> 4 == 0 => Ok(Next::ControlWord),
         _ => Ok(Next::Ip),
     }
 }
 
-/// The control word of an Ethernet pseudowire (RFC 4448 section 4.6). Pseudowires of other kinds carry it too: their
-/// frames end as not IP.
+/// Decodes the control word of an Ethernet pseudowire (RFC 4448 section 4.6). Other pseudowires have it too; their
+/// frames are then counted as not IP.
 pub(super) fn control_word(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<4>(Undecoded::Link)?;
     Ok(Next::Ethernet)
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_nibble_tells_ip_from_a_pseudowire() {
+    fn the_first_four_bits_distinguish_ip_from_a_pseudowire() {
         let below = |first| {
             label(
                 &mut Cursor::new(&[0, 1, 1, 64, first], 5),

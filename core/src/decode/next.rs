@@ -1,10 +1,10 @@
 //! # Next
-//! Which headers there are.
+//! The kinds of headers.
 
 use super::ip_header::Header;
 use super::undecoded::Undecoded;
 
-/// The header that the cursor stands at.
+/// Kind of the header at the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next<'a> {
     Null,
@@ -42,6 +42,6 @@ pub(super) enum Next<'a> {
     Udp(Header<'a>),
     Datagram(Header<'a>),
     Tcp(Header<'a>),
-    /// With the reason if it quotes no TCP.
+    /// ICMP of either version, with the reason to report if it quotes no TCP header.
     Icmp(Undecoded),
 }

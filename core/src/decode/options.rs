@@ -17,17 +17,17 @@ mod kind {
     pub const EXPERIMENT: u8 = 254;
 }
 
-/// Experiment identifier of TCP Fast Open before it had a kind of its own (RFC 7413 section 4.1.1).
+/// Experiment identifier that TCP Fast Open used before it got an option kind (RFC 7413 section 4.1.1).
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
 impl Options {
-    /// Reads an option list, of which the snaplen may have cut the end.
+    /// Reads an option list; `cut` means that the snaplen has cut its end.
     ///
-    /// A known option with a wrong length is passed over, as receivers do; a length that does not fit the list ends it.
-    /// Both leave a mark in `incomplete`.
+    /// A known option with a wrong length is skipped, as receivers do. A length beyond the list ends the list. Both set
+    /// `incomplete`.
     #[inline]
     pub(super) fn parse(list: &[u8], cut: bool) -> Self {
-        // Nearly every segment of an open connection (RFC 7323 appendix A).
+        // Fast path for the options of nearly every segment of an open connection (RFC 7323 appendix A).
         if let &[
             kind::NO_OPERATION,
             kind::NO_OPERATION,
@@ -43,18 +43,18 @@ impl Options {
             h,
         ] = list
         {
-            let value = u32::from_be_bytes([a, b, c, d]);
-            let echo = u32::from_be_bytes([e, f, g, h]);
+            let tsval = u32::from_be_bytes([a, b, c, d]);
+            let tsecr = u32::from_be_bytes([e, f, g, h]);
             return Self {
-                timestamps: Some((value, echo)),
+                timestamps: Some((tsval, tsecr)),
                 incomplete: cut,
                 ..Self::default()
             };
         }
-        Self::of_any(list, cut)
+        Self::parse_any(list, cut)
     }
 
-    fn of_any(list: &[u8], cut: bool) -> Self {
+    fn parse_any(list: &[u8], cut: bool) -> Self {
         let mut options = Self::default();
         let mut rest = list;
         while let [kind, tail @ ..] = rest {
@@ -75,7 +75,7 @@ impl Options {
         options
     }
 
-    /// Takes one option; false if it is a known one of a length it cannot have.
+    /// Reads one option; returns false if a known option has a wrong length.
     fn set(&mut self, kind: u8, value: &[u8]) -> bool {
         match (kind, value) {
             (kind::MSS, &[a, b]) => self.mss = Some(u16::from_be_bytes([a, b])),
@@ -122,7 +122,8 @@ impl Options {
     }
 }
 
-/// What follows an option's kind: its value, then the rest of the list. The length counts kind and length themselves.
+/// Splits the bytes after an option's kind into the option's value and the rest of the list. The option's length
+/// includes the bytes of kind and length. `None` if the length does not fit the list.
 fn split_value(tail: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, tail) = tail.split_first()?;
     tail.split_at_checked(usize::from(*len).checked_sub(2)?)
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_alone_read_the_same_aligned_or_not() {
+    fn timestamps_are_read_aligned_or_not() {
         let aligned = [1, 1, 8, 10, 0, 0, 1, 2, 0, 0, 3, 4];
         let unaligned = [8, 10, 0, 0, 1, 2, 0, 0, 3, 4, 1, 1];
         assert_eq!(
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn sack_blocks_beside_timestamps() {
+    fn sack_blocks_with_timestamps() {
         let list = [
             1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 10, 0, 0, 0, 7, 0, 0, 0, 9,
         ];
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn multipath_is_seen() {
+    fn multipath_is_recognised() {
         assert_eq!(
             parse(&[30, 3, 0x20]),
             Options {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_are_passed_over() {
+    fn unknown_options_are_skipped() {
         assert_eq!(
             parse(&[19, 3, 9, 3, 3, 7]),
             Options {
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_option_of_a_wrong_length_is_passed_over() {
+    fn a_known_option_of_a_wrong_length_is_skipped() {
         for wrong in [
             &[2, 3, 5][..],
             &[4, 3, 0],

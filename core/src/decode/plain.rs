@@ -1,6 +1,6 @@
 //! # Plain
-//! Nearly every frame of nearly every capture: Ethernet, IPv4 without options or fragments, TCP. A shorter way to what
-//! the walk over all headers gives.
+//! Fast path for nearly every frame of nearly every capture: Ethernet, IPv4 without options or fragments, TCP. The
+//! result is that of the walk over all headers.
 
 use super::cursor::{Cursor, u16_at};
 use super::ip_header::Header;
@@ -8,7 +8,7 @@ use super::ipv4;
 use super::tcp::{self, Tcp};
 use super::undecoded::Undecoded;
 
-/// Reads such a frame; `None` where the walk must tell what it is.
+/// Decodes a frame of Ethernet, IPv4 and TCP; `None` if the walk over all headers has to decode the frame.
 #[inline]
 pub(super) fn frame(link_type: u32, data: &[u8], wire_len: u32) -> Option<Tcp<'_>> {
     const ETHERNET: u32 = 1;
@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn gives_what_the_walk_gives(
+        fn gives_the_result_of_the_walk(
             packet in ethernet_packet(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
             kept in any::<prop::sample::Index>(),
@@ -50,7 +50,7 @@ mod tests {
         ) {
             let mut bytes = packet.bytes;
             for (at, value) in changes {
-                let at = at.index(bytes.len().min(54)); // of the fixed headers
+                let at = at.index(bytes.len().min(54)); // within the fixed headers
                 bytes[at] = value;
             }
             let wire_len = bytes.len() as u32 + more;

@@ -7,13 +7,13 @@ use super::next::Next;
 use super::segment::{Layer, Path};
 use super::undecoded::Undecoded;
 
-/// PPP, with or without address and control fields, its protocol field compressed or not.
+/// Decodes PPP, with or without address and control fields, with a compressed or full protocol field.
 pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     if at.data().starts_with(&[0xff, 0x03]) {
         at.take::<2>(Undecoded::Link)?;
     }
     let [first] = *at.take(Undecoded::Link)?;
-    // The last octet of a protocol number is odd, every other one even (RFC 1661 section 2).
+    // The last octet of a protocol number is odd, the others are even (RFC 1661 section 2).
     let protocol = if first & 1 == 1 {
         u16::from(first)
     } else {
@@ -28,7 +28,7 @@ pub(super) fn header(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// PPPoE (RFC 2516 section 4). Stages other than the session carry no IP.
+/// Decodes PPPoE (RFC 2516 section 4). Only the session stage carries IP.
 pub(super) fn pppoe(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static>, Undecoded> {
     const VERSION_AND_TYPE: u8 = 0x11;
     const SESSION: u8 = 0;
@@ -43,15 +43,15 @@ pub(super) fn pppoe(at: &mut Cursor<'_>, path: &mut Path) -> Result<Next<'static
     }
 }
 
-/// LINKTYPE_PPP_HDLC: PPP or Cisco HDLC, told apart by the address field.
-pub(super) fn either(at: &Cursor<'_>) -> Next<'static> {
+/// Returns whether a frame of LINKTYPE_PPP_HDLC is PPP or Cisco HDLC, by its address field.
+pub(super) fn ppp_or_cisco_hdlc(at: &Cursor<'_>) -> Next<'static> {
     match at.data().first() {
         Some(0x0f | 0x8f) => Next::CiscoHdlc,
         _ => Next::Ppp,
     }
 }
 
-/// Cisco HDLC (RFC 1547 section 4.3.1): address, control, EtherType.
+/// Decodes Cisco HDLC (RFC 1547 section 4.3.1): address, control, EtherType.
 pub(super) fn cisco_hdlc(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     let header: &[u8; 4] = at.take(Undecoded::Link)?;
     ethernet::payload(u16_at(header, 2))
@@ -97,12 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn cisco_hdlc_is_told_from_ppp_by_its_address() {
+    fn cisco_hdlc_is_recognised_by_its_address() {
         assert_eq!(
-            either(&Cursor::new(&[0x0f, 0, 0x08, 0], 4)),
+            ppp_or_cisco_hdlc(&Cursor::new(&[0x0f, 0, 0x08, 0], 4)),
             Next::CiscoHdlc
         );
-        assert_eq!(either(&Cursor::new(&[0xff, 3, 0, 0x21], 4)), Next::Ppp);
+        assert_eq!(
+            ppp_or_cisco_hdlc(&Cursor::new(&[0xff, 3, 0, 0x21], 4)),
+            Next::Ppp
+        );
         assert_eq!(
             cisco_hdlc(&mut Cursor::new(&[0x0f, 0, 0x08, 0], 4)),
             Ok(Next::Ipv4)

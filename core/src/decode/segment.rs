@@ -1,5 +1,5 @@
 //! # Segment
-//! What every later stage sees of a packet: addresses, the TCP header, its options, no payload.
+//! The fields of a TCP segment that later stages use: addresses, the TCP header and its options, but no payload.
 
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An IPv4 address and the port as one number.
+    /// Returns an IPv4 address and the port as one number; `None` for IPv6.
     #[must_use]
     #[inline]
     pub fn v4(&self) -> Option<u64> {
@@ -25,7 +25,8 @@ impl Endpoint {
     }
 }
 
-/// Once or twice per packet: whole words instead of a tag, a length, octets and a port.
+/// Hashes whole words. A derived implementation would hash a tag, a length, octets and a port, once or twice per
+/// packet.
 impl Hash for Endpoint {
     fn hash<H: Hasher>(&self, state: &mut H) {
         if let Some(number) = self.v4() {
@@ -42,7 +43,7 @@ impl Hash for Endpoint {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No more data from the sender.
+    /// The sender has no more data.
     pub const FIN: u8 = 0x01;
     /// Synchronise sequence numbers.
     pub const SYN: u8 = 0x02;
@@ -59,14 +60,14 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: u8 = 0x80;
 
-    /// Are all bits of `mask` set?
+    /// Returns whether all bits of `mask` are set.
     #[must_use]
     pub const fn has(self, mask: u8) -> bool {
         self.0 & mask == mask
     }
 }
 
-/// TCP options that matter here; of a truncated or malformed list those that could be read.
+/// TCP options needed by later stages. Of a truncated or malformed list the readable options are present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Options {
     /// Maximum segment size (RFC 9293 section 3.7.1).
@@ -79,18 +80,18 @@ pub struct Options {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, left and right edge (RFC 2018 section 3); the first `sack_blocks` entries count.
     pub sack: [(u32, u32); 4],
-    /// How many entries of `sack` are valid.
+    /// Number of valid entries of `sack`.
     pub sack_blocks: u8,
-    /// A TCP Fast Open option, cookie or request (RFC 7413 section 4.1.1).
+    /// Whether there is a TCP Fast Open option, with a cookie or a cookie request (RFC 7413 section 4.1.1).
     pub fast_open: bool,
-    /// A multipath TCP option (RFC 8684).
+    /// Whether there is a multipath TCP option (RFC 8684).
     pub multipath: bool,
-    /// The list was cut by the snaplen or malformed.
+    /// Whether the list was cut by the snaplen or is malformed.
     pub incomplete: bool,
 }
 
 impl Options {
-    /// Is there nothing else than timestamps, or nothing at all?
+    /// Returns whether there are no options, or none but timestamps.
     #[must_use]
     #[inline]
     pub const fn is_timestamps(&self) -> bool {
@@ -138,7 +139,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// How many headers are kept; more are decoded but not recorded.
+    /// Maximum number of headers kept. Further headers are decoded but not recorded.
     pub const DEPTH: usize = 5;
 
     /// Appends an inner header.
@@ -148,13 +149,13 @@ impl Path {
         }
     }
 
-    /// Does nothing surround the IP packet?
+    /// Returns whether the innermost IP packet has no header around it but the link layer's.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.layers[0].is_none()
     }
 
-    /// The headers, outermost first.
+    /// Returns the headers, outermost first.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().flatten()
     }
@@ -163,9 +164,9 @@ impl Path {
 /// A decoded TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Segment {
-    /// Where it came from.
+    /// Source address and port.
     pub source: Endpoint,
-    /// Where it went.
+    /// Destination address and port.
     pub destination: Endpoint,
     /// Sequence number on the wire.
     pub sequence: u32,
@@ -175,12 +176,12 @@ pub struct Segment {
     pub flags: Flags,
     /// Window field on the wire, unscaled.
     pub window: u16,
-    /// Length of the TCP header with its options.
+    /// Length of the TCP header with its options, in bytes.
     pub header_bytes: u8,
-    /// Payload carried on the wire (not what the capture kept), from the IP length, or from the wire length where
-    /// segmentation offload left the IP length 0.
+    /// Number of payload bytes on the wire, captured or not. It is derived from the IP length, or from the wire length
+    /// if segmentation offload left the IP length 0.
     pub payload_bytes: u32,
-    /// Options.
+    /// TCP options.
     pub options: Options,
     /// Time to live or hop limit of the innermost IP header.
     pub ttl: u8,
@@ -188,12 +189,12 @@ pub struct Segment {
     pub identification: Option<u16>,
     /// ECN field of the innermost IP header, 0 to 3 (RFC 3168 section 5).
     pub ecn: u8,
-    /// TCP checksum field as captured; used to tell copies of one packet from retransmissions.
+    /// TCP checksum field as captured; it distinguishes copies of one packet from retransmissions.
     pub checksum: u16,
 }
 
 impl Segment {
-    /// Does it ask for a connection, a SYN without an ACK?
+    /// Returns whether the segment requests a connection: it has SYN but not ACK.
     #[must_use]
     pub const fn opens(&self) -> bool {
         self.flags.has(Flags::SYN) && !self.flags.has(Flags::ACK)

@@ -1,18 +1,18 @@
 //! # TCP
-//! The header of RFC 9293 section 3.1.
+//! The TCP header (RFC 9293 section 3.1).
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip_header::Header;
 use super::segment::{Endpoint, Flags, Options, Segment};
 use super::undecoded::Undecoded;
 
-/// A TCP header where it lies in the frame: found, not yet read.
+/// A TCP header in a frame, whose fields are not read yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp<'a> {
     ip: Header<'a>,
     fixed: &'a [u8; Tcp::FIXED_BYTES],
     options: &'a [u8],
-    /// The snaplen cut the options.
+    /// Whether the snaplen cut the options.
     cut: bool,
     payload_bytes: u32,
 }
@@ -20,18 +20,18 @@ pub struct Tcp<'a> {
 impl<'a> Tcp<'a> {
     const FIXED_BYTES: usize = 20;
 
-    /// Where it came from and where it went.
+    /// Returns source and destination.
     #[must_use]
     pub fn ends(&self) -> [Endpoint; 2] {
         self.ip.ends(self.fixed)
     }
 
-    /// What was captured of the options, which end the header.
+    /// Returns the captured part of the options, which are the end of the header.
     pub(super) const fn options(&self) -> &'a [u8] {
         self.options
     }
 
-    /// Reads it.
+    /// Reads the fields of the header.
     #[must_use]
     #[inline]
     pub fn segment(&self) -> Segment {
@@ -55,7 +55,7 @@ impl<'a> Tcp<'a> {
     }
 }
 
-/// Ends the walk: needs the fixed header whole, the options as far as they were kept.
+/// Decodes the TCP header, the last of a frame. Its fixed part must be captured completely, its options need not be.
 #[inline]
 pub(super) fn header<'a>(at: &mut Cursor<'a>, ip: Header<'a>) -> Result<Tcp<'a>, Undecoded> {
     let fixed: &[u8; Tcp::FIXED_BYTES] = at.take(Undecoded::Tcp)?;
@@ -85,7 +85,7 @@ mod tests {
         header(&mut Cursor::new(bytes, wire_len), Header::V4(&[0; 20])).map(|tcp| tcp.segment())
     }
 
-    /// Ports 1 and 2, sequence 3, acknowledgment 4, SYN and ACK, window 5, checksum 6, a maximum segment size of 1460.
+    /// Header with ports 1 and 2, sequence 3, acknowledgment 4, SYN and ACK, window 5, checksum 6, and an MSS of 1460.
     const SYN_ACK: [u8; 24] = [
         0, 1, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0x60, 0x12, 0, 5, 0, 6, 0, 0, 2, 4, 0x05, 0xb4,
     ];
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_the_snaplen_cut_are_incomplete_and_the_payload_keeps_its_length() {
+    fn options_cut_by_the_snaplen_are_incomplete() {
         let segment = read(&SYN_ACK[..22], 30).expect("a segment");
         assert_eq!(
             segment.options,

@@ -1,4 +1,4 @@
-//! Whole frames: packets that etherparse wrote, behind every link type and in every tunnel.
+//! Tests with whole frames: packets written by etherparse, for every link type and in every tunnel.
 
 pub(crate) mod packets;
 
@@ -23,7 +23,7 @@ fn payload_bytes(packet: &Packet<'_>) -> u32 {
     }
 }
 
-/// SYN from 10.0.0.1 port 1000 to 10.0.0.2 port 80, an IPv4 packet of 40 bytes.
+/// Returns a SYN from 10.0.0.1 port 1000 to 10.0.0.2 port 80, an IPv4 packet of 40 bytes.
 fn syn() -> Vec<u8> {
     let mut bytes = Vec::new();
     PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
@@ -36,19 +36,19 @@ fn syn() -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_frame_gives_the_segment_that_was_written(packet in ethernet_packet()) {
+    fn a_segment_is_read_as_it_was_written(packet in ethernet_packet()) {
         let wire_len = packet.bytes.len() as u32;
         prop_assert_eq!(decode(ETHERNET, &packet.bytes, wire_len), Ok((packet.segment, packet.path)));
     }
 
     #[test]
-    fn padding_is_no_payload(packet in ethernet_packet(), padding in 1..60_usize) {
+    fn padding_is_not_payload(packet in ethernet_packet(), padding in 1..60_usize) {
         let frame = [&packet.bytes[..], &vec![0; padding]].concat();
         prop_assert_eq!(decode(ETHERNET, &frame, frame.len() as u32), Ok((packet.segment, packet.path)));
     }
 
     #[test]
-    fn where_offload_left_the_ip_length_0_the_wire_length_counts(packet in ip_packet(), more in 0..200_000_u32) {
+    fn with_an_ip_length_of_0_the_wire_length_holds(packet in ip_packet(), more in 0..200_000_u32) {
         let mut bytes = packet.bytes;
         let length_at = if bytes[0] >> 4 == 4 { 2 } else { 4 };
         bytes[length_at..length_at + 2].fill(0);
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_frame_gives_the_same_segment_while_its_fixed_tcp_header_is_kept(
+    fn a_cut_frame_is_decoded_if_its_fixed_tcp_header_is_kept(
         packet in ethernet_packet(), kept in any::<prop::sample::Index>()
     ) {
         let kept = kept.index(packet.bytes.len());
@@ -72,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn the_innermost_segment_is_read_and_the_path_names_the_tunnels_from_the_outside(
+    fn the_innermost_segment_is_read_and_the_path_lists_the_tunnels(
         packet in ip_packet(), tunnels in prop::collection::vec(tunnel(), 0..=3)
     ) {
         let mut bytes = packet.bytes;
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_bytes_never_panic_nor_invent_payload(
+    fn hostile_bytes_neither_panic_nor_exceed_the_wire_length(
         link_type in prop::sample::select(LINK_TYPES),
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         wire_len: u32,
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_packets_never_panic_nor_invent_payload(
+    fn damaged_packets_neither_panic_nor_exceed_the_ip_length(
         packet in ip_packet(),
         tunnels in prop::collection::vec(tunnel(), 0..=3),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
@@ -168,7 +168,7 @@ fn every_link_type_leads_to_the_same_segment() {
         (104, vec![0x8f, 0x00, 0x08, 0x00]),
         (105, wifi.clone()),
         (127, [&[0, 0, 8, 0, 0, 0, 0, 0][..], &wifi].concat()),
-        // A QoS header of 26 bytes, padded to 28.
+        // A QoS header of 26 bytes that is padded to 28.
         (
             127,
             [
@@ -209,7 +209,7 @@ fn every_link_type_leads_to_the_same_segment() {
             "link type {link_type} with header {header:02x?}"
         );
     }
-    // 229 is for IPv6 alone.
+    // Link type 229 is left out, since it only holds IPv6.
     let tested =
         |link_type: &u32| *link_type == 229 || links.iter().any(|link| link.0 == *link_type);
     assert!(LINK_TYPES.iter().all(tested));
@@ -239,7 +239,7 @@ fn tags_labels_and_sessions_are_kept_in_the_path() {
 }
 
 #[test]
-fn a_segment_quoted_by_an_icmp_error_is_not_one_of_the_connection() {
+fn a_segment_quoted_by_an_icmp_error_is_no_tcp_segment() {
     let mut frame = Vec::new();
     PacketBuilder::ipv4([10, 0, 0, 9], [10, 0, 0, 1], 64)
         .icmpv4_raw(3, 1, [0; 4])
@@ -252,7 +252,7 @@ fn a_segment_quoted_by_an_icmp_error_is_not_one_of_the_connection() {
 }
 
 #[test]
-fn a_stack_without_end_is_given_up() {
+fn too_many_headers_are_refused() {
     let frame = [&[0; 12][..], &[0x81, 0x00, 0, 1].repeat(400)].concat();
     assert_eq!(
         decode(ETHERNET, &frame, frame.len() as u32),
@@ -261,7 +261,7 @@ fn a_stack_without_end_is_given_up() {
 }
 
 #[test]
-fn other_protocols_are_counted_by_name() {
+fn other_protocols_have_their_reasons() {
     let with_protocol = |protocol: u8| {
         let mut packet = syn();
         packet[9] = protocol;
@@ -274,7 +274,7 @@ fn other_protocols_are_counted_by_name() {
 }
 
 #[test]
-fn a_datagram_is_found_where_a_segment_is_and_padding_is_none_of_it() {
+fn a_datagram_is_decoded_without_padding() {
     let mut bytes = Vec::new();
     PacketBuilder::ethernet2([1; 6], [2; 6])
         .ipv6([1; 16], [2; 16], 64)

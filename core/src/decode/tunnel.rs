@@ -1,5 +1,5 @@
 //! # Tunnel
-//! GRE (and ERSPAN over it), VXLAN and Geneve. IP in IP needs no header of its own and is told in `ip`.
+//! GRE (and ERSPAN over it), VXLAN and Geneve. IP in IP has no tunnel header and is handled by `ip`.
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip_header::Header;
@@ -8,7 +8,7 @@ use super::segment::{Layer, Path};
 use super::undecoded::Undecoded;
 use super::{access, ethernet};
 
-/// GRE (RFC 2784, with key and sequence number of RFC 2890), and the version that PPTP uses (RFC 2637 section 4.1).
+/// Decodes GRE (RFC 2784, with key and sequence number of RFC 2890), and the version of PPTP (RFC 2637 section 4.1).
 pub(super) fn gre<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -29,7 +29,7 @@ pub(super) fn gre<'a>(
         _ => return Err(Undecoded::Tunnel),
     };
     if flags & ROUTING != 0 {
-        return Err(Undecoded::Tunnel); // of RFC 1701, deprecated by RFC 2784
+        return Err(Undecoded::Tunnel); // routing of RFC 1701, deprecated by RFC 2784
     }
     if flags & CHECKSUM != 0 {
         at.take::<4>(Undecoded::Tunnel)?;
@@ -53,7 +53,7 @@ pub(super) fn gre<'a>(
         0x88be if flags & SEQUENCE == 0 => Ok(Next::Ethernet),
         0x88be => Ok(Next::Erspan2),
         0x22eb => Ok(Next::Erspan3),
-        // Access points of one maker number their radios' frames so.
+        // Access points of one manufacturer use these numbers for 802.11 frames.
         0x8200..=0x83ff => Ok(Next::Wifi {
             padded: false,
             swapped: false,
@@ -62,13 +62,13 @@ pub(super) fn gre<'a>(
     }
 }
 
-/// ERSPAN type II (draft-foschiano-erspan-03 section 4.2).
+/// Decodes ERSPAN type II (draft-foschiano-erspan-03 section 4.2).
 pub(super) fn erspan2(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     at.take::<8>(Undecoded::Tunnel)?;
     Ok(Next::Ethernet)
 }
 
-/// ERSPAN type III (draft-foschiano-erspan-03 section 4.3).
+/// Decodes ERSPAN type III (draft-foschiano-erspan-03 section 4.3).
 pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const PLATFORM_SUBHEADER: u8 = 0x01;
     let header: &[u8; 12] = at.take(Undecoded::Tunnel)?;
@@ -82,8 +82,8 @@ pub(super) fn erspan3(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     }
 }
 
-/// UDP: a tunnel, or a datagram, which is told by its ports. Of a tunnel to one of many clients, like L2TP's, the server
-/// may stand at either end.
+/// Decodes a UDP header whose ports are those of a tunnel; any other datagram is left to [`Next::Datagram`]. For L2TP
+/// and CAPWAP the known port is the server's, and so may be the source or the destination port.
 pub(super) fn udp<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -107,7 +107,7 @@ pub(super) fn udp<'a>(
     Ok(next)
 }
 
-/// VXLAN (RFC 7348 section 5).
+/// Decodes VXLAN (RFC 7348 section 5).
 fn vxlan<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -123,7 +123,7 @@ fn vxlan<'a>(
     Ok(Next::Ethernet)
 }
 
-/// Geneve (RFC 8926 section 3.4).
+/// Decodes Geneve (RFC 8926 section 3.4).
 fn geneve<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,
@@ -147,7 +147,7 @@ mod tests {
 
     type Reader = for<'a> fn(&mut Cursor<'a>, &mut Path, Header<'a>) -> Result<Next<'a>, Undecoded>;
 
-    /// What follows the header, the bytes after it, and the innermost layer of the path.
+    /// Returns the kind of the next header, the bytes from there on, and the innermost layer of the path.
     fn read(reader: Reader, bytes: &[u8]) -> Result<(Next<'_>, &[u8], Option<Layer>), Undecoded> {
         let (mut at, mut path) = (Cursor::new(bytes, 0), Path::default());
         let next = reader(&mut at, &mut path, OUTER)?;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn gre_fields_are_there_as_its_flags_say() {
+    fn gre_flags_determine_its_fields() {
         let end = &[0xee][..];
         let plain = [0, 0, 0x08, 0x00, 0xee];
         assert_eq!(
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn overlays_are_known_by_their_port_and_keep_their_network() {
+    fn overlays_are_recognised_by_port_and_keep_their_network() {
         let vxlan = [
             0xc0, 0, 0x12, 0xb5, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 2, 0, 0xee,
         ];

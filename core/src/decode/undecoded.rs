@@ -1,5 +1,5 @@
 //! # Undecoded
-//! Why a frame is neither a TCP segment nor a UDP datagram. Every such frame is counted under one of these reasons.
+//! Reasons why a frame is neither a TCP segment nor a UDP datagram. Every such frame is counted under one of them.
 
 macro_rules! reasons {
     ($($name:ident => $reason:literal,)*) => {
@@ -13,7 +13,7 @@ macro_rules! reasons {
             /// All reasons, each at its [`Undecoded::index`].
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The reason in an engineer's words.
+            /// Returns the reason as text for reports.
             #[must_use]
             pub const fn reason(self) -> &'static str {
                 match self {
@@ -54,10 +54,10 @@ reasons! {
 }
 
 impl Undecoded {
-    /// How many reasons there are: the length of an array that counts them.
+    /// Number of reasons, which is the length of an array with a count for each.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Place of this reason in such an array.
+    /// Returns the index of this reason in an array of [`Undecoded::COUNT`] counts.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_stands_at_its_index() {
+    fn reasons_are_listed_by_their_index() {
         for (index, reason) in Undecoded::ALL.iter().enumerate() {
             assert_eq!(reason.index(), index);
         }

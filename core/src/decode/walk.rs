@@ -9,30 +9,31 @@ use super::tcp::Tcp;
 use super::undecoded::Undecoded;
 use super::{datagram, ethernet, icmp, ip, ipv4, ipv6, lan, link, mpls, ppp, tcp, tunnel, wifi};
 
-/// What a frame carries.
+/// Decoded contents of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// A TCP segment, for the caller to read.
+    /// A TCP segment, whose fields are read on demand.
     Tcp(Tcp<'a>),
-    /// A UDP datagram that is no tunnel's.
+    /// A UDP datagram that carries no tunnel.
     Datagram(Datagram),
-    /// An ICMP error message, by the reason why it carries neither, and the TCP header that it quotes.
+    /// An ICMP error message: the reason under which it is counted, and the TCP header that it quotes.
     Quoted(Undecoded, Tcp<'a>),
 }
 
-/// Walks the headers; `visit` sees each one and the cursor at its first byte.
-#[inline(never)] // beside the short way
+/// Decodes the headers of a frame in turn, up to `max_headers`. `visit` is called for each, with the cursor at its
+/// first byte.
+#[inline(never)] // inlined, it would slow down the fast path of `plain`
 pub(super) fn walk<'a>(
     link_type: u32,
     data: &'a [u8],
     wire_len: u32,
-    most: usize,
+    max_headers: usize,
     path: &mut Path,
     mut visit: impl FnMut(&Next<'a>, &Cursor<'a>),
 ) -> Result<Packet<'a>, Undecoded> {
     let mut at = Cursor::new(data, wire_len);
     let mut next = link::first_header(link_type).ok_or(Undecoded::LinkType)?;
-    for _ in 0..most {
+    for _ in 0..max_headers {
         visit(&next, &at);
         next = match next {
             Next::Null => link::null(&mut at)?,
@@ -47,7 +48,7 @@ pub(super) fn walk<'a>(
             Next::Pppoe => ppp::pppoe(&mut at, path)?,
             Next::Ppp => ppp::header(&mut at)?,
             Next::CiscoHdlc => ppp::cisco_hdlc(&mut at)?,
-            Next::PppOrCiscoHdlc => ppp::either(&at),
+            Next::PppOrCiscoHdlc => ppp::ppp_or_cisco_hdlc(&at),
             Next::Radiotap => wifi::radiotap(&mut at)?,
             Next::Prism => wifi::prism(&mut at)?,
             Next::Wifi { padded, swapped } => wifi::header(&mut at, padded, swapped)?,

@@ -1,11 +1,11 @@
 //! # Wi-Fi
-//! IEEE 802.11 data frames, and the headers that drivers put before them.
+//! IEEE 802.11 data frames, and the pseudo headers that drivers add before them.
 
 use super::cursor::{Cursor, u32_at};
 use super::next::Next;
 use super::undecoded::Undecoded;
 
-/// Radiotap (<https://www.radiotap.org>): its flags tell of padding and of a frame check sequence.
+/// Decodes radiotap (<https://www.radiotap.org>), whose flags announce padding and a frame check sequence.
 pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const FCS_AT_END: u8 = 0x10;
     const DATA_PAD: u8 = 0x20;
@@ -28,7 +28,8 @@ pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> 
     })
 }
 
-/// The flags field. It follows the presence words, and the 64-bit timestamp at its natural alignment.
+/// Returns the flags field; `None` if there is none. It follows the presence words, and the 64-bit timestamp at its
+/// natural alignment.
 fn radiotap_flags(header: &[u8]) -> Option<u8> {
     const TIMESTAMP: u32 = 1 << 0;
     const FLAGS: u32 = 1 << 1;
@@ -59,7 +60,7 @@ fn radiotap_flags(header: &[u8]) -> Option<u8> {
     }
 }
 
-/// The Prism monitor header or the AVS header: both are found under either link type, and both state their length.
+/// Decodes the Prism monitor header or the AVS header. Both occur under either link type, and both state their length.
 pub(super) fn prism(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const AVS_MAGIC: u32 = 0x8021_1000;
 
@@ -80,8 +81,8 @@ pub(super) fn prism(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     })
 }
 
-/// The MAC header (IEEE 802.11-2020 section 9.2); LLC follows it in a data frame. `padded`: to a multiple of 4 bytes.
-/// `swapped`: the two bytes of frame control.
+/// Decodes the MAC header of a data frame, which LLC follows (IEEE 802.11-2020 section 9.2). `padded` means that the
+/// header is padded to a multiple of 4 bytes, `swapped` that the two bytes of frame control are swapped.
 pub(super) fn header(
     at: &mut Cursor<'_>,
     padded: bool,
@@ -115,7 +116,7 @@ pub(super) fn header(
     if control & PROTECTED != 0 {
         return Err(Undecoded::WifiProtected);
     }
-    // Duration, three addresses, sequence control.
+    // The fields are duration, three addresses, sequence control.
     let addresses: &[u8; 22] = at.take(Undecoded::Link)?;
     if control & MORE_FRAGMENTS != 0 || addresses[20] & FRAGMENT_NUMBER != 0 {
         return Err(Undecoded::WifiFragment);
@@ -148,19 +149,19 @@ mod tests {
         swapped: false,
     };
 
-    /// Frame control (in wire order), the rest of the three-address header, then `rest`.
+    /// Returns a frame of frame control (in wire order), zeros for the rest of the three-address header, and `rest`.
     fn mac(control: [u8; 2], rest: &[u8]) -> Vec<u8> {
         [&control[..], &[0; 22], rest].concat()
     }
 
-    /// What follows the MAC header, and where.
+    /// Returns the kind of header after the MAC header, and the bytes from there on.
     fn after(frame: &[u8], padded: bool) -> Result<(Next<'_>, &[u8]), Undecoded> {
         let mut at = Cursor::new(frame, 0);
         header(&mut at, padded, false).map(|next| (next, at.data()))
     }
 
     #[test]
-    fn a_header_is_as_long_as_its_control_bits_say() {
+    fn frame_control_determines_the_length_of_the_header() {
         let end = &[0xaa][..];
         assert_eq!(
             after(&mac([0x08, 0x01], &[0xaa]), false),
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_without_readable_data_are_told_apart() {
+    fn frames_without_readable_data_have_different_reasons() {
         assert_eq!(
             after(&mac([0x80, 0x00], &[]), false),
             Err(Undecoded::WifiNoData)
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_check_sequence_is_not_counted() {
+    fn a_frame_check_sequence_is_removed() {
         let frame = [0, 0, 9, 0, 2, 0, 0, 0, 0x10, 1, 2, 3, 4, 5];
         let mut at = Cursor::new(&frame, 14);
         assert_eq!(radiotap(&mut at), Ok(WIFI));
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn prism_and_avs_headers_are_passed_over() {
+    fn prism_and_avs_headers_are_skipped() {
         for start in [
             [0, 0, 0, 0x44, 0, 0, 0, 9],
             [0x44, 0, 0, 0, 9, 0, 0, 0],

@@ -1,4 +1,4 @@
-//! Packets and tunnels to test with, written by etherparse.
+//! Generators of packets and tunnels for tests, written by etherparse.
 
 use std::net::Ipv6Addr;
 
@@ -12,14 +12,14 @@ use proptest::prelude::*;
 use crate::budget::Budget;
 use crate::decode::{self, Endpoint, Flags, Layer, Options, Path, Segment, Undecoded};
 
-/// A packet as etherparse writes it, and the segment that must be read from it.
+/// A packet as etherparse writes it, and the segment that decoding must return.
 #[derive(Debug, Clone)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    /// Where its TCP header starts.
+    /// Offset of the TCP header.
     pub(crate) tcp_offset: usize,
     pub(crate) segment: Segment,
-    /// The tags around it.
+    /// VLAN tags around the IP packet.
     pub(crate) path: Path,
 }
 
@@ -150,7 +150,7 @@ fn tcp_header() -> impl Strategy<Value = TcpHeader> {
     })
 }
 
-/// A packet that starts with an Ethernet header, up to two tags, and IP.
+/// Generates a packet with an Ethernet header, up to two VLAN tags, IP and TCP.
 pub(crate) fn ethernet_packet() -> impl Strategy<Value = Packet> {
     let vlans = prop::collection::vec(0..4096_u16, 0..=2);
     let payload = prop::collection::vec(any::<u8>(), 0..100);
@@ -243,7 +243,7 @@ fn written_checksum(frame: &[u8]) -> u16 {
     }
 }
 
-/// The same without the Ethernet header and tags, which are four bytes each.
+/// Generates a packet that begins with IP. It removes the Ethernet header and the tags, which are four bytes each.
 pub(crate) fn ip_packet() -> impl Strategy<Value = Packet> {
     ethernet_packet().prop_map(|mut packet| {
         let link_len = 14 + 4 * packet.path.layers().count();
@@ -254,7 +254,7 @@ pub(crate) fn ip_packet() -> impl Strategy<Value = Packet> {
     })
 }
 
-/// A tunnel as its path names it, and whether IPv4 carries it.
+/// Generates a tunnel: its layer in the path, `None` for IP in IP, and whether the outer packet is IPv4.
 pub(crate) fn tunnel() -> impl Strategy<Value = (Option<Layer>, bool)> {
     let layer = prop_oneof![
         Just(None),
@@ -268,7 +268,7 @@ pub(crate) fn tunnel() -> impl Strategy<Value = (Option<Layer>, bool)> {
     (layer, any::<bool>())
 }
 
-/// `inner`, an IP packet, in a tunnel between 192.0.2.1 and .2 or 2001:db8::1 and ::2.
+/// Returns the IP packet `inner` in a tunnel between 192.0.2.1 and 192.0.2.2, or between 2001:db8::1 and 2001:db8::2.
 pub(crate) fn encapsulate(inner: &[u8], layer: Option<Layer>, over_ipv4: bool) -> Vec<u8> {
     let inner_is_ipv4 = inner[0] >> 4 == 4;
     let ether_type: [u8; 2] = if inner_is_ipv4 {
@@ -367,10 +367,10 @@ pub(crate) fn ipv6_node(number: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number)
 }
 
-/// Headers that a frame may have.
+/// Maximum number of headers in a frame.
 pub(crate) const HEADERS: usize = Budget::DEFAULT.headers;
 
-/// The segment of a frame, if that is what it carries, and the headers around it.
+/// Decodes a frame; returns its TCP segment and the headers around it.
 pub(crate) fn segment(
     link_type: u32,
     data: &[u8],
