@@ -94,7 +94,8 @@ impl Annotated {
         Ok(true)
     }
 
-    /// Opens the next source, and writes a section and an interface block for a pcap file. Returns false if no source is left.
+    /// Opens the next source, and writes a section and an interface block for a pcap file. Returns false if no source
+    /// is left.
     fn open_next(&mut self, out: &mut Vec<u8>) -> Result<bool, Stop> {
         let Some(source) = self.sources.pop_front() else {
             return Ok(false);

@@ -12,7 +12,8 @@ pub struct Budget {
     /// Maximum number of ranges in each range set of a flow, such as its SACK scoreboard. Beyond it the two lowest
     /// ranges are merged.
     pub ranges: usize,
-    /// Maximum number of headers decoded in one frame. An overlay within an overlay, with tags and labels, needs about 20.
+    /// Maximum number of headers decoded in one frame. An overlay within an overlay, with tags and labels, needs about
+    /// 20.
     pub headers: usize,
     /// Maximum ratio of uncompressed to compressed bytes of a capture. gzip cannot exceed 1,032, but a few kilobytes of
     /// zstd may expand to terabytes of zeros, which would take days to read. A capture of 64 KiB frames whose payload

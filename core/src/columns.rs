@@ -144,8 +144,8 @@ pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
     transposed::<Event, _>(rows.iter(), wanted, rows.len())
 }
 
-/// Lists of names, for the columns that hold indices into them: `kind` and `cause` of events, `handshake` and `ended` of
-/// connections, `window_scale_source` of directions.
+/// Lists of names, for the columns that hold indices into them: `kind` and `cause` of events, `handshake` and `ended`
+/// of connections, `window_scale_source` of directions.
 pub const NAMES: [(&str, &[&str]); 5] = [
     ("KINDS", &Kind::NAMES),
     ("CAUSES", &Cause::NAMES),

@@ -27,7 +27,8 @@ pub struct Excerpt {
 
 impl Excerpt {
     /// Prepares an excerpt of the `wanted` frames. Each has its number, counted from 1 over all `sources`, and the time
-    /// to write for it, in ns since the epoch; numbers ascend. `headers_only` leaves out the bytes after the TCP header.
+    /// to write for it, in ns since the epoch; numbers ascend. `headers_only` leaves out the bytes after the TCP
+    /// header.
     /// `rename` replaces each address.
     ///
     /// # Errors
@@ -340,8 +341,8 @@ fn pseudo_header(outer: &[Header], frame: &[u8]) -> [Range<usize>; 2] {
     [0..0, 0..0]
 }
 
-/// Returns the place of the final destination in a routing header, which is part of the pseudo header while segments are
-/// left. The destination in the IPv6 header then is the next hop (RFC 8200 section 8.1).
+/// Returns the place of the final destination in a routing header, which is part of the pseudo header while segments
+/// are left. The destination in the IPv6 header then is the next hop (RFC 8200 section 8.1).
 fn final_destination(routing: &Header, frame: &[u8]) -> Option<Range<usize>> {
     /// RFC 2460 section 4.4, and RFC 6275 section 6.4 with a single address: the last address is the final one.
     const SOURCE_ROUTE: u8 = 0;
@@ -358,8 +359,8 @@ fn final_destination(routing: &Header, frame: &[u8]) -> Option<Range<usize>> {
     }
 }
 
-/// Updates an Internet checksum at offset `field` by the change of the bytes it covers (RFC 1624, equation 3). These are
-/// the `covered` bytes of the frame, and the pseudo header if there are `outer` headers.
+/// Updates an Internet checksum at offset `field` by the change of the bytes it covers (RFC 1624, equation 3). These
+/// are the `covered` bytes of the frame, and the pseudo header if there are `outer` headers.
 ///
 /// Covered bytes that the capture lacks do not change. A correct checksum thus stays correct, and a wrong one wrong.
 fn update_checksum(

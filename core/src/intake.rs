@@ -68,8 +68,8 @@ pub struct WholeCapture {
     pub tick_ns: i64,
     /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
-    /// For each source, the number of frames that precede it in the whole capture, and the time of the last of them. The
-    /// time is in ns since the epoch; frames without a time do not count for it.
+    /// For each source, the number of frames that precede it in the whole capture, and the time of the last of them.
+    /// The time is in ns since the epoch; frames without a time do not count for it.
     pub before: VecDeque<(u64, i64)>,
 }
 

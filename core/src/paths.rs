@@ -161,8 +161,8 @@ fn parts(streams: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Numbers the paths from host to host: returns the path of each direction of each stream, and of each UDP flow. Streams
-/// of which no more than a SYN was captured get path 0, since a port scan has millions of them.
+/// Numbers the paths from host to host: returns the path of each direction of each stream, and of each UDP flow.
+/// Streams of which no more than a SYN was captured get path 0, since a port scan has millions of them.
 fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
     let mut number = |from: &Endpoint, to: &Endpoint| {

@@ -41,7 +41,8 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Commands that follow from a batch take effect this number of batches later, since tables may lag that far behind.
+    /// Commands that follow from a batch take effect this number of batches later, since tables may lag that far
+    /// behind.
     const DELAY: usize = 8;
 
     /// Begins the next batch; returns the orders that each of the `tables` tables executes first.
@@ -160,7 +161,8 @@ impl Pipeline {
         self.intake.first_ns()
     }
 
-    /// Returns the resolution of the timestamps (see [`crate::capture::Ticks::tick_ns`]); for pieces, of the whole capture.
+    /// Returns the resolution of the timestamps (see [`crate::capture::Ticks::tick_ns`]); for pieces, of the whole
+    /// capture.
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
         self.intake.tick_ns()
@@ -189,8 +191,8 @@ impl Pipeline {
         self.table.rows()
     }
 
-    /// Returns the connections as of the last frame read. The threads are stopped; the next [`Pipeline::advance`] starts
-    /// them again.
+    /// Returns the connections as of the last frame read. The threads are stopped; the next [`Pipeline::advance`]
+    /// starts them again.
     pub fn table(&mut self) -> &Shards {
         self.settle();
         &self.table
@@ -228,7 +230,8 @@ impl Pipeline {
         &self.intake.damages
     }
 
-    /// Reads at least `frames` frames, in whole batches; returns whether more may follow. At the end all rows are complete.
+    /// Reads at least `frames` frames, in whole batches; returns whether more may follow. At the end all rows are
+    /// complete.
     ///
     /// # Errors
     /// If a source cannot be read at all, or the filter does not fit. Damage in the middle of a capture is no error

@@ -16,8 +16,8 @@ pub fn medians(values: &[f64], starts: &[i64]) -> Vec<f64> {
     flows(values, starts).map(median).collect()
 }
 
-/// Returns for each round the median of the known values from `before` rounds before it to `after` rounds after it, within
-/// its flow; NaN if there are none.
+/// Returns for each round the median of the known values from `before` rounds before it to `after` rounds after it,
+/// within its flow; NaN if there are none.
 #[must_use]
 pub fn medians_around(values: &[f64], starts: &[i64], before: usize, after: usize) -> Vec<f64> {
     let mut medians = Vec::with_capacity(values.len());
@@ -83,8 +83,8 @@ pub fn somewhere(holds: &[bool], first: &[i64], past: &[i64]) -> Vec<bool> {
     spans.map(|(&first, &past)| at(past) > at(first)).collect()
 }
 
-/// Returns a weighted percentile of the known values of each flow, `part` being 0.5 for the median; NaN for a flow without
-/// a known value of positive weight.
+/// Returns a weighted percentile of the known values of each flow, `part` being 0.5 for the median; NaN for a flow
+/// without a known value of positive weight.
 #[must_use]
 pub fn percentiles(values: &[f64], weights: &[f64], starts: &[i64], part: f64) -> Vec<f64> {
     /// Relative tolerance: a sum that is smaller only through rounding counts as large enough.

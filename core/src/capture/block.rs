@@ -1,6 +1,6 @@
 //! # Block
-//! Writes pcapng blocks: those of a pcapng file again, with or without another comment, and blocks with the contents of a
-//! pcap file. Section numbers are those of draft-ietf-opsawg-pcapng.
+//! Writes pcapng blocks: those of a pcapng file again, with or without another comment, and blocks with the contents of
+//! a pcap file. Section numbers are those of draft-ietf-opsawg-pcapng.
 
 use super::bytes::ByteOrder;
 use super::frame::Frame;

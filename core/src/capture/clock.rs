@@ -46,8 +46,8 @@ impl Clock {
         }
     }
 
-    /// Converts ticks to nanoseconds since the epoch, rounded down; `None` if 64 bits cannot hold them (outside the years
-    /// 1677 to 2262).
+    /// Converts ticks to nanoseconds since the epoch, rounded down; `None` if 64 bits cannot hold them (outside the
+    /// years 1677 to 2262).
     #[inline]
     pub fn ns(&self, ticks: u64) -> Option<i64> {
         let ns = match self.scale {

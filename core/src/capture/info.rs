@@ -3,8 +3,8 @@
 
 use super::times::Times;
 
-/// Description of a capture as far as it has been read. pcapng may describe interfaces and drops anywhere in the file, so
-/// this is complete only after the last frame.
+/// Description of a capture as far as it has been read. pcapng may describe interfaces and drops anywhere in the file,
+/// so this is complete only after the last frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaptureInfo {
     /// Format, time unit and byte order, e.g. "pcap (microseconds, little-endian)".
@@ -36,7 +36,8 @@ pub struct CaptureInfo {
 }
 
 impl CaptureInfo {
-    /// Maximum number of bytes of text that are kept, so that hostile input cannot fill memory, or a page, with comments.
+    /// Maximum number of bytes of text that are kept, so that hostile input cannot fill memory, or a page, with
+    /// comments.
     const MAX_TEXT_BYTES: usize = 1 << 20;
 
     /// Decodes a text; `None` if there are too many texts. Bytes that are not UTF-8 become U+FFFD.

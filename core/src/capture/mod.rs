@@ -70,7 +70,8 @@ enum Format {
 }
 
 impl Reader {
-    /// Opens a capture. Compression and format are detected from the first bytes of `input`; `name` is used in messages.
+    /// Opens a capture. Compression and format are detected from the first bytes of `input`; `name` is used in
+    /// messages.
     ///
     /// # Errors
     /// If the input is empty, no capture, of an unsupported version, or ends within its header.

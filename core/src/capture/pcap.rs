@@ -22,8 +22,8 @@ pub(super) struct Pcap {
     max_captured: u32,
 }
 
-/// Order of the two lengths in a record. Up to version 2.2 the length on the wire comes first. Version 2.3 exists in both
-/// orders, and there the smaller length is the captured one.
+/// Order of the two lengths in a record. Up to version 2.2 the length on the wire comes first. Version 2.3 exists in
+/// both orders, and there the smaller length is the captured one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lengths {
     CapturedFirst,
@@ -31,8 +31,9 @@ enum Lengths {
     SmallerIsCaptured,
 }
 
-/// Returns the byte order, whether timestamps are in nanoseconds instead of microseconds, and whether record headers are
-/// modified; `None` if this is no pcap file. Alexey Kuznetzov's modified header adds interface, protocol and packet type.
+/// Returns the byte order, whether timestamps are in nanoseconds instead of microseconds, and whether record headers
+/// are modified; `None` if this is no pcap file. Alexey Kuznetzov's modified header adds interface, protocol and packet
+/// type.
 fn dialect(magic: [u8; 4]) -> Option<(ByteOrder, bool, bool)> {
     let read = |order, magic| match magic {
         0xa1b2_c3d4_u32 => Some((order, false, false)),

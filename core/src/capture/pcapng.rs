@@ -1,12 +1,13 @@
 //! # Pcapng
-//! Reads the block format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>; section numbers below are those
-//! of this draft.
+//! Reads the block format, <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>; section numbers below are
+//! those of this draft.
 //!
-//! Where the draft leaves a choice, this module follows Wireshark 4.0. A block length that is no multiple of 4 is rounded
-//! up. An option that runs over the end of its block is damage. The length of a section is ignored, since its blocks can
-//! be read without it.
+//! Where the draft leaves a choice, this module follows Wireshark 4.0. A block length that is no multiple of 4 is
+//! rounded up. An option that runs over the end of its block is damage. The length of a section is ignored, since its
+//! blocks can be read without it.
 //!
-//! Only packets are frames, as in capinfos. tshark 4.0 also numbers custom blocks, so in the rare file that has them its
+//! Only packets are frames, as in capinfos. tshark 4.0 also numbers custom blocks, so in the rare file that has them
+//! its
 //! `frame.number` is larger than the number here.
 
 use std::io::Read;
@@ -36,8 +37,8 @@ pub(super) const TAIL_BYTES: usize = 4;
 const SECTION_OPTIONS_AT: usize = HEAD_BYTES + 16;
 /// Maximum size of a block: the largest packet, with room for its options. Wireshark has the same bound.
 const MAX_BLOCK_BYTES: u32 = (128 << 20) + (128 << 10) + 32;
-/// Maximum number of interfaces of all sections, as many as the obsolete packet block can number. An interface takes ten
-/// times its bytes in memory.
+/// Maximum number of interfaces of all sections, as many as the obsolete packet block can number. An interface takes
+/// ten times its bytes in memory.
 const MAX_INTERFACES: usize = 1 << 16;
 /// Value for an unknown number of drops in the obsolete packet block (appendix A).
 const DROPS_UNKNOWN: u16 = 0xffff;
@@ -419,8 +420,8 @@ impl Pcapng {
         Ok(record)
     }
 
-    /// Reads a simple packet block (section 4.4). It belongs to the section's first interface, and has neither a time nor a
-    /// captured length.
+    /// Reads a simple packet block (section 4.4). It belongs to the section's first interface, and has neither a time
+    /// nor a captured length.
     fn simple_packet(&self, block: &Block, body: &[u8]) -> Result<Record, Reason> {
         const FIXED: usize = 4;
         if body.len() < FIXED {

@@ -1,6 +1,6 @@
 //! # Rows
-//! Row format in which [`crate::pieces`] passes frames and their numbers from one worker to another. It is internal, not a
-//! capture format.
+//! Row format in which [`crate::pieces`] passes frames and their numbers from one worker to another. It is internal,
+//! not a capture format.
 
 use std::io::Read;
 
@@ -11,8 +11,8 @@ use super::frame::{Frame, Record, max_captured};
 /// The first bytes of a piece in this format.
 pub const MAGIC: [u8; 4] = *b"bRow";
 
-/// Size of a row's head. Its little-endian fields are the increments of frame number and time since the preceding row, the
-/// link type, the length on the wire, and the number of bytes that follow.
+/// Size of a row's head. Its little-endian fields are the increments of frame number and time since the preceding row,
+/// the link type, the length on the wire, and the number of bytes that follow.
 const HEAD_BYTES: usize = 24;
 /// Value of the time difference for a frame without a time.
 const NO_TIME: i64 = i64::MIN;

@@ -80,8 +80,8 @@ impl Source {
         Ok(Self { bytes, ..self })
     }
 
-    /// Returns the number of bytes read from the input so far; compressed input counts its compressed bytes. Some of them
-    /// may still be in a buffer.
+    /// Returns the number of bytes read from the input so far; compressed input counts its compressed bytes. Some of
+    /// them may still be in a buffer.
     pub fn raw_bytes(&self) -> u64 {
         self.raw.load(Ordering::Relaxed)
     }

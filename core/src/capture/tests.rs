@@ -95,8 +95,8 @@ proptest! {
     }
 }
 
-/// Captures with a link type that Wireshark 4.0 does not know, so that capinfos does not count their packets. Their counts
-/// are those of `tcpdump --count`.
+/// Captures with a link type that Wireshark 4.0 does not know, so that capinfos does not count their packets. Their
+/// counts are those of `tcpdump --count`.
 const COUNTED_BY_TCPDUMP: [(&str, u64); 14] = [
     ("brcm-tag-prepend.pcap", 15),
     ("brcm-tag.pcap", 23),

@@ -1,6 +1,6 @@
 //! # Ticks
-//! Estimates the resolution of a capture's clock from its timestamps. With a coarse clock many frames have the same time,
-//! and different times are far apart.
+//! Estimates the resolution of a capture's clock from its timestamps. With a coarse clock many frames have the same
+//! time, and different times are far apart.
 
 /// Time differences from each frame to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl Ticks {
         Self::joined(&[self.steps(), other.steps()])
     }
 
-    /// Returns the number of frames with the same time as the preceding frame, the number of later frames, and the smallest
-    /// positive difference in ns. [`Ticks::joined`] takes such tuples.
+    /// Returns the number of frames with the same time as the preceding frame, the number of later frames, and the
+    /// smallest positive difference in ns. [`Ticks::joined`] takes such tuples.
     #[must_use]
     pub fn steps(&self) -> (u64, u64, Option<i64>) {
         (self.same, self.later, self.least_ns)
