@@ -128,9 +128,9 @@ def loss_ceiling(mss_bytes: int, rtt_s: Fraction, loss: Fraction) -> Fraction:
     """
     Return the highest rate that Reno's congestion control reaches under loss, in bits per second.
 
-    MSS / RTT x sqrt(3/2) / sqrt(loss): M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The macroscopic behavior of the
-    TCP congestion avoidance algorithm", ACM CCR 27(3), 1997. Delayed acknowledgments lower this rate by a factor of
-    sqrt(2). CUBIC over long round trips and BBR exceed it.
+    The rate is MSS / RTT x sqrt(3/2) / sqrt(loss): M. Mathis, J. Semke, J. Mahdavi, T. Ott, "The macroscopic behavior
+    of the TCP congestion avoidance algorithm", ACM CCR 27(3), 1997. Delayed acknowledgments lower this rate by a factor
+    of sqrt(2). CUBIC over long round trips and BBR exceed this rate.
     """
     return Fraction(math.sqrt(_MATHIS / loss)) * mss_bytes * 8 / rtt_s
 

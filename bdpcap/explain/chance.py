@@ -102,7 +102,7 @@ def _step(window: int, mss: int, scale: int | None) -> int:
 def _as_round(bits: float) -> float:
     """Return how many settings of one size are as round as `bits`.
 
-    Of a decimal mantissa, a multiple by a power of ten lies in log10(2) of all octaves.
+    A decimal mantissa times some power of ten lies in log10(2) of all octaves.
     """
     most = 2**bits + 1e-6
     decimal = 0.9 * min(most, _DECIMAL) * math.log10(2)

@@ -55,7 +55,7 @@ class Packet:
 
 def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) -> Packet:
     """
-    Return a full packet.
+    Return a packet with a stack of headers.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def receive_buffer(
     autotuned
         Whether the receiver is known to have set no SO_RCVBUF.
     was_limit
-        Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow used it.
+        Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow needed.
     """
     linux = [era for era in eras if era.linux]
     if not linux:

@@ -85,7 +85,7 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     if full:
         best = (
             Exactness.CONSISTENT if observed.doubt else Exactness.EXACT
-        )  # of the full field, for any buffer
+        )  # of the full field, not of a buffer
     return Solution(observed, answers, best or Exactness.NONE, full, facts)
 
 

@@ -64,7 +64,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
 
 
 def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
-    """Return how many connections began and ended in which way; empty if there were none."""
+    """Return the counts of handshakes and of connection endings by kind; empty if there were no connections."""
     handshakes: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     who = {0: " by the client", 1: " by the server", _core.NULL: ""}

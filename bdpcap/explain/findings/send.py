@@ -27,7 +27,7 @@ _FULL: Final = 0.9
 
 
 def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
-    """Return a finding on the SO_SNDBUF, that explains the flight, and the size that the path needs."""
+    """Return a finding on the SO_SNDBUF that explains the flight, and on the one that the path needs."""
     held, flight = _plateau(flow)
     stands = standing(flow)
     if flight is None and stands is not None:
