@@ -1,4 +1,4 @@
-"""The sending host's own account of its connections: what its kernel counted, beside what the capture shows."""
+"""Kernel counters of the sending host, as a table and compared with the capture."""
 
 from bdpcap.host.account import Account, read, samples_of
 from bdpcap.host.against_capture import Comparison, compare

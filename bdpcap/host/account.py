@@ -1,4 +1,4 @@
-"""All that a host told, as a table; and the samples of a flow."""
+"""Samples of a host's kernel counters as a table, and the samples of one flow."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from bdpcap.host.sample import Reading, Sample
 
 APART_NS: Final = 1_000_000_000
-"""A sample so long before or after a flow's packets is still of the flow: two clocks may differ."""
+"""Largest time between a sample and its flow's packets: the clocks of host and capture may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Lines of a file that were not understood: how many, and the number of the first."""
+    """Lines of a file that could not be parsed: their count, and the line number of the first."""
 
     file: str
     lines: int
@@ -38,18 +38,18 @@ class Unread:
 
 @dataclass(frozen=True)
 class Account:
-    """What the kernel of a host said of its connections."""
+    """Kernel counters of a host's connections, sampled over time."""
 
     samples: pd.DataFrame
-    """Table as `bdpcap.tables.HOST`, by time."""
+    """Table with the columns of `bdpcap.tables.HOST`, ordered by time."""
     unread: tuple[Unread, ...] = ()
 
     def doubts(self, capture: Capture) -> list[str]:
-        """Say what of it could not be used, in sentences."""
+        """Return sentences on lines and samples that could not be used; empty if there are none."""
         lives: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-        told = capture.connections
+        connections = capture.connections
         for client, server, start, end in zip(
-            *(told[name] for name in ("client", "server", "start_ns", "end_ns")), strict=True
+            *(connections[name] for name in ("client", "server", "start_ns", "end_ns")), strict=True
         ):
             for pair in ((client, server), (server, client)):
                 lives[pair].append((int(start) - APART_NS, int(end) + APART_NS))
@@ -72,14 +72,14 @@ class Account:
         return said
 
     def of(self, flow: Flow) -> pd.DataFrame:
-        """Return the samples of a flow, which its sender told while it lived."""
+        """Return the samples of a flow: its sender and receiver, within `APART_NS` of its first and last packet."""
         start, end = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
         lived = self.samples["time_ns"].between(start - APART_NS, end + APART_NS)
         sender, receiver = self._ends(flow.capture)
         return self.samples[lived & (sender == flow.sender) & (receiver == flow.receiver)]
 
     def _ends(self, capture: Capture) -> tuple[pd.Series[str], pd.Series[str]]:
-        """Return the two ends of every sample under the names that the capture's tables have."""
+        """Return the sender and the receiver of every sample under the names that the capture's tables use."""
         sender, receiver = self.samples["sender"], self.samples["receiver"]
         if capture.pseudonyms is None:
             return sender, receiver
@@ -88,7 +88,7 @@ class Account:
 
 
 def samples_of(flow: Flow) -> pd.DataFrame:
-    """Return the samples of a flow, table as `bdpcap.tables.HOST`; empty where no account was given."""
+    """Return a flow's samples, a table with the columns of `bdpcap.tables.HOST`; empty where no account was given."""
     if flow.capture.host is None:
         return frames.frame(tables.HOST, dict.fromkeys(tables.HOST, ()))
     return flow.capture.host.of(flow)
@@ -96,21 +96,21 @@ def samples_of(flow: Flow) -> pd.DataFrame:
 
 def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Account:
     """
-    Read what a host told.
+    Read the logs of a host.
 
     Parameters
     ----------
     ss_logs
         Logs of ``ss -tin`` with times, see `bdpcap.host.ss`.
     tcp_info_logs
-        ``TCP_INFO`` as JSON lines, see `bdpcap.host.tcp_info`.
+        Logs of ``TCP_INFO`` as JSON lines, see `bdpcap.host.tcp_info`.
 
     Raises
     ------
     OSError
         A file cannot be read.
     ValueError
-        A file holds no sample.
+        A file contains no sample.
     """
     samples: list[Sample] = []
     unread = []

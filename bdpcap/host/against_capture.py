@@ -1,4 +1,4 @@
-"""The host's account of a flow beside what the capture shows of it, over the time between the same two samples."""
+"""Comparison of a flow's figures by the host and by the capture, between the flow's first and last sample."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ LEAST_SAMPLES: Final = 2
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """
-    What both say; None is what one does not know.
+    Figures of a flow by the host and by the capture; None if unknown.
 
-    The kernel's clocks (Linux, net/ipv4/tcp_output.c): busy while anything is unsent or unacknowledged; limited by the
-    receive window while that alone holds the next segment back (tcp_write_xmit); limited by the send buffer while all
-    that is in it was sent and a writer waits for room (tcp_cwnd_validate), which is less than a buffer costs: one that
-    also holds unsent data, or whose writer does not wait, does not count. Shares are of the time between the samples.
+    The kernel measures three durations (Linux, net/ipv4/tcp_output.c). A flow is busy while anything is unsent or
+    unacknowledged. It is limited by the receive window while only that window holds the next segment back
+    (tcp_write_xmit). It is limited by the send buffer while all buffered data was sent and a writer waits for room
+    (tcp_cwnd_validate). The last duration underestimates the buffer's cost: a buffer with unsent data, or whose writer
+    does not wait, does not count. Shares are of the time between the first and the last sample.
     """
 
     samples: int
@@ -38,25 +39,25 @@ class Comparison:
     host_rwnd_share: float | None
     host_sndbuf_share: float | None
     busy_share: float
-    """With anything in flight."""
+    """Share of the time with bytes in flight, by the capture."""
     rwnd_share: float
     sndbuf_share: float
     host_cwnd_bytes: int | None
-    """Median of cwnd times MSS."""
+    """Median of the congestion window times the MSS, by the host."""
     in_flight_bytes: int | None
-    """Median at the samples."""
+    """Median of the bytes in flight at the times of the samples, by the capture."""
     cwnd_used_share: float | None
-    """Median of in flight over cwnd times MSS."""
+    """Median ratio of the bytes in flight to the congestion window times the MSS."""
     host_rtt_ns: int | None
-    """Median of the smoothed RTT."""
+    """Median of the smoothed RTT, by the host."""
     rtt_ns: int | None
-    """Median of the rounds' RTTs."""
+    """Median RTT of the rounds, by the capture."""
     host_retransmits: int | None
     retransmits: int
 
 
 def compare(flow: Flow) -> Comparison | None:
-    """Hold the host's account of a flow against the capture; None where there are less than two samples."""
+    """Compare the host's account of a flow with the capture; None where there are fewer than two samples."""
     samples = samples_of(flow)
     if len(samples) < LEAST_SAMPLES:
         return None
@@ -79,7 +80,7 @@ def compare(flow: Flow) -> Comparison | None:
         host_busy_share=_grown(samples["busy_ns"], lasting),
         host_rwnd_share=_grown(samples["rwnd_limited_ns"], lasting),
         host_sndbuf_share=_grown(samples["sndbuf_limited_ns"], lasting),
-        busy_share=_positive(at, all_flight, int(time[0]), int(time[-1])),
+        busy_share=_positive_share(at, all_flight, int(time[0]), int(time[-1])),
         rwnd_share=share["rwnd"],
         sndbuf_share=share["sndbuf"],
         host_cwnd_bytes=_whole(_median(cwnd)),
@@ -93,20 +94,20 @@ def compare(flow: Flow) -> Comparison | None:
 
 
 def _in_flight(flow: Flow) -> tuple[NDArray[np.int64], Floats]:
-    """Return when the bytes in flight were known, and how many there were from then on."""
+    """Return the times at which the bytes in flight are known, and the bytes in flight from each time on."""
     known = flow.events[flow.events["in_flight_bytes"].notna()]
     return known["time_ns"].to_numpy(dtype=np.int64), _floats(known["in_flight_bytes"])
 
 
-def _positive(at: NDArray[np.int64], values: Floats, start_ns: int, end_ns: int) -> float:
-    """Return the share of a time in which a quantity was above zero that changed at certain times."""
+def _positive_share(at: NDArray[np.int64], values: Floats, start_ns: int, end_ns: int) -> float:
+    """Return the share of a period in which a quantity was above zero, of values that hold from the times `at` on."""
     edges = np.append(at, end_ns).clip(start_ns, end_ns)
     lasting = np.maximum(0, np.diff(edges))
     return float(lasting[values > 0].sum() / max(1, end_ns - start_ns))
 
 
 def _overlap(rounds: pd.DataFrame, start_ns: int, end_ns: int) -> NDArray[np.int64]:
-    """Return how much of each round lies in a time."""
+    """Return the nanoseconds of each round that lie within a period."""
     start, end = (rounds[name].to_numpy(dtype=np.int64) for name in ("start_ns", "end_ns"))
     common: NDArray[np.int64] = np.maximum(0, np.minimum(end, end_ns) - np.maximum(start, start_ns))
     return common

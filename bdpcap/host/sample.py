@@ -1,4 +1,4 @@
-"""One look at a connection: when, whose, and what the kernel said of it."""
+"""One sample of a connection: its time, its ends and the kernel's counters."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST: Final = 1 << 62
-"""No quantity is as large: what says so is no quantity, and would have no room in a table."""
+"""Exclusive bound of valid quantities. Larger numbers are no measurements, and might overflow a column."""
 _TIME: Final = re.compile(r"(\d{9,11})(?:\.(\d{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A look at a connection."""
+    """Kernel counters of a connection at one time."""
 
     time_ns: int
     sender: str
     receiver: str
     said: dict[str, int]
-    """By column of `bdpcap.tables.HOST`; what is not known is not there."""
+    """Values by column of `bdpcap.tables.HOST`; unknown values are absent."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """The samples of a file, and the lines that were not understood."""
+    """Samples of a file, and the lines that could not be parsed."""
 
     samples: list[Sample]
     unread: list[int]
-    """Their numbers, counted from 1."""
+    """Numbers, from 1, of the lines that could not be parsed."""
 
 
 def endpoint(text: str) -> str:
     """
-    Return an end as the tables write it: ``address:port``, IPv6 in brackets.
+    Return an endpoint as the tables write it: ``address:port``, IPv6 in brackets.
 
-    An IPv4 address that stands in IPv6 (RFC 4291 section 2.5.5.2) becomes one again, and the interface behind ``%`` goes.
+    An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes an IPv4 address. The interface behind ``%`` is dropped.
 
     Raises
     ------
     ValueError
-        It is no address and port in numbers.
+        The text is not a numeric address and port.
     """
     host, _, port = text.rpartition(":")
     address = ipaddress.ip_address(re.sub(r"[\[\]]|%.*", "", host))
@@ -57,7 +57,7 @@ def endpoint(text: str) -> str:
 
 
 def nanoseconds(seconds: str) -> int | None:
-    """Return seconds since the epoch, with up to nine decimals, exactly; None where it is none of them."""
+    """Convert seconds since the epoch, with up to nine decimals, to nanoseconds; None if the text is no such number."""
     found = _TIME.fullmatch(seconds)
     if found is None:
         return None
@@ -65,7 +65,7 @@ def nanoseconds(seconds: str) -> int | None:
 
 
 def numbered(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold something, with their numbers."""
+    """Yield the lines that are not empty, stripped, with their numbers from 1."""
     for number, line in enumerate(lines, 1):
         if words := line.strip():
             yield number, words

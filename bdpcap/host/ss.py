@@ -1,9 +1,9 @@
 """
-Logs of ``ss -tin``, with times.
+Logs of ``ss -tin`` with times.
 
-A time is seconds since the epoch: on a line of its own before what was said then (``date +%s.%N; ss -tin``), or in front
-of every line (``ss -tin | ts %.s``). What a line says goes by names, so that order does not matter and what is missing
-is missing. Names and units are those of iproute2 (misc/ss.c, tcp_stats_print).
+Times are seconds since the epoch. A time is either on a separate line before the output (``date +%s.%N; ss -tin``), or
+in front of every line (``ss -tin | ts %.s``). Values are found by name, so their order does not matter and absent ones
+are unknown. Names and units are those of iproute2 (misc/ss.c, tcp_stats_print).
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ _NAMED: Final[dict[str, tuple[str, Callable[[str], int]]]] = {
     "rwnd_limited": ("rwnd_limited_ns", _milliseconds),
     "sndbuf_limited": ("sndbuf_limited_ns", _milliseconds),
 }
-"""By name before a colon: column of `bdpcap.tables.HOST`, and how its value is read."""
+"""Column of `bdpcap.tables.HOST` and function that parses the value, by the name before a colon."""
 
 _BEFORE_RATES: Final = {"pacing_rate": "pacing_rate_bps", "delivery_rate": "delivery_rate_bps"}
 
 
 def read(lines: Iterator[str]) -> Reading:
-    """Read a log; connections without detail, as those that only listen, are passed over."""
+    """Read a log; connections without details, such as listening ones, are skipped."""
     reading = Reading([], [])
     last_ns: int | None = None
     ends: tuple[str, str] | None = None
-    passed_over = False
+    skipped = False
     for number, line in numbered(lines):
         first, _, rest = line.replace("\t", " ").partition(" ")
         own_ns = nanoseconds(first)
@@ -74,13 +74,13 @@ def read(lines: Iterator[str]) -> Reading:
             continue
         if found := _CONNECTION.fullmatch(words):
             ends = _ends(found)
-            passed_over = ends is None
-            if passed_over and found["state"] not in _WITHOUT_DETAIL:
+            skipped = ends is None
+            if skipped and found["state"] not in _WITHOUT_DETAIL:
                 reading.unread.append(number)
             words = found["more"] or ""
         values = _values(words)
-        if values and passed_over:
-            passed_over = False
+        if values and skipped:
+            skipped = False
         elif values and ends and last_ns is not None:
             reading.samples.append(Sample(last_ns, *ends, values))
             ends = None
@@ -90,7 +90,7 @@ def read(lines: Iterator[str]) -> Reading:
 
 
 def _ends(found: re.Match[str]) -> tuple[str, str] | None:
-    """Return the ends of a connection of which there are details; None where they cannot be read."""
+    """Return the ends of a connection; None if its state has no details or the ends cannot be parsed."""
     if found["state"] in _WITHOUT_DETAIL:
         return None
     try:
@@ -100,7 +100,7 @@ def _ends(found: re.Match[str]) -> tuple[str, str] | None:
 
 
 def _values(words: str) -> dict[str, int]:
-    """Return what a line of details says, as far as it is known here; a value that cannot be read is missing."""
+    """Return the values of a line of details by column; unknown names and invalid values are left out."""
     values = {}
     before = ""
     for word in words.split():
@@ -112,7 +112,7 @@ def _values(words: str) -> dict[str, int]:
         if column:
             with suppress(ValueError, OverflowError):
                 values[column] = min(read_value(text), MOST)
-    # What is 0 is left out; what ss or a kernel is too old to know, too, but not these.
+    # ss omits counters that are 0. Old versions of ss or of the kernel omit others, but they report these.
     if "busy_ns" in values:
         values = {"rwnd_limited_ns": 0, "sndbuf_limited_ns": 0} | values
     if "cwnd_segments" in values:

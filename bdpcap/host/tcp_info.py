@@ -1,9 +1,9 @@
 """
-``TCP_INFO`` as JSON lines: one object a line.
+Logs of ``TCP_INFO`` as JSON lines: one object per line.
 
-``time`` is seconds since the epoch, ``source`` and ``destination`` are ``address:port`` of the host and of its peer; all
-other names and units are those of struct tcp_info (Linux, include/uapi/linux/tcp.h), with or without ``tcpi_``. Names
-that are not used here may stand there, too.
+``time`` is in seconds since the epoch. ``source`` and ``destination`` are ``address:port`` of the host and of its peer.
+All other names and units are those of struct tcp_info (Linux, include/uapi/linux/tcp.h), with or without ``tcpi_``.
+Unknown names are ignored.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _NAMED: Final = {
     "delivery_rate": ("delivery_rate_bps", _BYTE_BITS),
     "pacing_rate": ("pacing_rate_bps", _BYTE_BITS),
 }
-"""By name: column of `bdpcap.tables.HOST`, and what the kernel's unit is in the column's."""
+"""Column of `bdpcap.tables.HOST`, and the factor from the kernel's unit to the column's, by name."""
 
 _UNKNOWN: Final = {
     "snd_ssthresh": 0x7FFFFFFF,  # TCP_INFINITE_SSTHRESH
     "min_rtt": 0xFFFFFFFF,  # not measured yet
     "pacing_rate": (1 << 64) - 1,  # no limit
 }
-"""By name: from this value on it says that there is none."""
+"""Smallest value that means that the quantity is unknown or unlimited, by name."""
 
 
 def read(lines: Iterator[str]) -> Reading:
-    """Read a log."""
+    """Read a log; lines that cannot be parsed are listed as unread."""
     reading = Reading([], [])
     for number, line in numbered(lines):
         try:
