@@ -1,10 +1,10 @@
-"""How far two taps' clocks are apart, and how fast they drift: bounds from one-way differences in both directions.
+"""Offset and drift between the clocks of two taps, bounded by one-way differences in both directions.
 
-A packet cannot arrive before it was sent, so the least difference of either direction bounds the offset; what lies
-between the bounds is the least round trip between the taps. The middle is the estimate, right where both directions
-take alike (D. Mills, RFC 5905 section 8). Drift tilts the least differences of both directions, opposite ways: a line
-under them that leaves least above it (S. Moon, P. Skelly, D. Towsley, "Estimation and removal of clock skew from
-network delay measurements", INFOCOM 1999).
+A packet cannot arrive before it was sent, so the smallest difference of each direction bounds the offset. The distance
+between the bounds is the smallest round trip between the taps. The estimate is the middle, which is right if both
+directions take equally long (D. Mills, RFC 5905 section 8). Drift tilts the smallest differences of the two directions
+in opposite ways. The drift is the slope of the line under the differences that lies closest to them (S. Moon, P.
+Skelly, D. Towsley, "Estimation and removal of clock skew from network delay measurements", INFOCOM 1999).
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Differences", "estimate"]
 
 _COLUMNS: Final = 2000
-"""Time columns of which the least difference is kept: no line is lower anywhere for the others."""
+"""Number of time columns of which only the smallest difference is kept: larger ones do not lower the line."""
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Times at the receiver's tap less those at the sender's, of packets that passed both; nanoseconds."""
+    """Time differences between the taps, of packets that passed both, in nanoseconds."""
 
     time_ns: NDArray[np.int64]
-    """At the sender's tap."""
+    """Times at the sender's tap."""
     apart_ns: NDArray[np.int64]
+    """Times at the receiver's tap less `time_ns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     """
-    What the receiver's clock shows more than the sender's, as a line over the sender's time.
+    Time of the receiver's clock less that of the sender's, as a line over the sender's time.
 
     Attributes
     ----------
     reference_ns
-        The sender's time at which the offset holds.
+        Time of the sender's clock at which the offset holds.
     offset_ns, offset_error_ns
-        The estimate, and half the least round trip between the taps: the true offset lies no further away.
+        Estimated offset, and its largest error: half the smallest round trip between the taps.
     drift, drift_error
-        Seconds by which the offset grows in a second, and how far that may be wrong. A drift within its error is
-        not applied.
+        Seconds by which the offset grows per second, and the error of that. A drift within its error is not applied.
     jumped
-        Whether no line fits between both directions, since a clock was set meanwhile.
+        Whether no line fits between both directions, because a clock was set during the capture.
     """
 
     reference_ns: int
@@ -59,12 +59,12 @@ class Clock:
 
     @property
     def applied_drift(self) -> float:
-        """The drift, 0 where it lies within its error."""
+        """Drift that is applied: 0 where it lies within its error."""
         return self.drift if abs(self.drift) > self.drift_error else 0.0
 
     @property
     def has_drift(self) -> bool:
-        """Whether enough packets passed to tell of drift; else its error is infinite."""
+        """Whether enough packets passed both taps to estimate the drift; otherwise its error is infinite."""
         return bool(np.isfinite(self.drift_error))
 
     def offset_at(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -73,7 +73,7 @@ class Clock:
         return self.offset_ns + self.applied_drift * since
 
     def to_sender(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return times of the receiver's clock as the sender's shows them."""
+        """Convert times of the receiver's clock to times of the sender's."""
         apart = time_ns - round(self.offset_ns)
         drifted = (apart - self.reference_ns) * (self.applied_drift / (1 + self.applied_drift))
         moved: NDArray[np.int64] = apart - np.round(drifted).astype(np.int64)
@@ -81,60 +81,64 @@ class Clock:
 
     @property
     def least_round_trip_ns(self) -> float:
-        """The least round trip between the taps."""
+        """Smallest round trip between the taps."""
         return 2 * self.offset_error_ns
 
     def to_receiver(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return times of the sender's clock as the receiver's shows them."""
+        """Convert times of the sender's clock to times of the receiver's."""
         moved: NDArray[np.int64] = time_ns + np.round(self.offset_at(time_ns)).astype(np.int64)
         return moved
 
     def at_receiver(self, time_ns: NDArray[np.int64], early_ns: int = 0) -> NDArray[np.int64]:
-        """Return when, by the receiver's clock, packets that pass the sender's tap then are at the receiver's, at best.
+        """Return the earliest times at which packets that pass the sender's tap at `time_ns` pass the receiver's.
 
-        The offset's error cancels out: this is the least difference that was seen, less `early_ns`.
+        Each tap's times are by its clock. The offset's error cancels out: the smallest observed difference, less
+        `early_ns`, is added.
         """
         return self.to_receiver(time_ns) + round(self.offset_error_ns) - early_ns
 
     def at_sender(self, time_ns: NDArray[np.int64], early_ns: int = 0) -> NDArray[np.int64]:
-        """Return when, by the sender's clock, packets that pass the receiver's tap then are at the sender's, likewise."""
+        """Return the earliest times at which packets that pass the receiver's tap at `time_ns` pass the sender's.
+
+        Each tap's times are by its clock. As in `at_receiver`, the offset's error cancels out and `early_ns` is deducted.
+        """
         return self.to_sender(time_ns) + round(self.offset_error_ns) - early_ns
 
     def left_sender(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return when packets that pass the receiver's tap then passed the sender's, at the latest."""
+        """Return the latest times at which packets that pass the receiver's tap at `time_ns` passed the sender's."""
         return self.to_sender(time_ns) - round(self.offset_error_ns)
 
     def left_receiver(self, time_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return when packets that pass the sender's tap then passed the receiver's, at the latest."""
+        """Return the latest times at which packets that pass the sender's tap at `time_ns` passed the receiver's."""
         return self.to_receiver(time_ns) - round(self.offset_error_ns)
 
 
 def estimate(forward: Differences, reverse: Differences, tick_ns: int) -> Clock | None:
     """
-    Estimate offset and drift.
+    Estimate offset and drift between the two clocks.
 
     Parameters
     ----------
     forward, reverse
-        Of packets to the receiver, and of those to the sender.
+        Differences of packets towards the receiver, and of packets towards the sender.
     tick_ns
-        The coarser resolution of both clocks.
+        Coarser resolution of the two clocks, in nanoseconds.
 
     Returns
     -------
-    None where either direction has no packet that passed both taps.
+    None if a direction has no packet that passed both taps.
     """
     if not len(forward.time_ns) or not len(reverse.time_ns):
         return None
     times = np.concatenate([forward.time_ns, reverse.time_ns])
     reference = int(times.min() + (times.max() - times.min()) // 2)
-    base = int(forward.apart_ns[0])  # differences of years are exact as integers only
+    base = int(forward.apart_ns[0])  # floats would round differences of years
     lines = []
     for side, sign in ((forward, 1), (reverse, -1)):
         x = (side.time_ns - reference).astype(np.float64)
         lines.append((x, sign * (side.apart_ns - base).astype(np.float64)))
     (slope, error), (slope_back, error_back) = (_slope(x, y, tick_ns) for x, y in lines)
-    drift, drift_error = _together((slope, error), (-slope_back, error_back))
+    drift, drift_error = _weighted_mean((slope, error), (-slope_back, error_back))
     applied = drift if abs(drift) > drift_error else 0.0
     least, least_back = (
         float((y - sign * applied * x).min()) for (x, y), sign in zip(lines, (1, -1), strict=True)
@@ -151,9 +155,10 @@ def estimate(forward: Differences, reverse: Differences, tick_ns: int) -> Clock 
 
 
 def _slope(x: NDArray[np.float64], y: NDArray[np.float64], tick: float) -> tuple[float, float]:
-    """Return the slope of the line below all points that leaves least above it, and how far it may be wrong.
+    """Return the slope of the line below all points that lies closest to them, and the error of the slope.
 
-    Hidden at one end of the time under a delay as usual above the line, the least would tilt the line so far.
+    The error is the tilt of the line if the smallest delays at one end were larger. They are taken as larger by a tick
+    and the median distance from the line.
     """
     span = float(np.ptp(x))
     if len(x) < 3 or span <= 0:
@@ -186,10 +191,10 @@ def _turns_right(first: tuple[float, float], middle: tuple[float, float], last: 
     return (middle[0] - first[0]) * (last[1] - first[1]) <= (middle[1] - first[1]) * (last[0] - first[0])
 
 
-def _together(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """Weigh two estimates by their standard errors; return the mean and twice its error, as for 95 %.
+def _weighted_mean(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Return the mean of two estimates, weighted by their standard errors, and twice its error, as for 95 %.
 
-    The mean is as far wrong as the two differ, too.
+    The error of the mean is at least half the difference of the two estimates.
     """
     known = [estimate for estimate in (one, other) if np.isfinite(estimate[1])]
     if not known:

@@ -1,4 +1,4 @@
-"""The streams of two captures brought together: which tap each direction passes first, and with which delays."""
+"""One connection in two captures: the tap that each direction passes first, and the delays between the taps."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 __all__ = ["Both", "Tap"]
 
 _EARLY: Final = 1 / 8
-"""How much sooner than the least a copy may arrive, as a share of the least round trip: copies lie a round trip apart."""
+"""Tolerance for early arrival of a copy, as a share of the smallest round trip. Copies are a round trip apart."""
 
 
 @dataclass(frozen=True)
 class Tap:
-    """One connection in one capture: its events, and the names of its ends by side of the sender's capture."""
+    """One connection in one capture. `ends` and `shifts` are indexed by side in the sender's capture."""
 
     capture: Capture
     stream: int
@@ -47,20 +47,20 @@ class Tap:
 
     @property
     def events(self) -> pd.DataFrame:
-        """Its events."""
+        """Events of the connection."""
         return self.capture.events_of(self.stream)
 
     def data(self, side: int) -> Packets:
-        """Return what the end of a side sent."""
+        """Return the data packets from the end of a side."""
         return data(self.events, self.ends[side], self.shifts[side])
 
     def acknowledgments(self, side: int) -> Acknowledgments:
-        """Return the acknowledgments of that."""
+        """Return the acknowledgments of data from the end of a side."""
         return acknowledgments(self.events, self.ends[side], self.shifts[side])
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last time of the capture."""
+        """First and last time of the capture, in nanoseconds."""
         return self.capture.info.first_ns or 0, self.capture.info.last_ns or 0
 
 
@@ -73,18 +73,19 @@ class Both:
         self.sender: Final = Tap(sender, match.sender_stream, tuple(ours["sender"]), (0, 0))
         names = tuple(theirs["sender"][match.side(side)] for side in (0, 1))
         self.receiver: Final = Tap(receiver, match.receiver_stream, names, match.shifts)
-        apart = [self._apart(side) for side in (0, 1)]
+        apart = [self._time_differences(side) for side in (0, 1)]
         least = [one.apart_ns.min(initial=np.iinfo(np.int64).max) for one in apart]
         most = [one.apart_ns.max(initial=np.iinfo(np.int64).min) for one in apart]
-        # What arrives was sent before, by whatever clocks: else the server stands beside the sender's tap.
+        # Time differences are larger towards the receiver's tap, for any clocks. If side 0 has the smaller ones, the
+        # server (side 1) is next to the sender's tap.
         known = all(len(one.time_ns) for one in apart)
         self.near_side: Final = 1 if known and int(least[0]) < int(most[1]) else 0
-        """The side that stands beside the sender's tap."""
+        """Side whose end is next to the sender's tap."""
         self.differences: Final = apart[self.near_side], apart[1 - self.near_side]
-        """Of packets to the receiver's tap, and of those to the sender's."""
+        """Time differences of packets towards the receiver's tap, and of packets towards the sender's."""
 
-    def _apart(self, side: int) -> Differences:
-        """Return the differences of what one end sent, data and acknowledgments, that passed either tap once."""
+    def _time_differences(self, side: int) -> Differences:
+        """Return the differences of data and acknowledgments from one end that passed each tap exactly once."""
         one, other = self.sender.data(side), self.receiver.data(side)
         own = passages(one, other)
         both = own.alone & (own.far != NONE)
@@ -95,11 +96,11 @@ class Both:
         return Differences(times, others - times)
 
     def taps(self, side: int) -> tuple[Tap, Tap]:
-        """Return the tap that what a side sends passes first, and the other one."""
+        """Return the tap that packets from a side pass first, and the other tap."""
         return (self.sender, self.receiver) if side == self.near_side else (self.receiver, self.sender)
 
     def crossing(self, side: int, clock: Clock) -> Crossing:
-        """Return what an end sent, at both taps."""
+        """Return the packets from the end of a side at both taps, and their acknowledgments."""
         near_tap, far_tap = self.taps(side)
         early = round(_EARLY * clock.least_round_trip_ns)
         outward = near_tap is self.sender
@@ -122,10 +123,10 @@ class Both:
         )
 
     def delays(self, side: int, crossing: Crossing, clock: Clock) -> Delays:
-        """Return the delays of what an end sent, and of the acknowledgments that came back."""
+        """Return the delays of data from the end of a side, and of the acknowledgments that came back."""
         own = crossing.passages
         both = np.flatnonzero((own.near != NONE) & (own.far != NONE))
-        # A packet has arrived with the last of its pieces.
+        # A packet has arrived when its last piece has.
         _, last = np.unique(own.far[both][::-1], return_index=True)
         rows = both[::-1][last]
         near, far = crossing.near.time_ns[own.near[rows]], crossing.far.time_ns[own.far[rows]]
@@ -135,9 +136,9 @@ class Both:
         events = self.taps(side)[0].events
         measured = (events["sender"] == self.taps(side)[0].ends[side]) & events["rtt_ns"].notna()
         return Delays(
-            _senders(clock, near[order], outward=outward),
+            _sender_time(clock, near[order], outward=outward),
             _delay(clock, near[order], far[order], outward=outward),
-            _senders(clock, crossing.far_acks.time_ns[left], outward=not outward),
+            _sender_time(clock, crossing.far_acks.time_ns[left], outward=not outward),
             _delay(
                 clock, crossing.far_acks.time_ns[left], crossing.near_acks.time_ns[back], outward=not outward
             ),
@@ -146,14 +147,14 @@ class Both:
         )
 
 
-def _senders(clock: Clock, time_ns: NDArray[np.int64], *, outward: bool) -> NDArray[np.int64]:
+def _sender_time(clock: Clock, time_ns: NDArray[np.int64], *, outward: bool) -> NDArray[np.int64]:
     return time_ns if outward else clock.to_sender(time_ns)
 
 
 def _delay(
     clock: Clock, left_ns: NDArray[np.int64], came_ns: NDArray[np.int64], *, outward: bool
 ) -> NDArray[np.float64]:
-    """Return delays between the taps; `outward` are those of packets to the receiver."""
+    """Return delays between the taps in nanoseconds, for packets to the receiver if `outward`."""
     if outward:
         return (came_ns - left_ns) - clock.offset_at(left_ns)
     return (came_ns - left_ns) + clock.offset_at(came_ns)

@@ -1,6 +1,6 @@
-"""One-way delays between the taps, and where the queue stands: on the way there, on the way back, or beyond a tap.
+"""One-way delays between the taps, and the place of the queue: forward path, reverse path, or beyond a tap.
 
-A queueing delay is a delay less the least one of its direction, so the unknown part of the clocks' offset cancels out.
+A queueing delay is a delay less the smallest one of its direction, so the error of the clocks' offset cancels out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ __all__ = ["DELAYS", "WHERE", "Delays", "row"]
 
 WHERE: Final = ("forward", "reverse", "beyond", "nowhere")
 _SHARE: Final = 0.1
-"""Least share of the least round trip between the taps that is called a queue; and no less than `_LEAST_NS`."""
+"""Smallest delay that counts as a queue, as a share of the smallest round trip between the taps; see `_LEAST_NS`."""
 _LEAST_NS: Final = 1_000_000
-"""Delays below a millisecond are those of batched interrupts and of schedulers, too."""
+"""Smallest delay that counts as a queue: batched interrupts and schedulers also cause delays below a millisecond."""
 
 DELAYS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
@@ -48,24 +48,24 @@ DELAYS: Final[dict[str, Column]] = {
     ),
     "queue": Column("str", "where most of the queueing delay stands; nowhere if it is short", WHERE),
 }
-"""The table of delays: a row for each flow that passed both taps."""
+"""Columns of the table of delays, with one row for each flow that passed both taps."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Delays of one flow between the taps, in nanoseconds, and when the packets passed the first of them."""
+    """Delays of one flow between the taps in nanoseconds, and the times at the first tap, by the sender's clock."""
 
     forward_at_ns: NDArray[np.int64]
     forward_ns: NDArray[np.float64]
     reverse_at_ns: NDArray[np.int64]
     reverse_ns: NDArray[np.float64]
     rtt_ns: NDArray[np.float64]
-    """Round-trip times as the tap beside the sender measured them."""
+    """Round-trip times, measured at the tap next to the flow's sender."""
     acknowledgments_lost: int
 
 
 def row(delays: Delays, round_trip_ns: float) -> dict[str, object]:
-    """Return a row of `DELAYS` without its first two columns; `round_trip_ns` is the least between the taps."""
+    """Return a row of `DELAYS` without its first two columns; `round_trip_ns` is the smallest between the taps."""
     forward, reverse = _queue(delays.forward_ns), _queue(delays.reverse_ns)
     rtt = _queue(delays.rtt_ns)
     beyond = max(0.0, rtt - (forward or 0.0) - (reverse or 0.0)) if rtt is not None else None

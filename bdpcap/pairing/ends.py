@@ -1,4 +1,4 @@
-"""Two captures of one path, at its ends, brought together: connections, clocks, delays, losses, options and views."""
+"""Two captures from the ends of one path, compared: connections, clocks, delays, losses, options and views."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPARED", "STREAMS", "CommonFlow", "Ends"]
 
 COMPARED: Final = 8
-"""Most connections that are compared packet by packet: those that carried most."""
+"""Largest number of connections that are compared packet by packet; those with most payload are chosen."""
 
 STREAMS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture, as Wireshark's tcp.stream"),
@@ -47,7 +47,7 @@ STREAMS: Final[dict[str, Column]] = {
     ),
     "compared": Column("bool", "whether it was compared packet by packet"),
 }
-"""The table of connections that both captures hold."""
+"""Columns of the table of connections that both captures contain."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +65,18 @@ class CommonFlow:
 
 class Ends:
     """
-    Both ends of a path. Made by `bdpcap.pair`; every time in its tables is the sender's clock's.
+    Both ends of a path, made by `bdpcap.pair`. All times in its tables are by the sender's clock.
 
     Attributes
     ----------
     sender, receiver : Capture
-        The capture beside the sender of most data, and the other one.
+        Capture next to the sender of most data, and the other capture.
     swapped : bool
-        Whether they were given the other way round.
+        Whether the two captures were given in the opposite order.
     clock : Clock
-        What the receiver's clock shows more than the sender's.
+        Offset and drift of the receiver's clock against the sender's.
     matches : list of Match
-        Connections that both captures hold.
+        Connections that both captures contain.
     """
 
     def __init__(self, sender: Capture, receiver: Capture) -> None:
@@ -108,7 +108,7 @@ class Ends:
 
     @cached_property
     def flows(self) -> list[CommonFlow]:
-        """The flows that passed both taps, of the connections compared; most payload first."""
+        """Flows of the compared connections that passed both taps, by payload of the connection, then of the flow."""
         return list(self._flows())
 
     def _flows(self) -> Iterator[CommonFlow]:
@@ -125,7 +125,7 @@ class Ends:
 
     @cached_property
     def streams(self) -> pd.DataFrame:
-        """Table as `STREAMS`."""
+        """Table with the columns of `STREAMS`."""
         carried = _carried(self.sender)
         names = [
             np.asarray(capture.directions("sender")["sender"]) for capture in (self.sender, self.receiver)
@@ -147,12 +147,12 @@ class Ends:
 
     @cached_property
     def options(self) -> pd.DataFrame:
-        """Table as `bdpcap.pairing.options.OPTIONS`."""
+        """Table with the columns of `bdpcap.pairing.options.OPTIONS`."""
         return options(self.matches, *self._headers)
 
     @cached_property
     def delays(self) -> pd.DataFrame:
-        """Table as `bdpcap.pairing.delays.DELAYS`."""
+        """Table with the columns of `bdpcap.pairing.delays.DELAYS`."""
         round_trip = self.clock.least_round_trip_ns
         return _table(
             delays.DELAYS,
@@ -164,7 +164,7 @@ class Ends:
 
     @cached_property
     def losses(self) -> pd.DataFrame:
-        """Table as `bdpcap.pairing.losses.LOSSES`."""
+        """Table with the columns of `bdpcap.pairing.losses.LOSSES`."""
         pieces = []
         for flow in self.flows:
             piece = losses.losses(flow.crossing)
@@ -175,7 +175,7 @@ class Ends:
 
     @cached_property
     def views(self) -> pd.DataFrame:
-        """Table as `bdpcap.pairing.views.VIEWS`."""
+        """Table with the columns of `bdpcap.pairing.views.VIEWS`."""
         rows: list[dict[str, Any]] = []
         for flow in self.flows:
             near, far = (
@@ -195,7 +195,7 @@ class Ends:
 
 
 def _carried(capture: Capture) -> np.ndarray:
-    """Return payload by stream and side, shape (streams, 2)."""
+    """Return payload bytes by stream and side, shape (streams, 2)."""
     return np.asarray(capture.directions("payload_bytes")["payload_bytes"]).reshape(-1, 2)
 
 

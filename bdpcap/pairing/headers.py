@@ -1,7 +1,7 @@
-"""TCP headers of a few packets, as they are on the wire: absolute sequence numbers, timestamps, options.
+"""TCP headers of a few packets, as on the wire: absolute sequence numbers, timestamps, options.
 
-The core's numbers are relative to each stream, so two captures cannot be compared by them. The core says where it
-found each stream, by ports and flags; these tell where in a packet's bytes the TCP header stands, whatever carries it.
+The core's sequence numbers are relative to each stream, so they cannot be compared between captures. The ports and
+flags that the core reports locate the TCP header in the bytes of a packet, under any encapsulation.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["SYN", "Direction", "Header", "directions"]
 
 SYN: Final = 2
 _FILE_HEADER, _PACKET_HEADER = 24, struct.Struct("<IIII")
-"""A pcap file's header in bytes, and what stands before each packet: seconds, nanoseconds, bytes kept, bytes sent."""
+"""Length of a pcap file's header, and the header of each packet: seconds, nanoseconds, captured and original length."""
 _FIRST: Final = ("frame", "time_ns", "tcp_flags", "sequence")
-"""What is kept of the first packet of each direction."""
+"""Columns that are kept of the first packet of each direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A TCP header (RFC 9293 section 3.1); an option that is not there, or was cut off, is None."""
+    """A TCP header (RFC 9293 section 3.1); values of options that are absent or cut off are None."""
 
     sequence: int
     flags: int
@@ -39,32 +39,31 @@ class Header:
     sack_permitted: bool = False
     timestamp: int | None = None
     others: tuple[int, ...] = ()
-    """Kinds of the other options, as IANA numbers them."""
+    """IANA numbers of the other options' kinds."""
 
     @property
     def is_syn(self) -> bool:
-        """Whether the header opens its direction."""
+        """Whether the SYN flag is set, so that the header opens its direction."""
         return bool(self.flags & SYN)
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a stream: its first packet with a sequence number, and how far its numbers reach."""
+    """One direction of a stream: its first packet with a sequence number, and the range of its numbers."""
 
     sender: str
     header: Header
     base: int
-    """The absolute number, modulo 2**32, that the core counts from."""
+    """Absolute sequence number, modulo 2**32, of relative number 0."""
     first: int
     end: int
-    """The first relative number, and the one after the last."""
+    """First relative sequence number, and the one after the last."""
 
 
 def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
-    """Return the directions of all streams, by stream and side: 0 sends from the client, 1 from the server.
+    """Return the directions of all streams, by stream and side: 0 is sent by the client, 1 by the server.
 
-    A direction without a packet that has a sequence number, as one of acknowledgments alone, is left out. Reads the
-    capture twice.
+    A direction without a sequence number, such as one of acknowledgments alone, is left out. The capture is read twice.
     """
     names = capture.directions("sender", "receiver")
     senders, receivers = names["sender"], names["receiver"]
@@ -96,7 +95,7 @@ def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
 
 
 def _packets(capture: Capture, wanted: list[tuple[int, int]]) -> dict[int, bytes]:
-    """Return the bytes of frames by number; `wanted` are numbers, ascending, and times."""
+    """Return the bytes of frames by frame number; `wanted` are pairs of number and time, by ascending number."""
     out = io.BytesIO()
     capture.excerpted(wanted, out, headers_only=True)
     data, at = out.getvalue(), _FILE_HEADER
@@ -110,7 +109,7 @@ def _packets(capture: Capture, wanted: list[tuple[int, int]]) -> dict[int, bytes
 
 
 def read(packet: bytes, source: int, destination: int, flags: int) -> Header | None:
-    """Find the TCP header of these ports and flags, and read it; None where the packet holds none."""
+    """Find the TCP header with these ports and flags, and parse it; None where the packet contains none."""
     ports = struct.pack(">HH", source, destination)
     at = packet.find(ports)
     while at >= 0 and len(packet) >= at + 20:

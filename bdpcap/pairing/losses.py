@@ -1,4 +1,4 @@
-"""Where bytes were lost: before the sender's tap, between the taps, after the receiver's, or by a capture alone."""
+"""Places of losses: before the sender's tap, between the taps, after the receiver's tap, or in a capture only."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ LOSSES: Final[dict[str, Column]] = {
     "near_frame": Column("Int64", "frame at the tap beside their sender; null where it was not seen there"),
     "far_frame": Column("Int64", "frame at the other tap; null where it was not seen there"),
 }
-"""The table of losses: a row for what one packet lost."""
+"""Columns of the table of losses, with one row for the bytes that one packet lost."""
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """A direction of a connection at the tap beside its sender (near), and at the other one (far)."""
+    """A direction of a connection at the tap next to its sender (near), and at the other tap (far)."""
 
     near: Packets
     far: Packets
@@ -52,27 +52,27 @@ class Crossing:
     far_acks: Acknowledgments
     passages: Passages
     arrival_ns: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    """Earliest time at the far tap of what passes the near one at times of its clock."""
+    """Function from times at the near tap to the earliest times at which those packets pass the far tap."""
     departure_ns: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    """Latest time at the near tap of what passes the far one at times of its clock."""
+    """Function from times at the far tap to the latest times at which those packets passed the near tap."""
     near_span: tuple[int, int]
     far_span: tuple[int, int]
-    """First and last time of the captures, each by its clock."""
+    """First and last time of each capture, by the capture's clock."""
     turn_ns: int
-    """The least time from the far tap to the receiver and back."""
+    """Smallest time from the far tap to the receiver and back; 0 if unknown."""
     has_sack: bool
-    """Whether the receiver reported any data selectively."""
+    """Whether the receiver sent a SACK block."""
 
     @cached_property
     def most_ns(self) -> int:
-        """How much later than at the earliest a packet came; what may take so long may pass a capture's edge unseen."""
+        """Largest delay of a packet beyond its earliest arrival: packets so close to a capture's edge may be missing."""
         both = (self.passages.near != NONE) & (self.passages.far != NONE)
         near, far = self.near.time_ns[self.passages.near[both]], self.far.time_ns[self.passages.far[both]]
         return int((far - self.arrival_ns(near)).max(initial=0))
 
 
 def losses(crossing: Crossing) -> pd.DataFrame:
-    """Return a table as `LOSSES` without its first two columns; times are those of the near tap's clock."""
+    """Return a table with the columns of `LOSSES` but the first two; times are by the near tap's clock."""
     rows = [*_unseen_afar(crossing), *_unseen_near(crossing), *_before(crossing), *_after(crossing)]
     names = [name for name in LOSSES if name not in ("stream", "sender")]
     table = pd.DataFrame(rows, columns=names).astype({"time_ns": "int64"})
@@ -83,7 +83,7 @@ _Row = tuple[int, str, int, int, int | None, int | None]
 
 
 def _unseen_afar(crossing: Crossing) -> Iterator[_Row]:
-    """Copies that passed the near tap alone: lost between, unless the receiver acknowledged them."""
+    """Yield copies that passed only the near tap: lost between the taps, unless the receiver acknowledged them."""
     own = crossing.passages
     for row in np.flatnonzero((own.near != NONE) & (own.far == NONE)).tolist():
         packet, start, end = int(own.near[row]), int(own.start[row]), int(own.end[row])
@@ -95,7 +95,7 @@ def _unseen_afar(crossing: Crossing) -> Iterator[_Row]:
         copies = crossing.far.time_ns[_holding(crossing.far, start, end)]
         later = crossing.near.time_ns[_holding(crossing.near, start, end)]
         later = later[later > time[0]]
-        # Of copies that were missed, the last one that could be there is what the receiver acknowledged.
+        # Among copies that were missed, the receiver acknowledged the last one that could have arrived by then.
         is_last = not len(later) or bool((crossing.arrival_ns(later) > (known or 0)).all())
         missed = known is not None and arrival <= known and is_last and not (copies <= known).any()
         place = "far capture" if missed else "between"
@@ -103,7 +103,7 @@ def _unseen_afar(crossing: Crossing) -> Iterator[_Row]:
 
 
 def _unseen_near(crossing: Crossing) -> Iterator[_Row]:
-    """Copies that passed the far tap alone: missed by the near capture, or duplicated on the way."""
+    """Yield copies that passed only the far tap: missed by the near capture, or duplicated on the path."""
     own = crossing.passages
     for row in np.flatnonzero(own.near == NONE).tolist():
         packet, start, end = int(own.far[row]), int(own.start[row]), int(own.end[row])
@@ -116,7 +116,7 @@ def _unseen_near(crossing: Crossing) -> Iterator[_Row]:
 
 
 def _before(crossing: Crossing) -> Iterator[_Row]:
-    """Holes at the near tap that a retransmission filled, of which nothing reached the far tap before."""
+    """Yield holes at the near tap that a retransmission filled and that did not reach the far tap earlier."""
     near, own = crossing.near, crossing.passages
     if not len(near):
         return
@@ -128,14 +128,14 @@ def _before(crossing: Crossing) -> Iterator[_Row]:
                 continue
             arrival = int(crossing.arrival_ns(near.time_ns[packet : packet + 1])[0])
             if (crossing.far.time_ns[_holding(crossing.far, start, end)] < arrival).any():
-                continue  # the near capture missed it
+                continue  # the bytes reached the far tap: the near capture missed them
             passed = near.time_ns[near.start >= end]
-            # It was sent with its neighbours: no later than what was sent after it.
+            # The lost packet was sent no later than the first packet with higher sequence numbers.
             yield int(passed.min(initial=near.time_ns[packet])), "before", start, end - start, None, None
 
 
 def _after(crossing: Crossing) -> Iterator[_Row]:
-    """Copies that passed the far tap, of which the receiver's acknowledgments show that it waited for another."""
+    """Yield copies that passed the far tap, but whose bytes the receiver awaited until another copy passed."""
     far, own, acks = crossing.far, crossing.passages, crossing.far_acks
     twice = np.flatnonzero((far.kind == "retransmission") | (far.kind == "duplicate"))
     for packet in twice.tolist():
@@ -145,12 +145,12 @@ def _after(crossing: Crossing) -> Iterator[_Row]:
             copies = copies[far.time_ns[copies] < far.time_ns[packet]]
             if not len(copies):
                 continue
-            first, again = int(far.time_ns[copies[-1]]), int(far.time_ns[packet])
+            first, second = int(far.time_ns[copies[-1]]), int(far.time_ns[packet])
             known = _acknowledged_ns(acks, start, end)
-            between = (acks.time_ns > first + 2 * crossing.turn_ns) & (acks.time_ns < again)
+            between = (acks.time_ns > first + 2 * crossing.turn_ns) & (acks.time_ns < second)
             reached = int(acks.number[between].max(initial=np.iinfo(np.int64).min))
             waits = reached == start or (crossing.has_sack and reached < start)
-            if between.any() and waits and (known is None or known > again):
+            if between.any() and waits and (known is None or known > second):
                 lost = int(copies[-1])
                 sent = own.near[(own.far == lost) & (own.start == start)]
                 near = int(sent[0]) if len(sent) and sent[0] != NONE else None
@@ -163,19 +163,19 @@ def _after(crossing: Crossing) -> Iterator[_Row]:
 
 
 def _holding(packets: Packets, start: int, end: int) -> NDArray[np.int64]:
-    """Return the packets that hold all of these bytes, by time."""
+    """Return the indices of packets that contain all bytes from `start` to `end`, by time."""
     return np.flatnonzero((packets.start <= start) & (packets.end >= end))
 
 
 def _acknowledged_ns(acks: Acknowledgments, start: int, end: int) -> int | None:
-    """Return when these bytes were first acknowledged, selectively or not."""
+    """Return when all bytes from `start` to `end` were first acknowledged, cumulatively or by SACK; None if never."""
     covered = (acks.number >= end) | ((acks.sack_start <= start) & (acks.sack_end >= end))
     first = np.flatnonzero(covered)
     return int(acks.time_ns[first[0]]) if len(first) else None
 
 
 def _merged(table: pd.DataFrame) -> pd.DataFrame:
-    """Join the pieces of a packet that met the same end, and lie side by side."""
+    """Join adjacent pieces that have the same time, place and frames."""
     if table.empty:
         return table
     ends = table["sequence"] + table["length"]
@@ -191,7 +191,7 @@ def _merged(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def placed(pieces: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the losses of several directions as one table, by time."""
+    """Return the losses of several directions as one table, ordered by time."""
     whole = pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame(columns=list(LOSSES))
     ordered = whole.sort_values("time_ns", kind="stable", ignore_index=True)
     return frames.described(frames.frame(LOSSES, {name: ordered[name] for name in LOSSES}), LOSSES)

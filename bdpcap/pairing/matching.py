@@ -1,8 +1,8 @@
-"""Which stream of one capture is which of another: by sequence numbers, since addresses and ports may be translated.
+"""Matching of streams between two captures by sequence numbers, since NAT may change addresses and ports.
 
 Initial sequence numbers are random in 32 bits (RFC 9293 section 3.4.1), so two streams that share both are one
-connection. Where a firewall rewrites them, the timestamps of both SYNs tell; without SYNs, the absolute sequence
-numbers of both directions overlap.
+connection. Where a firewall rewrites them, the timestamps of both SYNs must be equal. Without SYNs, the absolute
+sequence numbers of both directions must overlap.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Match:
     sender_stream: int
     receiver_stream: int
     by: str
-    """What showed it: initial sequence numbers, timestamps, or sequence numbers."""
+    """Evidence of the match: initial sequence numbers, timestamps, or sequence numbers."""
     flipped: bool
-    """Whether the captures differ in who the client is, as they may without a SYN."""
+    """Whether the captures disagree on which end is the client, as they may without a SYN."""
     shifts: tuple[int, int]
-    """By side in the sender's capture: what to add to the receiver's relative sequence numbers to get the sender's."""
+    """Offset from the receiver's relative sequence numbers to the sender's, by side in the sender's capture."""
 
     def side(self, side: int) -> int:
-        """Return the side in the receiver's capture of a side in the sender's."""
+        """Return the side in the receiver's capture for a side in the sender's capture."""
         return side ^ self.flipped
 
     def reversed(self) -> Match:
-        """Return the match with the captures' parts exchanged."""
+        """Return the match with the two captures exchanged."""
         shifts = (-self.shifts[self.side(0)], -self.shifts[self.side(1)])
         return Match(self.receiver_stream, self.sender_stream, self.by, self.flipped, shifts)
 
@@ -50,7 +50,7 @@ class Match:
 def matches(
     sender: Mapping[tuple[int, int], Direction], receiver: Mapping[tuple[int, int], Direction]
 ) -> list[Match]:
-    """Return the connections that both captures hold, by the sender's stream; each stream is of one at most."""
+    """Return the connections in both captures, ordered by the sender's stream; each stream is matched at most once."""
     ours, theirs = _by_stream(sender), _by_stream(receiver)
     found: list[Match] = []
     for by, key in (("initial sequence numbers", _isns), ("timestamps", _timestamps)):
@@ -89,7 +89,7 @@ def _by_stream(directions: Mapping[tuple[int, int], Direction]) -> dict[int, dic
 
 
 def _both(sides: Sides, read: Callable[[Direction], int | None]) -> Hashable:
-    """Return a number of both SYNs, None unless both have it."""
+    """Return a number from both SYNs as a pair; None unless both have it."""
     numbers = tuple(read(sides[side]) for side in (0, 1) if side in sides and sides[side].header.is_syn)
     return numbers if len(numbers) == 2 and None not in numbers else None
 
@@ -103,10 +103,10 @@ def _timestamps(sides: Sides) -> Hashable:
 
 
 def _overlap(ours: Sides, theirs: Sides, *, flipped: bool) -> tuple[int, int] | None:
-    """Return the shifts if every direction that both hold has overlapping numbers, None if they are two streams.
+    """Return the shifts if the numbers overlap in every direction that both captures have, else None.
 
-    One direction alone could overlap by chance, so it must also lead to the same port at one end: translation of
-    addresses changes the client's.
+    One direction alone could overlap by chance, so one end must also have the same port: address translation changes
+    the client's.
     """
     shifts = [0, 0]
     known = 0

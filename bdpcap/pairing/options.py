@@ -1,4 +1,4 @@
-"""What the SYNs of a connection offered at either tap, side by side: what a middlebox rewrote on the way."""
+"""Comparison of a connection's SYNs at both taps: fields that a middlebox rewrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPTIONS: Final[dict[str, Column]] = {
     "receiver_tap": Column("str", "as it passed the receiver's tap; null where it was not there"),
     "rewritten": Column("bool", "whether the two differ"),
 }
-"""The table of options: a row for each field of a SYN that both taps saw."""
+"""Columns of the table of options, with one row for each field of a SYN that passed both taps."""
 
 _SIDES: Final = ("SYN", "SYN-ACK")
 
@@ -34,7 +34,7 @@ def options(
     sender: Mapping[tuple[int, int], Direction],
     receiver: Mapping[tuple[int, int], Direction],
 ) -> pd.DataFrame:
-    """Return a table as `OPTIONS` of every matched connection whose SYNs both captures hold."""
+    """Return a table with the columns of `OPTIONS`, for matched connections whose SYNs are in both captures."""
     rows: list[tuple[Any, ...]] = []
     for match in matches:
         for side, segment in enumerate(_SIDES):
@@ -55,12 +55,12 @@ def _fields(direction: Direction) -> Iterator[tuple[str, str | None]]:
     header: Header = direction.header
     yield "from", direction.sender
     yield "initial sequence number", str(header.sequence)
-    yield "MSS", _said(header.mss)
-    yield "window scale", _said(header.window_scale)
+    yield "MSS", _text(header.mss)
+    yield "window scale", _text(header.window_scale)
     yield "SACK permitted", "yes" if header.sack_permitted else None
-    yield "timestamps", _said(header.timestamp)
+    yield "timestamps", _text(header.timestamp)
     yield "other options", ", ".join(map(str, header.others)) or None
 
 
-def _said(value: int | None) -> str | None:
+def _text(value: int | None) -> str | None:
     return None if value is None else str(value)

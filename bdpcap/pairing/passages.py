@@ -1,7 +1,7 @@
-"""One direction of a connection at two taps: which packet at the far tap is which at the near one.
+"""One direction of a connection at two taps: pairs of packets at the near and the far tap.
 
-Offload makes packets at the two taps differ in size, so bytes are compared and not packets. All boundaries of both
-taps cut the sequence numbers into pieces; the copies of a piece at either tap are put together in order of time.
+Offload makes packets at the two taps differ in size, so bytes are compared and not packets. The packet boundaries of
+both taps cut the sequence space into pieces. The copies of a piece at the two taps are paired in order of time.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = [
 ]
 
 NONE: Final = -1
-"""The packet at the other tap where there is none."""
+"""Index of the packet at the other tap where there is none."""
 _PROBES: Final = ("keep-alive", "zero-window probe", "keep-alive ack", "rst")
-"""Packets with sequence numbers that were sent before, or none to be delivered."""
+"""Kinds of packets that repeat an earlier sequence number, or deliver no data."""
 _FIN, _SYN = 1, 2
 
 
 @dataclass(frozen=True)
 class Packets:
-    """Packets of a direction at one tap, by time; ``start`` and ``end`` in the near tap's sequence numbers."""
+    """Packets of a direction at one tap, by time; ``start`` and ``end`` are numbers of the sender's capture."""
 
     time_ns: NDArray[np.int64]
     frame: NDArray[np.int64]
@@ -47,41 +47,41 @@ class Packets:
     end: NDArray[np.int64]
     kind: NDArray[np.object_]
     in_flight: NDArray[np.float64]
-    """Bytes, as the tap's capture has it; NaN where unknown."""
+    """Bytes in flight by this tap's capture; NaN where unknown."""
 
     def __len__(self) -> int:
-        """Return how many."""
+        """Return the number of packets."""
         return len(self.time_ns)
 
 
 @dataclass(frozen=True)
 class Acknowledgments:
-    """What the receiver of a direction acknowledged, at one tap, by time; numbers as those of `Packets`."""
+    """Acknowledgments of a direction's data at one tap, by time; sequence numbers are as in `Packets`."""
 
     time_ns: NDArray[np.int64]
     number: NDArray[np.int64]
     sack_start: NDArray[np.int64]
     sack_end: NDArray[np.int64]
-    """Both 0 where the packet reported no new block."""
+    """End of the new SACK block; both its start and end are 0 where the packet reported none."""
     alone: NDArray[np.bool_]
-    """Which of them carried no data."""
+    """Whether the packet carried no data."""
 
 
 @dataclass(frozen=True)
 class Passages:
-    """Copies of pieces put together; arrays of one length, a row for each copy at either tap."""
+    """Copies of pieces, paired between the taps; arrays of one length, with one row for each pair or single copy."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     near: NDArray[np.int64]
     far: NDArray[np.int64]
-    """Index of the packet at either tap, or `NONE`."""
+    """Index of the packet at the far tap, or `NONE`; `near` is that at the near tap."""
     alone: NDArray[np.bool_]
-    """Whether the piece passed either tap once only: no other copy can be meant."""
+    """Whether the piece passed each tap exactly once, so that the pair is unambiguous."""
 
 
 def data(events: pd.DataFrame, sender: str, shift: int = 0) -> Packets:
-    """Return the packets of a direction that carry bytes, SYN or FIN; `shift` is added to their numbers."""
+    """Return the packets of a direction that carry bytes, SYN or FIN; `shift` is added to their sequence numbers."""
     sent = events[
         (events["sender"] == sender) & events["sequence"].notna() & ~events["kind"].isin(_PROBES)
     ].sort_values(["time_ns", "frame"])
@@ -100,7 +100,7 @@ def data(events: pd.DataFrame, sender: str, shift: int = 0) -> Packets:
 
 
 def acknowledgments(events: pd.DataFrame, sender: str, shift: int = 0) -> Acknowledgments:
-    """Return the acknowledgments of what `sender` sent; a SYN's own is left to the direction that the SYN is of."""
+    """Return the acknowledgments of data from `sender`; `shift` is added to their numbers. SYN-ACKs are left out."""
     answered = events[
         (events["sender"] == sender)
         & events["sequence"].isna()
@@ -120,14 +120,14 @@ def acknowledgments(events: pd.DataFrame, sender: str, shift: int = 0) -> Acknow
 
 
 def answers(near: Acknowledgments, far: Acknowledgments) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices, at either tap, of acknowledgments without data whose number passed either tap once."""
+    """Return the indices, at each tap, of acknowledgments without data whose number passed each tap exactly once."""
     (numbers, one), (others, other) = _single(near), _single(far)
     _, at_one, at_other = np.intersect1d(numbers, others, assume_unique=True, return_indices=True)
     return one[at_one], other[at_other]
 
 
 def unseen(near: Acknowledgments, far: Acknowledgments) -> int:
-    """Return how many acknowledgments without data passed the far tap, the first on their way, and not the near."""
+    """Return how many acknowledgments without data passed the far tap, which they reach first, but not the near tap."""
     left, came = (Counter(acks.number[acks.alone].tolist()) for acks in (far, near))
     return (left - came).total()
 
@@ -140,15 +140,15 @@ def _single(acks: Acknowledgments) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 def passages(near: Packets, far: Packets, earliest: NDArray[np.int64] | None = None) -> Passages:
     """
-    Put the copies of every piece together.
+    Pair the copies of every piece between the two taps.
 
     Parameters
     ----------
     near, far
-        The packets at the tap that they pass first, and at the other.
+        Packets at the tap that they pass first, and packets at the other tap.
     earliest
-        The far tap's time before which each packet of the near one cannot be there. Without it, only pieces that
-        passed either tap once are put together.
+        Earliest time, by the far tap's clock, at which each packet of the near tap can pass the far tap. None pairs
+        only pieces that passed each tap exactly once.
     """
     bounds = np.unique(np.concatenate([near.start, near.end, far.start, far.end]))
     near_piece, near_packet = _cut(near, bounds)
@@ -157,7 +157,7 @@ def passages(near: Packets, far: Packets, earliest: NDArray[np.int64] | None = N
     sent = np.bincount(near_piece, minlength=pieces)
     seen = np.bincount(far_piece, minlength=pieces)
     far_of = np.full(len(near_piece), NONE)
-    # In both lists pieces ascend, and so do the times of a piece's copies.
+    # Both lists are sorted by piece, then by time.
     first_sent, first_seen = np.cumsum(sent) - sent, np.cumsum(seen) - seen
     once = np.flatnonzero((sent == 1) & (seen == 1))
     far_of[first_sent[once]] = far_packet[first_seen[once]]
@@ -172,7 +172,7 @@ def passages(near: Packets, far: Packets, earliest: NDArray[np.int64] | None = N
             own = slice(first_sent[piece], first_sent[piece] + sent[piece])
             other = slice(first_seen[piece], first_seen[piece] + seen[piece])
             arrived = far.time_ns[far_packet[other]].tolist()
-            for copy, place in _put_together(earliest[near_packet[own]].tolist(), arrived):
+            for copy, place in _paired(earliest[near_packet[own]].tolist(), arrived):
                 far_of[own.start + copy] = far_packet[other.start + place]
                 taken[other.start + place] = True
     left = np.flatnonzero(~taken)
@@ -187,7 +187,7 @@ def passages(near: Packets, far: Packets, earliest: NDArray[np.int64] | None = N
 
 
 def _cut(packets: Packets, bounds: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pieces of packets and the packets that they are of, by piece and time."""
+    """Return the piece and the packet of each copy, as indices, ordered by piece and time."""
     first = np.searchsorted(bounds, packets.start)
     count = np.searchsorted(bounds, packets.end) - first
     packet = np.repeat(np.arange(len(packets)), count)
@@ -196,8 +196,8 @@ def _cut(packets: Packets, bounds: NDArray[np.int64]) -> tuple[NDArray[np.int64]
     return piece[order], packet[order]
 
 
-def _put_together(earliest: list[int], arrived: list[int]) -> Iterator[tuple[int, int]]:
-    """Give every copy that arrived, last one first, the latest one sent that could be there by then."""
+def _paired(earliest: list[int], arrived: list[int]) -> Iterator[tuple[int, int]]:
+    """Pair every copy that arrived, last one first, with the latest copy sent that could have arrived by then."""
     copy = len(earliest) - 1
     for place in range(len(arrived) - 1, -1, -1):
         while copy >= 0 and earliest[copy] > arrived[place]:

@@ -1,6 +1,6 @@
-"""The sender's view as rebuilt from the receiver's capture, against the view that the sender's capture shows.
+"""Comparison of the sender's view as rebuilt from the receiver's capture with that in the sender's capture.
 
-Rules and figures mean what the sender saw; from afar the core rebuilds that. Here both are known.
+Rules and figures use the sender's view, which the core rebuilds for captures elsewhere. Two captures show both views.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ VIEWS: Final[dict[str, Column]] = {
     "overlap_ns": Column("int64", "time for which both captures have rounds of the flow"),
     "limits_agree_share": Column("Float64", "share of that time for which both give the same limit"),
 }
-"""The table of views: a row for each flow that passed both taps."""
+"""Columns of the table of views, with one row for each flow that passed both taps."""
 
 
 def in_flight(near: Packets, far: Packets, passages: Passages) -> dict[str, float | None]:
-    """Return the columns of `VIEWS` on what was in flight, of packets of one size at both taps."""
+    """Return the columns of `VIEWS` on bytes in flight, from packets that have the same bytes at both taps."""
     both = (passages.near != NONE) & (passages.far != NONE)
     one, other = passages.near[both], passages.far[both]
     alike = (near.start[one] == far.start[other]) & (near.end[one] == far.end[other])
@@ -62,14 +62,14 @@ def limits(
     near: pd.DataFrame, far: pd.DataFrame, departure_ns: Callable[[NDArray[np.int64]], NDArray[np.int64]]
 ) -> dict[str, Any]:
     """
-    Return the columns of `VIEWS` on limits, in the time that both captures have.
+    Return the columns of `VIEWS` on limits, over the time for which both captures have rounds.
 
     Parameters
     ----------
     near, far
-        Rounds of one flow, as `bdpcap.tables.RTTS`, from either capture.
+        Rounds of one flow from each capture, tables with the columns of `bdpcap.tables.RTTS`.
     departure_ns
-        Gives for times at the far tap the latest time at which the near one saw what passed then.
+        Function from times at the far tap to the latest times at which those packets passed the near tap.
     """
     starts, ends, names = _rounds(near)
     far_starts, far_ends, far_names = _rounds(far)
@@ -95,7 +95,7 @@ def _rounds(rtts: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
 
 def _at(times: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the round of each time, `NONE` where there is none."""
+    """Return the index of the round at each time; `NONE` where there is none."""
     if not len(starts):
         return np.full(len(times), NONE)
     found = np.searchsorted(starts, times, side="right") - 1

@@ -1,4 +1,4 @@
-"""What both ends of a path show, in sentences: the same in text and on the page."""
+"""Sentences on the two captures of a path, for the text and for the page."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _QUEUES: Final = {
 
 
 def rows(table: pd.DataFrame) -> Iterator[Any]:
-    """Yield the rows of a table, as the other functions take them."""
+    """Yield the rows of a table as named tuples, which the other functions take."""
     return iter(table.itertuples(index=False))
 
 
 def clock(of: Clock) -> Iterator[str]:
-    """Say how far the clocks are apart, and how that is known."""
+    """Yield sentences on the offset and the drift of the clocks, and on their errors."""
     ahead = "ahead of" if of.offset_ns >= 0 else "behind"
     yield (
         f"The receiver's clock is {units.duration(abs(of.offset_ns))} {ahead} the sender's, "
@@ -59,7 +59,7 @@ def _ppm(drift: float) -> str:
 
 
 def connection(row: Any) -> str:
-    """Say which connection a row of `bdpcap.pairing.ends.STREAMS` is, and what tells."""
+    """Return the connection of a row of `bdpcap.pairing.ends.STREAMS` and the evidence for its match, as text."""
     said = f"stream {row.stream}: {units.printable(row.client)} to {units.printable(row.server)}"
     if (row.client, row.server) != (row.receiver_client, row.receiver_server):
         other = f"{units.printable(row.receiver_client)} to {units.printable(row.receiver_server)}"
@@ -70,7 +70,7 @@ def connection(row: Any) -> str:
 
 
 def queue(row: Any) -> str:
-    """Say where the queue of a row of `bdpcap.pairing.delays.DELAYS` stands."""
+    """Return sentences on the queueing delays of a row of `bdpcap.pairing.delays.DELAYS` and the place of the queue."""
     parts = [
         f"{units.duration(value)} {where}"
         for value, where in (
@@ -85,7 +85,10 @@ def queue(row: Any) -> str:
 
 
 def losses(table: pd.DataFrame, delays: pd.DataFrame) -> Iterator[str]:
-    """Say how much was lost where, of tables as `bdpcap.pairing.losses.LOSSES` and `bdpcap.pairing.delays.DELAYS`."""
+    """Yield sentences on losses by place.
+
+    The tables have the columns of `bdpcap.pairing.losses.LOSSES` and `bdpcap.pairing.delays.DELAYS`.
+    """
     if table.empty:
         yield "No data was lost: every byte that passed one tap passed the other."
     for place, words in _PLACES.items():
@@ -98,7 +101,7 @@ def losses(table: pd.DataFrame, delays: pd.DataFrame) -> Iterator[str]:
 
 
 def view(row: Any, names: Mapping[str, str]) -> str:
-    """Say how far a row of `bdpcap.pairing.views.VIEWS` agrees."""
+    """Return sentences on how far the two views in a row of `bdpcap.pairing.views.VIEWS` agree."""
     limits = f"seen from the ends, {names[row.limit]} and {names[row.rebuilt_limit]} limit most of the time"
     if row.limit == row.rebuilt_limit:
         limits = f"both captures give most of the time to one limit, {names[row.limit]}"
