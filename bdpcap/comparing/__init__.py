@@ -1,1 +1,1 @@
-"""Captures set side by side."""
+"""Comparison of several captures, and the settings that no capture shows."""

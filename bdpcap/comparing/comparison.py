@@ -1,7 +1,7 @@
 """
-Several captures in one table, as labs publish them: what the window should allow, and what was measured.
+Comparison of several captures in one table, as labs publish them: expected and measured throughput.
 
-The parallel streams of the pair of hosts that moved most count as one transfer.
+The parallel streams between the pair of hosts with most payload count as one transfer.
 """
 
 from __future__ import annotations
@@ -76,23 +76,23 @@ COMPARISON: Final[dict[str, Column]] = {
 _SOURCES: Final = {None: None, Basis.FILLED: "measured", Basis.BURSTS: "estimated", Basis.BOUND: "at least"}
 _UNFILLED: Final = ("estimated", "at least")
 _LEAST_SHARE: Final = 0.01
-"""A stream with less of the largest one's payload is no parallel transfer: iperf3's control connection."""
+"""Smallest share of the largest stream's payload for a parallel stream; iperf3's control connection has less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """
-    What one stream moved.
+    Payload that one stream moved, and the time from its start to its end.
 
-    At the sender this is what the sending program measures; at the receiver, what the receiving one does.
+    A capture at the sender yields the figures of the sending program, one at the receiver those of the receiving one.
     """
 
     payload_bytes: int
-    """Acknowledged."""
+    """Acknowledged payload."""
     start_ns: int
-    """First payload."""
+    """Time of the first payload."""
     end_ns: int
-    """Acknowledgment of the last."""
+    """Time of the acknowledgment of the last payload."""
 
 
 def compare(
@@ -104,13 +104,14 @@ def compare(
     Parameters
     ----------
     captures
-        What was analysed; None where one could not be read. Each is done with before the next is asked for.
+        Analysed captures; None for one that could not be read. Each is finished before the next is requested.
     names, settings
-        Of each capture.
+        Name and settings of each capture.
 
     Returns
     -------
-    Table as `COMPARISON`, a row a capture that was read; where nothing was transferred, all but its name is missing.
+    Table with the columns of `COMPARISON`, one row for each capture that was read. Without a flow, a row has only the
+    name, 0 streams and the given buffers.
     """
     rows = [
         _row(capture, name, given)
@@ -122,7 +123,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A quantity of `COMPARISON` before and after; None where unknown."""
+    """Values of a column of `COMPARISON` before and after a change; None where unknown."""
 
     quantity: str
     before: Any
@@ -130,14 +131,14 @@ class Change:
 
     @property
     def ratio(self) -> float | None:
-        """After over before; None where there is none."""
+        """`after` over `before`; None for texts, for unknown values, and if `before` is 0."""
         if isinstance(self.before, str) or not self.before or self.after is None:
             return None
         return float(self.after / self.before)
 
 
 def difference(comparison: pd.DataFrame) -> list[Change]:
-    """Return what changed from the first row of a comparison to the last, in the order of its columns."""
+    """Return the columns that differ between the first and the last row of a comparison, in their order."""
     pairs = [
         Change(str(name), *(_plain(comparison[name].iloc[row]) for row in (0, -1)))
         for name in comparison
@@ -147,14 +148,14 @@ def difference(comparison: pd.DataFrame) -> list[Change]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a cell as Python's own type."""
+    """Return a cell as a built-in Python type; None if it is missing."""
     if pd.isna(value):
         return None
     return value.item() if isinstance(value, np.generic) else value
 
 
 def main_flows(capture: Capture) -> list[Flow]:
-    """Return the flow that carried most, and those parallel to it: same hosts, same direction, same time."""
+    """Return the flow with most payload, and those parallel to it: same hosts, same direction, overlapping times."""
     flows = capture.flows
     if flows.empty:
         return []
@@ -170,13 +171,13 @@ def main_flows(capture: Capture) -> list[Flow]:
 
 
 def transfer(events: pd.DataFrame) -> Transfer | None:
-    """Return what a flow's events moved; None where no payload was acknowledged."""
+    """Return the transfer that a flow's events show; None where no payload was acknowledged."""
     data = events[events["length"].fillna(0) > 0]
     answers = events[events["sequence"].isna() & events["acknowledged"].notna()]
     if data.empty or answers.empty:
         return None
     first = int(data["sequence"].min())
-    # A FIN counts as a byte to acknowledge, and is none of payload.
+    # A FIN is acknowledged like a byte, but is not payload.
     last = min(int((data["sequence"] + data["length"]).max()), int(answers["acknowledged"].max()))
     start_ns = int(data["time_ns"].min())
     end_ns = int(answers.loc[answers["acknowledged"] >= last, "time_ns"].min())
@@ -184,7 +185,7 @@ def transfer(events: pd.DataFrame) -> Transfer | None:
 
 
 def together(transfers: Iterable[Transfer]) -> float | None:
-    """Return bits per second of several transfers: all they moved, over the time from the first to the last."""
+    """Return bits per second of all transfers together, from the first start to the last end; None without any."""
     moved = list(transfers)
     if not moved:
         return None
@@ -194,7 +195,7 @@ def together(transfers: Iterable[Transfer]) -> float | None:
 
 def fairness(rates: Sequence[float]) -> float | None:
     """
-    Return Jain's fairness index, 1/n (one has all) to 1 (all have the same); None below two rates.
+    Return Jain's fairness index, 1/n (one has all) to 1 (all have the same); None below two rates, or if all are 0.
 
     R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness and discrimination for resource allocation in
     shared computer systems", DEC TR-301, 1984.
@@ -257,7 +258,7 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
 
 
 def _bracketed(end: str) -> str:
-    """Return the address of ``address:port``, IPv6 in its brackets: so this table has always named hosts."""
+    """Return the address of ``address:port``, IPv6 in brackets, as this table has always named hosts."""
     return end.rpartition(":")[0]
 
 
@@ -274,7 +275,7 @@ def _over(window_bytes: float | None, rtt_ns: float | None) -> float | None:
 
 
 def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, str | None]:
-    """Return the link's rate and where it is from; flows that hardly filled the link show a lower bound only."""
+    """Return the link's rate and its source; flows that hardly filled the link show only a lower bound."""
     if given.link_rate:
         return float(given.link_rate), "given"
     shown = _known(summary["capacity_bps"].max())
@@ -285,7 +286,7 @@ def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, st
 
 
 def _limit(summary: pd.DataFrame) -> tuple[str, float]:
-    """Return the limit with the most of all streams' time, and its share of that."""
+    """Return the limit with most of the streams' time, and its share of that time."""
     life = (summary["end_ns"] - summary["start_ns"]).to_numpy(dtype=np.float64)
     weights = life / life.sum() if life.sum() else np.full(len(life), 1 / len(life))
     shares = {name: float(summary[f"{name}_share"].to_numpy(dtype=np.float64) @ weights) for name in LIMITS}

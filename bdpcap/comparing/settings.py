@@ -1,6 +1,6 @@
-"""What no capture can tell of a transfer: the buffers asked for, the link's rate, the path's RTT.
+"""Settings of a transfer that no capture shows: requested buffers, the link's rate, the path's RTT.
 
-Read from ``bdpcap.yaml`` or ``bdpcap.csv`` beside the captures, whose values are typed as on the command line::
+They are read from ``bdpcap.yaml`` or ``bdpcap.csv`` in the captures' folder. Values are written as on the command line::
 
     before.pcap:                capture,rcvbuf,link_rate
       rcvbuf: 50000             before.pcap,50000,25Mbit/s
@@ -28,49 +28,49 @@ READERS: Final[dict[str, Callable[[str], Fraction]]] = {
     "sndbuf": quantities.size,
     "rcvbuf": quantities.size,
 }
-"""How each setting is read."""
+"""Function that parses the text of each setting."""
 
 _NAMES: Final = ("bdpcap.yaml", "bdpcap.csv")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is known of a transfer from outside; None is what is not."""
+    """Settings of a transfer that are known from outside the capture; None if unknown."""
 
     link_rate: Fraction | None = None
-    """Bits per second."""
+    """Rate of the link in bits per second."""
     rtt: Fraction | None = None
-    """Of the path without a queue, in seconds."""
+    """RTT of the path without a queue, in seconds."""
     sndbuf: Fraction | None = None
-    """SO_SNDBUF as asked for, in bytes."""
+    """Requested SO_SNDBUF in bytes."""
     rcvbuf: Fraction | None = None
-    """SO_RCVBUF as asked for (iperf -w), in bytes."""
+    """Requested SO_RCVBUF (iperf -w) in bytes."""
 
     def updated(self, others: Mapping[str, Fraction | None]) -> Settings:
-        """Return these settings with others in their place, where those are known."""
+        """Return a copy in which the known values of `others` replace these settings."""
         known: dict[str, Any] = {name: value for name, value in others.items() if value is not None}
         return replace(self, **known)
 
 
 def beside(capture: Path) -> Path | None:
-    """Return the file of settings in a capture's folder, if there is one."""
+    """Return the settings file in a capture's folder; None if there is none."""
     return next((path for name in _NAMES if (path := capture.parent / name).is_file()), None)
 
 
 def read(path: Path) -> dict[str, Settings]:
     """
-    Read a file of settings.
+    Read a settings file.
 
     Returns
     -------
-    Settings by name of the capture's file.
+    Settings by file name of the capture.
 
     Raises
     ------
     ValueError
-        It cannot be understood; the message says what in which file.
+        The file cannot be parsed; the message names the file and the reason.
     ModuleNotFoundError
-        It is YAML, and the extra that reads YAML is not installed.
+        The file is YAML, and the optional dependency that reads YAML is not installed.
     """
     with path.open(encoding="utf-8-sig", newline="") as file:
         try:
@@ -92,10 +92,10 @@ def _csv(text: str, path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _yaml(text: str, path: Path) -> dict[str, dict[str, Any]]:
-    import yaml  # noqa: PLC0415  an extra
+    import yaml  # noqa: PLC0415  optional dependency
 
     try:
-        # BaseLoader makes nothing but strings, lists and mappings, so that "25Mbit/s" and 50000 are read alike.
+        # BaseLoader returns only strings, lists and mappings, so that 50000 is text like "25Mbit/s".
         document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
