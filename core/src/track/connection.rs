@@ -55,8 +55,8 @@ pub struct Half {
 }
 
 impl Half {
-    /// Sets the flow's MSS from the SYNs. Without a SYN, the MSS is the largest captured payload up to 9,000 bytes (larger
-    /// ones come from segmentation offload), else [`Connection::DEFAULT_MSS`].
+    /// Sets the flow's MSS from the SYNs. Without a SYN, the MSS is the largest captured payload up to 9,000 bytes
+    /// (larger ones come from segmentation offload), else [`Connection::DEFAULT_MSS`].
     #[cold]
     fn set_mss(&mut self, handshake: &Handshake) {
         let largest = self.flow.totals.largest_bytes;
@@ -66,8 +66,8 @@ impl Half {
         self.flow.set_mss(mss.unwrap_or(Connection::DEFAULT_MSS));
     }
 
-    /// Is nothing outstanding in either direction: are all bytes of this end acknowledged, and does `observed` acknowledge
-    /// all bytes of the `other` end? Then the segment begins a new turn.
+    /// Is nothing outstanding in either direction: are all bytes of this end acknowledged, and does `observed`
+    /// acknowledge all bytes of the `other` end? Then the segment begins a new turn.
     fn is_everything_acknowledged(&self, other: &Self, observed: &ObservedSegment<'_>) -> bool {
         let (own, other) = (&self.flow.tap, &other.flow.tap);
         let acknowledgment = other.space.relative(observed.segment.acknowledgment);
@@ -128,8 +128,8 @@ impl Connection {
     /// MSS in bytes where the capture shows none: a full packet on Ethernet with timestamps.
     pub const DEFAULT_MSS: i64 = 1448;
 
-    /// Returns a connection that begins with this segment; [`Self::segment`] must still process it. The last argument are
-    /// the window scales that an earlier pass inferred for the data of the client and of the server.
+    /// Returns a connection that begins with this segment; [`Self::segment`] must still process it. The last argument
+    /// are the window scales that an earlier pass inferred for the data of the client and of the server.
     #[must_use]
     pub fn new(
         number: u32,
@@ -183,8 +183,8 @@ impl Connection {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// Does this segment open another connection between the same ports? As in Wireshark (reused ports), a SYN with another
-    /// initial sequence number does.
+    /// Does this segment open another connection between the same ports? As in Wireshark (reused ports), a SYN with
+    /// another initial sequence number does.
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens()
@@ -341,8 +341,8 @@ impl Connection {
         }
     }
 
-    /// Sets the origins of the relative sequence numbers. As in Wireshark, a SYN has number 0, and a stream without a captured
-    /// SYN starts at 1.
+    /// Sets the origins of the relative sequence numbers. As in Wireshark, a SYN has number 0, and a stream without a
+    /// captured SYN starts at 1.
     fn anchor(&mut self, from: usize, segment: &Segment) {
         let before = u32::from(!segment.flags.has(Flags::SYN));
         let own = &mut self.halves[from].flow.tap.space;
@@ -433,9 +433,9 @@ impl Connection {
         }
     }
 
-    /// Is the segment of another connection? There are two such cases. A SYN with another initial sequence number after the
-    /// handshake is answered and ignored by its receiver (RFC 9293 section 3.10.7.4). And a FIN of an older connection may
-    /// arrive after the new connection's SYN.
+    /// Is the segment of another connection? There are two such cases. A SYN with another initial sequence number after
+    /// the handshake is answered and ignored by its receiver (RFC 9293 section 3.10.7.4). And a FIN of an older
+    /// connection may arrive after the new connection's SYN.
     fn is_unrelated(&self, from: usize, segment: &Segment) -> bool {
         let Some(origin) = self.halves[from].flow.tap.space.origin() else {
             return false;
@@ -451,8 +451,8 @@ impl Connection {
             && segment.sequence.wrapping_sub(origin) > u32::from(u16::MAX)
     }
 
-    /// Starts the connection anew if this SYN has another initial sequence number than assumed, before data and before the
-    /// handshake is complete. The earlier segments then belonged to an older connection (RFC 9293 section 3.5.1).
+    /// Starts the connection anew if this SYN has another initial sequence number than assumed, before data and before
+    /// the handshake is complete. The earlier segments then belonged to an older connection (RFC 9293 section 3.5.1).
     fn restart(&mut self, from: usize, segment: &Segment) {
         let origin = self.halves[from].flow.tap.space.origin();
         if origin.is_some_and(|origin| origin != segment.sequence)
@@ -543,7 +543,8 @@ impl Connection {
         }
     }
 
-    /// Returns an event for the flow of `direction` and a segment that `from` sent, with the fields common to all events.
+    /// Returns an event for the flow of `direction` and a segment that `from` sent, with the fields common to all
+    /// events.
     fn event(
         &self,
         effect: Effect,

@@ -29,8 +29,8 @@ pub enum Kind {
     ZeroWindowProbe,
     /// An acknowledgment that is of no kind below.
     Ack,
-    /// A duplicate acknowledgment (RFC 5681 section 2): nothing new acknowledged, no payload, the same window, while data
-    /// are outstanding. With SACK blocks the window may differ.
+    /// A duplicate acknowledgment (RFC 5681 section 2): nothing new acknowledged, no payload, the same window, while
+    /// data are outstanding. With SACK blocks the window may differ.
     DuplicateAck,
     /// An acknowledgment of nothing new that advertises another window.
     WindowUpdate,
@@ -113,21 +113,21 @@ row! {
         pub sequence: i64,
         /// Payload in bytes; NULL on rows of acknowledgments.
         pub length: i64,
-        /// Relative acknowledgment number: the segment's on rows of acknowledgments, the sender's SND.UNA on rows of sent
-        /// segments. NULL where it is unknown.
+        /// Relative acknowledgment number: the segment's on rows of acknowledgments, the sender's SND.UNA on rows of
+        /// sent segments. NULL where it is unknown.
         pub acknowledged: i64,
-        /// Window in bytes, scaled: advertised by the segment on rows of acknowledgments, last received by the sender on
-        /// rows of sent segments. NULL where it is unknown.
+        /// Window in bytes, scaled: advertised by the segment on rows of acknowledgments, last received by the sender
+        /// on rows of sent segments. NULL where it is unknown.
         pub window_bytes: i64,
         /// SND.NXT - SND.UNA at the sender, in bytes; NULL before both are known.
         pub in_flight_bytes: i64,
-        /// Bytes in flight, less those SACKed or presumed lost, plus those retransmitted (RFC 6675 pipe); NULL before SND.NXT
-        /// and SND.UNA are known.
+        /// Bytes in flight, less those SACKed or presumed lost, plus those retransmitted (RFC 6675 pipe); NULL before
+        /// SND.NXT and SND.UNA are known.
         pub pipe_bytes: i64,
         /// RTT of the whole path that this acknowledgment measured, in ns; NULL where it measured none.
         pub rtt_ns: i64,
-        /// First byte, relative, of the acknowledgment's first SACK block other than a D-SACK (RFC 2018 section 4); NULL
-        /// where there is none.
+        /// First byte, relative, of the acknowledgment's first SACK block other than a D-SACK (RFC 2018 section 4);
+        /// NULL where there is none.
         pub sack_start: i64,
         /// The relative sequence number after the block of `sack_start`; NULL where there is none.
         pub sack_end: i64,

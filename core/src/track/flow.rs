@@ -93,12 +93,12 @@ impl AdvertisedWindow {
     }
 }
 
-/// Segments with data that repeat the last acknowledgment number and window while nothing is outstanding. A peer that only
-/// sends repeats them in nearly every segment, so they are counted in bulk.
+/// Segments with data that repeat the last acknowledgment number and window while nothing is outstanding. A peer that
+/// only sends repeats them in nearly every segment, so they are counted in bulk.
 #[derive(Debug, Default)]
 struct RepeatedAcks {
-    /// Acknowledgment number in the header; the window field is that of [`AdvertisedWindow`]. `None` where the next segment
-    /// is not to be counted in bulk.
+    /// Acknowledgment number in the header; the window field is that of [`AdvertisedWindow`]. `None` where the next
+    /// segment is not to be counted in bulk.
     acknowledgment: Option<u32>,
     /// Number of such segments that are not in [`Totals::acks`] yet.
     count: i64,
@@ -187,7 +187,8 @@ impl Flow {
         self.mss
     }
 
-    /// Did the last segment with data echo a timestamp? TSecr shows which acknowledgments a distant sender had received.
+    /// Did the last segment with data echo a timestamp? TSecr shows which acknowledgments a distant sender had
+    /// received.
     #[must_use]
     pub fn has_timestamps(&self) -> bool {
         self.last_data_tsecr.is_some()
@@ -226,8 +227,8 @@ impl Flow {
         self.update_shift();
     }
 
-    /// Would the receiver accept this relative sequence number (RFC 9293 section 3.10.7.4)? It lies between SND.UNA and the
-    /// end of the window or SND.NXT, whichever is higher. `true` while SND.UNA or SND.NXT is unknown.
+    /// Would the receiver accept this relative sequence number (RFC 9293 section 3.10.7.4)? It lies between SND.UNA and
+    /// the end of the window or SND.NXT, whichever is higher. `true` while SND.UNA or SND.NXT is unknown.
     #[must_use]
     pub fn is_in_window(&self, sequence: i64) -> bool {
         let (Some(una), Some(next)) = (self.tap.snd_una(), self.tap.snd_nxt()) else {
@@ -237,7 +238,8 @@ impl Flow {
         (una..=next.max(una.saturating_add(window))).contains(&sequence)
     }
 
-    /// Does the number acknowledge sent data and nothing beyond SND.NXT, as an acceptable ACK (RFC 9293 section 3.4) does?
+    /// Does the number acknowledge sent data and nothing beyond SND.NXT, as an acceptable ACK (RFC 9293 section 3.4)
+    /// does?
     #[must_use]
     pub fn is_acceptable_ack(&self, acknowledgment: u32) -> bool {
         let next = self.tap.snd_nxt().unwrap_or_default();
@@ -254,9 +256,9 @@ impl Flow {
         self.rounds.get().set_shift(shift_ns);
     }
 
-    /// Applies a measurement of the path between tap and sender; `measures` returns whether it changed anything. Without a
-    /// handshake, the first timestamp echoes may show that the tap is not at the sender. RTTs up to then covered only a
-    /// part of the path and are discarded.
+    /// Applies a measurement of the path between tap and sender; `measures` returns whether it changed anything.
+    /// Without a handshake, the first timestamp echoes may show that the tap is not at the sender. RTTs up to then
+    /// covered only a part of the path and are discarded.
     fn measure_tap_to_sender(&mut self, measures: impl FnOnce(&mut TapToSender) -> bool) {
         let was_at_sender = self.tap_to_sender.tap_at_sender();
         if !measures(&mut self.tap_to_sender) {
@@ -268,8 +270,8 @@ impl Flow {
         self.update_shift();
     }
 
-    /// Advances the flow's time to `at` and delivers the acknowledgments that have reached the sender by then. `tsecr` is
-    /// the TSecr of a segment of the sender that passes the tap now.
+    /// Advances the flow's time to `at` and delivers the acknowledgments that have reached the sender by then. `tsecr`
+    /// is the TSecr of a segment of the sender that passes the tap now.
     #[inline]
     fn advance_to(&mut self, at: At, tsecr: Option<u32>) {
         if at.time_ns < self.last_ns {

@@ -1,5 +1,5 @@
 //! # Table
-//! All connections of a capture, numbered as Wireshark numbers `tcp.stream`.
+//! The table of connections, numbered as Wireshark numbers `tcp.stream`.
 
 pub(super) mod batch;
 mod ended;
@@ -26,22 +26,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use summary::{Life, Summary};
 
-/// Which connections' events are wanted.
+/// The connections whose events are wanted.
 #[derive(Debug, Clone, Default)]
 pub enum WantedEvents {
-    /// No events.
+    /// No events are created; rounds are.
     #[default]
     None,
-    /// Every stream's.
+    /// Events of every stream, and its rounds.
     All,
-    /// Every stream's, and no rounds.
+    /// Events of every stream, but no rounds.
     Events,
-    /// These streams', without rounds, and nothing else is told of the others than their ends. Their numbers are those
-    /// of the table: this needs a table that has all.
+    /// Events of these streams, without rounds. Of other streams, only the endpoints and outer headers are kept. The
+    /// numbers are places in the table, so one table must hold all streams.
     Streams(HashSet<u32>),
 }
 
 impl WantedEvents {
+    /// Are the events of this stream wanted?
     fn includes(&self, stream: u32) -> bool {
         match self {
             Self::None => false,
@@ -50,26 +51,30 @@ impl WantedEvents {
         }
     }
 
+    /// Are rounds kept?
     fn keeps_rounds(&self) -> bool {
         matches!(self, Self::None | Self::All)
     }
 }
 
-/// Window scales that an earlier pass inferred, by the first frame of the stream and the direction of the data that
-/// they limit.
+/// Window scales that an earlier pass inferred. The key is the first frame of the stream, and the direction of the data
+/// that the window limits.
 pub type InferredScales = HashMap<(u64, u8), u8>;
 
-/// A connection, as much of it as may still be needed.
+/// A connection, with as much state as may still be needed.
 #[derive(Debug)]
 enum Entry {
+    /// Every segment is processed at once.
     Open(Box<Connection>),
+    /// The connection ended; only its results are kept.
     Ended(Box<EndedConnection>),
+    /// Neither events nor rounds of the connection are wanted.
     Ignored(Box<IgnoredConnection>),
-    /// Nothing but its first SYN was captured.
+    /// Only the first SYN was captured so far.
     HalfOpen(Box<HalfOpen>),
-    /// Few segments were captured so far.
+    /// Few segments were captured so far; they are kept and not processed yet.
     ShortLived(Box<ShortLived>),
-    /// None of its own segments was captured, as far as that is known.
+    /// So far, only ICMP messages quoted segments of the connection.
     Quoted(Box<IgnoredConnection>),
 }
 
@@ -80,7 +85,7 @@ impl Entry {
             Self::Ended(ended) => ended.is_reopened_by(segment),
             Self::Ignored(ignored) | Self::Quoted(ignored) => ignored.is_reopened_by(segment),
             Self::HalfOpen(half_open) => half_open.is_reopened_by(segment),
-            // It is followed before a segment that opens a connection is compared with it.
+            // `find_continued` replays such a connection before it calls this function.
             Self::ShortLived(_) => false,
         }
     }
@@ -103,30 +108,31 @@ impl Entry {
     }
 }
 
-/// A connection that ended, and its last frame up to then.
+/// Notice that a connection has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionEnd {
+    /// Place of the connection in its table.
     index: usize,
-    /// Its last frame.
+    /// Number of its last frame so far.
     pub frame: u64,
 }
 
-/// What happened in a table since it was last told.
+/// Events in a table since its last report.
 #[derive(Debug, Default)]
 pub struct TableReport {
-    /// First frames of the connections that began.
+    /// First frames of the new connections, in their order.
     pub opened: Vec<u64>,
-    /// Connections that ended.
+    /// Connections that have ended.
     pub ended: Vec<ConnectionEnd>,
-    /// Rows, their streams numbered as in the table.
+    /// Finished rows; their stream numbers are places in the table.
     pub rows: Rows,
-    /// Segments of connections that were not to begin.
+    /// Number of segments that were left out because the table was full.
     pub segments_left_out: u64,
 }
 
 impl TableReport {
-    /// A connection takes its next segment.
-    #[inline(always)] // no more than a call of what it calls
+    /// Processes the next segment of a connection, and notes if the connection ends with it.
+    #[inline(always)] // called for every segment, and hardly more than a call itself
     fn process(&mut self, index: usize, connection: &mut Connection, segment: &Segment, at: At) {
         let had_ended = connection.has_ended();
         connection.segment(segment, at, &mut self.rows);
@@ -139,38 +145,38 @@ impl TableReport {
     }
 }
 
-/// What a table does before its next segment.
+/// Commands that a table executes before its next segment.
 #[derive(Debug, Clone, Default)]
 pub struct Commands {
-    /// Connections to let go, unless packets came since.
+    /// Connections to replace by their results, unless packets have arrived since.
     pub ended: Vec<ConnectionEnd>,
-    /// Whether no more connections are to begin.
+    /// Whether new connections are to be left out.
     pub full: bool,
 }
 
-/// Connections of a capture, numbered by their first frames.
+/// Connections of a capture, numbered in the order of their first frames.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// A part of the hash of the ends, and which connection is the newest between them: a table that grows looks at
-    /// nothing else.
+    /// Part of the hash of two endpoints, and the index of the newest connection between them. The hash is kept so that
+    /// a growing table need not read the connections.
     by_ends: HashTable<(u32, u32)>,
-    /// The one of these that was found last: segments of a connection come together.
+    /// Entry of `by_ends` that was found last; consecutive segments are often of one connection.
     last: Option<(u32, u32)>,
     connections: Vec<Entry>,
     wanted: WantedEvents,
     scales: InferredScales,
     budget: Budget,
-    /// No more connections are to begin.
+    /// The connection limit is reached: new connections are left out.
     full: bool,
-    /// Of the newest connection; most share it.
+    /// Headers around the first packet of the newest connection; most connections share them.
     path: Arc<Path>,
-    /// The kinds of SYNs that nothing followed at first.
+    /// Kinds of the SYNs of half-open connections.
     syn_kinds: SynKinds,
     report: TableReport,
 }
 
 impl Table {
-    /// A table that makes the events wanted, with window scales that an earlier pass inferred.
+    /// Returns an empty table that creates the wanted events; `scales` are window scales that an earlier pass inferred.
     #[must_use]
     pub fn new(wanted: WantedEvents, scales: InferredScales, budget: Budget) -> Self {
         Self {
@@ -181,7 +187,8 @@ impl Table {
         }
     }
 
-    /// Takes what follows in the capture: a segment with a part of the hash of its connection, and the headers around it.
+    /// Processes the next segment of the capture. `hash` is a part of the hash of its connection, `path` the headers
+    /// around the segment.
     #[inline]
     pub fn take(
         &mut self,
@@ -197,8 +204,8 @@ impl Table {
         }
     }
 
-    /// An ICMP message quotes a segment. It tells nothing of a connection; but one that is new gets a number, as in
-    /// Wireshark.
+    /// Processes a segment that an ICMP message quotes. As in Wireshark, a new connection gets a number; the quoted
+    /// segment is not processed further.
     #[cold]
     fn quote(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
         let known = self.newest(hash, segment);
@@ -221,6 +228,7 @@ impl Table {
         }
     }
 
+    /// Processes a captured segment.
     #[inline]
     fn segment(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
         let known = self.newest(hash, segment);
@@ -232,8 +240,8 @@ impl Table {
         }
     }
 
-    /// A segment that opens a connection, or changes what is kept of one.
-    #[inline(never)] // one of many
+    /// Processes a captured segment that opens a connection, or is of one that is not open.
+    #[inline(never)] // few segments take this path
     fn segment_slow_path(
         &mut self,
         known: Option<usize>,
@@ -289,7 +297,8 @@ impl Table {
         }
     }
 
-    /// The newest connection between the ends of a segment, unless the segment opens another; it is over then.
+    /// Returns the index of the connection that a segment continues, `known` being the newest between its ends. Returns
+    /// `None` for a segment that opens another connection; the known one is finished then.
     fn find_continued(&mut self, known: Option<usize>, segment: &Segment) -> Option<usize> {
         let index = known?;
         if segment.opens() {
@@ -302,7 +311,7 @@ impl Table {
         Some(index)
     }
 
-    /// What the segments of a connection mean that were only kept so far.
+    /// Processes the kept segments of a short-lived connection, which becomes an open one.
     fn replay(&mut self, index: usize) {
         let Entry::ShortLived(short_lived) = &self.connections[index] else {
             return;
@@ -321,15 +330,15 @@ impl Table {
         }
     }
 
-    /// Of every connection that it only keeps segments of, finds out what they mean.
+    /// Processes the kept segments of every short-lived connection.
     pub fn replay_all(&mut self) {
         for index in 0..self.connections.len() {
             self.replay(index);
         }
     }
 
-    /// The newest connection between the ends of a segment.
-    #[inline(always)] // in the way of every segment
+    /// Returns the index of the newest connection between the ends of a segment; `None` where there is none.
+    #[inline(always)] // called for every segment
     fn newest(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
         if let Some((own, index)) = self.last
             && own == hash
@@ -340,8 +349,8 @@ impl Table {
         self.find(hash, segment)
     }
 
-    /// The same, unless it is the one found last.
-    #[inline(never)] // not of segments of a connection that come together
+    /// Looks up the newest connection between the ends of a segment, and remembers it as the last one found.
+    #[inline(never)] // not needed for consecutive segments of one connection
     fn find(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
         let connections = &self.connections;
         let found = self.by_ends.find(spread_bits(hash), |&(own, index)| {
@@ -351,7 +360,7 @@ impl Table {
         self.last.map(|(_, index)| index as usize)
     }
 
-    /// From now on this connection is the newest between the ends of a segment.
+    /// Registers a connection as the newest one between the ends of a segment.
     fn register(&mut self, hash: u32, segment: &Segment, index: usize) {
         let (connections, newest) = (&self.connections, (hash, stream_number(index)));
         self.last = Some(newest);
@@ -368,7 +377,8 @@ impl Table {
         }
     }
 
-    /// There is no room for a connection between the ends of a segment, nor is what follows one that was there before.
+    /// Leaves out a segment that opens a connection beyond the limit. Later segments between the same ends are left
+    /// out, too: they do not belong to an earlier connection between these ends.
     #[cold]
     fn leave_out(&mut self, hash: u32, segment: &Segment) {
         self.report.segments_left_out += 1;
@@ -382,6 +392,7 @@ impl Table {
         }
     }
 
+    /// Returns a new connection with the table's settings.
     fn new_connection(
         &self,
         index: usize,
@@ -402,7 +413,7 @@ impl Table {
         connection
     }
 
-    /// A connection that begins with this segment.
+    /// Returns the entry of a connection that begins with this segment.
     #[inline(never)]
     fn new_entry(&mut self, index: usize, segment: &Segment, path: &Path, at: At) -> Entry {
         if *self.path != *path {
@@ -413,7 +424,7 @@ impl Table {
             WantedEvents::Streams(_) if !self.wanted.includes(stream_number(index)) => {
                 return Entry::Ignored(Box::new(IgnoredConnection::new(segment, path)));
             }
-            // Of those of which events are wanted, the SYN is one.
+            // Where events are wanted, every segment is processed at once, since even a lone SYN is an event.
             WantedEvents::None => {
                 if let Some(half_open) = HalfOpen::new(segment, &path, at, &mut self.syn_kinds) {
                     return Entry::HalfOpen(Box::new(half_open));
@@ -427,7 +438,7 @@ impl Table {
         Entry::Open(Box::new(self.new_connection(index, segment, path, at)))
     }
 
-    /// Does what is to be done before the next segment.
+    /// Executes commands; call it before the next segment.
     pub fn execute(&mut self, commands: &Commands) {
         self.full = commands.full;
         for &ConnectionEnd { index, frame } in &commands.ended {
@@ -441,18 +452,18 @@ impl Table {
         }
     }
 
-    /// Are there events among what it tells?
+    /// Do the reports contain events?
     #[must_use]
     pub fn makes_events(&self) -> bool {
         !matches!(self.wanted, WantedEvents::None)
     }
 
-    /// What happened since it was last told.
+    /// Returns the report since the last call.
     pub fn take_report(&mut self) -> TableReport {
         std::mem::take(&mut self.report)
     }
 
-    /// The capture ended.
+    /// Ends the capture: processes kept segments and finishes all connections.
     pub fn finish(&mut self) {
         for index in 0..self.connections.len() {
             self.replay(index);
@@ -460,32 +471,33 @@ impl Table {
         }
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// Connections of which there is nothing but what ICMP messages quote.
+    /// Returns the number of connections of which only segments quoted by ICMP messages were captured.
     #[must_use]
     pub fn quoted(&self) -> usize {
         let is_quoted = |entry: &&Entry| matches!(entry, Entry::Quoted(_));
         self.connections.iter().filter(is_quoted).count()
     }
 
-    /// Are there none?
+    /// Are there no connections?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// Client and server of a stream.
+    /// Returns client and server of a stream.
     #[must_use]
     pub fn ends(&self, stream: usize) -> &[Endpoint; 2] {
         self.connections[stream].ends()
     }
 
-    /// Client and server of a stream, the headers around its first packet, and what is told of either direction.
+    /// Returns client and server of a stream, the headers around its first packet, and the summaries of both
+    /// directions, the client's first.
     #[must_use]
     pub fn summaries(&self, stream: usize) -> (&[Endpoint; 2], &Path, [Summary; 2]) {
         match &self.connections[stream] {
@@ -506,13 +518,13 @@ impl Table {
         }
     }
 
-    /// Was more of a stream captured than a SYN?
+    /// Was more of the stream captured than a SYN? Valid after [`Self::replay_all`] or [`Self::finish`].
     #[must_use]
     pub fn has_more_than_syn(&self, stream: usize) -> bool {
         matches!(self.connections[stream], Entry::Open(_) | Entry::Ended(_))
     }
 
-    /// How a stream began and ended.
+    /// Returns how a stream began and ended.
     #[must_use]
     pub fn life(&self, stream: usize) -> Life {
         match &self.connections[stream] {
@@ -523,7 +535,7 @@ impl Table {
         }
     }
 
-    /// The finished rounds of what one end of a stream sent, in their order.
+    /// Yields the finished rounds of the data that one end of a stream sent, in order of time.
     pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
         let bytes = match &self.connections[stream] {
             Entry::Open(open) => open.halves[from].flow.packed_rounds(),
@@ -534,18 +546,20 @@ impl Table {
     }
 }
 
-/// Is it the segment of a connection between these ends, whichever sent?
+/// Was the segment sent between these two ends, in either direction?
 #[inline(always)]
 fn is_between([client, server]: &[Endpoint; 2], segment: &Segment) -> bool {
     let (source, destination) = (&segment.source, &segment.destination);
     (client == source && server == destination) || (client == destination && server == source)
 }
 
-/// To all bits of a word, which the table looks at (multiplied by 2^64 over the golden ratio).
+/// Spreads a hash over the 64 bits that the hash table uses (Fibonacci hashing: the factor is 2^64 over the golden
+/// ratio).
 fn spread_bits(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+/// Returns the stream number of a place in the table; `u32::MAX` beyond its range.
 fn stream_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -10,7 +10,8 @@ pub enum ScaleSource {
     Negotiated,
     /// A SYN lacks the option, so no window is scaled (RFC 7323 section 2.2).
     Declined,
-    /// The advertiser's SYN carries the option and the other SYN's options are unknown; the scale is assumed to be in force.
+    /// The advertiser's SYN carries the option and the other SYN's options are unknown; the scale is assumed to be in
+    /// force.
     OneSided,
     /// The scale was inferred from the traffic.
     Inferred,
@@ -53,8 +54,9 @@ impl Syn {
         }
     }
 
-    /// Returns when the SYN that an answer with this TSecr acknowledges passed the tap, in ns. After a retransmission, only
-    /// timestamps can show which transmission that is (Karn's algorithm, RFC 6298 section 3); `None` where they do not.
+    /// Returns when the SYN that an answer with this TSecr acknowledges passed the tap, in ns. After a retransmission,
+    /// only timestamps can show which transmission that is (Karn's algorithm, RFC 6298 section 3); `None` where they do
+    /// not.
     fn sent_ns_of_echoed(&self, tsecr: Option<u32>) -> Option<i64> {
         if let [only] = self.transmissions[..] {
             return Some(only.time_ns);
@@ -98,8 +100,8 @@ impl Handshake {
         };
         match &mut self.syns[from] {
             Some(syn) if syn.sequence == segment.sequence => {
-                // Later retransmissions may omit the options because of middleboxes. A SYN-ACK with a scale answers a SYN
-                // that had one (RFC 7323 section 2.2).
+                // Later retransmissions may omit the options because of middleboxes. A SYN-ACK with a scale answers a
+                // SYN that had one (RFC 7323 section 2.2).
                 if segment.options.window_scale.is_some() {
                     syn.options = segment.options;
                 }
@@ -118,8 +120,8 @@ impl Handshake {
         }
     }
 
-    /// Processes a segment of the client. Returns the round trips if it is the ACK that completes the handshake, without
-    /// data or FIN, and both SYNs were captured.
+    /// Processes a segment of the client. Returns the round trips if it is the ACK that completes the handshake,
+    /// without data or FIN, and both SYNs were captured.
     pub fn complete(&mut self, segment: &Segment, time_ns: i64) -> Option<HandshakeRtts> {
         let flags = segment.flags;
         if flags.has(Flags::SYN) || flags.has(Flags::RST) || !flags.has(Flags::ACK) {
@@ -152,8 +154,8 @@ impl Handshake {
         self.completed
     }
 
-    /// Returns the window scale of `end`, `None` where it is unknown, and its source. The scale is in force only if both SYNs
-    /// carry the option, where 0 is a valid scale (RFC 7323 section 2.2).
+    /// Returns the window scale of `end`, `None` where it is unknown, and its source. The scale is in force only if
+    /// both SYNs carry the option, where 0 is a valid scale (RFC 7323 section 2.2).
     #[must_use]
     pub fn scale(&self, end: usize) -> (Option<u8>, ScaleSource) {
         let [own, other] = [end, 1 - end].map(|e| self.syns[e].as_ref().and_then(Syn::scale));
@@ -167,9 +169,9 @@ impl Handshake {
         }
     }
 
-    /// Returns the largest payload of a packet in bytes; `None` where no SYN with an MSS was captured. It is the smaller MSS
-    /// of both SYNs, as either end may have the narrower link. Negotiated timestamps take 12 bytes of it (RFC 6691). For a SYN
-    /// with cut options, `has_timestamps` is whether later segments carry timestamps.
+    /// Returns the largest payload of a packet in bytes; `None` where no SYN with an MSS was captured. It is the
+    /// smaller MSS of both SYNs, as either end may have the narrower link. Negotiated timestamps take 12 bytes of it
+    /// (RFC 6691). For a SYN with cut options, `has_timestamps` is whether later segments carry timestamps.
     #[must_use]
     pub fn mss(&self, has_timestamps: bool) -> Option<i64> {
         let mss = self.options().filter_map(|options| options.mss).min()?;
@@ -185,8 +187,8 @@ impl Handshake {
         self.syns.iter().all(Option::is_some) && self.options().all(|options| options.multipath)
     }
 
-    /// Returns the window in the SYN of `end`, in bytes; such a window is never scaled (RFC 7323 section 2.2). `None` where
-    /// the SYN was not captured.
+    /// Returns the window in the SYN of `end`, in bytes; such a window is never scaled (RFC 7323 section 2.2). `None`
+    /// where the SYN was not captured.
     #[must_use]
     pub fn window(&self, end: usize) -> Option<u16> {
         self.syns[end].as_ref().map(|syn| syn.window)

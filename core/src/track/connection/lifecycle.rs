@@ -166,7 +166,8 @@ impl Lifecycle {
         }
     }
 
-    /// Returns how the connection ended, and the end that sent the first FIN or the reset; `None` for an open connection.
+    /// Returns how the connection ended, and the end that sent the first FIN or the reset; `None` for an open
+    /// connection.
     #[must_use]
     pub fn ending(&self) -> (Ending, Option<u8>) {
         match (self.reset_by, self.fins) {
@@ -200,8 +201,8 @@ impl Lifecycle {
             .sum()
     }
 
-    /// Ends the connection, as the capture ends or the ports are reused. `outstanding` are the unacknowledged sequence numbers
-    /// of each end. `retry_wait_ns` is the wait before the last retransmission that nothing answered.
+    /// Ends the connection, as the capture ends or the ports are reused. `outstanding` are the unacknowledged sequence
+    /// numbers of each end. `retry_wait_ns` is the wait before the last retransmission that nothing answered.
     pub fn finish(&mut self, outstanding: [i64; 2], retry_wait_ns: Option<i64>) {
         let fins = self.fins.map(i64::from);
         self.unacknowledged_bytes = [0, 1].map(|end| (outstanding[end] - fins[end]).max(0));

@@ -13,8 +13,8 @@ row! {
         pub stream: u32,
         /// The side that sends: 0 the client, 1 the server.
         pub direction: u8,
-        /// 1 where both sides sent at the same time. The turn then holds the payload of both directions until nothing is
-        /// outstanding in either; else 0.
+        /// 1 where both sides sent at the same time. The turn then holds the payload of both directions until nothing
+        /// is outstanding in either; else 0.
         pub overlapping: u8,
         /// 1 where the capture lacks bytes of the turn, or of whole turns within it; else 0.
         pub unseen: u8,
@@ -24,12 +24,12 @@ row! {
         pub end_ns: i64,
         /// Time of the last retransmitted payload at the tap, in ns since the epoch; [`NULL`] where there was none.
         pub resent_ns: i64,
-        /// Time within the turn in which the sender had no data ready, in ns. These are the pauses that no acknowledgment
-        /// ended, although nothing was in flight and the window had room. Ready data would have been sent at that
-        /// acknowledgment, so the pause began with the last data before it.
+        /// Time within the turn in which the sender had no data ready, in ns. These are the pauses that no
+        /// acknowledgment ended, although nothing was in flight and the window had room. Ready data would have been
+        /// sent at that acknowledgment, so the pause began with the last data before it.
         pub pause_ns: i64,
-        /// Last round trip between tap and receiver that payload of the turn measured, in ns, without those that a delayed
-        /// acknowledgment may have lengthened; [`NULL`] where there is none.
+        /// Last round trip between tap and receiver that payload of the turn measured, in ns, without those that a
+        /// delayed acknowledgment may have lengthened; [`NULL`] where there is none.
         pub rtt_ns: i64,
         /// Payload in bytes, each byte counted once.
         pub bytes: i64,
@@ -103,8 +103,9 @@ impl Turns {
 
     /// Adds new payload of `who`, a stream number and a direction; returns the turn that it ends, if any.
     ///
-    /// `all_acknowledged` is whether nothing was outstanding in either direction before. It is not used while the sender
-    /// [has the turn alone](Self::is_turn_of). `sender_rtt_ns` returns the round trip from the tap to the sender.
+    /// `all_acknowledged` is whether nothing was outstanding in either direction before. It is not used while the
+    /// sender [has the turn alone](Self::is_turn_of). `sender_rtt_ns` returns the round trip from the tap to the
+    /// sender.
     #[inline]
     pub fn sent(
         &mut self,

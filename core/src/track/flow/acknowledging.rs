@@ -10,8 +10,8 @@ use crate::track::tap::observed::ObservedSegment;
 use crate::track::tap::records::RttSample;
 
 impl Flow {
-    /// Does this segment with data repeat the last ACK number and window while nothing is outstanding? Such a segment needs no
-    /// further processing: it is counted in bulk by [`Self::flush_repeated_acks`].
+    /// Does this segment with data repeat the last ACK number and window while nothing is outstanding? Such a segment
+    /// needs no further processing: it is counted in bulk by [`Self::flush_repeated_acks`].
     #[must_use]
     #[inline]
     pub fn count_if_repeated(&mut self, observed: &ObservedSegment<'_>) -> bool {
@@ -247,8 +247,8 @@ impl Flow {
         segment.options.sack.map(relative)
     }
 
-    /// Returns the D-SACK block (RFC 2883 section 4), which reports bytes received twice; `None` where there is none. It is
-    /// the first block if that lies below the acknowledgment number or within the second block.
+    /// Returns the D-SACK block (RFC 2883 section 4), which reports bytes received twice; `None` where there is none.
+    /// It is the first block if that lies below the acknowledgment number or within the second block.
     fn dsack_block(&self, segment: &Segment, ack: i64) -> Option<(i64, i64)> {
         let count = segment.options.sack_blocks;
         let [first, second, ..] = (count > 0).then(|| self.relative_sack(segment))?;
@@ -256,8 +256,8 @@ impl Flow {
         duplicate.then_some(first)
     }
 
-    /// Returns the SACK blocks as distances from the acknowledgment number. D-SACK blocks are left out, and blocks beyond
-    /// SND.NXT or below the acknowledgment number.
+    /// Returns the SACK blocks as distances from the acknowledgment number. D-SACK blocks are left out, and blocks
+    /// beyond SND.NXT or below the acknowledgment number.
     fn sack_blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
         let mut kept = [(0, 0); 4];
         let count = usize::from(segment.options.sack_blocks).min(4);

@@ -13,7 +13,8 @@ use crate::track::sender::retransmissions::RetransmittedSegment;
 use crate::track::tap::observed::ObservedSegment;
 
 impl Flow {
-    /// Processes a segment of the sender that is not a pure acknowledgment: it occupies sequence space, probes or resets.
+    /// Processes a segment of the sender that is not a pure acknowledgment: it occupies sequence space, probes or
+    /// resets.
     #[inline]
     pub fn segment(&mut self, observed: &ObservedSegment<'_>) -> Effect {
         if observed.copy {
@@ -68,8 +69,8 @@ impl Flow {
         effect
     }
 
-    /// Delivers the acknowledgments that the sender must have received before it sent data up to `end`. They are those that
-    /// its TSecr shows, those that have arrived by the clock, and those that allow it to send so far.
+    /// Delivers the acknowledgments that the sender must have received before it sent data up to `end`. They are those
+    /// that its TSecr shows, those that have arrived by the clock, and those that allow it to send so far.
     #[inline]
     fn deliver_before_send(&mut self, end: i64, tsecr: Option<u32>, at: At) {
         self.advance_to(at, tsecr);
@@ -169,8 +170,8 @@ impl Flow {
         self.last_data_tsecr = tsecr;
     }
 
-    /// Adds a packet of the sender that reached the tap `excess_ns` later than the fastest one. `tick_ns` is the tick of the
-    /// sender's timestamp clock.
+    /// Adds a packet of the sender that reached the tap `excess_ns` later than the fastest one. `tick_ns` is the tick
+    /// of the sender's timestamp clock.
     pub fn add_forward_delay(&mut self, excess_ns: i64, tick_ns: i64) {
         // An excess of less than a tick may be the time since the clock's last tick.
         let forward_delay_ns = if excess_ns < tick_ns { 0 } else { excess_ns };
@@ -180,8 +181,9 @@ impl Flow {
         rounds.measurements().add_forward_delay(excess_ns);
     }
 
-    /// Returns the least time for which the sender had sent no data before the segment with `tsval`, in ns, by its own clock:
-    /// a queue before the tap shortens the pauses seen there. 0 where the tap is at the sender or the clock is unknown.
+    /// Returns the least time for which the sender had sent no data before the segment with `tsval`, in ns, by its own
+    /// clock: a queue before the tap shortens the pauses seen there. 0 where the tap is at the sender or the clock is
+    /// unknown.
     fn silent_ns(&self, tsval: Option<u32>) -> i64 {
         if self.tap_to_sender.tap_at_sender() {
             return 0;

@@ -18,7 +18,8 @@ macro_rules! packed_row {
             /// Number of fields.
             pub const FIELDS: usize = [$(stringify!($field)),*].len();
 
-            /// Appends the row to `bytes`, as its differences from `expected`; [`Self::unpack`] needs the same `expected`.
+            /// Appends the row to `bytes`, as its differences from `expected`; [`Self::unpack`] needs the same
+            /// `expected`.
             pub fn pack(&self, expected: &Self, bytes: &mut Vec<u8>) {
                 let numbers = |row: &Self| [$(row.$field as i64),*];
                 $crate::track::row::packed::pack(&numbers(self), &numbers(expected), bytes);
@@ -67,8 +68,8 @@ fn or_zero(expected: i64) -> i64 {
 }
 
 /// Writes a number of variable length and returns its length in bytes: one for 7 bits, two for 14 and so on. The number
-/// of zero bits that end the first byte is the number of bytes that follow. A first byte of 0 is followed by eight bytes
-/// of plain number.
+/// of zero bits that end the first byte is the number of bytes that follow. A first byte of 0 is followed by eight
+/// bytes of plain number.
 fn write_varint(number: u64, out: &mut [u8]) -> usize {
     let length = (70 - (number | 1).leading_zeros() as usize) / 7;
     if length > 8 {

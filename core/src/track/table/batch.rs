@@ -1,43 +1,44 @@
 //! # Batch
-//! Segments that are given to a table together.
+//! Segments that a table processes together.
 //!
-//! The table takes those of one connection one after the other: what it keeps of the connection is fetched from memory
-//! once, not for every segment. Connections do not depend on each other, so this changes nothing else. Events are put
-//! in the order of the capture, though: where they are made, segments are taken as they came.
+//! The segments of one connection are processed one after the other. The connection's state is then fetched from memory
+//! once, not for every segment. Connections do not depend on each other, so the results stay equal. Events must be in
+//! the order of the capture, though: where they are wanted, segments are processed in that order.
 
 use super::line::{Line, Lines, Provenance};
 use super::{Commands, Table, TableReport};
 use crate::decode::{Path, Segment};
 use crate::track::at::At;
 
-/// Segments of a stretch of frames that belong to one table.
+/// Segments of consecutive frames that belong to one table.
 #[derive(Debug, Default)]
 pub struct Batch {
     segments: Lines,
-    /// Of each, the hash of its connection.
+    /// Hash of each segment's connection.
     hashes: Vec<u32>,
-    /// The headers around segments, by the number beside them: each differs from the one before.
+    /// Headers around segments; a [`Line`] has an index into them. Each differs from the one before.
     paths: Vec<Path>,
-    /// What to do first.
+    /// Commands that the table executes first.
     commands: Commands,
-    /// Places of the segments, as they are taken.
+    /// Indices of the segments, in the order of processing.
     order: Vec<u32>,
-    /// Those that are taken next.
+    /// Copies of the segments that are processed next.
     prefetched: Vec<Line>,
 }
 
 impl Batch {
-    /// Segments are put in order by so many values of a hash: connections that share one are mixed, and few do.
+    /// Number of buckets for sorting by hash. Segments of connections in one bucket are not separated; few share one.
     const BUCKETS: usize = 512;
-    /// So many are fetched together: another thread wrote them, and memory is waited for once.
+    /// Number of segments that are copied at once. Another thread wrote them, so each access alone would wait for
+    /// memory.
     const PREFETCHED: usize = 64;
 
-    /// What its table does first.
+    /// Begins the batch with the commands that its table executes first.
     pub fn begin(&mut self, commands: Commands) {
         self.commands = commands;
     }
 
-    /// Adds the next segment.
+    /// Adds the next segment; `path` are the headers around it.
     #[inline]
     pub fn push(
         &mut self,
@@ -56,7 +57,7 @@ impl Batch {
         self.segments.push(provenance, segment, path, at);
     }
 
-    /// Gives all to their table; the batch is empty then.
+    /// Lets `table` process all segments, empties the batch and returns the table's report.
     pub fn process(&mut self, table: &mut Table) -> TableReport {
         table.execute(&self.commands);
         let lines = self.segments.lines();
@@ -84,7 +85,7 @@ impl Batch {
         table.take_report()
     }
 
-    /// Puts those of one connection together, as they came: sorts by counting.
+    /// Sorts the indices of segments by bucket (counting sort); segments of one bucket keep their order.
     fn sort_by_connection(hashes: &[u32], order: &mut Vec<u32>) {
         let bucket = |hash: u32| hash as usize % Self::BUCKETS;
         let mut places = [0; Self::BUCKETS];
@@ -110,9 +111,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        // The oracle is a sort that keeps the order of what is equal.
+        // The reference is a stable sort.
         #[test]
-        fn segments_of_one_connection_are_taken_together_and_as_they_came(
+        fn sorting_by_connection_is_stable(
             hashes in prop::collection::vec(0..2000u32, 0..300),
         ) {
             let mut expected: Vec<u32> = (0..hashes.len() as u32).collect();

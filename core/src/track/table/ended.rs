@@ -1,5 +1,5 @@
-//! # ConnectionEnd
-//! A connection of which no more is to come: what is told of it, and nothing that only packets would need.
+//! # Ended
+//! A connection that has ended: its results, without the state that only further packets would need.
 
 use super::summary::{Life, Summary};
 use crate::decode::{Endpoint, Flags, Path, Segment};
@@ -9,24 +9,25 @@ use crate::track::event::{Cause, Event, Kind};
 use crate::track::null::NULL;
 use std::sync::Arc;
 
-/// A connection that ended; packed, as there may be millions.
+/// The results of a connection that has ended; packed, as there may be millions of connections.
 #[derive(Debug)]
 pub struct EndedConnection {
     ends: [Endpoint; 2],
     path: Arc<Path>,
-    /// Initial sequence numbers.
+    /// Initial sequence numbers of both ends; `None` where unknown.
     origins: [Option<u32>; 2],
-    /// Where the rounds of the server begin, and what follows them.
+    /// Offsets in `bytes` of the server's rounds, and of the [`Life`] after them.
     offsets: [usize; 2],
-    /// The rounds of both ends, how it began and ended, and the summaries; together, since memory has a price a piece.
+    /// The rounds of the client and of the server, the [`Life`] and both summaries. They share one allocation, since
+    /// each allocation costs memory.
     bytes: Box<[u8]>,
 }
 
 impl EndedConnection {
-    /// What is packed beside the rounds mostly takes less.
+    /// Usual upper bound of the packed [`Life`] and summaries, in bytes.
     const SUMMARIES_BYTES: usize = 192;
 
-    /// What is left of a connection that was finished.
+    /// Returns the results of a connection that was finished.
     #[must_use]
     pub fn new(connection: &Connection) -> Self {
         let [client, server] = connection
@@ -54,26 +55,26 @@ impl EndedConnection {
         }
     }
 
-    /// Client, server.
+    /// Returns client and server.
     #[must_use]
     pub fn ends(&self) -> &[Endpoint; 2] {
         &self.ends
     }
 
-    /// Outer headers of the first packet.
+    /// Returns the headers around the first packet.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How it began and ended, and what follows.
+    /// Returns how the connection began and ended, and the packed summaries.
     fn life_and_summaries(&self) -> (Life, &[u8]) {
         let mut bytes = &self.bytes[self.offsets[1]..];
         let life = Life::unpack(&Life::default(), &mut bytes);
         (life, bytes)
     }
 
-    /// What the client sent, what the server sent.
+    /// Returns the summaries of the client's and of the server's data.
     #[must_use]
     pub fn summaries(&self) -> [Summary; 2] {
         let (_, mut bytes) = self.life_and_summaries();
@@ -81,31 +82,32 @@ impl EndedConnection {
         [client, Summary::unpack(&client, &mut bytes)]
     }
 
-    /// How it began and ended.
+    /// Returns how the connection began and ended.
     #[must_use]
     pub fn life(&self) -> Life {
         self.life_and_summaries().0
     }
 
-    /// The rounds of what one end sent, packed.
+    /// Returns the packed rounds of the data that one end sent.
     #[must_use]
     pub fn packed_rounds(&self, from: usize) -> &[u8] {
         let [server, end] = self.offsets;
         &self.bytes[[0..server, server..end][from].clone()]
     }
 
+    /// Returns 0 where the client sent the segment, 1 where the server did.
     fn direction(&self, segment: &Segment) -> usize {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// As [`Connection::is_reopened_by`].
+    /// Does this segment open another connection between the same ports? See [`Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         let origin = self.origins[self.direction(segment)];
         segment.opens() && origin.is_some_and(|origin| origin != segment.sequence)
     }
 
-    /// A segment that comes late: it is counted, and says nothing of what held the sender.
+    /// Counts a segment that was captured after the end and returns its event. The segment does not affect the rounds.
     pub fn add_late_segment(&mut self, stream: u32, segment: &Segment, at: At) -> Event {
         let from = self.direction(segment);
         let mut summaries = self.summaries();
@@ -151,7 +153,7 @@ impl EndedConnection {
     }
 }
 
-/// Both directions have much in common.
+/// Packs both summaries; the server's as differences from the client's, as they have much in common.
 fn pack([client, server]: &[Summary; 2], bytes: &mut Vec<u8>) {
     client.pack(&Summary::default(), bytes);
     server.pack(client, bytes);

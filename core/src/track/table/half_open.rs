@@ -1,6 +1,6 @@
 //! # Half-open
-//! A connection of which there is a SYN and no more: what makes it a connection when more comes, and what is told of it
-//! if nothing does.
+//! A connection of which only one SYN was captured. The SYN is kept in compact form: it is processed when more segments
+//! follow, else the summaries are derived from it alone.
 
 use super::summary::{Life, Summary, scale_or_null};
 use crate::decode::{Endpoint, Flags, Path, Segment};
@@ -16,15 +16,15 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// What SYNs have in common that one program sends, on one way.
+/// The part that SYNs of one program on one path have in common.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SynKind {
     path: Arc<Path>,
-    /// With nothing in it that each SYN has of its own.
+    /// A SYN in which all fields are 0 that differ from SYN to SYN.
     syn: Segment,
 }
 
-/// The kinds of SYNs that came.
+/// The kinds of SYNs captured so far; half-open connections share them.
 #[derive(Debug, Default)]
 pub struct SynKinds(HashSet<Arc<SynKind>, RandomState>);
 
@@ -34,6 +34,7 @@ impl SynKinds {
         port: 0,
     };
 
+    /// Returns the kind of a SYN, which is added if it is new.
     fn of(&mut self, segment: &Segment, path: &Arc<Path>) -> Arc<SynKind> {
         let syn = Segment {
             source: Self::NO_ENDPOINT,
@@ -59,12 +60,12 @@ impl SynKinds {
     }
 }
 
-/// A SYN that nothing followed yet; small, as a scan leaves millions.
+/// A SYN that no segment followed yet; compact, as a port scan leaves millions.
 #[derive(Debug)]
 pub struct HalfOpen {
-    /// Client, server.
+    /// Client and server.
     pub ends: [Endpoint; 2],
-    /// When it was captured.
+    /// Position of the SYN in the capture.
     pub at: At,
     kind: Arc<SynKind>,
     sequence: u32,
@@ -76,7 +77,7 @@ pub struct HalfOpen {
 }
 
 impl HalfOpen {
-    /// Of a SYN without anything that it seldom has, as payload; `None` of any other segment.
+    /// Returns the compact form of a SYN; `None` for other segments and for unusual SYNs, as those with payload.
     #[must_use]
     pub fn new(
         segment: &Segment,
@@ -100,13 +101,13 @@ impl HalfOpen {
         })
     }
 
-    /// Outer headers.
+    /// Returns the headers around the SYN.
     #[must_use]
     pub fn path(&self) -> &Arc<Path> {
         &self.kind.path
     }
 
-    /// The SYN. It echoes no timestamp (RFC 7323 section 3.2), whatever stands there.
+    /// Returns the SYN. Its TSecr is set to 0, since the field of a SYN has no meaning (RFC 7323 section 3.2).
     #[must_use]
     pub fn segment(&self) -> Segment {
         let [source, destination] = self.ends;
@@ -124,13 +125,14 @@ impl HalfOpen {
         syn
     }
 
-    /// As [`crate::track::connection::Connection::is_reopened_by`].
+    /// Does this segment open another connection between the same ports? See
+    /// [`crate::track::connection::Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens() && segment.source == self.ends[0] && segment.sequence != self.sequence
     }
 
-    /// What is told of either direction.
+    /// Returns the summaries of both directions, the client's first.
     #[must_use]
     pub fn summaries(&self) -> [Summary; 2] {
         let syn = self.segment();
@@ -170,7 +172,7 @@ impl HalfOpen {
         [0, 1].map(summary)
     }
 
-    /// How it began and ended.
+    /// Returns how the connection began and ended.
     #[must_use]
     pub fn life(&self) -> Life {
         Life {
@@ -221,19 +223,21 @@ mod tests {
 
     #[test]
     fn a_lone_syn_is_small() {
-        // With its number, its hash and what memory is asked for at a time, 200 bytes at most.
+        // With stream number, hash and the allocator's overhead, a half-open connection takes at most 200 bytes.
         assert!(size_of::<HalfOpen>() <= 80);
     }
 
     proptest! {
         #[test]
-        fn a_lone_syn_is_told_of_as_any_connection(syns in prop::collection::vec(syn(), 1..4), frame: u32, time_ns in 0..i64::MAX) {
+        fn a_lone_syn_has_the_results_of_a_processed_connection(
+            syns in prop::collection::vec(syn(), 1..4), frame: u32, time_ns in 0..i64::MAX,
+        ) {
             let at = At { time_ns, frame: frame.into() };
             let path = Arc::default();
             let mut kinds = SynKinds::default();
             let half_open: Vec<_> = syns.iter().map(|syn| HalfOpen::new(syn, &path, at, &mut kinds)).collect();
             for (syn, half_open) in syns.iter().zip(half_open) {
-                let half_open = half_open.expect("nothing is odd about it");
+                let half_open = half_open.expect("a usual SYN");
                 let mut expected = *syn;
                 expected.options.timestamps = expected.options.timestamps.map(|(value, _)| (value, 0));
                 prop_assert_eq!(half_open.segment(), expected);

@@ -1,25 +1,26 @@
 //! # Ignored
-//! A connection that nothing is asked of: only as much as tells where the next between the same ports begins.
+//! A connection of which no results are wanted. Only the state is kept that detects the next connection between the same
+//! ports.
 
 use crate::decode::{Endpoint, Flags, Path, Segment};
 use crate::track::connection::client_and_server;
 use std::sync::Arc;
 
-/// A connection whose packets pass unseen.
+/// A connection whose segments are not analysed.
 #[derive(Debug)]
 pub struct IgnoredConnection {
-    /// Client, server.
+    /// Client and server.
     pub ends: [Endpoint; 2],
-    /// Outer headers of the first packet.
+    /// Headers around the first packet.
     pub path: Arc<Path>,
-    /// What either end's relative numbers count from.
+    /// Origins of both ends' relative sequence numbers; `None` where unknown.
     origins: [Option<u32>; 2],
     has_payload: bool,
     handshake_complete: bool,
 }
 
 impl IgnoredConnection {
-    /// A connection that begins with this segment.
+    /// Returns a connection that begins with this segment; [`Self::segment`] must still process it.
     #[must_use]
     pub fn new(segment: &Segment, path: Arc<Path>) -> Self {
         Self {
@@ -31,11 +32,13 @@ impl IgnoredConnection {
         }
     }
 
+    /// Returns 0 where the client sent the segment, 1 where the server did.
     fn direction(&self, segment: &Segment) -> usize {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// As [`crate::track::connection::Connection::is_reopened_by`].
+    /// Does this segment open another connection between the same ports? See
+    /// [`crate::track::connection::Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
         segment.opens()
@@ -43,7 +46,7 @@ impl IgnoredConnection {
                 .is_some_and(|origin| origin != segment.sequence)
     }
 
-    /// Takes the next segment; see [`crate::track::connection::Connection::segment`].
+    /// Processes the next segment; the origins follow the rules of [`crate::track::connection::Connection::segment`].
     pub fn segment(&mut self, segment: &Segment) {
         let from = self.direction(segment);
         let [syn, ack, reset] =

@@ -1,27 +1,28 @@
 //! # Line
-//! A segment in one line of the processor's cache: thousands are on their way from the thread that reads to those that
-//! follow connections, and each line is waited for. Connections of few segments keep these as lines, too.
+//! A segment in one line of the CPU's cache. Thousands of segments are in transit between the reading thread and those
+//! that track connections, and each cache line costs a wait. Short-lived connections keep their segments in this form,
+//! too.
 
 use crate::decode::{Endpoint, Flags, Options, Segment};
 use crate::track::at::At;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Where a segment stood.
+/// Where a segment was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provenance {
-    /// In a packet of its own.
+    /// The segment was captured as a packet.
     Captured,
-    /// In an ICMP message about it.
+    /// The segment was quoted by an ICMP message.
     Quoted,
 }
 
-/// A segment, and where it was found.
+/// A segment in the size of one cache line, with its position in the capture.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 pub struct Line {
-    /// When and where in the capture.
+    /// Position in the capture.
     pub at: At,
-    /// Number of the headers around it.
+    /// Index of the headers around the segment.
     pub path: u32,
     addresses: [Ipv4Addr; 2],
     ports: [u16; 2],
@@ -41,19 +42,20 @@ pub struct Line {
 
 const _: () = assert!(size_of::<Line>() == 64);
 
-/// How much of a segment the line holds.
+/// How a line holds its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// All of it; it has no option.
+    /// The line holds a segment without options.
     NoOptions,
-    /// All of it; it has timestamps, as nearly every segment.
+    /// The line holds a segment whose only option is timestamps, as in most segments.
     Timestamps,
-    /// Where it is kept whole, in place of its sequence number.
+    /// The segment is in [`Lines::oversized`]; its index is in the line's field `sequence`.
     Elsewhere(Provenance),
 }
 
 impl Line {
-    /// The addresses of a segment that fits, as nearly all do: over IPv4, without other options than timestamps.
+    /// Returns the addresses of a segment that fits a line; `None` where it does not. Captured segments over IPv4 fit
+    /// if they have no other option than timestamps.
     #[inline]
     fn fits(provenance: Provenance, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
         match (
@@ -70,7 +72,7 @@ impl Line {
         }
     }
 
-    /// Of a segment that [fits](Self::fits), whose ends have these addresses.
+    /// Returns the line of a segment that [fits](Self::fits), given its addresses.
     #[inline]
     fn new(segment: &Segment, addresses: [Ipv4Addr; 2], path: u32, at: At) -> Self {
         let timestamps = segment.options.timestamps;
@@ -98,7 +100,7 @@ impl Line {
         }
     }
 
-    /// Of a segment that is kept whole at this place.
+    /// Returns a line that refers to the segment at `place` in [`Lines::oversized`].
     fn reference(place: u32, provenance: Provenance, path: u32, at: At) -> Self {
         Self {
             at,
@@ -120,7 +122,7 @@ impl Line {
         }
     }
 
-    /// The segment, of a line that holds it.
+    /// Returns the segment; the line must hold it.
     #[inline]
     fn segment(&self) -> Segment {
         let [source, destination] = [0, 1].map(|end| Endpoint {
@@ -149,16 +151,16 @@ impl Line {
     }
 }
 
-/// Segments as they came.
+/// Segments in the order of the capture.
 #[derive(Debug, Default)]
 pub struct Lines {
     lines: Vec<Line>,
-    /// Those that do not fit a line.
+    /// Segments that do not fit a line.
     oversized: Vec<Segment>,
 }
 
 impl Lines {
-    /// Room for so many segments, and so many that do not fit a line.
+    /// Reserves memory for `lines` segments, of which `oversized` do not fit a line.
     #[must_use]
     pub fn with_room(lines: usize, oversized: usize) -> Self {
         Self {
@@ -167,7 +169,7 @@ impl Lines {
         }
     }
 
-    /// Adds the next segment, and the number of the headers around it.
+    /// Adds the next segment; `path` is the index of the headers around it.
     #[inline]
     pub fn push(&mut self, provenance: Provenance, segment: &Segment, path: u32, at: At) {
         match Line::fits(provenance, segment) {
@@ -184,13 +186,13 @@ impl Lines {
         self.oversized.push(*segment);
     }
 
-    /// A line for each segment.
+    /// Returns the lines, one for each segment.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// Hands over the segment of one of the lines, and how it was seen.
+    /// Passes the segment of one of the lines to `take`, with its provenance.
     #[inline]
     pub fn read<T>(&self, line: &Line, take: impl FnOnce(Provenance, &Segment) -> T) -> T {
         match line.content {
@@ -201,13 +203,13 @@ impl Lines {
         }
     }
 
-    /// Bytes that the segments take.
+    /// Returns the memory that the segments take, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(&self.lines[..]) + size_of_val(&self.oversized[..])
     }
 
-    /// Forgets all.
+    /// Removes all segments.
     pub fn clear(&mut self) {
         self.lines.clear();
         self.oversized.clear();
@@ -236,7 +238,7 @@ mod tests {
             if plain {
                 return Options { timestamps, ..Options::default() };
             }
-            // A block that does not count is empty: a segment without blocks is equal to one that was kept without them.
+            // Unused blocks are empty, so that a segment without blocks equals its restored copy.
             let mut sack = [(0, 0); 4];
             let blocks = usize::from(sack_blocks);
             sack[..blocks].copy_from_slice(&edges[..blocks]);
@@ -259,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn segments_come_back_as_they_were(
+        fn reading_restores_segments(
             segments in prop::collection::vec((segment(), any::<bool>(), any::<u32>(), any::<u64>()), 0..20),
         ) {
             let mut lines = Lines::default();
@@ -279,7 +281,7 @@ mod tests {
         }
 
         #[test]
-        fn a_segment_over_ipv4_without_other_options_than_timestamps_fits_a_line(
+        fn an_ipv4_segment_with_timestamps_only_fits_a_line(
             segment in segment(), addresses: [u32; 2], identification: u16, timestamps: Option<(u32, u32)>,
         ) {
             let mut plain = segment;

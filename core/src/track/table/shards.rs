@@ -1,9 +1,9 @@
 //! # Shards
-//! The connections of a capture, shared out to tables that may be filled by several threads, and told as one table.
+//! The connections of a capture, distributed over tables that several threads may fill, and presented as one table.
 //!
-//! Nothing depends on how many tables there are. Segments come in batches of the capture. After each batch its new
-//! connections are numbered by their first frames, and its rows put in order. What connections are let go follows from
-//! the batches alone.
+//! The results do not depend on the number of tables. Segments are processed in batches of consecutive frames. After
+//! each batch, its new connections are numbered by their first frames and its rows are sorted. The batches alone
+//! determine when an ended connection is replaced by its results.
 
 use super::summary::{Life, Summary};
 use super::{Commands, ConnectionEnd, InferredScales, Table, TableReport, WantedEvents};
@@ -17,37 +17,37 @@ use foldhash::quality::RandomState;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 
-/// Where a connection is.
+/// Location of a connection: its table, and its index there.
 #[derive(Debug, Clone, Copy)]
 struct Location {
     shard: u32,
     index: u32,
 }
 
-/// Which connection is where, and what the tables told.
+/// Locations of all connections, and the rows that the tables reported.
 #[derive(Debug, Default)]
 pub struct Register {
-    /// By stream number.
+    /// Locations by stream number.
     locations: Vec<Location>,
-    /// Stream numbers, by table and place in it.
+    /// Stream numbers, by table and index in the table.
     numbers: Vec<Vec<u32>>,
-    /// First frames, by stream number, if they are to be kept.
+    /// First frames by stream number; `None` where they are not kept.
     first_frames: Option<Vec<u64>>,
-    /// Connections that ended but may get packets yet, the longest ago first.
+    /// Ended connections that may still get packets, in the order of their ends.
     ended: VecDeque<(u32, ConnectionEnd)>,
-    /// Rows made so far and not yet taken.
+    /// Rows that were reported and not yet taken.
     pub rows: Rows,
     budget: Budget,
-    /// What there was no room for.
+    /// Counts of segments and turns that were left out because of the budget.
     pub left_out: LeftOut,
 }
 
 impl Register {
-    /// So many connections that ended are kept whole for packets that come late. Hosts bound what they keep for the
-    /// same purpose in TIME-WAIT (Linux: `tcp_max_tw_buckets`).
+    /// Number of ended connections whose full state is kept for late packets. Hosts bound the number of connections in
+    /// TIME-WAIT for the same purpose (Linux: `tcp_max_tw_buckets`).
     const MAX_ENDED: usize = 4096;
 
-    /// Takes what the tables told of one batch, in their order. Gives what each should do because of it.
+    /// Processes the reports of one batch, one for each table; returns the commands for each table.
     pub fn take(&mut self, mut reports: Vec<TableReport>) -> Vec<Commands> {
         self.number_connections(&reports);
         let mut ended = Vec::new();
@@ -81,7 +81,7 @@ impl Register {
         commands
     }
 
-    /// Turns, as long as there is room for them: of one batch the streams with the lowest numbers go first.
+    /// Adds turns within the budget of rows. Where a batch exceeds it, the streams with the lowest numbers come first.
     fn add_turns(&mut self, mut turns: Vec<Turn>) {
         let room = self.budget.rows.saturating_sub(self.rows.turns.len());
         if turns.len() > room {
@@ -92,7 +92,7 @@ impl Register {
         self.rows.turns.append(&mut turns);
     }
 
-    /// Events in the order of their frames; those of one frame are of one table.
+    /// Adds events in the order of their frames; the events of one frame are all in one report.
     fn add_events(&mut self, reports: Vec<TableReport>) {
         let from = self.rows.events.len();
         for mut report in reports {
@@ -132,7 +132,7 @@ impl Register {
 pub struct ConnectionHasher(RandomState);
 
 impl ConnectionHasher {
-    /// Of the connection between these ends, the same whichever of them sent.
+    /// Returns the hash of the connection between these ends; it is equal for both directions.
     #[must_use]
     #[inline]
     pub fn hash(&self, source: Endpoint, destination: Endpoint) -> u64 {
@@ -142,18 +142,18 @@ impl ConnectionHasher {
         self.hash_pair(source, destination)
     }
 
-    /// A sum is the same in either order. Of ends that are not hashed well before, it is the same for many connections:
-    /// products alone cancel out where one end counts up and the other down.
+    /// Returns the sum of both ends' hashes, which is equal in either order. Each end needs a good hash. With mere
+    /// products, many connections would have equal sums: those where one end's number counts up and the other's down.
     fn hash_pair(&self, source: Endpoint, destination: Endpoint) -> u64 {
         let source = self.0.hash_one(source);
         source.wrapping_add(self.0.hash_one(destination))
     }
 }
 
-/// Which of so many tables a connection of this hash belongs to.
+/// Returns the index of the table, of `tables` in all, to which a connection of this hash belongs.
 #[must_use]
 pub fn shard(hash: u64, tables: usize) -> usize {
-    // A table looks at the lower bits.
+    // The upper bits choose the table, since a table uses the lower bits.
     (((hash >> 32) * tables as u64) >> 32) as usize
 }
 
@@ -166,7 +166,7 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// So many tables that make the events wanted, with window scales that an earlier pass inferred.
+    /// Returns `tables` empty tables that create the wanted events; `scales` are those that an earlier pass inferred.
     #[must_use]
     pub fn new(
         tables: usize,
@@ -189,23 +189,24 @@ impl Shards {
         }
     }
 
-    /// From now on keeps the first frame of every stream, also of one that is only quoted.
+    /// Keeps the first frame of every stream from now on, also of streams that are only quoted by ICMP messages.
     pub fn keep_first_frames(&mut self) {
         self.register.first_frames = Some(Vec::new());
     }
 
-    /// First frames by stream number, as far as they were kept.
+    /// Returns the first frames by stream number; empty where they are not kept.
     #[must_use]
     pub fn first_frames(&self) -> &[u64] {
         self.register.first_frames.as_deref().unwrap_or_default()
     }
 
-    /// The tables, to be filled, what to tell of it, and how connections are hashed.
+    /// Returns the tables to fill, the register for their reports, and the hash function of connections.
     pub fn parts(&mut self) -> (&mut Vec<Table>, &mut Register, &ConnectionHasher) {
         (&mut self.tables, &mut self.register, &self.hashes)
     }
 
-    /// The capture ended. Where many connections did not, much is left to do: the tables share it.
+    /// Ends the capture: finishes all connections. The tables do so in parallel, since many connections may still be
+    /// open.
     pub fn finish(&mut self) {
         let finished = threads::each(&mut self.tables, |table| {
             table.finish();
@@ -214,76 +215,78 @@ impl Shards {
         self.register.take(finished);
     }
 
-    /// See [`Table::replay_all`].
+    /// Processes the kept segments of every short-lived connection; see [`Table::replay_all`].
     pub fn replay_all(&mut self) {
         for table in &mut self.tables {
             table.replay_all();
         }
     }
 
-    /// Rows made so far and not yet taken.
+    /// Returns the rows that were reported and not yet taken.
     pub fn rows(&mut self) -> &mut Rows {
         &mut self.register.rows
     }
 
-    /// What there was no room for.
+    /// Returns counts of the segments and turns that were left out because of the budget.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.register.left_out
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.register.locations.len()
     }
 
-    /// Are there none?
+    /// Are there no connections?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.register.locations.is_empty()
     }
 
+    /// Returns the table of a stream, and the stream's index there.
     fn at(&self, stream: usize) -> (&Table, usize) {
         let Location { shard, index } = self.register.locations[stream];
         (&self.tables[shard as usize], index as usize)
     }
 
-    /// Streams of which there is nothing but what ICMP messages quote.
+    /// Returns the number of streams of which only segments quoted by ICMP messages were captured.
     #[must_use]
     pub fn quoted(&self) -> usize {
         self.tables.iter().map(Table::quoted).sum()
     }
 
-    /// Client and server of a stream.
+    /// Returns client and server of a stream.
     #[must_use]
     pub fn ends(&self, stream: usize) -> &[Endpoint; 2] {
         let (table, index) = self.at(stream);
         table.ends(index)
     }
 
-    /// Client and server of a stream, the headers around its first packet, and what is told of either direction.
+    /// Returns client and server of a stream, the headers around its first packet, and the summaries of both
+    /// directions, the client's first.
     #[must_use]
     pub fn summaries(&self, stream: usize) -> (&[Endpoint; 2], &Path, [Summary; 2]) {
         let (table, index) = self.at(stream);
         table.summaries(index)
     }
 
-    /// As [`Table::has_more_than_syn`].
+    /// Was more of the stream captured than a SYN? See [`Table::has_more_than_syn`].
     #[must_use]
     pub fn has_more_than_syn(&self, stream: usize) -> bool {
         let (table, index) = self.at(stream);
         table.has_more_than_syn(index)
     }
 
-    /// How a stream began and ended.
+    /// Returns how a stream began and ended.
     #[must_use]
     pub fn life(&self, stream: usize) -> Life {
         let (table, index) = self.at(stream);
         table.life(index)
     }
 
-    /// The finished rounds of what one end of a stream sent, in their order.
+    /// Yields the finished rounds of the data that one end of a stream sent, in order of time.
     pub fn rounds(&self, stream: usize, from: usize) -> impl Iterator<Item = Round> {
         let (table, index) = self.at(stream);
         let number = stream as u32;
@@ -299,12 +302,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_share_evenly_where_the_numbers_of_both_ends_add_up_to_the_same() {
+    fn ends_with_equal_sums_are_distributed_evenly() {
         let end = |last: u8| Endpoint {
             address: [10, 0, 0, last].into(),
             port: 5001,
         };
-        // Each has a seed of its own.
+        // Each hasher has another random seed.
         for hashes in (0..100).map(|_| ConnectionHasher::default()) {
             let mut connections = [0; 2];
             for last in 0..=u8::MAX {
@@ -313,7 +316,8 @@ mod tests {
                 assert_eq!(hash, hashes.hash(other, one));
                 connections[shard(hash, 2)] += 1;
             }
-            // Of 128 pairs, each seen from both ends; fewer than 28 of 128 fair coins come about once in 10^10 times.
+            // There are 128 pairs, each counted from both ends. Fewer than 28 heads of 128 fair coins have a chance of
+            // 10^-10.
             assert!(connections.iter().all(|&count| count >= 2 * 28));
         }
     }

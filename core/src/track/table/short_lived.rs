@@ -1,7 +1,7 @@
 //! # Short-lived
-//! A connection of few segments so far. They are kept as they came until something asks what they mean: an end, another
-//! connection, or so many of them that the connection itself would take no more room. Most connections of a capture are
-//! short, and there may be many at once.
+//! A connection of few segments so far. The segments are kept unprocessed until the connection ends, another one opens
+//! between the same ports, or a limit of memory is reached. Most connections of a capture are short, and many may be
+//! open at once: kept segments take less memory than the state of a connection.
 
 use super::line::{Lines, Provenance};
 use crate::decode::{Endpoint, Flags, Path, Segment};
@@ -9,39 +9,39 @@ use crate::track::at::At;
 use crate::track::connection::client_and_server;
 use std::sync::Arc;
 
-/// A connection of few segments.
+/// A connection of few segments, which are not processed yet.
 #[derive(Debug)]
 pub struct ShortLived {
-    /// Client, server.
+    /// Client and server.
     pub ends: [Endpoint; 2],
-    /// Outer headers of the first segment.
+    /// Headers around the first segment.
     pub path: Arc<Path>,
     segments: Lines,
 }
 
 impl ShortLived {
-    /// So many bytes of segments leave no room for more: sixteen over IPv4, of which two are SYNs, or seven over IPv6. A
-    /// connection that is followed takes five times as much.
+    /// From this many bytes on, no more segments are kept: sixteen segments over IPv4, of which two are SYNs, or seven
+    /// over IPv6. An open connection takes five times as much memory.
     const MAX_BYTES: usize = 1250;
 
-    /// A connection that begins with this segment, and holds none yet.
+    /// Returns a connection that begins with this segment; [`Self::take`] must still add it.
     #[must_use]
     pub fn new(first: &Segment, path: Arc<Path>) -> Self {
         Self {
             ends: client_and_server(first),
             path,
-            // Few connections end sooner, and SYNs do not fit a line.
+            // Few connections have fewer segments; the two SYNs do not fit a line.
             segments: Lines::with_room(8, 2),
         }
     }
 
-    /// Can the segment be kept for later? Not one that ends a connection.
+    /// Can the segment be kept unprocessed? A FIN or reset cannot, since it may end the connection.
     #[must_use]
     pub fn can_keep(segment: &Segment) -> bool {
         segment.flags.0 & (Flags::FIN | Flags::RST) == 0
     }
 
-    /// Keeps the segment, which opens no other connection; says whether it can be kept and there is room.
+    /// Adds a segment that opens no other connection; returns `false` where it cannot be kept or the limit is reached.
     pub fn take(&mut self, segment: &Segment, at: At) -> bool {
         let has_room = Self::can_keep(segment) && self.segments.bytes() < Self::MAX_BYTES;
         if has_room {
@@ -50,7 +50,7 @@ impl ShortLived {
         has_room
     }
 
-    /// Hands over the segments as they came.
+    /// Passes the segments to `take`, in the order of the capture.
     pub fn replay(&self, mut take: impl FnMut(&Segment, At)) {
         for line in self.segments.lines() {
             self.segments
@@ -95,7 +95,8 @@ mod tests {
     }
 
     prop_compose! {
-        /// Of one of two clients, as often data as a control bit, near the beginning of the sequence space.
+        /// A segment of one of two clients, with a control bit in half of the cases, near the start of the sequence
+        /// space.
         fn segment()(
             client in 3..5u8, from in 0..2usize, control in prop::sample::select(vec![0, 0, 0, 1, 2, 4]), ack in 0..4u8,
             sequence in 0..4u32, acknowledgment in 0..4u32, full in 0..3u32, window in 0..3u16,
@@ -111,9 +112,9 @@ mod tests {
     }
 
     proptest! {
-        // The oracle is a table that follows connections from the first segment on: events are made at once.
+        // The reference is a table that wants events, and so processes every segment at once.
         #[test]
-        fn what_is_followed_late_is_told_of_as_if_followed_at_once(
+        fn replayed_segments_have_the_results_of_immediate_processing(
             segments in prop::collection::vec((segment(), 0..20u8, 1..40_000_000i64), 0..60),
         ) {
             let tables = [WantedEvents::None, WantedEvents::All].map(|wanted| {

@@ -1,5 +1,5 @@
 //! # Summary
-//! What is told of one direction of a connection: the numbers behind its row of flows.
+//! Results of one direction of a connection: the numbers of its row in the flows table.
 
 use crate::track::connection::Connection;
 use crate::track::connection::handshake::ScaleSource;
@@ -7,103 +7,110 @@ use crate::track::null::NULL;
 use crate::track::row::packed::packed_row;
 
 packed_row! {
-    /// One direction of a connection, in numbers; absent ones are [`NULL`].
+    /// Results of one direction of a connection, from its sender to its receiver. Absent values are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Summary {
-        /// Has it carried payload?
+        /// 1 where the direction carried payload, else 0.
         pub carried: u8,
-        /// Which SYNs were captured: 1 the client's, 2 the server's.
+        /// Captured SYNs, a sum: 1 for the client's, 2 for the server's.
         pub handshake: u8,
-        /// Is what passes the tap what the sender has?
+        /// 1 where the tap is at the sender or its place is unknown, else 0.
         pub direct: u8,
-        /// Did its data echo timestamps?
+        /// 1 where the data echo timestamps, else 0.
         pub has_timestamps: u8,
-        /// Is the connection part of a multipath one?
+        /// 1 where the connection is a subflow of a multipath connection, else 0.
         pub multipath: u8,
-        /// Were its checksums unfinished?
+        /// 1 where most of the first packets have partial checksums, left to the network adapter; else 0.
         pub unfinished: u8,
-        /// See [`crate::track::sender::scale::Scale::min_shift`].
+        /// Smallest window scale that is consistent with the data sent; see
+        /// [`crate::track::sender::scale::Scale::min_shift`].
         pub scale_least: u8,
-        /// See [`crate::track::sender::scale::Scale::max_shift`].
+        /// Largest window scale under which the receiver never took window back; see
+        /// [`crate::track::sender::scale::Scale::max_shift`].
         pub scale_most: u8,
-        /// See [`crate::track::sender::scale::Scale::is_reached`].
+        /// 1 where the sender often filled the window under the smallest scale, else 0; see
+        /// [`crate::track::sender::scale::Scale::is_reached`].
         pub scale_reached: u8,
-        /// Index into [`ScaleSource::NAMES`].
+        /// Source of the window scale, as an index into [`ScaleSource::NAMES`].
         pub window_scale_source: u8,
-        /// First packet of the connection.
+        /// Time of the connection's first packet, in ns since the epoch.
         pub start_ns: i64,
-        /// Last packet of the connection.
+        /// Time of the connection's last packet, in ns since the epoch.
         pub end_ns: i64,
-        /// First packet of the connection.
+        /// Frame number of the connection's first packet.
         pub first_frame: u64,
-        /// Last packet of the connection.
+        /// Frame number of the connection's last packet.
         pub last_frame: u64,
-        /// See [`crate::track::flow::Totals`], as the next six.
+        /// Number of segments of the sender, with or without payload.
         pub packets: i64,
-        /// Payload, each byte once.
+        /// Payload in bytes, each byte counted once.
         pub payload_bytes: i64,
-        /// Payload sent retransmissions.
+        /// Retransmitted payload in bytes.
         pub retransmitted_bytes: i64,
-        /// See [`crate::track::sender::retransmissions::Counts`], as the next seven.
+        /// Number of retransmitted packets.
         pub retransmits: i64,
-        /// Fast ones.
+        /// Number of packets sent by fast retransmit or recovery.
         pub fast_retransmits: i64,
-        /// After a timeout.
+        /// Number of packets retransmitted by a timeout or in the recovery after it.
         pub timeout_retransmits: i64,
-        /// Tail loss probes.
+        /// Number of packets sent as tail loss probes.
         pub tail_loss_probes: i64,
-        /// Without a cause that shows.
+        /// Number of retransmitted packets without a visible cause.
         pub unexplained_retransmits: i64,
-        /// Timeouts.
+        /// Number of retransmission timeouts.
         pub timeouts: i64,
-        /// Waited for them.
+        /// Time spent waiting for retransmission timeouts and tail loss probes, in ns.
         pub timeout_wait_ns: i64,
-        /// Needless ones.
+        /// Number of retransmitted packets whose first copy had arrived.
         pub spurious_retransmits: i64,
-        /// Overtaken on the way.
+        /// Number of segments with payload that later segments overtook on the path.
         pub reordered: i64,
-        /// Captured twice.
+        /// Number of packets that are copies of a packet captured before.
         pub copies: i64,
-        /// Cumulative acknowledgment progress.
+        /// Bytes by which acknowledgment numbers advanced.
         pub acked_bytes: i64,
-        /// Acknowledgments that ever came.
+        /// Number of acknowledgments.
         pub acks: i64,
-        /// Acknowledged but not captured.
+        /// Acknowledged bytes that the capture lacks.
         pub missed_bytes: i64,
-        /// Largest payload of one captured segment.
+        /// Largest payload of a captured segment, in bytes; with segmentation offload it exceeds the MSS.
         pub largest_bytes: i64,
-        /// Largest payload of a packet.
+        /// Largest payload of a packet on the path, in bytes.
         pub mss_bytes: i64,
-        /// Shift of the windows that limit it.
+        /// Scale (shift) of the windows that limit this direction; [`NULL`] where windows are not scaled or the scale
+        /// is unknown.
         pub window_scale: i64,
-        /// See [`crate::track::sender::scale::Scale::checked_segments`].
+        /// Number of segments with new data that were compared with the window; see
+        /// [`crate::track::sender::scale::Scale::checked_segments`].
         pub scale_checked: i64,
-        /// See [`crate::track::sender::scale::Scale::far_overruns`].
+        /// Number of these segments far beyond the window under the handshake's scale; see
+        /// [`crate::track::sender::scale::Scale::far_overruns`].
         pub scale_exceeded: i64,
-        /// Largest time to live.
+        /// Largest time to live (or hop limit) of the sender's first packets; [`NULL`] where there are none.
         pub ttl: i64,
-        /// Window of the SYN of the other end.
+        /// Window in the receiver's SYN, in bytes, unscaled; [`NULL`] where the SYN was not captured.
         pub syn_window_bytes: i64,
-        /// Largest window advertised.
+        /// Largest window that the receiver advertised, in bytes; [`NULL`] where unknown.
         pub window_max_bytes: i64,
-        /// Most in flight.
+        /// Largest number of bytes in flight.
         pub in_flight_max_bytes: i64,
-        /// See [`crate::track::tap::ranges::Ranges::merged`].
+        /// How often two ranges were merged because a set was full; see [`crate::track::tap::ranges::Ranges::merged`].
         pub merged_ranges: i64,
-        /// See [`crate::track::rounds::packed_rounds::PackedRounds::left_out`].
+        /// Number of rounds that were not kept because there were too many; see
+        /// [`crate::track::rounds::packed_rounds::PackedRounds::left_out`].
         pub rounds_left_out: i64,
-        /// Least RTT.
+        /// Minimum RTT of the whole path, in ns; [`NULL`] where none was measured.
         pub rtt_min_ns: i64,
-        /// RTT of the handshake.
+        /// RTT of the handshake, in ns; [`NULL`] where it was not measured.
         pub initial_rtt_ns: i64,
-        /// Least round trip from the tap to the sender.
+        /// Minimum round trip from the tap to the sender, in ns; [`NULL`] where unknown.
         pub sender_side_ns: i64,
-        /// Least round trip from the tap to the receiver.
+        /// Minimum round trip from the tap to the receiver, in ns; [`NULL`] where unknown.
         pub receiver_side_ns: i64,
     }
 }
 
-/// The shift of windows, [`NULL`] where nothing is scaled: no scale is in force, which is not the same as a scale of 0.
+/// Returns the window scale that is in force; [`NULL`] where none is, which differs from a scale of 0.
 pub(super) fn scale_or_null(scale: Option<u8>, source: ScaleSource) -> i64 {
     match source {
         ScaleSource::Declined | ScaleSource::Unknown => NULL,
@@ -114,7 +121,7 @@ pub(super) fn scale_or_null(scale: Option<u8>, source: ScaleSource) -> i64 {
 }
 
 impl Summary {
-    /// Of what one end of a connection sends, as it stands.
+    /// Returns the present results of the data that the end `from` sent.
     #[must_use]
     pub fn of(connection: &Connection, from: usize) -> Self {
         let half = &connection.halves[from];
@@ -175,34 +182,36 @@ impl Summary {
 }
 
 packed_row! {
-    /// How a connection began and ended, in numbers; absent ones are [`NULL`].
+    /// How a connection began and ended. Absent values are [`NULL`].
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Life {
-        /// See [`crate::track::connection::lifecycle::Opening`].
+        /// Progress of the handshake; the number of an [`crate::track::connection::lifecycle::Opening`].
         pub handshake: u8,
-        /// See [`crate::track::connection::lifecycle::Ending`].
+        /// End of the connection; the number of an [`crate::track::connection::lifecycle::Ending`].
         pub ended: u8,
-        /// See [`crate::track::connection::lifecycle::Lifecycle::completeness`].
+        /// Bits of Wireshark's `tcp.completeness`; see
+        /// [`crate::track::connection::lifecycle::Lifecycle::completeness`].
         pub completeness: u8,
-        /// Who ended it: 0 the client, 1 the server.
+        /// The end that sent the first FIN or the reset: 0 the client, 1 the server; [`NULL`] where the connection is
+        /// open.
         pub ended_by: i64,
-        /// SYNs of the client.
+        /// Number of SYNs of the client.
         pub syns: i64,
-        /// Those of the server.
+        /// Number of SYNs of the server.
         pub syn_acks: i64,
-        /// Payload of the client.
+        /// Payload of the client in bytes, each byte counted once.
         pub client_bytes: i64,
-        /// Payload of the server.
+        /// Payload of the server in bytes, each byte counted once.
         pub server_bytes: i64,
-        /// Sent and never acknowledged.
+        /// Bytes of both ends that were sent and never acknowledged.
         pub unacknowledged_bytes: i64,
-        /// What the last retry waited for.
+        /// Wait before the last SYN or retransmission that nothing answered, in ns; [`NULL`] where there is none.
         pub retry_wait_ns: i64,
     }
 }
 
 impl Life {
-    /// Of a connection as it stands.
+    /// Returns how the connection began and, so far, ended.
     #[must_use]
     pub fn of(connection: &Connection) -> Self {
         let lifecycle = &connection.lifecycle;
