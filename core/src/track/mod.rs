@@ -29,5 +29,5 @@ pub use table::line::Provenance;
 pub use table::shards::{ConnectionHasher, Register, Shards, shard};
 pub use table::summary::{Life, Summary};
 pub use table::{Commands, InferredScales, Table, TableReport, WantedEvents};
-pub use udp::iperf::{Report, Tool};
+pub use udp::iperf::{IperfReport, Tool};
 pub use udp::{DatagramFlow, Datagrams};

@@ -1,44 +1,44 @@
 //! # UDP
-//! UDP flows: how much went from one address and port to another, in memory that does not grow with it.
+//! UDP flows: counts of the datagrams from one address and port to another. Memory does not grow with a flow's length.
 
 pub(super) mod iperf;
 
 use crate::decode::{Datagram, Endpoint};
 use foldhash::fast::RandomState;
-use iperf::{Meter, Report};
+use iperf::{IperfReport, Meter};
 use std::collections::HashMap;
 
-/// Whether a measuring tool sent the datagrams.
+/// Whether iperf sent the datagrams.
 #[derive(Debug, Clone, Copy)]
-enum Measured {
-    /// None came yet that could tell.
+enum IperfState {
+    /// No datagram was captured yet that could show it.
     Unknown,
-    /// It seems so.
-    By(Meter),
-    /// No.
-    No,
+    /// All datagrams so far can be iperf's.
+    Iperf(Meter),
+    /// Another program sent the datagrams.
+    Other,
 }
 
 /// Datagrams from one address and port to another.
 #[derive(Debug, Clone, Copy)]
 pub struct DatagramFlow {
-    /// Who sent.
+    /// Address and port of the sender.
     pub sender: Endpoint,
-    /// To whom.
+    /// Address and port of the receiver.
     pub receiver: Endpoint,
-    /// Datagrams captured.
+    /// Number of captured datagrams.
     pub packets: i64,
-    /// Payload of them.
+    /// Payload of the captured datagrams, in bytes.
     pub payload_bytes: i64,
-    /// Earliest datagram.
+    /// Time of the earliest datagram, in ns since the epoch.
     pub start_ns: i64,
-    /// Latest datagram.
+    /// Time of the latest datagram, in ns since the epoch.
     pub end_ns: i64,
-    measured: Measured,
+    iperf: IperfState,
 }
 
 impl DatagramFlow {
-    /// iperf3's two ends greet each other with so many bytes before the test.
+    /// Payload of the datagrams that both ends of iperf3 exchange before the test; such datagrams are not measured.
     const GREETING_BYTES: u32 = 4;
 
     const fn new(datagram: &Datagram, time_ns: i64) -> Self {
@@ -49,10 +49,11 @@ impl DatagramFlow {
             payload_bytes: 0,
             start_ns: time_ns,
             end_ns: time_ns,
-            measured: Measured::Unknown,
+            iperf: IperfState::Unknown,
         }
     }
 
+    /// Counts the next datagram of the flow.
     fn take(&mut self, datagram: &Datagram, time_ns: i64) {
         self.packets += 1;
         self.payload_bytes += i64::from(datagram.payload_bytes);
@@ -61,26 +62,27 @@ impl DatagramFlow {
         if datagram.payload_bytes == Self::GREETING_BYTES {
             return;
         }
-        let fits = match (&mut self.measured, &datagram.head) {
-            (Measured::By(meter), Some(head)) => meter.take(head, time_ns),
-            (Measured::Unknown, Some(head)) => {
+        let fits = match (&mut self.iperf, &datagram.head) {
+            (IperfState::Iperf(meter), Some(head)) => meter.take(head, time_ns),
+            (IperfState::Unknown, Some(head)) => {
                 let meter = Meter::begin(head, time_ns);
-                self.measured = meter.map_or(Measured::No, Measured::By);
+                self.iperf = meter.map_or(IperfState::Other, IperfState::Iperf);
                 true
             }
             _ => false,
         };
         if !fits {
-            self.measured = Measured::No;
+            self.iperf = IperfState::Other;
         }
     }
 
-    /// What iperf's server would have reported, if iperf sent; see [`Meter::report`].
+    /// Returns the report of an iperf server at the tap; `None` where iperf did not send the datagrams. See
+    /// [`Meter::report`].
     #[must_use]
-    pub fn report(&self, capture_ns: i64) -> Option<Report> {
-        match &self.measured {
-            Measured::By(meter) => meter.report(capture_ns),
-            Measured::Unknown | Measured::No => None,
+    pub fn report(&self, capture_ns: i64) -> Option<IperfReport> {
+        match &self.iperf {
+            IperfState::Iperf(meter) => meter.report(capture_ns),
+            IperfState::Unknown | IperfState::Other => None,
         }
     }
 }
@@ -93,7 +95,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Takes the next datagram of the capture.
+    /// Counts the next datagram of the capture.
     pub fn take(&mut self, datagram: &Datagram, time_ns: i64) {
         let ends = (datagram.source, datagram.destination);
         let index = *self.by_ends.entry(ends).or_insert_with(|| {
@@ -103,7 +105,7 @@ impl Datagrams {
         self.flows[index].take(datagram, time_ns);
     }
 
-    /// The flows, by their first datagram.
+    /// Returns the flows in the order of their first datagrams.
     #[must_use]
     pub fn flows(&self) -> &[DatagramFlow] {
         &self.flows
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_direction_between_two_ports_is_a_flow() {
+    fn each_direction_is_a_flow() {
         let mut all = Datagrams::default();
         for (from, to, bytes, time_ns) in
             [(1, 2, 10, 5), (2, 1, 7, 6), (1, 2, 20, 9), (1, 2, 30, 4)]
@@ -155,28 +157,28 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_is_passed_over_and_a_stranger_ends_the_measuring() {
+    fn iperf3_handshakes_are_ignored_and_other_datagrams_end_the_measurement() {
         let stamp = |number: u8| {
             let mut head = [0; 16];
             (head[3], head[7], head[11]) = (1, number, number);
             Some(head)
         };
-        let told = |stranger: Option<[u8; 16]>| {
+        let report = |other: Option<[u8; 16]>| {
             let mut all = Datagrams::default();
             all.take(&datagram(1, 2, 4, None), 0);
             for number in 1..=4 {
                 let time_ns = i64::from(number) * 1000;
                 all.take(&datagram(1, 2, 100, stamp(number)), time_ns);
             }
-            all.take(&datagram(1, 2, 100, stranger), 5000);
+            all.take(&datagram(1, 2, 100, other), 5000);
             all.flows()[0].report(0)
         };
-        assert!(told(stamp(5)).is_some());
-        assert!(told(None).is_none());
-        assert!(told(Some([0xff; 16])).is_none());
+        assert!(report(stamp(5)).is_some());
+        assert!(report(None).is_none());
+        assert!(report(Some([0xff; 16])).is_none());
     }
 
-    /// Small words are numbers, and parts of a second, more often than chance would have them.
+    /// Words of a head. Small ones are more frequent than by chance, so that they can be numbers and parts of a second.
     fn head() -> impl Strategy<Value = [u8; 16]> {
         let word = prop_oneof![0..3_u32, any::<u32>()];
         prop::array::uniform4(word).prop_map(|words| {
@@ -190,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hostile_datagrams_never_panic_nor_are_counted_wrongly(
+        fn arbitrary_datagrams_are_counted_without_panic(
             heads in prop::collection::vec((prop::option::of(head()), 0..20_u32, 0..1_i64 << 62), 1..20),
             capture_ns in 0..1_i64 << 62,
         ) {

@@ -1,15 +1,16 @@
 //! # Iperf
 //! Loss, reordering and jitter of the datagrams of iperf 2 and iperf3, counted as their servers count them.
 //!
-//! Both write a number and the time of sending at the beginning of every datagram, and nothing that tells what it is:
-//! the clock that these times must follow does. The servers' ways were read off iperf 2.1 (`Reporter.c`,
-//! `reporter_handle_packet_server_udp`) and iperf 3.12 (`iperf_udp.c`, `iperf_udp_recv`).
+//! Both programs write a sequence number and the time of sending at the beginning of every datagram, but nothing that
+//! identifies the program. The datagrams are recognised by these times, which must advance like a clock. The counting
+//! follows iperf 2.1 (`Reporter.c`, `reporter_handle_packet_server_udp`) and iperf 3.12 (`iperf_udp.c`,
+//! `iperf_udp_recv`).
 
 use crate::decode::Datagram;
 
 type Head = [u8; Datagram::HEAD_BYTES];
 
-/// Who sent the datagrams.
+/// The program that sent the datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// iperf 2.
@@ -19,7 +20,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// As its users call it.
+    /// Returns the usual name of the program.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,39 +30,43 @@ impl Tool {
     }
 }
 
-/// Where numbers and times stand: big-endian words of 32 bits.
+/// Order of sequence number and time at the beginning of a datagram, in big-endian words of 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// Number, seconds, microseconds; the number of the last datagram is negated.
+    /// Number, seconds, microseconds; the number is negative in the last datagram.
     Iperf2,
-    /// Seconds, microseconds, number.
+    /// Seconds, microseconds, number of 32 bits.
     Iperf3,
     /// Seconds, microseconds, number of 64 bits.
     Iperf3Wide,
 }
 
+/// Number and time that a datagram carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     number: i64,
+    /// Time of sending by the sender's clock, in ns.
     sent_ns: i64,
+    /// Is it the last datagram of the test?
     last: bool,
 }
 
 impl Layout {
-    /// The only one that a first datagram can have, if any.
+    /// Returns the layout of a flow's first datagram; `None` where no layout fits.
     fn of(head: &Head) -> Option<Self> {
         let [_, second, third, _] = words(head);
-        if is_part_of_second(second) {
+        if is_below_one_second(second) {
             Some(if third == 0 {
                 Self::Iperf3Wide
             } else {
                 Self::Iperf3
             })
         } else {
-            is_part_of_second(third).then_some(Self::Iperf2)
+            is_below_one_second(third).then_some(Self::Iperf2)
         }
     }
 
+    /// Returns the number and time of a datagram; `None` where they do not fit the layout.
     fn read(self, head: &Head) -> Option<Stamp> {
         let [first, second, third, fourth] = words(head);
         let (number, seconds, micros) = match self {
@@ -72,7 +77,7 @@ impl Layout {
                 (i64::try_from(number).ok()?, first, second)
             }
         };
-        is_part_of_second(micros).then_some(Stamp {
+        is_below_one_second(micros).then_some(Stamp {
             number: number.abs(),
             sent_ns: i64::from(seconds) * 1_000_000_000 + i64::from(micros) * 1_000,
             last: number < 0,
@@ -92,49 +97,55 @@ fn words(head: &Head) -> [u32; 4] {
     [word(0), word(4), word(8), word(12)]
 }
 
-const fn is_part_of_second(micros: u32) -> bool {
+const fn is_below_one_second(micros: u32) -> bool {
     micros < 1_000_000
 }
 
-/// What a server at the place of capture would have reported.
+/// The results that an iperf server at the tap would have reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Report {
-    /// Who sent.
+pub struct IperfReport {
+    /// The program that sent the datagrams.
     pub tool: Tool,
-    /// Datagrams that did not come.
+    /// Number of lost datagrams.
     pub lost: i64,
-    /// Datagrams that came after one with a higher number, or twice.
+    /// Number of datagrams that arrived after one with a higher number, or twice.
     pub reordered: i64,
-    /// Mean deviation of transit times, smoothed (RFC 1889 section 6.3.1).
+    /// Smoothed mean deviation of transit times, in ns (RFC 1889 section 6.3.1).
     pub jitter_ns: i64,
 }
 
-/// The server's counters. A test of more than 2^31 datagrams of iperf 2 is not followed.
+/// The counters of an iperf server. Tests of iperf 2 with more than 2^31 datagrams are not supported.
 #[derive(Debug, Clone, Copy)]
 pub struct Meter {
     layout: Layout,
     first: Stamp,
+    /// Time of capture of the first datagram, in ns.
     first_ns: i64,
     latest: Stamp,
+    /// Time of capture of the latest datagram, in ns.
     latest_ns: i64,
+    /// Highest sequence number.
     highest: i64,
+    /// Number of datagrams with a positive sequence number.
     counted: i64,
+    /// Number of datagrams below `highest` that have not arrived.
     missing: i64,
     reordered: i64,
     jitter_ns: f64,
 }
 
 impl Meter {
-    /// Datagrams to be sure.
-    const LEAST: i64 = 3;
+    /// Least number of datagrams by which iperf is recognised.
+    const MIN_DATAGRAMS: i64 = 3;
 
-    /// So many may be lost before one comes, and the capture begin with that one.
-    const FEW: i64 = 16;
+    /// Largest number of datagrams that may have been lost before the first captured one, although the capture began
+    /// before the test.
+    const MAX_LOST_BEFORE_FIRST: i64 = 16;
 
-    /// No queue lets one datagram wait so much longer than the one before.
-    const MOST_NS: i64 = 10_000_000_000;
+    /// Largest change of the transit time between two datagrams, in ns; no queue grows by more.
+    const MAX_TRANSIT_CHANGE_NS: i64 = 10_000_000_000;
 
-    /// Begins with the first datagram of a flow, if it can be one of iperf's.
+    /// Returns counters that begin with the first datagram of a flow; `None` where it cannot be iperf's.
     #[must_use]
     pub fn begin(head: &Head, time_ns: i64) -> Option<Self> {
         let layout = Layout::of(head)?;
@@ -155,27 +166,28 @@ impl Meter {
         Some(meter)
     }
 
-    /// Takes the next datagram; says whether it can be one of the same test.
+    /// Counts the next datagram; returns `false` where it cannot be of the same test.
     pub fn take(&mut self, head: &Head, time_ns: i64) -> bool {
         let Some(stamp) = self.layout.read(head) else {
             return false;
         };
-        // iperf 2 sends its last datagram again until the server answers.
+        // iperf 2 repeats its last datagram until the server answers.
         if self.latest.last {
             return stamp.last;
         }
-        let waited_ns = (time_ns - stamp.sent_ns) - (self.latest_ns - self.latest.sent_ns);
-        if waited_ns.abs() > Self::MOST_NS {
+        let transit_change_ns = (time_ns - stamp.sent_ns) - (self.latest_ns - self.latest.sent_ns);
+        if transit_change_ns.abs() > Self::MAX_TRANSIT_CHANGE_NS {
             return false;
         }
         if stamp.number > 0 {
-            self.jitter_ns += (waited_ns.abs() as f64 - self.jitter_ns) / 16.0;
+            self.jitter_ns += (transit_change_ns.abs() as f64 - self.jitter_ns) / 16.0;
         }
         self.count(stamp, time_ns);
         true
     }
 
-    /// Numbers count from 1; old clients of iperf 2 send a 0 before, which its server passes over.
+    /// Counts a datagram by its sequence number. Numbers begin with 1; old clients of iperf 2 send a 0 first, which the
+    /// server ignores.
     fn count(&mut self, stamp: Stamp, time_ns: i64) {
         if stamp.number > 0 {
             self.counted += 1;
@@ -184,7 +196,8 @@ impl Meter {
                 self.highest = stamp.number;
             } else {
                 self.reordered += 1;
-                // What comes late was counted as lost. iperf3 forgets a late one too many, iperf 2 does not.
+                // A late datagram was counted as missing before. iperf3 never lets the count fall below 0, iperf 2
+                // does.
                 if self.missing > 0 || self.layout == Layout::Iperf2 {
                     self.missing -= 1;
                 }
@@ -193,23 +206,24 @@ impl Meter {
         (self.latest, self.latest_ns) = (stamp, time_ns);
     }
 
-    /// What the server would report, or `None` where the datagrams turned out not to be iperf's.
+    /// Returns the server's report; `None` where the datagrams turn out not to be iperf's.
     ///
-    /// Datagrams sent before `capture_ns`, the beginning of the capture, are not lost.
+    /// Datagrams sent before `capture_ns`, the beginning of the capture, do not count as lost.
     #[must_use]
-    pub fn report(&self, capture_ns: i64) -> Option<Report> {
+    pub fn report(&self, capture_ns: i64) -> Option<IperfReport> {
         let sent_ns = self.latest.sent_ns - self.first.sent_ns;
-        let lasted_ns = self.latest_ns - self.first_ns;
-        let clock_ran = sent_ns > 0 && sent_ns >= lasted_ns / 10;
-        if self.counted < Self::LEAST || self.reordered > self.counted / 2 || !clock_ran {
+        let duration_ns = self.latest_ns - self.first_ns;
+        let clock_runs = sent_ns > 0 && sent_ns >= duration_ns / 10;
+        if self.counted < Self::MIN_DATAGRAMS || self.reordered > self.counted / 2 || !clock_runs {
             return None;
         }
-        let before = (self.first.number - 1).max(0);
+        let sent_before = (self.first.number - 1).max(0);
         let spacing_ns = sent_ns as f64 / (self.highest - self.first.number).max(1) as f64;
-        let began_before = before as f64 * spacing_ns > (self.first_ns - capture_ns) as f64;
-        let unseen = before > Self::FEW && began_before;
-        let lost = self.missing - if unseen { before } else { 0 };
-        Some(Report {
+        let began_before_capture =
+            sent_before as f64 * spacing_ns > (self.first_ns - capture_ns) as f64;
+        let unseen = sent_before > Self::MAX_LOST_BEFORE_FIRST && began_before_capture;
+        let lost = self.missing - if unseen { sent_before } else { 0 };
+        Some(IperfReport {
             tool: self.layout.tool(),
             lost: lost.max(0),
             reordered: self.reordered,
@@ -223,10 +237,10 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
-    /// When the first datagram came, by the capture's clock.
+    /// Time of the first datagram by the capture's clock, in ns.
     const START: i64 = 1_700_000_000_000 * MS;
 
-    /// A datagram that left at a millisecond of the sender's clock, which began 5000 s before.
+    /// Returns the head of a datagram sent at `sent_ms`, by a sender's clock that differs from the capture's.
     fn head(layout: Layout, number: i32, sent_ms: u32) -> Head {
         let (seconds, micros) = (5_000_000 + sent_ms / 1000, sent_ms % 1000 * 1000);
         let number = number.cast_unsigned();
@@ -242,8 +256,9 @@ mod tests {
         head
     }
 
-    /// Sends datagrams 10 ms apart by number; all take equally long but for those named with their delay.
-    fn measured(layout: Layout, numbers: &[i32], late_ms: &[(usize, i64)]) -> Option<Report> {
+    /// Returns the report on datagrams sent 10 ms apart in the order of their numbers. Their transit times are equal,
+    /// except for the indices in `late_ms` with an extra delay.
+    fn measured(layout: Layout, numbers: &[i32], late_ms: &[(usize, i64)]) -> Option<IperfReport> {
         let mut meter: Option<Meter> = None;
         for (index, &number) in numbers.iter().enumerate() {
             let sent_ms = number.unsigned_abs() * 10;
@@ -261,7 +276,7 @@ mod tests {
     const LAYOUTS: [Layout; 3] = [Layout::Iperf2, Layout::Iperf3, Layout::Iperf3Wide];
 
     #[test]
-    fn gaps_are_losses_until_they_are_filled() {
+    fn a_late_datagram_is_not_lost() {
         for layout in LAYOUTS {
             let report = measured(layout, &[1, 2, 5, 6, 4, 9], &[]).expect("iperf's");
             assert_eq!(report.tool, layout.tool());
@@ -270,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_a_sixteenth_of_each_change_of_the_transit_time() {
+    fn jitter_grows_by_a_sixteenth_of_a_transit_time_change() {
         for layout in LAYOUTS {
             let jitter = |late: &[_]| {
                 measured(layout, &[1, 2, 3], late)
@@ -284,20 +299,20 @@ mod tests {
     }
 
     #[test]
-    fn the_last_datagram_of_iperf_2_counts_once() {
+    fn the_repeated_last_datagram_of_iperf_2_counts_once() {
         let report = measured(Layout::Iperf2, &[1, 2, 3, -5, -5, -5], &[]).expect("iperf's");
         assert_eq!((report.lost, report.reordered), (1, 0));
     }
 
     #[test]
-    fn a_number_0_is_passed_over() {
+    fn number_0_is_ignored() {
         let report = measured(Layout::Iperf2, &[0, 1, 2, 3], &[]).expect("iperf's");
         assert_eq!((report.lost, report.reordered), (0, 0));
     }
 
     #[test]
-    fn what_was_sent_before_the_capture_is_not_lost_and_what_was_lost_first_is() {
-        // Datagram 101 comes 1010 ms after START, the capture's beginning.
+    fn datagrams_before_the_capture_are_not_lost() {
+        // Datagram 101 arrives 1010 ms after START.
         let report = |capture_ns| {
             let mut meter = Meter::begin(&head(Layout::Iperf3, 101, 1010), START + 1010 * MS)?;
             for number in [102_u32, 104] {
@@ -310,13 +325,13 @@ mod tests {
             }
             meter.report(capture_ns)
         };
-        // The first of 100 left 10 ms after START.
+        // Datagram 1 was sent 10 ms after START.
         assert_eq!(report(START + 500 * MS).map(|r| r.lost), Some(1));
         assert_eq!(report(START - 500 * MS).map(|r| r.lost), Some(101));
     }
 
     #[test]
-    fn a_clock_that_does_not_run_is_none() {
+    fn a_clock_that_does_not_advance_is_not_iperf() {
         let mut meter = Meter::begin(&[0; 16], START).expect("a time of 0 is one");
         for second in 1..5 {
             meter.take(&[0; 16], START + second * 1000 * MS);
@@ -328,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_no_test_reaches_do_not_overflow() {
+    fn huge_numbers_do_not_overflow() {
         let far = [
             0, 0, 0, 1, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
         ];
