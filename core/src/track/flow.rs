@@ -26,7 +26,7 @@ pub struct Effect {
     pub cause: Cause,
     /// RTT of the whole path that the segment measured, in ns; [`NULL`] where it measured none.
     pub rtt_ns: i64,
-    /// Acknowledged bytes that the capture lacks; negative where the segment holds bytes that were counted so before.
+    /// Acknowledged bytes that the capture lacks; negative where the segment holds bytes that were counted as lacking.
     pub unseen_bytes: i64,
 }
 
@@ -100,9 +100,9 @@ struct RepeatedAcks {
     /// Acknowledgment number in the header; the window field is that of [`AdvertisedWindow`]. `None` where the next
     /// segment is not to be counted in bulk.
     acknowledgment: Option<u32>,
-    /// Number of such segments that are not in [`Totals::acks`] yet.
+    /// Number of repeated acknowledgments that are not in [`Totals::acks`] yet.
     count: i64,
-    /// Time of the last such segment, in ns.
+    /// Time of the last repeated acknowledgment, in ns.
     last_ns: i64,
 }
 
@@ -223,7 +223,7 @@ impl Flow {
         };
         self.rounds
             .get()
-            .measured(sample, at.time_ns, self.tap.delivered());
+            .add_rtt(sample, at.time_ns, self.tap.delivered());
         self.update_shift();
     }
 
@@ -265,7 +265,7 @@ impl Flow {
             return;
         }
         if was_at_sender && !self.tap_to_sender.tap_at_sender() {
-            self.rounds.get().discard_rtts();
+            self.rounds.get().discard_timing();
         }
         self.update_shift();
     }
@@ -275,7 +275,7 @@ impl Flow {
     #[inline]
     fn advance_to(&mut self, at: At, tsecr: Option<u32>) {
         if at.time_ns < self.last_ns {
-            self.rounds.get().note(|row| row.backwards += 1);
+            self.rounds.get().count(|row| row.backwards += 1);
         }
         self.last_ns = at.time_ns;
         if self.tap_to_sender.has_acks_in_transit() {
@@ -283,7 +283,8 @@ impl Flow {
         }
     }
 
-    #[inline(never)] // not at the sender
+    /// Delivers the acknowledgments that have reached the sender by `at`.
+    #[inline(never)] // not needed where the tap is at the sender
     fn deliver_arrived(&mut self, at: At, tsecr: Option<u32>) {
         while let Some((time_ns, ack)) = self.tap_to_sender.next_arrived(at.time_ns, tsecr) {
             self.deliver(&ack, time_ns, at.frame);
@@ -300,7 +301,7 @@ impl Flow {
             .ack_arrived(progress, outstanding, time_ns);
         self.scale.advertised(ack.ack, ack.window_field, ack.scaled);
         if ack.ece {
-            rounds.note(|row| row.congestion_echoes += 1);
+            rounds.count(|row| row.congestion_echoes += 1);
         }
         let vantage_pending = self.tap_to_sender.is_vantage_pending(time_ns);
         let ack_arrival_ns = self.tap_to_sender.ack_arrival_ns().unwrap_or(time_ns);

@@ -1,9 +1,9 @@
 //! # Rounds
-//! A flow's time, cut into round trips, with the evidence counted in each.
+//! Cuts a flow's time into round trips, and counts the evidence in each.
 //!
-//! A round ends when SND.UNA passes the SND.NXT of its start (as in BBR and Linux `tcp_rate.c`), so it is bounded by
-//! sequence numbers; idle time is a round of its own, and so is what a sender that fell silent sends next. Evidence is
-//! counted here and judged elsewhere.
+//! A round ends when SND.UNA passes the SND.NXT of its start (as in BBR and Linux `tcp_rate.c`), so sequence numbers
+//! bound it. Idle time is a separate round, and so is a round trip in which nothing was sent. Evidence is counted here
+//! and classified in Python.
 
 pub(super) mod bursts;
 pub(super) mod lazy_rounds;
@@ -23,14 +23,17 @@ use std::collections::VecDeque;
 
 /// A round that may still gain measurements.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenRound {
+    /// The evidence counted so far.
     row: Round,
-    /// SND.NXT at the end: once acknowledged, every measurement is in.
+    /// SND.NXT at the end of the round: once it is acknowledged, all measurements are in.
     end_sequence: i64,
+    /// Integral of the bytes in flight over time, byte nanoseconds.
     flight_integral: i128,
+    /// Values measured in the round.
     measurements: Measurements,
-    /// What the sender's packets took longer than at best to the tap, at the end.
-    late_ns: i64,
+    /// Excess delay from the sender to the tap at the end of the round, ns.
+    forward_delay_ns: i64,
     /// Did an acknowledgment end it?
     acknowledged: bool,
 }
@@ -38,8 +41,11 @@ struct Open {
 /// One point of the delivery curve.
 #[derive(Debug, Clone, Copy)]
 struct Delivery {
+    /// When the acknowledgment reached the tap, ns.
     time_ns: i64,
+    /// When the segment that it measures passed the tap, ns.
     sent_ns: i64,
+    /// Bytes delivered by then.
     bytes: i64,
 }
 
@@ -51,45 +57,56 @@ impl Delivery {
     };
 }
 
-/// The rounds of one flow, as they come.
+/// The rounds of one flow, in their order.
 #[derive(Debug)]
 pub struct Rounds {
     stream: u32,
     direction: u8,
+    /// Largest payload of a packet, bytes.
     mss: i64,
+    /// Time up to which evidence was counted, ns.
     clock_ns: i64,
-    current: Open,
-    target: i64,
-    pending: VecDeque<Box<Open>>,
-    /// Where the first of them ended; it is not looked at before that is acknowledged.
+    /// The open round.
+    current: OpenRound,
+    /// The open round ends when SND.UNA passes this sequence number.
+    target_sequence: i64,
+    /// Closed rounds that may still gain measurements, oldest first.
+    pending: VecDeque<Box<OpenRound>>,
+    /// `end_sequence` of the first pending round, which is handed over once that number is acknowledged.
     first_end: i64,
-    /// Handed over, to be used again.
-    spare: Option<Box<Open>>,
-    /// The sender has sent its FIN: few rounds follow.
-    over: bool,
-    /// When nothing was in flight any more, or [`NULL`].
+    /// A round that was handed over, for reuse.
+    spare: Option<Box<OpenRound>>,
+    /// Has the sender sent its FIN? Few rounds follow.
+    fin_seen: bool,
+    /// Time since which nothing is in flight, ns; [`NULL`] otherwise.
     empty_since_ns: i64,
+    /// Time with an unusable window since `empty_since_ns`, ns.
     empty_zero_ns: i64,
     bursts: Bursts,
-    /// Least RTT so far, or [`NULL`].
+    /// Minimum RTT so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
-    run: Delivery,
+    /// First point of the open run of packets, over which a delivery rate is measured.
+    run_start: Delivery,
     queue: Queue,
+    /// Half the round trip from the tap to the sender, ns; 0 at the sender.
     shift_ns: i64,
-    late_ns: i64,
+    /// Current excess delay from the sender to the tap, ns.
+    forward_delay_ns: i64,
+    /// End of the last round handed over, ns.
     end_ns: i64,
-    kept: PackedRounds,
+    /// The rounds handed over.
+    packed: PackedRounds,
 }
 
 impl Rounds {
-    /// Packets in a run over which the delivery rate is taken.
-    const RUN: i64 = 16;
-    /// From this round on a spare one pays: most flows are short, and there may be many at once.
-    const LONG: u32 = 8;
-    /// Rounds kept open for late measurements.
-    const MOST_PENDING: usize = 64;
+    /// Number of packets in a run over which the delivery rate is measured.
+    const RUN_PACKETS: i64 = 16;
+    /// From this round on a spare one is kept. Most flows are shorter, and many may be open at once.
+    const REUSE_FROM_ROUND: u32 = 8;
+    /// Maximum number of closed rounds that wait for late measurements.
+    const MAX_PENDING: usize = 64;
 
-    /// The rounds of a flow whose stream began at `start_ns` with `frame`.
+    /// Creates the rounds of a flow whose stream began at `start_ns` with `frame`.
     #[must_use]
     pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
         let mut rounds = Self {
@@ -97,50 +114,51 @@ impl Rounds {
             direction,
             mss: 1,
             clock_ns: start_ns,
-            current: Open::default(),
-            target: 1, // the SYN's own acknowledgment ends no round
+            current: OpenRound::default(),
+            target_sequence: 1, // the acknowledgment of the SYN ends no round
             pending: VecDeque::new(),
             first_end: i64::MAX,
             spare: None,
-            over: false,
+            fin_seen: false,
             empty_since_ns: start_ns,
             empty_zero_ns: 0,
             bursts: Bursts::new(start_ns),
             rtt_min_ns: NULL,
-            run: Delivery::NONE,
+            run_start: Delivery::NONE,
             queue: Queue::default(),
             shift_ns: 0,
-            late_ns: 0,
+            forward_delay_ns: 0,
             end_ns: start_ns,
-            kept: PackedRounds::default(),
+            packed: PackedRounds::default(),
         };
         rounds.current.row = Round::blank(stream, direction, 0, start_ns, frame);
         rounds
     }
 
-    /// Number of the round now open.
+    /// Returns the number of the open round.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.current.row.round
     }
 
-    /// Largest payload of a packet on this flow.
+    /// Sets the largest payload of a packet of this flow, bytes.
     pub fn set_mss(&mut self, mss: i64) {
         self.mss = mss.max(1);
     }
 
-    /// Half the round trip from the tap to the sender: boundaries are handed out on the sender's clock.
+    /// Sets half the round trip from the tap to the sender, ns: boundaries of rounds are reported on the sender's
+    /// clock.
     pub fn set_shift(&mut self, shift_ns: i64) {
         self.shift_ns = shift_ns;
-        self.bursts.set_far(shift_ns > 0);
+        self.bursts.set_away_from_sender(shift_ns > 0);
     }
 
-    /// The sender's packets take so much longer than at best to the tap now.
-    pub fn set_forward_delay(&mut self, late_ns: i64) {
-        self.late_ns = late_ns;
+    /// Sets the current excess delay from the sender to the tap, ns.
+    pub fn set_forward_delay(&mut self, forward_delay_ns: i64) {
+        self.forward_delay_ns = forward_delay_ns;
     }
 
-    /// Lets time pass to `now_ns` with the sender's state as it stands.
+    /// Counts the time up to `now_ns`, in which the sender's state did not change.
     pub fn advance(&mut self, now_ns: i64, sender: &Sender) {
         let passed_ns = now_ns - self.clock_ns;
         if passed_ns <= 0 {
@@ -148,7 +166,7 @@ impl Rounds {
         }
         self.clock_ns = now_ns;
         let flight = sender.in_flight();
-        let started = self.started();
+        let started = self.has_sent();
         let open = &mut self.current;
         let row = &mut open.row;
         open.flight_integral += i128::from(flight) * i128::from(passed_ns);
@@ -157,7 +175,7 @@ impl Rounds {
             row.zero_window_ns += passed_ns;
         }
         if flight == 0 && !started {
-            // The handshake; a wait after it becomes a round of its own.
+            // Before the first data: a wait after the handshake becomes a separate round.
         } else if flight == 0 {
             row.empty_ns += passed_ns;
             if closed {
@@ -167,7 +185,8 @@ impl Rounds {
         if let Some(usable) = sender.usable_window()
             && (flight > 0 || closed)
         {
-            // A sender sends a segment, or half of the window if that is less (RFC 9293 section 3.8.6.2.1).
+            // A sender waits for room for a segment, or for half of the window if that is less (RFC 9293 section
+            // 3.8.6.2.1).
             let enough = self.mss.min((usable + flight) / 2);
             let eighth = (usable + flight) / 8;
             if usable < enough || closed {
@@ -183,35 +202,37 @@ impl Rounds {
         }
     }
 
-    /// The sender is about to send. It was not idle while it is `undecided` how far the tap is from it: near the receiver
-    /// all that came is acknowledged at once.
+    /// Counts the time before a send. While it is unknown where the tap is (`vantage_pending`), an empty flight is not
+    /// idle time: near the receiver, data are acknowledged at once.
     #[inline]
-    pub fn before_send(&mut self, at: At, undecided: impl FnOnce() -> bool, sender: &Sender) {
+    pub fn before_send(&mut self, at: At, vantage_pending: impl FnOnce() -> bool, sender: &Sender) {
         self.advance(at.time_ns, sender);
-        if self.empty_since_ns != NULL && sender.in_flight() == 0 && !undecided() {
+        if self.empty_since_ns != NULL && sender.in_flight() == 0 && !vantage_pending() {
             self.after_idling(at, sender);
         }
     }
 
-    /// The sender is about to send, with nothing in flight. Idle time before it becomes a round of its own; where it was
-    /// too short for that, the wait for the last acknowledgments does.
-    #[inline(never)] // seldom in a transfer
+    /// Closes the round before a send with nothing in flight. Idle time before the send becomes a separate round. If it
+    /// was too short for that, the wait for the last acknowledgments may become one.
+    #[inline(never)] // rare in a transfer
     fn after_idling(&mut self, at: At, sender: &Sender) {
         let (now_ns, frame) = (at.time_ns, at.frame);
         let since_ns = self.empty_since_ns;
         let idle_ns = now_ns - since_ns;
-        let patience_ns = if self.started() {
+        let idle_threshold_ns = if self.has_sent() {
             self.rtt_min_ns().unwrap_or(10_000_000) / 2
         } else {
-            // The first data may follow the handshake at once: that is no idle time.
+            // The first data may follow the handshake at once, which is no idle time.
             self.rtt_min_ns()
-                .map_or(1_000_000_000, |floor| floor + floor / 2 + 10_000_000)
+                .map_or(1_000_000_000, |rtt_ns| rtt_ns + rtt_ns / 2 + 10_000_000)
         };
         let next = sender.snd_nxt().unwrap_or_default();
-        if idle_ns <= patience_ns.max(1_000_000) {
+        if idle_ns <= idle_threshold_ns.max(1_000_000) {
             let row = &self.current.row;
-            let silent = row.sent_bytes + row.resent_bytes == 0;
-            if self.started() && silent && now_ns - row.start_ns > (patience_ns / 2).max(1_000_000)
+            let sent_nothing = row.sent_bytes + row.resent_bytes == 0;
+            if self.has_sent()
+                && sent_nothing
+                && now_ns - row.start_ns > (idle_threshold_ns / 2).max(1_000_000)
             {
                 self.close(now_ns, frame, next, sender);
             }
@@ -236,7 +257,8 @@ impl Rounds {
         self.empty_zero_ns = 0;
     }
 
-    /// The sender sent `data`. `ack_age_ns`: how long it had had its last acknowledgment, where that is known from afar.
+    /// Counts `data` that the sender sent. `ack_age_ns` returns how long the sender had had its last acknowledgment,
+    /// ns, where that is known away from the sender.
     pub fn sent(
         &mut self,
         frame: u64,
@@ -244,21 +266,21 @@ impl Rounds {
         ack_age_ns: impl FnOnce() -> Option<i64>,
         sender: &Sender,
     ) {
-        if self.started() {
-            self.silent_until(data.time_ns);
+        if self.has_sent() {
+            self.count_silence(data.time_ns);
         }
-        self.woke(data.time_ns);
-        let (fresh, resent) = (data.fresh, data.retransmitted);
+        self.check_blocked(data.time_ns);
+        let (new_bytes, retransmitted_bytes) = (data.new_bytes, data.retransmitted_bytes);
         let in_flight = sender.in_flight();
         let row = &mut self.current.row;
         row.last_frame = frame;
         self.bursts.sent(data, ack_age_ns, row);
-        if fresh > 0 {
-            row.sent_bytes += fresh;
-            row.sent_segments += packets(fresh, self.mss);
+        if new_bytes > 0 {
+            row.sent_bytes += new_bytes;
+            row.sent_segments += packets(new_bytes, self.mss);
         } else {
-            row.resent_bytes += resent;
-            row.resent_segments += packets(resent, self.mss);
+            row.resent_bytes += retransmitted_bytes;
+            row.resent_segments += packets(retransmitted_bytes, self.mss);
         }
         row.small_segments += i64::from(data.small);
         row.flight_max_bytes = row.flight_max_bytes.max(in_flight);
@@ -268,50 +290,56 @@ impl Rounds {
         self.empty_since_ns = NULL;
     }
 
-    /// The sender sends: was it asleep?
+    /// Counts the time in which the writer was blocked before a send, if it was.
     #[inline]
-    fn woke(&mut self, now_ns: i64) {
-        if let Some((since_ns, woke_ns)) = self.bursts.slept(now_ns) {
-            self.was_asleep(since_ns, woke_ns);
+    fn check_blocked(&mut self, now_ns: i64) {
+        if let Some((since_ns, until_ns)) = self.bursts.blocked_span(now_ns) {
+            self.count_blocked(since_ns, until_ns);
         }
     }
 
-    /// The sender was asleep: counts so in every round that it was, by its own clock.
-    #[inline(never)] // seldom
-    fn was_asleep(&mut self, since_ns: i64, mut woke_ns: i64) {
+    /// Counts the time from `since_ns` to `until_ns`, in which the writer was blocked, in every round that it overlaps
+    /// by the sender's clock.
+    #[inline(never)] // rare
+    fn count_blocked(&mut self, since_ns: i64, mut until_ns: i64) {
         let mut row = &mut self.current.row;
-        row.sleep_max_ns = row.sleep_max_ns.max(woke_ns - since_ns);
+        row.sleep_max_ns = row.sleep_max_ns.max(until_ns - since_ns);
         for before in self.pending.iter_mut().rev() {
-            let late_ns = if self.shift_ns > 0 { before.late_ns } else { 0 };
-            let start_ns = before.row.end_ns - late_ns;
-            row.slept(since_ns.max(start_ns), woke_ns);
-            woke_ns = woke_ns.min(start_ns);
+            let forward_delay_ns = if self.shift_ns > 0 {
+                before.forward_delay_ns
+            } else {
+                0
+            };
+            let start_ns = before.row.end_ns - forward_delay_ns;
+            row.add_blocked(since_ns.max(start_ns), until_ns);
+            until_ns = until_ns.min(start_ns);
             row = &mut before.row;
-            if woke_ns <= since_ns {
+            if until_ns <= since_ns {
                 return;
             }
         }
-        row.slept(since_ns.max(row.start_ns), woke_ns);
+        row.add_blocked(since_ns.max(row.start_ns), until_ns);
     }
 
-    /// The sender sent its FIN: what follows is a round of its own, in which there is nothing left to send.
+    /// Processes the sender's FIN. A new round begins, in which nothing is left to send.
     pub fn fin_sent(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
-        self.woke(now_ns);
-        self.over = true;
-        if self.started() && now_ns > self.current.row.start_ns {
+        self.check_blocked(now_ns);
+        self.fin_seen = true;
+        if self.has_sent() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.snd_nxt().unwrap_or_default(), sender);
         }
         self.spare = None;
     }
 
-    /// The sender received an acknowledgment. It ends no round while `undecided`, either.
+    /// Counts an acknowledgment that the sender received at `now_ns`. Had nothing been queued, it would have arrived at
+    /// `ack_arrival_ns`. It ends no round while it is unknown where the tap is (`vantage_pending`).
     pub fn received(
         &mut self,
         now_ns: i64,
-        heard_ns: i64,
+        ack_arrival_ns: i64,
         frame: u64,
         progress: Progress,
-        undecided: bool,
+        vantage_pending: bool,
         sender: &Sender,
     ) {
         let row = &mut self.current.row;
@@ -324,15 +352,16 @@ impl Rounds {
         }
         if progress.delivered > 0 {
             row.acks += 1;
-            self.bursts.acknowledged(now_ns, heard_ns, progress.reply);
+            self.bursts
+                .acknowledged(now_ns, ack_arrival_ns, progress.reply);
         } else if progress.reply
             || progress.edge_advanced > 0
                 && sender
                     .usable_window()
                     .is_some_and(|usable| usable - progress.edge_advanced < self.mss)
         {
-            // What the peer asks for, or what waited for the window, needs no other reason to follow.
-            self.bursts.prompted(now_ns, progress.reply);
+            // A request of the peer, or a window update that makes room, is reason enough for the next data.
+            self.bursts.triggered(now_ns, progress.reply);
         }
         if sender.in_flight() == 0 && self.empty_since_ns == NULL {
             (self.empty_since_ns, self.empty_zero_ns) = (now_ns, 0);
@@ -342,18 +371,18 @@ impl Rounds {
             sender.snd_una().unwrap_or_default(),
             sender.snd_nxt().unwrap_or_default(),
         );
-        if self.started() && una > self.target && long && !undecided {
+        if self.has_sent() && una > self.target_sequence && long && !vantage_pending {
             self.current.acknowledged = true;
             self.close(now_ns, frame, next, sender);
         }
     }
 
-    /// A measurement, of the whole round trip, at `now_ns` when `delivered` bytes had arrived in all.
-    pub fn measured(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
+    /// Adds an RTT of the whole path, measured at `now_ns` when `delivered` bytes had arrived in total.
+    pub fn add_rtt(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
         if !sample.maybe_delayed && (self.rtt_min_ns == NULL || sample.rtt_ns < self.rtt_min_ns) {
             self.set_rtt_min(sample.rtt_ns);
         }
-        self.delivery(sample, now_ns, delivered);
+        self.add_delivery(sample, now_ns, delivered);
         if sample.maybe_delayed {
             return;
         }
@@ -368,14 +397,15 @@ impl Rounds {
         }
     }
 
+    /// Sets the minimum RTT, ns; [`NULL`] makes it unknown.
     fn set_rtt_min(&mut self, rtt_min_ns: i64) {
         self.rtt_min_ns = rtt_min_ns;
         self.bursts.set_rtt_min(self.rtt_min_ns());
     }
 
-    /// The tap is not at the sender, as was thought so far: what was measured was not the whole round trip, and when the
-    /// sender could send is not known. What was sent and acknowledged was.
-    pub fn discard_rtts(&mut self) {
+    /// Discards RTTs and times, because the tap turned out to be away from the sender. The RTTs covered only a part of
+    /// the path, and the times at which the sender could send are unknown. Bytes and segments stay counted.
+    pub fn discard_timing(&mut self) {
         self.set_rtt_min(NULL);
         (self.empty_since_ns, self.empty_zero_ns) = (NULL, 0);
         self.current.row = self.current.row.counts();
@@ -385,22 +415,22 @@ impl Rounds {
         }
     }
 
-    /// Delivery rate over runs of packets, `Δdelivered / max(Δsend, Δack)` as in Linux `tcp_rate.c`.
-    fn delivery(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
+    /// Measures the delivery rate over runs of packets: `Δdelivered / max(Δsend, Δack)`, as in Linux `tcp_rate.c`.
+    fn add_delivery(&mut self, sample: RttSample, now_ns: i64, delivered: i64) {
         let point = Delivery {
             time_ns: now_ns,
             sent_ns: sample.sent_ns,
             bytes: delivered,
         };
-        if self.run.time_ns == NULL {
-            self.run = point;
+        if self.run_start.time_ns == NULL {
+            self.run_start = point;
         }
-        let first = self.run;
+        let first = self.run_start;
         let bytes = point.bytes - first.bytes;
-        if bytes < Self::RUN * self.mss {
+        if bytes < Self::RUN_PACKETS * self.mss {
             return;
         }
-        self.run = point;
+        self.run_start = point;
         let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
         if span_ns > 0 {
             let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
@@ -409,35 +439,36 @@ impl Rounds {
         }
     }
 
-    /// What else is measured while the round now open lasts.
+    /// Returns the measurements of the open round.
     pub fn measurements(&mut self) -> &mut Measurements {
         &mut self.current.measurements
     }
 
-    /// Has data been sent?
-    fn started(&self) -> bool {
-        self.bursts.has_begun()
+    /// Has the flow sent data?
+    fn has_sent(&self) -> bool {
+        self.bursts.has_sent()
     }
 
-    /// Adds to a counter of the round now open.
-    pub fn note(&mut self, count: impl FnOnce(&mut Round)) {
+    /// Updates counters of the open round.
+    pub fn count(&mut self, count: impl FnOnce(&mut Round)) {
         count(&mut self.current.row);
     }
 
-    /// Nothing was sent since the last send, or the round's start.
-    fn silent_until(&mut self, now_ns: i64) {
+    /// Counts the silence up to `now_ns`, since the last send or the round's start.
+    fn count_silence(&mut self, now_ns: i64) {
         let row = &mut self.current.row;
         let since_ns = self.bursts.last_send_ns().max(row.start_ns);
         row.silence_ns = row.silence_ns.max(now_ns - since_ns);
     }
 
+    /// Closes the open round at `now_ns` and opens the next one. `frame` is its first frame, and `next` is SND.NXT.
     fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {
-        // A clock that was set back ends no round before it began.
+        // If the clock was set back, the round ends no earlier than it began.
         let now_ns = now_ns.max(self.current.row.start_ns);
-        self.silent_until(now_ns);
+        self.count_silence(now_ns);
         let number = self.current.row.round + 1;
         let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
-        blank.after_fin = self.over.into();
+        blank.after_fin = self.fin_seen.into();
         let flight = sender.in_flight();
         blank.flight_max_bytes = flight;
         if let Some(window) = sender.window() {
@@ -449,35 +480,36 @@ impl Rounds {
         self.current.row = blank;
         done.row.end_ns = now_ns;
         done.end_sequence = next;
-        done.late_ns = self.late_ns;
+        done.forward_delay_ns = self.forward_delay_ns;
         let length_ns = now_ns - done.row.start_ns;
         done.row.length_ns = length_ns;
         if length_ns > 0 {
-            // More time than it is long may have passed in a round that began before the clock was set back.
+            // If the clock was set back, more time may have been counted than the round is long.
             let mean = done.flight_integral / i128::from(length_ns);
             done.row.flight_mean_bytes = mean.min(i128::from(done.row.flight_max_bytes)) as i64;
         }
         self.pending.push_back(done);
-        self.await_first();
-        self.target = next;
+        self.update_first_end();
+        self.target_sequence = next;
     }
 
-    /// Hands over every round that can gain no more measurements, now that the tap saw `una` acknowledged.
+    /// Hands over every round that can gain no more measurements, now that `una` is SND.UNA at the tap.
     pub fn finished(&mut self, una: i64) {
-        while self.first_end <= una || self.pending.len() > Self::MOST_PENDING {
+        while self.first_end <= una || self.pending.len() > Self::MAX_PENDING {
             self.hand_over();
         }
     }
 
-    fn await_first(&mut self) {
+    /// Updates `first_end` after a change of the pending rounds.
+    fn update_first_end(&mut self) {
         let first = self.pending.front();
         self.first_end = first.map_or(i64::MAX, |open| open.end_sequence);
     }
 
-    /// Closes the last round at `end_ns` and hands over all.
+    /// Closes the last round at `end_ns`, and hands over all rounds.
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender) {
         self.advance(end_ns, sender);
-        self.woke(end_ns);
+        self.check_blocked(end_ns);
         let next = sender.snd_nxt().unwrap_or_default();
         self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
         while self.pending.len() > 1 {
@@ -485,54 +517,57 @@ impl Rounds {
         }
         self.shift_ns = 0; // the last row ends with the last packet
         if let Some(open) = self.pending.pop_front() {
-            let row = self.summed_up(open);
+            let row = self.summarized(open);
             let content = row.sent_bytes + row.resent_bytes + row.acked_bytes > 0;
             if row.round == 0 || content || row.end_ns > row.start_ns {
-                self.kept.push(&row);
+                self.packed.push(&row);
             }
         }
     }
 
-    /// As [`PackedRounds::set_max`].
-    pub fn set_max_rounds(&mut self, most: u32) {
-        self.kept.set_max(most);
+    /// Sets the maximum number of rounds kept; see [`PackedRounds::set_max`].
+    pub fn set_max_rounds(&mut self, max: u32) {
+        self.packed.set_max(max);
     }
 
-    /// As [`PackedRounds::left_out`].
+    /// Returns the number of rounds left out; see [`PackedRounds::left_out`].
     #[must_use]
     pub fn left_out(&self) -> i64 {
-        self.kept.left_out()
+        self.packed.left_out()
     }
 
-    #[inline(never)] // once a round, in a loop that runs twice a packet
+    /// Hands over the first pending round.
+    #[inline(never)] // runs once a round, in a loop that is entered twice a packet
     fn hand_over(&mut self) {
         if let Some(open) = self.pending.pop_front() {
-            let row = self.summed_up(open);
-            self.kept.push(&row);
+            let row = self.summarized(open);
+            self.packed.push(&row);
         }
-        self.await_first();
+        self.update_first_end();
     }
 
-    fn summed_up(&mut self, mut open: Box<Open>) -> Round {
+    /// Returns the finished row of a round, with its boundaries on the sender's clock.
+    fn summarized(&mut self, mut open: Box<OpenRound>) -> Round {
         let mut row = open.row;
         open.measurements
-            .sum_up(&mut row, self.rtt_min_ns(), self.mss, &mut self.queue);
-        // Boundaries move to the sender's clock; the first row keeps its start, and rows tile.
-        row.start_ns = self.boundary(row.round, row.start_ns);
-        let way_ns = if self.shift_ns > 0 {
-            self.shift_ns + open.late_ns
+            .summarize(&mut row, self.rtt_min_ns(), self.mss, &mut self.queue);
+        // Boundaries move to the sender's clock. The first row keeps its start, and every other row starts where the
+        // one before ends.
+        row.start_ns = self.start_of(row.round, row.start_ns);
+        let delay_ns = if self.shift_ns > 0 {
+            self.shift_ns + open.forward_delay_ns
         } else {
             0
         };
-        // The way's delay is known to a tick of the sender's clock; no acknowledgment comes sooner than an RTT.
+        // The delay is known to a tick of the sender's clock. No acknowledgment comes sooner than an RTT.
         let least_ns = if open.acknowledged {
             self.rtt_min_ns().unwrap_or(0).min(row.length_ns)
         } else {
             0
         };
-        row.end_ns = (row.end_ns - way_ns).max(row.start_ns + least_ns);
+        row.end_ns = (row.end_ns - delay_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
-        if !self.over && row.round >= Self::LONG {
+        if !self.fin_seen && row.round >= Self::REUSE_FROM_ROUND {
             open.measurements.clear();
             (open.flight_integral, open.acknowledged) = (0, false);
             self.spare = Some(open);
@@ -540,19 +575,20 @@ impl Rounds {
         row
     }
 
-    fn boundary(&self, round: u32, start_ns: i64) -> i64 {
+    /// Returns the start of a round: the end of the one before, except for the first.
+    fn start_of(&self, round: u32, start_ns: i64) -> i64 {
         if round == 0 { start_ns } else { self.end_ns }
     }
 
-    /// Least RTT so far.
+    /// Returns the minimum RTT so far, ns; `None` while unknown.
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
         known(self.rtt_min_ns)
     }
 
-    /// The rounds handed over, packed.
+    /// Returns the rounds handed over, packed.
     #[must_use]
     pub fn packed(&self) -> &[u8] {
-        self.kept.bytes()
+        self.packed.bytes()
     }
 }

@@ -79,7 +79,7 @@ pub struct Tap {
     newest_ids: Option<(Option<u16>, Option<u32>)>,
     /// Bytes that were acknowledged before they were captured.
     acked_unseen: Ranges,
-    /// When the last of these acknowledgments was captured, ns.
+    /// When the last acknowledgment of uncaptured bytes passed the tap, ns.
     acked_unseen_ns: i64,
     /// Recent packets, to detect copies.
     pub copies: Copies,

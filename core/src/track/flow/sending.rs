@@ -102,7 +102,7 @@ impl Flow {
     fn subtract_unseen(&mut self, bytes: i64) {
         self.totals.unseen_bytes -= bytes;
         let subtract = |row: &mut Round| row.missed_bytes = (row.missed_bytes - bytes).max(0);
-        self.rounds.get().note(subtract);
+        self.rounds.get().count(subtract);
     }
 
     /// Returns the cause of a retransmission.
@@ -151,8 +151,8 @@ impl Flow {
         totals.in_flight_max_bytes = totals.in_flight_max_bytes.max(in_flight);
         let data = SentData {
             time_ns: at.time_ns,
-            fresh,
-            retransmitted,
+            new_bytes: fresh,
+            retransmitted_bytes: retransmitted,
             flight: (in_flight - fresh).max(0),
             small: length < self.mss || length > self.mss && length % self.mss != 0,
             silent_ns: self.silent_ns(tsval),
@@ -163,7 +163,7 @@ impl Flow {
         // Time since the sender received its last acknowledgment, if the tap is not at the sender.
         let ack_age_ns = || Some(tap_to_sender.ack_age_ns(at.time_ns, tsecr?)? - forward_delay_ns?);
         rounds.sent(at.frame, data, ack_age_ns, &self.sender);
-        rounds.note(|row| {
+        rounds.count(|row| {
             row.reordered += reordered;
             row.echoed_ticks += i64::from(tsecr != self.last_data_tsecr);
         });

@@ -1,8 +1,8 @@
 //! # Bursts
-//! What made a sender send: an acknowledgment, or its own time.
+//! The trigger of each burst of a sender: an acknowledgment, or the program's own schedule.
 //!
-//! A burst begins after a pause; how long its sender then had its last acknowledgment, what was in flight, and how long
-//! ago the burst before it began tell a woken writer from a timer.
+//! A burst begins after a pause. Three quantities distinguish an unblocked writer from a timer: the age of the sender's
+//! last acknowledgment, the bytes in flight, and the time since the burst before.
 
 use super::round::Round;
 use crate::track::null::{NULL, least};
@@ -11,88 +11,96 @@ use std::collections::VecDeque;
 /// Data that a sender sends.
 #[derive(Debug, Clone, Copy)]
 pub struct SentData {
+    /// Capture time, ns.
     pub time_ns: i64,
-    /// Bytes never sent before.
-    pub fresh: i64,
-    /// Bytes sent again.
-    pub retransmitted: i64,
-    /// Bytes in flight before it.
+    /// Payload bytes never sent before.
+    pub new_bytes: i64,
+    /// Payload bytes sent before.
+    pub retransmitted_bytes: i64,
+    /// Bytes in flight before the send.
     pub flight: i64,
     /// Is it smaller than the MSS, or does it end in a segment that is?
     pub small: bool,
-    /// For how long at least nothing was sent before it, by the sender's clock; 0 where that is not known.
+    /// Minimum time without a send before it, by the sender's clock, ns; 0 where unknown.
     pub silent_ns: i64,
 }
 
-/// A flow's bursts up to now.
+/// The state of a flow's bursts.
 #[derive(Debug)]
 pub struct Bursts {
+    /// When the sender last received an acknowledgment of new data or another trigger, ns.
     last_ack_ns: i64,
-    /// Did that one carry payload?
-    replied: bool,
-    /// [`NULL`] where nothing was sent yet.
+    /// Did the last acknowledgment or other trigger carry payload?
+    last_was_reply: bool,
+    /// When data was last sent, ns; [`NULL`] before the first send.
     last_send_ns: i64,
-    /// What is longer than half of this is a pause.
-    gap_ns: i64,
-    /// Bytes in flight after the last segment.
+    /// The burst gap, ns: a silence longer than half of it is a pause.
+    burst_gap_ns: i64,
+    /// Bytes in flight after the last send.
     last_flight: i64,
+    /// Did the last send end in a segment smaller than the MSS?
     last_small: bool,
-    /// When the newest began, or [`NULL`].
+    /// When the newest burst began, ns; [`NULL`] before the first.
     began_ns: i64,
-    unprompted: bool,
+    /// Did the newest burst begin well after any acknowledgment?
+    not_ack_clocked: bool,
+    /// When acknowledgments arrived that no data has followed yet, ns.
     unanswered: VecDeque<i64>,
-    /// First acknowledgment since data was last sent; [`NULL`] where there was none.
-    left_ns: i64,
-    /// When it had the last acknowledgment.
-    heard_ns: i64,
-    /// When data was last sent; from afar, when its sender had the last acknowledgment before.
-    woke_ns: i64,
-    slack_ns: i64,
+    /// When the first acknowledgment since the last send arrived, ns; [`NULL`] without one.
+    first_unanswered_ns: i64,
+    /// When the last acknowledgment arrived, ns.
+    ack_arrival_ns: i64,
+    /// When data was last sent, ns; away from the sender, when the last acknowledgment before it arrived.
+    last_active_ns: i64,
+    /// Uncertainty of the arrival of acknowledgments, ns; 0 at the sender.
+    clock_slack_ns: i64,
 }
 
 impl Bursts {
-    /// Acknowledgments answered by data within this were what the sender waited for.
-    const ANSWER_NS: i64 = 1_000_000;
-    /// Away from the sender it is known to a tick or two only when it had an acknowledgment.
-    const SLACK_NS: i64 = 2_000_000;
-    /// RFC 6298's least timeout is 1 s; Linux uses 200 ms (`TCP_RTO_MIN`).
-    const TIMEOUT_NS: i64 = 200_000_000;
+    /// Data that follows an acknowledgment within this time answers it, ns.
+    const RESPONSE_NS: i64 = 1_000_000;
+    /// Away from the sender, the arrival of an acknowledgment is known only to a tick or two, ns.
+    const CLOCK_SLACK_NS: i64 = 2_000_000;
+    /// The minimum retransmission timeout, ns: 1 s in RFC 6298, 200 ms in Linux (`TCP_RTO_MIN`).
+    const MIN_RTO_NS: i64 = 200_000_000;
 
-    /// None yet, of a flow whose stream began at `start_ns`.
+    /// Creates the state of a flow without bursts, whose stream began at `start_ns`.
     #[must_use]
     pub fn new(start_ns: i64) -> Self {
         Self {
             last_ack_ns: start_ns,
-            replied: false,
+            last_was_reply: false,
             last_send_ns: NULL,
-            gap_ns: Self::gap_ns(None),
+            burst_gap_ns: Self::burst_gap_ns(None),
             last_flight: 0,
             last_small: false,
             began_ns: NULL,
-            unprompted: false,
+            not_ack_clocked: false,
             unanswered: VecDeque::new(),
-            left_ns: NULL,
-            heard_ns: start_ns,
-            woke_ns: start_ns,
-            slack_ns: 0,
+            first_unanswered_ns: NULL,
+            ack_arrival_ns: start_ns,
+            last_active_ns: start_ns,
+            clock_slack_ns: 0,
         }
     }
 
-    /// Is the tap away from the sender?
-    pub fn set_far(&mut self, far: bool) {
-        self.slack_ns = if far { Self::SLACK_NS } else { 0 };
+    /// Sets whether the tap is away from the sender.
+    pub fn set_away_from_sender(&mut self, away: bool) {
+        self.clock_slack_ns = if away { Self::CLOCK_SLACK_NS } else { 0 };
     }
 
-    /// The least RTT became known, or unknown.
+    /// Sets the minimum RTT, ns; `None` while unknown.
     pub fn set_rtt_min(&mut self, rtt_min_ns: Option<i64>) {
-        self.gap_ns = Self::gap_ns(rtt_min_ns);
+        self.burst_gap_ns = Self::burst_gap_ns(rtt_min_ns);
     }
 
-    fn gap_ns(rtt_min_ns: Option<i64>) -> i64 {
-        rtt_min_ns.map_or(1_000_000, |floor| (floor / 10).clamp(300_000, 2_000_000))
+    /// Returns the burst gap, ns: a tenth of the minimum RTT, at least 0.3 ms and at most 2 ms; 1 ms while the RTT is
+    /// unknown.
+    fn burst_gap_ns(rtt_min_ns: Option<i64>) -> i64 {
+        rtt_min_ns.map_or(1_000_000, |rtt_ns| (rtt_ns / 10).clamp(300_000, 2_000_000))
     }
 
-    /// When data was last sent; [`NULL`], which is less than any time, where none was.
+    /// Returns when data was last sent, ns; [`NULL`], which is less than any time, before the first send.
     #[must_use]
     pub fn last_send_ns(&self) -> i64 {
         self.last_send_ns
@@ -100,36 +108,37 @@ impl Bursts {
 
     /// Was data sent?
     #[must_use]
-    pub fn has_begun(&self) -> bool {
+    pub fn has_sent(&self) -> bool {
         self.last_send_ns != NULL
     }
 
-    /// The sender sends: from when to when was it asleep? Since it last sent, if it left the first acknowledgment after
-    /// that unanswered. From afar, where a queue delays what it sends, by the acknowledgments it had.
+    /// Returns from when to when the writer was blocked, as it sends now; `None` if it was not. It was blocked since
+    /// its last send if it left the first acknowledgment after that unanswered. Away from the sender, where a queue
+    /// delays its data, acknowledgments that arrived give the times.
     #[inline]
-    pub fn slept(&mut self, now_ns: i64) -> Option<(i64, i64)> {
-        let woke_ns = if self.slack_ns > 0 {
-            self.heard_ns
+    pub fn blocked_span(&mut self, now_ns: i64) -> Option<(i64, i64)> {
+        let until_ns = if self.clock_slack_ns > 0 {
+            self.ack_arrival_ns
         } else {
             now_ns
         };
-        let since_ns = std::mem::replace(&mut self.woke_ns, woke_ns);
-        let left_ns = std::mem::replace(&mut self.left_ns, NULL);
-        if left_ns == NULL {
+        let since_ns = std::mem::replace(&mut self.last_active_ns, until_ns);
+        let first_unanswered_ns = std::mem::replace(&mut self.first_unanswered_ns, NULL);
+        if first_unanswered_ns == NULL {
             return None;
         }
-        let unanswered_ns = woke_ns - left_ns;
-        (unanswered_ns > Self::ANSWER_NS + self.slack_ns).then_some((since_ns, woke_ns))
+        let unanswered_ns = until_ns - first_unanswered_ns;
+        (unanswered_ns > Self::RESPONSE_NS + self.clock_slack_ns).then_some((since_ns, until_ns))
     }
 
-    /// Did what was last sent end in a segment smaller than the MSS?
+    /// Did the last send end in a segment smaller than the MSS?
     #[must_use]
     pub fn last_small(&self) -> bool {
         self.last_small
     }
 
-    /// The sender sent data: counts into `row` what started it. `ack_age_ns`: how long it had had its last
-    /// acknowledgment, where that is known from afar.
+    /// Counts data that the sender sent, and its trigger, into `row`. `ack_age_ns` returns how long the sender had had
+    /// its last acknowledgment, ns, where that is known away from the sender.
     #[inline]
     pub fn sent(
         &mut self,
@@ -138,43 +147,46 @@ impl Bursts {
         row: &mut Round,
     ) {
         let now_ns = data.time_ns;
-        let paused =
-            !self.has_begun() || (now_ns - self.last_send_ns).max(data.silent_ns) > self.gap_ns / 2;
-        // Most segments follow the one before at once.
-        if paused || data.flight <= 0 || self.unprompted || data.retransmitted > 0 {
-            self.began(data, ack_age_ns(), row);
+        let paused = !self.has_sent()
+            || (now_ns - self.last_send_ns).max(data.silent_ns) > self.burst_gap_ns / 2;
+        // Most segments immediately follow the one before.
+        if paused || data.flight <= 0 || self.not_ack_clocked || data.retransmitted_bytes > 0 {
+            self.begin_burst(data, ack_age_ns(), row);
         }
         while let Some(ack_ns) = self.unanswered.pop_front() {
-            row.answered_acks += i64::from(now_ns - ack_ns <= Self::ANSWER_NS);
+            row.answered_acks += i64::from(now_ns - ack_ns <= Self::RESPONSE_NS);
         }
-        if self.unprompted {
-            row.unprompted_bytes += data.fresh;
+        if self.not_ack_clocked {
+            row.unprompted_bytes += data.new_bytes;
         }
-        self.last_flight = data.flight + data.fresh;
+        self.last_flight = data.flight + data.new_bytes;
         self.last_small = data.small;
         self.last_send_ns = now_ns;
     }
 
-    /// A burst begins, or something is sent retransmitted: was it an acknowledgment that made the sender send?
+    /// Begins a burst, or processes a retransmission: decides whether an acknowledgment triggered it.
     #[inline(never)] // once a burst
-    fn began(&mut self, data: SentData, ack_age_ns: Option<i64>, row: &mut Round) {
-        let (now_ns, gap_ns) = (data.time_ns, self.gap_ns);
-        let (after_ack_ns, patience_ns) = match ack_age_ns {
-            Some(ack_age_ns) => (ack_age_ns, gap_ns),
-            None => (now_ns - self.last_ack_ns, gap_ns + self.slack_ns),
+    fn begin_burst(&mut self, data: SentData, ack_age_ns: Option<i64>, row: &mut Round) {
+        let (now_ns, burst_gap_ns) = (data.time_ns, self.burst_gap_ns);
+        let (after_ack_ns, gap_ns) = match ack_age_ns {
+            Some(ack_age_ns) => (ack_age_ns, burst_gap_ns),
+            None => (
+                now_ns - self.last_ack_ns,
+                burst_gap_ns + self.clock_slack_ns,
+            ),
         };
-        let fresh = data.fresh > 0;
+        let has_new = data.new_bytes > 0;
         let empty = data.flight <= 0;
         let after_send_ns =
-            (self.has_begun()).then(|| (now_ns - self.last_send_ns).max(data.silent_ns));
-        let paused = after_send_ns.is_some_and(|after_ns| after_ns > patience_ns / 2);
-        if after_ack_ns <= patience_ns {
-            self.unprompted = false;
-        } else if after_send_ns.is_some_and(|after_ns| after_ns > patience_ns) {
-            self.unprompted = fresh;
+            (self.has_sent()).then(|| (now_ns - self.last_send_ns).max(data.silent_ns));
+        let paused = after_send_ns.is_some_and(|after_ns| after_ns > gap_ns / 2);
+        if after_ack_ns <= gap_ns {
+            self.not_ack_clocked = false;
+        } else if after_send_ns.is_some_and(|after_ns| after_ns > gap_ns) {
+            self.not_ack_clocked = has_new;
         }
         let short = i64::from(self.last_small);
-        if after_send_ns.is_some() && empty && fresh {
+        if after_send_ns.is_some() && empty && has_new {
             row.fresh_starts += 1;
             row.short_ends += short;
         }
@@ -182,14 +194,14 @@ impl Bursts {
             row.bursts += 1;
             row.short_ends += short;
         }
-        if fresh && after_send_ns.is_some() && (empty || paused) {
+        if has_new && after_send_ns.is_some() && (empty || paused) {
             let freed = (self.last_flight - data.flight).max(1);
             row.burst_freed_bytes += freed;
             let share = freed as f64 / row.burst_freed_bytes as f64;
             row.burst_wait_ns += ((after_ack_ns.max(0) - row.burst_wait_ns) as f64 * share) as i64;
-            row.replied_bursts += i64::from(self.replied);
+            row.replied_bursts += i64::from(self.last_was_reply);
         }
-        if fresh && (empty || paused) {
+        if has_new && (empty || paused) {
             let before_ns = std::mem::replace(&mut self.began_ns, now_ns);
             if before_ns != NULL && now_ns > before_ns {
                 let period_ns = now_ns - before_ns;
@@ -197,23 +209,24 @@ impl Bursts {
                 row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
             }
         }
-        if !fresh && let Some(after_send_ns) = after_send_ns {
-            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::TIMEOUT_NS);
+        if !has_new && let Some(after_send_ns) = after_send_ns {
+            row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::MIN_RTO_NS);
         }
     }
 
-    /// The sender received an acknowledgment of something new, at `heard_ns` if nothing held it, or what it started.
-    pub fn acknowledged(&mut self, now_ns: i64, heard_ns: i64, reply: bool) {
-        self.replied = reply;
-        if self.left_ns == NULL {
-            self.left_ns = heard_ns;
+    /// Processes an acknowledgment of new data that the sender received at `now_ns`. Had nothing been queued, it would
+    /// have arrived at `ack_arrival_ns`.
+    pub fn acknowledged(&mut self, now_ns: i64, ack_arrival_ns: i64, reply: bool) {
+        self.last_was_reply = reply;
+        if self.first_unanswered_ns == NULL {
+            self.first_unanswered_ns = ack_arrival_ns;
         }
-        self.heard_ns = heard_ns;
-        // Older ones can no longer be answered in time.
+        self.ack_arrival_ns = ack_arrival_ns;
+        // Older acknowledgments can no longer be answered in time.
         while self
             .unanswered
             .front()
-            .is_some_and(|ack_ns| now_ns - ack_ns > Self::ANSWER_NS)
+            .is_some_and(|ack_ns| now_ns - ack_ns > Self::RESPONSE_NS)
         {
             self.unanswered.pop_front();
         }
@@ -221,9 +234,10 @@ impl Bursts {
         self.last_ack_ns = now_ns;
     }
 
-    /// A reply of the peer's, or a window update that made room where there was none, acknowledged nothing new.
-    pub fn prompted(&mut self, now_ns: i64, reply: bool) {
-        self.replied = reply;
+    /// Processes another trigger, which acknowledged nothing new: a reply of the peer, or a window update that made
+    /// room.
+    pub fn triggered(&mut self, now_ns: i64, reply: bool) {
+        self.last_was_reply = reply;
         self.last_ack_ns = now_ns;
     }
 }
@@ -235,8 +249,8 @@ mod tests {
     fn sent(bursts: &mut Bursts, time_ns: i64, small: bool, silent_ns: i64, row: &mut Round) {
         let data = SentData {
             time_ns,
-            fresh: 1000,
-            retransmitted: 0,
+            new_bytes: 1000,
+            retransmitted_bytes: 0,
             flight: 5000,
             small,
             silent_ns,
@@ -246,35 +260,41 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_an_acknowledgment_unanswered_has_slept_since_it_last_sent() {
+    fn an_unanswered_acknowledgment_shows_a_writer_blocked_since_its_last_send() {
         let (mut bursts, mut row) = (Bursts::new(0), Round::default());
-        assert_eq!(bursts.slept(0), None);
+        assert_eq!(bursts.blocked_span(0), None);
         sent(&mut bursts, 0, false, 0, &mut row);
         bursts.acknowledged(20_000_000, 20_000_000, false);
-        assert_eq!(bursts.slept(20_900_000), None);
+        assert_eq!(bursts.blocked_span(20_900_000), None);
         sent(&mut bursts, 20_900_000, false, 0, &mut row);
         bursts.acknowledged(40_000_000, 40_000_000, false);
         bursts.acknowledged(42_000_000, 42_000_000, false);
-        assert_eq!(bursts.slept(42_000_000), Some((20_900_000, 42_000_000)));
+        assert_eq!(
+            bursts.blocked_span(42_000_000),
+            Some((20_900_000, 42_000_000))
+        );
     }
 
     #[test]
-    fn from_afar_a_sleep_is_told_by_the_acknowledgments_that_its_sender_had() {
+    fn away_from_the_sender_arrivals_of_acknowledgments_show_a_blocked_writer() {
         let mut bursts = Bursts::new(0);
-        bursts.set_far(true);
+        bursts.set_away_from_sender(true);
         bursts.acknowledged(21_000_000, 20_000_000, false);
-        assert_eq!(bursts.slept(30_000_000), None);
-        // 2 ms unanswered are within what is uncertain of the way; 9 ms are not.
+        assert_eq!(bursts.blocked_span(30_000_000), None);
+        // 2 ms unanswered are within the uncertainty of the arrival; 9 ms are not.
         bursts.acknowledged(41_000_000, 40_000_000, false);
         bursts.acknowledged(43_000_000, 42_000_000, false);
-        assert_eq!(bursts.slept(50_000_000), None);
+        assert_eq!(bursts.blocked_span(50_000_000), None);
         bursts.acknowledged(51_000_000, 50_000_000, false);
         bursts.acknowledged(60_000_000, 59_000_000, false);
-        assert_eq!(bursts.slept(70_000_000), Some((42_000_000, 59_000_000)));
+        assert_eq!(
+            bursts.blocked_span(70_000_000),
+            Some((42_000_000, 59_000_000))
+        );
     }
 
     #[test]
-    fn a_pause_that_a_queue_closed_is_one_by_the_senders_clock() {
+    fn a_pause_by_the_senders_clock_counts_although_a_queue_closed_it() {
         let (mut bursts, mut row) = (Bursts::new(0), Round::default());
         sent(&mut bursts, 0, true, 0, &mut row);
         sent(&mut bursts, 300_000, true, 0, &mut row);

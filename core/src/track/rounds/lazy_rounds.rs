@@ -1,85 +1,85 @@
-//! # Late rounds
-//! The rounds of a flow, made when there is something to count.
+//! # Lazy rounds
+//! The rounds of a flow, created when there is something to count.
 
 use super::Rounds;
 
-/// What the rounds of a flow begin with.
+/// Parameters of rounds that are not created yet.
 #[derive(Debug)]
-struct First {
+struct Parameters {
     stream: u32,
     direction: u8,
     start_ns: i64,
     frame: u64,
     mss: i64,
-    kept: u32,
+    max_rounds: u32,
 }
 
-impl First {
+impl Parameters {
     #[cold]
     fn make(&self) -> Box<Rounds> {
         let mut rounds = Rounds::new(self.stream, self.direction, self.start_ns, self.frame);
         rounds.set_mss(self.mss);
-        rounds.set_max_rounds(self.kept);
+        rounds.set_max_rounds(self.max_rounds);
         Box::new(rounds)
     }
 }
 
-/// Many connections are a SYN and no more, and rounds are the most of a flow.
+/// Rounds that are created on first use: many connections are only a SYN, and rounds take most of the memory of a flow.
 #[derive(Debug)]
 pub struct LazyRounds {
-    first: First,
+    parameters: Parameters,
     made: Option<Box<Rounds>>,
 }
 
 impl LazyRounds {
-    /// As [`Rounds::new`].
+    /// Stores the parameters of [`Rounds::new`].
     #[must_use]
     pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
         Self {
-            first: First {
+            parameters: Parameters {
                 stream,
                 direction,
                 start_ns,
                 frame,
                 mss: 1,
-                kept: u32::MAX,
+                max_rounds: u32::MAX,
             },
             made: None,
         }
     }
 
-    /// The rounds, made if they were not.
+    /// Returns the rounds; creates them on first use.
     #[inline]
     pub fn get(&mut self) -> &mut Rounds {
-        self.made.get_or_insert_with(|| self.first.make())
+        self.made.get_or_insert_with(|| self.parameters.make())
     }
 
-    /// As [`Rounds::set_max_rounds`], of those not made yet.
-    pub fn set_max_rounds(&mut self, most: usize) {
-        self.first.kept = u32::try_from(most).unwrap_or(u32::MAX);
+    /// Sets the maximum number of rounds kept, before they are created; see [`Rounds::set_max_rounds`].
+    pub fn set_max_rounds(&mut self, max: usize) {
+        self.parameters.max_rounds = u32::try_from(max).unwrap_or(u32::MAX);
     }
 
-    /// As [`Rounds::left_out`].
+    /// Returns the number of rounds left out; see [`Rounds::left_out`].
     #[must_use]
     pub fn left_out(&self) -> i64 {
         self.made.as_ref().map_or(0, |rounds| rounds.left_out())
     }
 
-    /// As [`Rounds::set_mss`].
+    /// Sets the largest payload of a packet, bytes; see [`Rounds::set_mss`].
     pub fn set_mss(&mut self, mss: i64) {
-        self.first.mss = mss;
+        self.parameters.mss = mss;
         if let Some(rounds) = &mut self.made {
             rounds.set_mss(mss);
         }
     }
 
-    /// As [`Rounds::number`].
+    /// Returns the number of the open round; see [`Rounds::number`].
     #[must_use]
     pub fn number(&self) -> u32 {
         self.made.as_ref().map_or(0, |rounds| rounds.number())
     }
 
-    /// As [`Rounds::finished`].
+    /// Hands over rounds; see [`Rounds::finished`].
     #[inline]
     pub fn finished(&mut self, una: i64) {
         if let Some(rounds) = &mut self.made {
@@ -87,13 +87,13 @@ impl LazyRounds {
         }
     }
 
-    /// As [`Rounds::rtt_min_ns`].
+    /// Returns the minimum RTT so far, ns; see [`Rounds::rtt_min_ns`].
     #[must_use]
     pub fn rtt_min_ns(&self) -> Option<i64> {
         self.made.as_ref().and_then(|rounds| rounds.rtt_min_ns())
     }
 
-    /// As [`Rounds::packed`].
+    /// Returns the rounds handed over; see [`Rounds::packed`].
     #[must_use]
     pub fn packed(&self) -> &[u8] {
         self.made.as_ref().map_or(&[], |rounds| rounds.packed())

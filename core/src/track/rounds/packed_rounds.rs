@@ -1,13 +1,13 @@
-//! # PackedRounds
-//! The finished rounds of a flow, packed until they are judged; of a long flow, in compressed blocks.
+//! # Packed rounds
+//! The finished rounds of a flow, packed until they are classified; those of a long flow in compressed blocks.
 
 use super::round::Round;
 use crate::track::null::NULL;
 use zstd::bulk::{compress, decompress};
 
-/// What tells most of the next round.
+/// Values of a round that predict most values of the next one.
 #[derive(Debug, Clone, Copy)]
-struct Before {
+struct Previous {
     round: u32,
     end_ns: i64,
     last_frame: u64,
@@ -16,7 +16,7 @@ struct Before {
     rtt_floor_ns: i64,
 }
 
-impl Before {
+impl Previous {
     const NONE: Self = Self {
         round: u32::MAX,
         end_ns: 0,
@@ -26,6 +26,7 @@ impl Before {
         rtt_floor_ns: NULL,
     };
 
+    /// Returns the predicting values of a round.
     const fn of(row: &Round) -> Self {
         Self {
             round: row.round,
@@ -37,6 +38,7 @@ impl Before {
         }
     }
 
+    /// Returns the round that is expected next.
     fn expected(&self, stream: u32, direction: u8) -> Round {
         Round {
             end_ns: self.end_ns,
@@ -66,87 +68,90 @@ impl Before {
     }
 }
 
-/// A compressed block of rounds begins with a word that says how long it is. No round begins like this: it has fewer
-/// fields than its first word, of eight bytes, has bits.
+/// Marks the first word of a compressed block, whose other bits are the length of the block in bytes. The first word of
+/// a packed round never has this bit, as a round has fewer fields than a word has bits.
 const BLOCK: u64 = 1 << 63;
 const _: () = assert!(Round::FIELDS > 56 && Round::FIELDS < 64);
-/// Bytes of rounds that are compressed together.
+/// Bytes of packed rounds that are compressed together.
 const BLOCK_BYTES: usize = 32 << 10;
-/// Of zstd: rounds are compressed while packets wait.
+/// Compression level of zstd; a low one, because packets wait meanwhile.
 const LEVEL: i32 = 1;
 
 /// The finished rounds of one flow, in their order.
 #[derive(Debug)]
 pub struct PackedRounds {
-    before: Before,
+    /// Values of the last round.
+    previous: Previous,
+    /// Compressed blocks, then packed rounds.
     bytes: Vec<u8>,
-    /// Where the rounds begin that are in no block yet.
-    open: usize,
-    /// No more than so many are kept.
-    most: u32,
-    /// How many there were.
+    /// Offset in `bytes` of the first round that is in no block yet.
+    block_start: usize,
+    /// Maximum number of rounds kept.
+    max_rounds: u32,
+    /// Number of rounds added, those left out included.
     count: u32,
 }
 
 impl Default for PackedRounds {
     fn default() -> Self {
         Self {
-            before: Before::NONE,
+            previous: Previous::NONE,
             bytes: Vec::new(),
-            open: 0,
-            most: u32::MAX,
+            block_start: 0,
+            max_rounds: u32::MAX,
             count: 0,
         }
     }
 }
 
 impl PackedRounds {
-    /// Keeps so many rounds, the first ones.
-    pub fn set_max(&mut self, most: u32) {
-        self.most = most;
+    /// Sets the maximum number of rounds kept; later rounds are left out.
+    pub fn set_max(&mut self, max: u32) {
+        self.max_rounds = max;
     }
 
-    /// How many rounds were not kept, as there was no room for them.
+    /// Returns the number of rounds left out.
     #[must_use]
     pub fn left_out(&self) -> i64 {
-        i64::from(self.count.saturating_sub(self.most))
+        i64::from(self.count.saturating_sub(self.max_rounds))
     }
 
     /// Adds a round.
     pub fn push(&mut self, row: &Round) {
         self.count = self.count.saturating_add(1);
-        if self.count > self.most {
+        if self.count > self.max_rounds {
             return;
         }
-        let expected = self.before.expected(row.stream, row.direction);
+        let expected = self.previous.expected(row.stream, row.direction);
         row.pack(&expected, &mut self.bytes);
-        self.before = Before::of(row);
-        if self.bytes.len() - self.open >= BLOCK_BYTES {
+        self.previous = Previous::of(row);
+        if self.bytes.len() - self.block_start >= BLOCK_BYTES {
             self.close_block();
         }
     }
 
+    /// Compresses the rounds that are in no block yet.
     #[cold]
     fn close_block(&mut self) {
-        if let Ok(block) = compress(&self.bytes[self.open..], LEVEL) {
-            self.bytes.truncate(self.open);
+        if let Ok(block) = compress(&self.bytes[self.block_start..], LEVEL) {
+            self.bytes.truncate(self.block_start);
             let begin = BLOCK | block.len() as u64;
             self.bytes.extend_from_slice(&begin.to_le_bytes());
             self.bytes.extend_from_slice(&block);
         }
-        self.open = self.bytes.len();
+        self.block_start = self.bytes.len();
     }
 
-    /// The rounds, packed.
+    /// Returns the packed rounds.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// The rounds of a flow, from its packed ones.
+/// Returns the rounds of a flow from its packed rounds.
 pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<Item = Round> {
-    let mut before = Before::NONE;
+    let mut previous = Previous::NONE;
     let (mut block, mut at) = (Vec::new(), 0);
     std::iter::from_fn(move || {
         if at == block.len()
@@ -155,7 +160,7 @@ pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<I
             (block, at) = (decompress(packed, 2 * BLOCK_BYTES).unwrap_or_default(), 0);
             bytes = rest;
         }
-        let expected = before.expected(stream, direction);
+        let expected = previous.expected(stream, direction);
         let row = if at < block.len() {
             let mut rest = &block[at..];
             let row = Round::unpack(&expected, &mut rest);
@@ -166,12 +171,12 @@ pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<I
         } else {
             Round::unpack(&expected, &mut bytes)
         };
-        before = Before::of(&row);
+        previous = Previous::of(&row);
         Some(row)
     })
 }
 
-/// The block that comes next, if one does, and what follows it.
+/// Returns the block at the start of `bytes`, and the bytes after it; `None` if a round comes next.
 fn first_block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begin, rest) = bytes.split_first_chunk()?;
     let begin = u64::from_le_bytes(*begin);
@@ -183,26 +188,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_kept_than_there_is_room_for() {
+    fn rounds_beyond_the_maximum_are_left_out() {
         for most in 0..3 {
-            let mut kept = PackedRounds::default();
-            kept.set_max(most);
+            let mut packed = PackedRounds::default();
+            packed.set_max(most);
             for round in 0..3 {
-                kept.push(&Round {
+                packed.push(&Round {
                     round,
                     ..Round::default()
                 });
             }
-            let rounds = unpacked(0, 0, kept.bytes()).count();
+            let rounds = unpacked(0, 0, packed.bytes()).count();
             assert_eq!(
-                (rounds, kept.left_out()),
+                (rounds, packed.left_out()),
                 (most as usize, i64::from(3 - most))
             );
         }
     }
 
     #[test]
-    fn a_long_flow_takes_less_and_is_kept_as_it_is() {
+    fn a_long_flow_is_compressed_and_restored_exactly() {
         let rounds: Vec<_> = (0..5000)
             .map(|round| Round {
                 round,
@@ -213,18 +218,21 @@ mod tests {
                 ..Round::default()
             })
             .collect();
-        let mut kept = PackedRounds::default();
+        let mut packed = PackedRounds::default();
         let mut bytes = Vec::new();
         for row in &rounds {
-            row.pack(&kept.before.expected(row.stream, row.direction), &mut bytes);
-            kept.push(row);
+            row.pack(
+                &packed.previous.expected(row.stream, row.direction),
+                &mut bytes,
+            );
+            packed.push(row);
         }
-        assert!(2 * kept.bytes().len() < bytes.len());
-        assert!(unpacked(0, 0, kept.bytes()).eq(rounds));
+        assert!(2 * packed.bytes().len() < bytes.len());
+        assert!(unpacked(0, 0, packed.bytes()).eq(rounds));
     }
 
     #[test]
-    fn rounds_are_kept_as_they_are() {
+    fn rounds_are_restored_exactly() {
         let rounds = [0, 1, 2].map(|round| Round {
             round,
             start_ns: 1_700_000_000_000_000_000 + i64::from(round),
@@ -234,11 +242,11 @@ mod tests {
             direction: 1,
             ..Round::default()
         });
-        let mut kept = PackedRounds::default();
+        let mut packed = PackedRounds::default();
         for row in &rounds {
-            kept.push(row);
+            packed.push(row);
         }
-        let back = unpacked(7, 1, kept.bytes()).collect::<Vec<_>>();
-        assert_eq!(back, rounds);
+        let restored = unpacked(7, 1, packed.bytes()).collect::<Vec<_>>();
+        assert_eq!(restored, rounds);
     }
 }

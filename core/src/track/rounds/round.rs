@@ -1,134 +1,146 @@
 //! # Round
-//! One round trip of a flow, and the evidence of what held its sender in it: what [`super::Rounds`] counts and
-//! `bdpcap.limits` judges.
+//! One round trip of a flow, and the evidence about the limits of its sender. [`super::Rounds`] counts it, and
+//! `bdpcap.limits` classifies it.
 
 use crate::track::null::NULL;
 use crate::track::row::packed::packed_row;
 
 packed_row! {
-    /// A finished round: the row that `bdpcap.limits` judges. Times are on the sender's clock as far as the tap can tell;
-    /// absent values are [`NULL`].
+    /// A finished round, as `bdpcap.limits` classifies it.
+    ///
+    /// Start and end are on the sender's clock, as far as the tap shows it. Absent values are [`NULL`]. A burst is the
+    /// data sent after a pause of half the burst gap.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     pub struct Round {
-        /// Stream number.
+        /// Stream number, as `tcp.stream`.
         pub stream: u32,
-        /// 0 client to server, 1 back.
+        /// 0 for data of the client, 1 for data of the server.
         pub direction: u8,
-        /// Counted from 0 within the flow.
+        /// Number of the round, counted from 0 within the flow.
         pub round: u32,
-        /// Where the round before ended.
+        /// Start, ns since the epoch by the sender's clock: the end of the round before.
         pub start_ns: i64,
-        /// Where the next begins.
+        /// End, ns since the epoch by the sender's clock.
         pub end_ns: i64,
-        /// Length by the tap's clock, to which all times below belong.
+        /// Length by the tap's clock, which all durations below use, ns.
         pub length_ns: i64,
-        /// 1 where the sender had sent its FIN before.
+        /// 1 if the sender had sent its FIN before the round, else 0.
         pub after_fin: u8,
-        /// First frame that belongs to the round.
+        /// Number of the first frame of the round.
         pub first_frame: u64,
-        /// Last frame that belongs to the round.
+        /// Number of the last frame of the round.
         pub last_frame: u64,
-        /// New payload sent.
+        /// Payload bytes sent for the first time.
         pub sent_bytes: i64,
-        /// Packets that stands for, after segmentation.
+        /// Packets of at most one MSS that carried new payload.
         pub sent_segments: i64,
-        /// Payload sent again.
+        /// Payload bytes retransmitted.
         pub resent_bytes: i64,
-        /// Packets sent again.
+        /// Packets of at most one MSS that carried retransmitted payload.
         pub resent_segments: i64,
-        /// How far SND.UNA moved.
+        /// Bytes by which SND.UNA advanced.
         pub acked_bytes: i64,
-        /// Acknowledged or SACKed anew.
+        /// Bytes acknowledged or SACKed for the first time.
         pub delivered_bytes: i64,
-        /// Acknowledgments that moved SND.UNA or SACKed anew.
+        /// Acknowledgments that acknowledged or SACKed new bytes.
         pub acks: i64,
-        /// Of these, how many were followed by data within a millisecond.
+        /// Number of `acks` that data followed within a millisecond.
         pub answered_acks: i64,
-        /// TSvals (RFC 7323) of the receiver that differ from the one before: ticks of its clock with acknowledgments.
+        /// TSvals of acknowledgments of new bytes that differ from the one before: ticks of the receiver's timestamp
+        /// clock (RFC 7323).
         pub ack_ticks: i64,
-        /// Of these, how many the sender's data echoed: ticks whose acknowledgments it answered at once.
+        /// TSecrs of data that differ from the one before: ticks whose acknowledgments the sender answered.
         pub echoed_ticks: i64,
-        /// Acknowledgments that carried payload the other way.
+        /// Acknowledgments that carried payload of the peer.
         pub replies: i64,
-        /// Sends with nothing in flight before.
+        /// Sends of new data with nothing in flight, except the first of the flow.
         pub fresh_starts: i64,
-        /// Most in flight.
+        /// Largest number of bytes in flight.
         pub flight_max_bytes: i64,
-        /// In flight, averaged over time.
+        /// Bytes in flight, averaged over time.
         pub flight_mean_bytes: i64,
-        /// Smallest window advertised.
+        /// Smallest window in force, bytes; NULL while unknown.
         pub window_min_bytes: i64,
-        /// Largest window advertised.
+        /// Largest window in force, bytes; NULL while unknown.
         pub window_max_bytes: i64,
-        /// Least usable window.
+        /// Smallest usable window after a send, bytes; NULL without a send or a known window.
         pub usable_min_bytes: i64,
-        /// Time with nothing in flight.
+        /// Time with nothing in flight, ns.
         pub empty_ns: i64,
-        /// Time with data outstanding or unsendable and less than one MSS usable.
+        /// Time with a usable window below one MSS, or below half of the window if that is less, ns. It counts while
+        /// data is in flight or the window is closed.
         pub stalled_ns: i64,
-        /// The same with less than a tenth of the window, or one MSS.
+        /// Time with a usable window below an eighth of the window, ns; includes `stalled_ns`.
         pub tight_ns: i64,
-        /// Time with a window of zero, or too small to be used.
+        /// Time with a window of zero, or too small to be used (RFC 9293 section 3.8.6.2.1), ns.
         pub zero_window_ns: i64,
-        /// RTT measurements of segments sent in the round.
+        /// Number of RTT samples of segments sent in the round; large numbers are thinned out.
         pub rtt_samples: i64,
-        /// Least of them.
+        /// Minimum RTT of the samples, ns; NULL without samples.
         pub rtt_min_ns: i64,
-        /// Median.
+        /// Median RTT of the samples, ns; NULL without samples.
         pub rtt_ns: i64,
-        /// Largest.
+        /// Maximum RTT of the samples, ns; NULL without samples.
         pub rtt_max_ns: i64,
-        /// Least RTT of the flow up to now.
+        /// Minimum RTT of the flow up to now, ns; NULL while unknown.
         pub rtt_floor_ns: i64,
-        /// 20th percentile of the RTT above the floor.
+        /// 20th percentile of the samples, less the minimum RTT of the flow, ns; NULL without samples.
         pub queue_low_ns: i64,
-        /// Time for which a queue stood somewhere on the path.
+        /// Time in which a queue stood on the path, ns.
         pub busy_ns: i64,
-        /// Median delivery rate over runs of 16 packets, bytes per second.
+        /// Median delivery rate over runs of 16 packets, bytes per second; NULL without a run.
         pub run_rate: i64,
-        /// Rate at which half of the bytes were acknowledged, or faster, bytes per second.
+        /// Rate at which half of the bytes were acknowledged, or faster, bytes per second; NULL with fewer than four
+        /// acknowledgments.
         pub spacing_rate: i64,
-        /// Time in pauses between acknowledgments longer than thrice what that rate explains.
+        /// Time in pauses between acknowledgments, in excess of the time that `spacing_rate` explains, ns; NULL without
+        /// that rate. A pause is a gap more than three times as long as explained.
         pub pauses_ns: i64,
-        /// 20th percentile of what the sender's packets took longer than at best to the tap, to a tick of its clock.
+        /// 20th percentile of the excess delay from the sender to the tap, ns, to a tick of the sender's clock; NULL
+        /// without a measurement.
         pub forth_ns: i64,
-        /// The same from the receiver to the tap.
+        /// 20th percentile of the excess delay from the receiver to the tap, ns, to a tick of the receiver's clock;
+        /// NULL without a measurement.
         pub back_ns: i64,
-        /// Data segments smaller than the MSS.
+        /// Segments sent whose payload is no multiple of the MSS.
         pub small_segments: i64,
-        /// Time after a segment smaller than the MSS with nothing following and room in the window.
+        /// Time after a segment whose payload is no multiple of the MSS with no further send, and with room in the
+        /// window, ns.
         pub after_small_ns: i64,
-        /// Bytes in bursts that began well after any acknowledgment.
+        /// New payload bytes in bursts that began more than a burst gap after the latest acknowledgment, reply or
+        /// window update.
         pub unprompted_bytes: i64,
-        /// Sends after a pause, with data still in flight.
+        /// Bursts that began with data in flight.
         pub bursts: i64,
-        /// Of these, and of the sends with nothing in flight before, how many came after a segment smaller than the MSS.
+        /// Bursts, with or without data in flight, before which the last segment sent was smaller than the MSS.
         pub short_ends: i64,
-        /// Acknowledged in the pauses before bursts and before the sends with nothing in flight.
+        /// Bytes acknowledged in the pauses before bursts, with or without data in flight.
         pub burst_freed_bytes: i64,
-        /// From the newest acknowledgment to their begin: a mean, each weighed by what was acknowledged in the pause before it.
+        /// Mean time from the newest acknowledgment to the start of a burst, ns, weighted by the bytes acknowledged in
+        /// the pause before it.
         pub burst_wait_ns: i64,
-        /// How many of them came after an acknowledgment with payload.
+        /// Bursts whose newest acknowledgment carried payload.
         pub replied_bursts: i64,
-        /// Least time from the begin of one burst to that of the next.
+        /// Shortest time from the start of one burst to the start of the next, ns; NULL without a second burst.
         pub burst_period_min_ns: i64,
-        /// Most.
+        /// Longest time from the start of one burst to the start of the next, ns; NULL without a second burst.
         pub burst_period_max_ns: i64,
-        /// Longest time without a send.
+        /// Longest time without a send, ns.
         pub silence_ns: i64,
-        /// Time between sends of which the first acknowledgment was not answered within a millisecond (three from afar).
+        /// Time in which the writer was blocked, ns. It is blocked between two sends if the first acknowledgment
+        /// between them stays unanswered for 1 ms (3 ms away from the sender).
         pub asleep_ns: i64,
-        /// The longest sleep that ended in it.
+        /// Longest time for which the writer was blocked, of those that ended in the round, ns.
         pub sleep_max_ns: i64,
         /// Duplicate acknowledgments.
         pub duplicate_acks: i64,
-        /// Segments overtaken on the way.
+        /// Segments that later ones overtook on the path.
         pub reordered: i64,
-        /// Retransmissions after a silence of a retransmission timeout.
+        /// Retransmissions at least 200 ms after both the send before and the latest acknowledgment.
         pub timeouts: i64,
-        /// Acknowledgments with ECN echo.
+        /// Acknowledgments that report congestion by the ECE flag (RFC 3168).
         pub congestion_echoes: i64,
-        /// Bytes acknowledged that the capture does not hold.
+        /// Acknowledged bytes that the capture lacks.
         pub missed_bytes: i64,
         /// Frames of the flow with a time before that of the frame before.
         pub backwards: i64,
@@ -136,12 +148,13 @@ packed_row! {
 }
 
 impl Round {
-    /// The writer slept from `since_ns` to `until_ns`. Of a clock that jumps to and fro the sum has no bound.
-    pub(super) fn slept(&mut self, since_ns: i64, until_ns: i64) {
+    /// Adds the time from `since_ns` to `until_ns`, in which the writer was blocked. The sum saturates, as a clock that
+    /// jumps back and forth sets no bound.
+    pub(super) fn add_blocked(&mut self, since_ns: i64, until_ns: i64) {
         self.asleep_ns = (self.asleep_ns).saturating_add((until_ns - since_ns).max(0));
     }
 
-    /// Nothing counted yet.
+    /// Returns a round in which nothing is counted yet.
     #[must_use]
     pub fn blank(stream: u32, direction: u8, round: u32, start_ns: i64, frame: u64) -> Self {
         Self {
@@ -160,7 +173,7 @@ impl Round {
         }
     }
 
-    /// What passed the tap, without when the sender could send, and what it did then.
+    /// Returns the counts of bytes and segments, without evidence of when the sender could send and how it responded.
     #[must_use]
     pub fn counts(&self) -> Self {
         Self {

@@ -54,8 +54,8 @@ struct RecentDelays {
     count: usize,
     /// Median of the ring buffer, ns.
     median_ns: i64,
-    /// Minimum of these medians, ns; `None` until the ring buffer is full. One echo alone may seem early after its host
-    /// stalled.
+    /// Minimum of the medians so far, ns; `None` until the ring buffer is full. One echo alone may seem early after its
+    /// host stalled.
     min_median_ns: Option<i64>,
 }
 

@@ -16,7 +16,7 @@ struct NonEmpty {
     /// Maximum number of ranges. Beyond it the lowest two are merged, so that hostile input cannot grow the set without
     /// bound.
     max: u32,
-    /// Number of such merges.
+    /// Number of merges for lack of room.
     merged: u32,
 }
 
