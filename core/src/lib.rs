@@ -6,7 +6,8 @@
 //! - [`budget`]: upper bounds on memory and work
 //! - [`threads`]: runs a function in one thread per item
 //! - [`filter`]: executes a compiled capture filter
-//! - [`capture`]: turns bytes into frames
+//! - [`cells`], [`mod@csv`], [`mod@parquet`]: tables written as CSV and Parquet
+//! - [`capture`]: reads frames from captures
 //! - [`decode`]: decodes a frame to a TCP segment or a UDP datagram
 //! - [`track`]: assigns segments to connections and measures them
 //! - [`source`]: opens the files and streams of a capture in order
@@ -16,8 +17,9 @@
 //! - [`pieces`]: splits the frames of a file into buckets by host pair
 //! - [`excerpt`]: writes selected frames to a new capture
 //! - [`annotate`]: writes captures again with comments
-//! - [`columns`], [`cells`], [`mod@csv`], [`mod@parquet`], `python`: export the results
+//! - [`columns`]: converts results to named columns
 //! - [`paths`], [`spans`]: computations on results for the Python side
+//! - `python`: the extension module
 //!
 //! Input is hostile: no input causes a panic, and every error has an offset and a reason.
 
