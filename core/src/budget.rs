@@ -12,7 +12,7 @@ pub struct Budget {
     /// Maximum number of ranges in each range set of a flow, such as its SACK scoreboard. Beyond it the two lowest
     /// ranges are merged.
     pub ranges: usize,
-    /// Maximum number of headers decoded in one frame. An overlay within an overlay, with tags and labels, needs about
+    /// Maximum number of headers decoded in one frame. An overlay within an overlay with tags and labels needs about
     /// 20.
     pub headers: usize,
     /// Maximum ratio of uncompressed to compressed bytes of a capture. gzip cannot exceed 1,032, but a few kilobytes of
@@ -52,9 +52,9 @@ impl Default for Budget {
 /// Counts of data left out because a bound was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Segments of connections that were not followed.
+    /// Number of segments of connections that were not followed.
     pub segments: u64,
-    /// Turns that were not kept.
+    /// Number of turns that were not kept.
     pub turns: u64,
 }
 

@@ -28,8 +28,7 @@ pub struct Excerpt {
 impl Excerpt {
     /// Prepares an excerpt of the `wanted` frames. Each has its number, counted from 1 over all `sources`, and the time
     /// to write for it, in ns since the epoch; numbers ascend. `headers_only` leaves out the bytes after the TCP
-    /// header.
-    /// `rename` replaces each address.
+    /// header, and `rename` replaces each address.
     ///
     /// # Errors
     /// If a source cannot be read.

@@ -16,38 +16,38 @@ pub type Filters = HashMap<u32, Result<Program, String>>;
 /// Counts of frames and packets.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Frames read.
+    /// Number of frames read.
     pub frames: u64,
-    /// Frames that the filter rejected.
+    /// Number of frames that the filter rejected.
     pub filtered_out: u64,
-    /// TCP segments.
+    /// Number of TCP segments.
     pub segments: u64,
-    /// UDP datagrams.
+    /// Number of UDP datagrams.
     pub datagrams: u64,
-    /// Frames that are neither a TCP segment nor a UDP datagram, by reason ([`Undecoded::index`]).
+    /// Number of frames that are neither a TCP segment nor a UDP datagram, by reason ([`Undecoded::index`]).
     pub undecoded: [u64; Undecoded::COUNT],
     /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
     /// Number of TCP segments with each combination of tags and tunnel headers around them.
     pub paths: HashMap<Path, u64>,
-    /// Frames that are shorter in the capture than they were on the wire.
+    /// Number of frames that are shorter in the capture than they were on the wire.
     pub cut: u64,
-    /// Frames without a timestamp; they get the time of the preceding frame.
+    /// Number of frames without a timestamp. They get the time of the preceding frame.
     pub without_time: u64,
 }
 
 impl Counts {
     #[inline]
-    fn of_link_type(&mut self, link_type: u32) {
+    fn count_link_type(&mut self, link_type: u32) {
         // Nearly every capture has a single link type.
         match self.link_types.first_mut() {
             Some((one, frames)) if *one == link_type => *frames += 1,
-            _ => self.of_another_link_type(link_type),
+            _ => self.count_other_link_type(link_type),
         }
     }
 
     #[cold]
-    fn of_another_link_type(&mut self, link_type: u32) {
+    fn count_other_link_type(&mut self, link_type: u32) {
         match self
             .link_types
             .iter_mut()
@@ -242,7 +242,7 @@ impl Intake {
             };
             let counts = &mut self.counts;
             counts.frames += 1;
-            counts.of_link_type(frame.link_type);
+            counts.count_link_type(frame.link_type);
             counts.cut += u64::from((frame.data.len() as u64) < u64::from(frame.wire_len));
             // A frame without a time gets the time of the preceding frame.
             let known_ns = match frame.time_ns {

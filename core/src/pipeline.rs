@@ -28,7 +28,7 @@ pub struct Pipeline {
     ended: bool,
 }
 
-/// Decides when tables get their orders, such as to discard the state of ended connections. It depends on the capture
+/// Decides when tables get their commands, such as to discard the state of ended connections. It depends on the capture
 /// only, not on the speed of threads.
 #[derive(Debug, Default)]
 struct Schedule {
@@ -45,7 +45,7 @@ impl Schedule {
     /// behind.
     const DELAY: usize = 8;
 
-    /// Begins the next batch; returns the orders that each of the `tables` tables executes first.
+    /// Begins the next batch; returns the commands that each of the `tables` tables executes first.
     fn begin(&mut self, tables: usize) -> Vec<Commands> {
         self.begun += 1;
         let is_due = |(reported, _): &(usize, _)| reported + Self::DELAY <= self.begun;
@@ -56,7 +56,7 @@ impl Schedule {
         )
     }
 
-    /// Passes the tables' reports on the next batch to the register, and keeps the orders that follow from them.
+    /// Passes the tables' reports on the next batch to the register, and keeps the commands that follow from them.
     fn report(&mut self, register: &mut Register, table_reports: Vec<TableReport>) {
         self.reported += 1;
         self.due

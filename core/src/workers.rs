@@ -59,7 +59,7 @@ impl Workers {
         self.workers.len()
     }
 
-    /// Returns an empty batch for each thread, with the orders that its table executes first.
+    /// Returns an empty batch for each thread, with the commands that its table executes first.
     pub fn begin(&mut self, commands: Vec<Commands>) -> Vec<Batch> {
         let begun = commands.into_iter().map(|commands| {
             let mut batch = self.spare.pop().unwrap_or_default();

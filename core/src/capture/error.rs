@@ -56,7 +56,7 @@ pub enum Reason {
         /// Number of captured bytes that the record states.
         bytes: u32,
         /// Maximum number of captured bytes for this link type.
-        most: u32,
+        max: u32,
     },
     /// pcapng: the section header's byte-order magic stands for neither byte order.
     ByteOrderMagic([u8; 4]),
@@ -112,10 +112,10 @@ impl fmt::Display for Reason {
             Reason::Version(major, minor) => {
                 write!(f, "format version {major}.{minor} is not supported")
             }
-            Reason::PacketTooLong { bytes, most } => {
+            Reason::PacketTooLong { bytes, max } => {
                 write!(
                     f,
-                    "damaged: a packet of {bytes} captured bytes, where {most} is the most"
+                    "damaged: a packet of {bytes} captured bytes, where {max} is the most"
                 )
             }
             Reason::ByteOrderMagic([a, b, c, d]) => {
@@ -148,8 +148,8 @@ impl fmt::Display for Reason {
                     "damaged: a packet of interface {index}, which the section has not described"
                 )
             }
-            Reason::Interfaces(most) => {
-                write!(f, "damaged: more than {most} interfaces are described")
+            Reason::Interfaces(max) => {
+                write!(f, "damaged: more than {max} interfaces are described")
             }
             Reason::Options => write!(f, "damaged: an option runs over the end of its block"),
         }

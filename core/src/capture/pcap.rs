@@ -159,7 +159,7 @@ impl Pcap {
             if captured > self.max_captured {
                 return Err(Reason::PacketTooLong {
                     bytes: captured,
-                    most: self.max_captured,
+                    max: self.max_captured,
                 });
             }
             needed += captured as usize;
@@ -312,7 +312,7 @@ mod tests {
             damage.reason,
             Reason::PacketTooLong {
                 bytes: 262_145,
-                most: 262_144
+                max: 262_144
             }
         );
     }

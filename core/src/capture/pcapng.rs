@@ -6,8 +6,7 @@
 //! rounded up. An option that runs over the end of its block is damage. The length of a section is ignored, since its
 //! blocks can be read without it.
 //!
-//! Only packets are frames, as in capinfos. tshark 4.0 also numbers custom blocks, so in the rare file that has them
-//! its
+//! Only packets are frames, as in capinfos. tshark 4.0 also numbers custom blocks. In the rare file that has them, its
 //! `frame.number` is larger than the number here.
 
 use std::io::Read;
@@ -494,7 +493,7 @@ impl SectionInterface {
         if captured > self.max_captured {
             return Err(Reason::PacketTooLong {
                 bytes: captured,
-                most: self.max_captured,
+                max: self.max_captured,
             });
         }
         let room = body.len() - at;

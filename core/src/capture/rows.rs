@@ -59,9 +59,9 @@ impl Rows {
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let step_ns = (u64::from(word(8)) << 32 | u64::from(word(4))).cast_signed();
         let (step, link_type, wire_len, kept) = (word(0), word(12), word(16), word(20));
-        let most = max_captured(link_type);
-        if kept > most {
-            return Err(Reason::PacketTooLong { bytes: kept, most });
+        let max = max_captured(link_type);
+        if kept > max {
+            return Err(Reason::PacketTooLong { bytes: kept, max });
         }
         let needed = HEAD_BYTES + kept as usize;
         if !window.fill(needed)? {

@@ -37,8 +37,8 @@ pub(super) fn gtp<'a>(
     Ok(Some(Next::Ip))
 }
 
-/// Decodes L2TP version 2 (RFC 2661 section 3.1). `None` for control messages, which carry no packets, and for version
-/// 3. Packets of version 3 do not state the length of their cookie (RFC 3931 section 4.1).
+/// Decodes L2TP version 2 (RFC 2661 section 3.1). `None` for control messages, which carry no packets, and for other
+/// versions. Packets of version 3 do not state the length of their cookie (RFC 3931 section 4.1).
 pub(super) fn l2tp<'a>(
     at: &mut Cursor<'a>,
     path: &mut Path,

@@ -29,7 +29,8 @@ pub(super) fn datagram(at: &mut Cursor<'_>, ip: Header<'_>) -> Result<Datagram, 
     const FIXED_BYTES: usize = 8;
 
     let fixed: &[u8; FIXED_BYTES] = at.take(Undecoded::Udp)?;
-    // A length of 0 is legal in a jumbogram (RFC 2675 section 4). A length beyond the packet is wrong.
+    // The length is 0 in a jumbogram (RFC 2675 section 4), and a length beyond the packet is wrong. In both cases the
+    // length of the packet holds.
     let stated = usize::from(u16_at(fixed, 4)).checked_sub(FIXED_BYTES);
     let payload_len = stated.unwrap_or(usize::MAX).min(at.wire_len());
     at.set_wire_len(payload_len);

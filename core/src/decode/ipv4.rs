@@ -1,5 +1,5 @@
 //! # IPv4
-//! RFC 791.
+//! The IPv4 header (RFC 791).
 
 use super::cursor::{Cursor, u16_at};
 use super::ip;
@@ -20,8 +20,8 @@ pub(super) fn header<'a>(at: &mut Cursor<'a>, path: &mut Path) -> Result<Next<'a
     if fixed[0] >> 4 != 4 || header_len < FIXED_BYTES {
         return Err(Undecoded::Ipv4);
     }
-    // The length is 0 after segmentation offload and in packets beyond 65535 bytes ("BIG TCP"); then the wire length
-    // holds.
+    // The length is 0 after segmentation offload and in packets beyond 65535 bytes ("BIG TCP").
+    // Then the wire length holds.
     if total_len != 0 {
         if total_len < header_len {
             return Err(Undecoded::Ipv4);

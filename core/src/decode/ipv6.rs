@@ -1,5 +1,5 @@
 //! # IPv6
-//! RFC 8200, with extension headers.
+//! The IPv6 header and its extension headers (RFC 8200).
 
 use super::cursor::{Cursor, u16_at};
 use super::ip;

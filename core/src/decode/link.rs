@@ -137,8 +137,7 @@ pub(super) fn nflog(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
 }
 
 /// Decodes LINKTYPE_ERF: a record of a DAG card (Endace's Extensible Record Format), whose type determines the next
-/// header.
-/// `editcap` converts an ERF file to a capture of this link type.
+/// header. `editcap` converts an ERF file to a capture of this link type.
 pub(super) fn erf(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
     const MORE: u8 = 0x80;
     let record: &[u8; 16] = at.take(Undecoded::Link)?;
