@@ -1,6 +1,6 @@
 //! # Track
 //! Follows TCP connections segment by segment: sequence space, scoreboard, window, RTT and rounds. UDP flows are only
-//! counted. The input is decoded segments; this room does not depend on the decoder's frames or files.
+//! counted. The input is decoded segments; the tracker knows nothing of frames and files.
 
 mod at;
 mod connection;

@@ -37,7 +37,7 @@ pub enum WantedEvents {
     /// Events of every stream, but no rounds.
     Events,
     /// Events of these streams, without rounds. Of other streams, only the endpoints and outer headers are kept. The
-    /// numbers are places in the table, so one table must hold all streams.
+    /// numbers are indices in the table, so one table must hold all streams.
     Streams(HashSet<u32>),
 }
 
@@ -111,20 +111,20 @@ impl Entry {
 /// Notice that a connection has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct ConnectionEnd {
-    /// Place of the connection in its table.
+    /// Index of the connection in its table.
     index: usize,
     /// Number of its last frame so far.
     pub frame: u64,
 }
 
-/// Events in a table since its last report.
+/// Changes in a table since its last report.
 #[derive(Debug, Default)]
 pub struct TableReport {
     /// First frames of the new connections, in their order.
     pub opened: Vec<u64>,
     /// Connections that have ended.
     pub ended: Vec<ConnectionEnd>,
-    /// Finished rows; their stream numbers are places in the table.
+    /// Finished rows; their stream numbers are indices in the table.
     pub rows: Rows,
     /// Number of segments that were left out because the table was full.
     pub segments_left_out: u64,
@@ -559,7 +559,7 @@ fn spread_bits(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Returns the stream number of a place in the table; `u32::MAX` beyond its range.
+/// Returns the stream number of an index in the table; `u32::MAX` beyond its range.
 fn stream_number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -83,7 +83,7 @@ packed_row! {
         /// Number of segments with new data that were compared with the window; see
         /// [`crate::track::sender::scale::Scale::checked_segments`].
         pub scale_checked: i64,
-        /// Number of these segments far beyond the window under the handshake's scale; see
+        /// Number of compared segments that lie far beyond the window under the handshake's scale; see
         /// [`crate::track::sender::scale::Scale::far_overruns`].
         pub scale_exceeded: i64,
         /// Largest time to live (or hop limit) of the sender's first packets; [`NULL`] where there are none.
