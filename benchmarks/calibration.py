@@ -10,7 +10,7 @@ import pandas as pd
 from grading import CONFIDENT, rows
 
 from bdpcap.limits import doubt
-from bdpcap.limits.confidence import BESIDE, LEAST, beside, measured
+from bdpcap.limits.confidence import DISTANCES, LEAST, distances, measured
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.rules import RULES
 
@@ -33,7 +33,7 @@ FLOWS: Final = 40
 
 
 def table(batch: Batch, verdict: Verdict, labs: Sequence[str]) -> pd.Series[float]:
-    """Return the share of time that is right by rule and place beside a change, from some labs only.
+    """Return the share of time that is right by rule and distance from a change, from some labs only.
 
     Labs weigh equally, captures equally within a lab. The number of transfers that show a share is (sum of weights)² /
     (sum of squares): one transfer's many rounds are one witness.
@@ -43,18 +43,18 @@ def table(batch: Batch, verdict: Verdict, labs: Sequence[str]) -> pd.Series[floa
     met["weight"] /= met.groupby("lab")["capture"].transform("nunique")
     limits = {rule.id: rule.limit for rule in RULES} | dict.fromkeys(NO_RULE, "none")
     met = met.assign(
-        rule=verdict.rule[met["row"]], beside=beside(batch.evidence.rounds, verdict.limits)[met["row"]]
+        rule=verdict.rule[met["row"]], distance=distances(batch.evidence.rounds, verdict.limits)[met["row"]]
     )
     met["limit"] = met["rule"].map(limits)
-    by_limit, by_place, by_rule = (
-        _shares(met, by) for by in (["limit"], ["limit", "beside"], ["rule", "beside"])
+    by_limit, by_distance, by_rule = (
+        _shares(met, by) for by in (["limit"], ["limit", "distance"], ["rule", "distance"])
     )
     shares = {}
     for rule in sorted({rule.id for rule in RULES} | set(met["rule"])):
-        for place in BESIDE:
+        for distance in DISTANCES:
             limit = by_limit["right"].get(limits[rule], LEAST)
-            wide = by_place["right"].get((limits[rule], place), limit)
-            shares[rule, place] = _pulled(by_rule, (rule, place), wide)
+            wide = by_distance["right"].get((limits[rule], distance), limit)
+            shares[rule, distance] = _pulled(by_rule, (rule, distance), wide)
     return pd.Series(shares)
 
 

@@ -34,9 +34,9 @@ def text(sets: Mapping[str, Sequence[Transfer]], batch: Batch, verdict: Verdict)
     for group, own in sets.items():
         about = [f"{len(own)} transfers", f"Linux {kernels(own)}", f"seeds: {seeds(own) or 'not noted'}"]
         lines.append(f"# {group} (lab {labs[group]}): {', '.join(about)}")
-    lines.append("rule,beside,right")
+    lines.append("rule,distance,right")
     shares = table(batch, verdict, list(labs.unique()))
-    lines += [f"{rule},{place},{right:.3f}" for (rule, place), right in shares.items()]
+    lines += [f"{rule},{distance},{right:.3f}" for (rule, distance), right in shares.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module, resources
 from pathlib import Path
 
-from bdpcap.limits.confidence import BESIDE, LEAST, MANY, NEAR
+from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.evidence import CONCEPTS
 from bdpcap.limits.evidence.field import Field
@@ -54,19 +54,19 @@ def confidence():
     origin = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
     _, *rows = [line.split(",") for line in lines if not line.startswith("#")]
     right = defaultdict(dict)
-    for rule, beside, value, *_ in rows:
-        right[rule][beside] = f"{float(value):.2f}"
+    for rule, distance, value, *_ in rows:
+        right[rule][distance] = f"{float(value):.2f}"
     names = [name for name in [*(rule.id for rule in RULES), *NO_RULE] if name in right]
     table = _table(
-        ("rule", *BESIDE),
-        [(f"`{name}`", *(right[name].get(place, "") for place in BESIDE)) for name in names],
+        ("rule", *DISTANCES),
+        [(f"`{name}`", *(right[name].get(distance, "") for distance in DISTANCES)) for name in names],
     )
     explained = (
-        "A round beside one with another limit is at an *edge*, as are the first and the last of a flow. "
+        "A round next to one with another limit is at an *edge*, as are the first and the last of a flow. "
         f"A round is *near* with an edge at most {units.number(NEAR, 'round')} away, else *inside*. "
         f"It is *wavering* where the limit changes {MANY} times or more within {units.number(NEAR, 'round')} on either "
         "side. "
-        f"What the table does not hold has a confidence of {LEAST:g}."
+        f"Where the table has no entry, the confidence is {LEAST:g}."
     )
     return "\n\n".join(filter(None, [origin, explained, table if names else "Nothing is measured yet."]))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdpcap import _core
-from bdpcap.limits.confidence import beside
+from bdpcap.limits.confidence import distances
 from bdpcap.limits.counts import Column, Counts
 
 
@@ -78,9 +78,9 @@ def test_what_held_until_it_failed():
         pytest.param([2, 2, 2, 2, 9, 2, 2, 2, 2], 9, id="a round of its own"),
     ],
 )
-def test_rounds_beside_are_those_of_the_same_regime(flight, expected):
+def test_a_side_with_another_flight_is_left_out(flight, expected):
     one = rounds([0] * 9, flight_max_bytes=[1000 * value for value in flight])
-    assert one.beside(np.ones(9))[4] == expected
+    assert one.around_similar(np.ones(9))[4] == expected
 
 
 # Against what a reader would write.
@@ -151,7 +151,7 @@ def test_a_percentile_is_the_least_value_that_reaches_its_part_of_the_weight(row
 
 def test_a_round_is_near_a_change_of_the_limit_or_the_limit_wavers():
     limit = np.array(["cwnd"] * 20 + ["link"] * 20 + ["cwnd", "link", "cwnd"] + ["rwnd"] * 20, dtype=object)
-    places = beside(rounds(np.zeros(len(limit), dtype=np.int64)), limit)
+    places = distances(rounds(np.zeros(len(limit), dtype=np.int64)), limit)
     assert places[[0, 1, 4, 5, 14, 15, 18, 19, 20, 21, 25]].tolist() == [
         *("edge", "near", "near", "inside", "inside", "near", "near", "edge", "edge", "near", "inside")
     ]

@@ -1,7 +1,7 @@
-"""How sure a verdict is: how often its rule was right in labelled transfers, as far from a change of the limit.
+"""The confidence of a verdict: how often its rule was right in labelled transfers, by the distance from a change.
 
-What is wrong is mostly wrong beside a change: there rounds hold two limits, or the rules waver. The table is made by
-``benchmarks/accuracy.py --confidence``; its head says from what.
+Most errors lie next to a change of the limit, where a round holds two limits or the rules disagree. The table is made by
+``benchmarks/accuracy.py --confidence``; its head lists the transfers.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ if TYPE_CHECKING:
     from bdpcap.limits.decision import Places
     from bdpcap.limits.rounds import Floats, Rounds
 
-__all__ = ["BESIDE", "LEAST", "MANY", "NEAR", "beside", "measured"]
+__all__ = ["DISTANCES", "LEAST", "MANY", "NEAR", "distances", "measured"]
 
-BESIDE: Final = ("wavering", "edge", "near", "inside")
-"""How far a round is from one with another limit: beside it, at most `NEAR` rounds away, farther.
+DISTANCES: Final = ("wavering", "edge", "near", "inside")
+"""Distances of a round from one with another limit: adjacent (edge), at most `NEAR` rounds (near), more (inside).
 
-It wavers with `MANY` changes and more in `NEAR` rounds on either side.
+A round is wavering if at least `MANY` changes lie within `NEAR` rounds on either side.
 """
 NEAR: Final = 4
 MANY: Final = 3
 LEAST: Final = 0.3
-"""Confidence of what the table does not know."""
+"""Confidence where the table has no entry for the rule and the distance."""
 
 
-def beside(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.str_]:
-    """Return for each round which of `BESIDE` it is; a flow begins and ends with an edge."""
-    return np.asarray(BESIDE)[_place(rounds, limits)]
+def distances(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.str_]:
+    """Return the entry of `DISTANCES` for each round; a flow begins and ends with an edge."""
+    return np.asarray(DISTANCES)[_distance(rounds, limits)]
 
 
-def _place(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
+def _distance(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the index in `DISTANCES` for each round."""
     before, after = (rounds.shifted(limits, by, -1) != limits for by in (-1, 1))
     edge = before | after
     wavering = rounds.around(before.astype(float), NEAR) >= MANY
@@ -57,23 +58,23 @@ def measured(
     Parameters
     ----------
     limits, rules
-        As `Verdict` has them.
+        Indexes, as in `Verdict`.
     shares
-        By rule and one of `BESIDE`; those of the table unless given.
+        Confidence by rule and distance; the default is the table of the package.
     """
-    table = _table() if shares is None else _by_place(shares)
-    found: Floats = table[rules, _place(rounds, limits)]
+    table = _table() if shares is None else _by_distance(shares)
+    found: Floats = table[rules, _distance(rounds, limits)]
     return np.where(limits == LIMITS.index("unknown"), 0.0, found)
 
 
-def _by_place(shares: Mapping[tuple[str, str], float]) -> Floats:
-    """Return the shares of each of `DECIDING`, in the order of `BESIDE`."""
-    return np.array([[shares.get((rule, place), LEAST) for place in BESIDE] for rule in DECIDING])
+def _by_distance(shares: Mapping[tuple[str, str], float]) -> Floats:
+    """Return an array of confidences: a row per entry of `DECIDING`, a column per entry of `DISTANCES`."""
+    return np.array([[shares.get((rule, distance), LEAST) for distance in DISTANCES] for rule in DECIDING])
 
 
 @cache
 def _table() -> Floats:
-    """Confidence by rule and what is beside the round."""
+    """Return the confidences of confidence.csv, in the form of `_by_distance`."""
     with resources.files("bdpcap.limits").joinpath("confidence.csv").open(encoding="utf-8") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return _by_place({(row["rule"], row["beside"]): float(row["right"]) for row in rows})
+        return _by_distance({(row["rule"], row["distance"]): float(row["right"]) for row in rows})

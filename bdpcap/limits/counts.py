@@ -134,9 +134,9 @@ class Counts:
     pauses_ns = Column(floats)
     """Time between ACKs in excess of `spacing_rate`, in gaps of more than three times the expected length."""
     forth_ns = Column(floats)
-    """20th percentile of the excess one-way delay from the sender to the capture point."""
+    """20th percentile of the excess one-way delay from the sender to the tap."""
     back_ns = Column(floats)
-    """20th percentile of the excess one-way delay from the receiver to the capture point."""
+    """20th percentile of the excess one-way delay from the receiver to the tap."""
 
     after_small_ns = Column(floats)
     """Time after a segment counted in `small_segments` without a further send, and with room in the window."""

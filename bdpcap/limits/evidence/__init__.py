@@ -1,4 +1,4 @@
-"""What the rules look at, a module a concept. Where the capture was taken is resolved here, and nowhere in the rules."""
+"""The quantities that rules read, a module a concept. They allow for the place of the tap, so that rules need not."""
 
 from __future__ import annotations
 
@@ -36,28 +36,30 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Vantage:
-    """Where the capture was taken, and what is known of each flow as a whole; an entry a round."""
+    """The place of the tap, and facts about each flow as a whole; an entry per round."""
 
     at_sender: Bools
-    """Is the sender's state seen, and not reconstructed?"""
+    """Whether the capture shows the sender's state directly, so that nothing is reconstructed."""
     at_receiver: Bools
+    """Whether the tap is at the receiver."""
     mss_bytes: Floats
+    """Maximum segment size of the flow."""
     initial_rtt_ns: Floats
-    """Of the handshake."""
+    """RTT of the handshake; NaN where it was not measured."""
     path: Ints
-    """From which host to which, as a number: flows of one path share its minimum RTT."""
+    """Number of the path from host to host; flows of one path share its minimum RTT."""
     path_rtt_ns: Floats
-    """Least RTT that any flow of the path measured, as far as it is known beforehand."""
+    """Minimum RTT of all flows of the path in the capture; NaN if unknown."""
     cross_traffic_bytes: Floats
-    """Delivered meanwhile by others, from host to host."""
+    """Bytes that other flows between the same hosts delivered during the round."""
     flow_acks: Floats
-    """Acknowledgments that the capture holds of the flow."""
+    """Number of the flow's acknowledgments in the capture; 0 also if most of them are missing."""
     capture_end_ns: Floats
-    """When the capture ended."""
+    """End of the last round of the capture, in nanoseconds since the epoch."""
 
 
 class Evidence:
-    """Evidence about the rounds of many flows; each quantity is worked out when a rule first asks for it."""
+    """Evidence about the rounds of many flows; each quantity is computed when a rule first asks for it."""
 
     def __init__(self, rounds: Rounds, vantage: Vantage) -> None:
         self.rounds: Final = rounds
@@ -72,7 +74,7 @@ class Evidence:
         self.cross_traffic: Final = CrossTraffic(self)
 
     def forget(self) -> None:
-        """Let go of everything at once: concepts and evidence refer to each other, and would wait to be collected."""
+        """Drop all data at once. Concepts and evidence refer to each other, so both would wait for garbage collection."""
         vars(self).clear()
 
     def value(self, quantity: Field[Values]) -> Values:
@@ -88,7 +90,7 @@ CONCEPTS: Final[dict[str, type[Concept]]] = {
 
 
 def declared(name: str) -> Field[Any]:
-    """Return the declaration of a quantity that a text names.
+    """Return the declaration of a quantity by its full name, as ``window.full_share``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The ACK clock: did acknowledgments make the sender send, or something else?
+"""The ACK clock: whether acknowledgments made the sender send.
 
-Congestion control answers every acknowledgment. A writer that waits for room in its buffer answers those that free a
-third of it (``sk_stream_write_space``). A timer answers none.
+Congestion control sends data in response to every acknowledgment. A writer that waits for room in its send buffer
+responds when a third of the buffer is free (``sk_stream_write_space``). A timer responds to none.
 """
 
 from __future__ import annotations
@@ -21,52 +21,56 @@ if TYPE_CHECKING:
 __all__ = ["SELDOM", "AckClock"]
 
 LONG_NS: Final = 6e6
-"""A wait that the clocks of both ends show from afar."""
+"""Length of a wait that is visible wherever the capture was taken, given the resolution of both ends' clocks."""
 SELDOM: Final = 0.45
-"""A `AckClock.chance` below which acknowledgments start the bursts."""
+"""Value of `AckClock.chance` up to which acknowledgments start the bursts."""
 
 
 class AckClock(Concept):
-    """What started segments and bursts. A burst is what follows a pause of half the burst gap."""
+    """The causes of segments and bursts. A burst is the data sent after a pause of half the burst gap."""
 
     name = "ack_clock"
 
     @cached_property
     def has_timestamps(self) -> Bools:
-        """Does the flow carry timestamps, whose echoes tell what the sender knew?"""
+        """Does the flow carry TCP timestamps, whose TSecr shows the acknowledgments that the sender had?"""
         return self.rounds.total(self.rounds.echoed_ticks) > 1
 
     @field("yes")
     def unseen(self) -> Bools:
-        """Away from the sender and without timestamps: can it not be seen what the sender knew when it sent?"""
+        """Is it unknown which acknowledgments the sender had when it sent: away from the sender, without timestamps?"""
         return ~self.all.vantage.at_sender & ~self.has_timestamps
 
     @field("share")
     def ack_response(self) -> Floats:
-        """Share of acknowledgments that data answered at once, over nine rounds.
+        """Share of acknowledgments that released data at once, over up to nine rounds of similar flight.
 
-        With timestamps: of the TSvals in which acknowledgments came, those that data echoed. A segment's TSecr names the
-        last acknowledgment that its sender had (RFC 7323 section 3), wherever the capture was taken. Without, at the
-        sender only: of the acknowledgments, those followed by data within a millisecond.
+        With timestamps, it is the share of the receiver's TSvals that data echoed. A segment's TSecr names the last
+        acknowledgment that its sender had (RFC 7323 section 3), wherever the capture was taken. Without timestamps, it is
+        the share of acknowledgments that data followed within a millisecond; known only at the sender.
         """
         rounds = self.rounds
-        by_echo = rounds.ratio(rounds.beside(rounds.echoed_ticks), rounds.beside(rounds.ack_ticks))
-        by_time = rounds.ratio(rounds.beside(rounds.answered_acks), rounds.beside(rounds.acks))
+        by_tsecr = rounds.ratio(
+            rounds.around_similar(rounds.echoed_ticks), rounds.around_similar(rounds.ack_ticks)
+        )
+        by_time = rounds.ratio(
+            rounds.around_similar(rounds.answered_acks), rounds.around_similar(rounds.acks)
+        )
         seen = np.where(self.all.vantage.at_sender, by_time, np.nan)
-        # Data may also answer acknowledgments of before, or such as were not captured.
-        return np.minimum(np.where(self.has_timestamps, by_echo, seen), 1.0)
+        # Data may also answer earlier acknowledgments, or ones that the capture lacks.
+        return np.minimum(np.where(self.has_timestamps, by_tsecr, seen), 1.0)
 
     @field("share")
     def own_time_share(self) -> Floats:
-        """Share of the bytes in bursts that began well after any acknowledgment."""
+        """Share of the bytes sent in bursts that began more than a burst gap after any acknowledgment."""
         return self.rounds.unprompted_bytes / np.maximum(self.rounds.sent_bytes, 1.0)
 
     @field("share")
     def chance(self) -> Floats:
-        """How often a burst that no acknowledgment started would follow one as closely as the bursts here did.
+        """Chance that a burst at a random time follows an acknowledgment as closely as the bursts here did.
 
-        The wait of bursts after an acknowledgment, in each round of the stretch, times the acknowledgments in
-        that time: the median. It is small for a writer that waits for acknowledgments, however late its host wakes it.
+        The wait of bursts after an acknowledgment times the rate of acknowledgments; the median over the stretch. It is
+        small for a writer that waits for acknowledgments, even if its host wakes it late.
         """
         rounds = self.rounds
         seen = self.all.vantage.at_sender | self.has_timestamps
@@ -76,34 +80,37 @@ class AckClock(Concept):
 
     @field("ratio")
     def period_spread(self) -> Floats:
-        """Longest time from one burst to the next over the shortest, less one: the median of the stretch's rounds."""
+        """Longest time from one burst to the next over the shortest, less one; both are medians over the stretch."""
         return self.rounds.ratio(self._longest_ns - self._shortest_ns, self._shortest_ns)
 
     @cached_property
     def _shortest_ns(self) -> Floats:
+        """Shortest time from one burst to the next; the median over the stretch."""
         return self.rounds.median_around(self.rounds.burst_period_min_ns, STRETCH, STRETCH)
 
     @cached_property
     def _longest_ns(self) -> Floats:
+        """Longest time from one burst to the next; the median over the stretch."""
         return self.rounds.median_around(self.rounds.burst_period_max_ns, STRETCH, STRETCH)
 
     @field("RTTs")
     def period(self) -> Floats:
-        """Shortest time from one burst to the next, in minimum RTTs: the median of the stretch's rounds."""
+        """Shortest time from one burst to the next, in minimum RTTs; the median over the stretch."""
         return self.rounds.ratio(self._shortest_ns, self.all.queue.rtt_min_ns)
 
     @field("RTTs")
     def longest_period(self) -> Floats:
-        """Longest time from one burst to the next, in minimum RTTs: the median of the stretch's rounds."""
+        """Longest time from one burst to the next, in minimum RTTs; the median over the stretch."""
         return self.rounds.ratio(self._longest_ns, self.all.queue.rtt_min_ns)
 
     @field("share")
     def blocked_share(self) -> Floats:
-        """Share of the round in which the writer was blocked, leaving acknowledgments unanswered; unknown where not seen.
+        """Share of the round in which the writer was blocked and left acknowledgments unanswered; unknown where hidden.
 
-        1 between two rounds above 0.8, where the capture lost some of it. From afar the clocks hide waits of a few
-        milliseconds, and with them whether it waited at all: seen only where one lasted 6 ms, and one round sent twice
-        as much as another, as where congestion window and send buffer take turns.
+        Away from the sender, the resolution of the clocks hides waits of a few milliseconds. There the share is known
+        only with timestamps, a wait of 6 ms within four rounds, and no missing bytes within four rounds. One of five
+        rounds must also send more than twice as much as another, as where congestion window and send buffer take turns.
+        Between two rounds above 0.8, the share is 1 if the capture lacks bytes of this round or a neighbour.
         """
         rounds = self.rounds
         sent = [rounds.shifted(rounds.sent_bytes, by, np.nan) for by in range(-2, 3)]
@@ -118,23 +125,23 @@ class AckClock(Concept):
 
     @field("times")
     def bursts(self) -> Floats:
-        """Bursts in a round, over nine rounds, those that began with nothing in flight included."""
+        """Bursts per round, averaged over nine rounds; sends with nothing in flight count as bursts."""
         return self.rounds.mean_around(self.rounds.bursts + self.rounds.fresh_starts)
 
     @cached_property
     def starts(self) -> Floats:
-        """Bursts in nine rounds, those that began with nothing in flight included."""
+        """Bursts in nine rounds; sends with nothing in flight count as bursts."""
         return self.rounds.around(self.rounds.bursts + self.rounds.fresh_starts)
 
     @field("share")
     def replied_share(self) -> Floats:
-        """At the sender: share of the bursts, over nine rounds, that began after a reply of the peer's."""
+        """Share of the bursts over nine rounds that began after a reply of the peer; known only at the sender."""
         share = self.rounds.ratio(self.rounds.around(self.rounds.replied_bursts), self.starts)
         return np.where(self.all.vantage.at_sender, share, np.nan)
 
     @field("times")
     def own_starts(self) -> Floats:
-        """Sends with nothing in flight that no acknowledgment started, in nine rounds; all of them if it got replies."""
+        """Sends with nothing in flight, in nine rounds; 0 if acknowledgments started the bursts and no reply came."""
         own = ~(self.chance <= SELDOM) | (self.all.writes.replies > 0)
         return np.where(own, self.empty_starts, 0.0)
 

@@ -1,4 +1,4 @@
-"""Cross traffic: what other flows between the same hosts delivered during each round of a flow."""
+"""Cross traffic: bytes that other flows between the same hosts delivered during each round of a flow."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ __all__ = ["CrossTraffic", "meanwhile"]
 
 
 class CrossTraffic(Concept):
-    """Bytes of the flow and of all others between the same two hosts."""
+    """Bytes that the flow and all others between the same two hosts delivered."""
 
     name = "cross_traffic"
 
     @cached_property
     def _rate(self) -> Floats:
-        """Delivery rate of all that went this way, over three rounds."""
+        """Delivery rate of all flows between the hosts, over three rounds."""
         return self.rounds.rate_around(self._carried, 1)
 
     @cached_property
     def _carried(self) -> Floats:
+        """Bytes that all flows between the hosts delivered during the round."""
         return self.rounds.delivered_bytes + self.all.vantage.cross_traffic_bytes
 
     @field("share")
     def utilization(self) -> Floats:
-        """Rate of this flow and others, over the highest they reached together; 0 where this flow was nearly alone."""
+        """Rate of this flow and others, over the highest that they reached together; 0 if others had less than 5 %."""
         rounds, rate, carried = self.rounds, self.all.rate, self._carried
-        long = rounds.rate_beside(carried)
+        long = rounds.rate_around_similar(carried)
         most = rate.without_jumps(rate.percentile((self._rate, 0.95), (long, 0.9), rate.moving(carried)))
         others = rounds.ratio(
             rounds.around(self.all.vantage.cross_traffic_bytes, 1), rounds.around(carried, 1)
@@ -53,9 +54,9 @@ def meanwhile(
     rounds: Mapping[str, Any], path: Ints, datagrams: Mapping[str, Any], path_of_datagrams: Ints
 ) -> Floats:
     """
-    Return the bytes that other flows and datagrams between the same hosts delivered meanwhile, per round.
+    Return for each round the bytes that other flows between the same hosts delivered during it, datagrams included.
 
-    Each is taken to go on evenly, a flow for a round, a flow of datagrams for all its life.
+    Each flow is assumed to deliver evenly: over each of its rounds, or over its life if it consists of datagrams.
 
     Parameters
     ----------
@@ -64,25 +65,25 @@ def meanwhile(
     datagrams
         Columns of `bdpcap._core.Analysis.datagrams`.
     path, path_of_datagrams
-        From which host to which each round, and each flow of datagrams, goes.
+        Number of the path, from host to host, of each round and of each flow of datagrams.
     """
     spans = np.concatenate([path, path_of_datagrams])
     start_ns = np.concatenate([rounds["start_ns"], datagrams["start_ns"]])
     end_ns = np.concatenate([rounds["end_ns"], datagrams["end_ns"]])
     amount = np.concatenate([rounds["delivered_bytes"], datagrams["payload_bytes"]])
     others = np.zeros(len(spans))
-    # Sorted once: there may be as many ways as flows, and most have one.
+    # The spans are sorted once: there may be as many paths as flows, and most paths have one flow.
     crowded = np.flatnonzero((np.bincount(spans) > 1)[spans])
     crowded = crowded[np.argsort(spans[crowded], kind="stable")]
-    for alike in np.split(crowded, np.flatnonzero(np.diff(spans[crowded])) + 1):
-        if alike.size:
-            others[alike] = _during(start_ns[alike], end_ns[alike], amount[alike])
+    for same in np.split(crowded, np.flatnonzero(np.diff(spans[crowded])) + 1):
+        if same.size:
+            others[same] = _during(start_ns[same], end_ns[same], amount[same])
     return others[: len(path)]
 
 
 def _during(start_ns: np.ndarray, end_ns: np.ndarray, amount: np.ndarray) -> Floats:
-    """What all spans but itself delivered during each."""
-    # Lengths as integers: where a clock was set years ahead, floats tell no nanoseconds apart.
+    """Return the bytes that all other spans delivered during each span."""
+    # Lengths are integers, since floats lose nanoseconds where a clock was set years ahead.
     length_ns = np.maximum(end_ns - start_ns, 1)
     begin = (start_ns - start_ns.min()).astype(np.float64)
     end = begin + length_ns
@@ -91,7 +92,7 @@ def _during(start_ns: np.ndarray, end_ns: np.ndarray, amount: np.ndarray) -> Flo
     slope = np.cumsum(np.bincount(place, np.concatenate([rate, -rate])))
     total = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(times))])
     first, last = place[: len(begin)], place[len(begin) :]
-    # Counted, not subtracted: of rates that came and went, a rounding is left.
+    # Overlaps are counted, since sums and differences of rates leave rounding errors.
     met = np.searchsorted(np.sort(begin), end) - np.searchsorted(np.sort(end), begin, side="right") > 1
     others: Floats = np.where(met, np.maximum(total[last] - total[first] - amount, 0.0), 0.0)
     return others

@@ -1,4 +1,4 @@
-"""A declared quantity that rules may name: its value for every round, its unit, what it means."""
+"""A declared quantity to which rules refer: its value for every round, its unit and its meaning."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Field(cached_property[Values]):
 
 
 def field(unit: Unit) -> Callable[[Callable[[Any], Values]], Field[Values]]:
-    """Declare a quantity of a `Concept`: floats (NaN where it is not known), or booleans for the unit ``yes``."""
+    """Declare a quantity of a `Concept`: floats, NaN where unknown, or booleans for the unit ``yes``."""
     return lambda function: Field(function, unit)
 
 
 class Concept:
-    """Evidence about one thing. Other concepts are reached through `all`."""
+    """Evidence about one subject; `all` leads to the other concepts."""
 
     name: ClassVar[str]
     """Name of the concept, and of its attribute of `Evidence`."""

@@ -1,4 +1,4 @@
-"""Loss: what was sent again, what the acknowledgments told of it, and how long ago that was."""
+"""Loss: retransmissions, signs of a loss in the acknowledgments, and the rounds since then."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["Loss"]
 
 DUPLICATE_ACKS: Final = 3
-"""RFC 5681 section 3.2."""
+"""Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2)."""
 RTO_MIN_NS: Final = 2e8
-"""Linux ``TCP_RTO_MIN``: no retransmission timer fires sooner."""
+"""Minimum retransmission timeout of Linux (``TCP_RTO_MIN``)."""
 
 
 class Loss(Concept):
-    """Losses, retransmissions and silences that they explain."""
+    """Losses, retransmissions, and silences that losses explain."""
 
     name = "loss"
 
     @cached_property
     def signalled(self) -> Bools:
-        """Did the sender retransmit, or learn of a loss: three duplicate acknowledgments, or an ECN echo?"""
+        """Did the sender retransmit, or receive three duplicate acknowledgments or an ECN echo?"""
         rounds = self.rounds
         return (
             (rounds.resent_bytes > 0)
@@ -37,7 +37,7 @@ class Loss(Concept):
 
     @field("rounds")
     def rounds_since(self) -> Floats:
-        """Rounds since the newest signal of a loss; unknown before the first."""
+        """Rounds since the latest signal of a loss; unknown before the first."""
         at = np.arange(self.rounds.size, dtype=np.float64)
         last = self.rounds.latest(np.where(self.signalled, at, np.nan))
         return at - last
@@ -48,7 +48,7 @@ class Loss(Concept):
         return ~self.recent(2)
 
     def recent(self, rounds: int) -> Bools:
-        """Was a loss signalled in this round or so many before?"""
+        """Return whether a loss was signalled in this round or in the `rounds` before it."""
         return self.rounds.near(self.signalled, rounds, 0)
 
     @field("packets")
@@ -58,9 +58,10 @@ class Loss(Concept):
 
     @field("yes")
     def outage(self) -> Bools:
-        """Away from the sender: was nothing heard for an RTO because all was lost before the tap?
+        """Away from the sender: did no data come for an RTO because all were lost before the tap?
 
-        What follows within three rounds is then mostly retransmitted.
+        The silence lasts 200 ms or more and begins within two rounds. One of the next three rounds retransmits more than
+        0.3 of the flight.
         """
         rounds = self.rounds
         repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)
@@ -68,17 +69,17 @@ class Loss(Concept):
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
         silent = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
-        # Acknowledgments may come for a while yet: the silence begins a round or two later.
+        # Acknowledgments may still arrive for a while, so the silence may begin a round or two later.
         return repaired & ~self.all.vantage.at_sender & rounds.near(silent, 0, 2)
 
     @cached_property
     def _retransmitting(self) -> Bools:
-        """Was a good part of what was in flight sent again?"""
+        """Did the sender retransmit more than 0.3 of the largest flight?"""
         part: Bools = self.rounds.resent_bytes > 0.3 * self.rounds.flight_max_bytes
         return part
 
     @field("yes")
     def timer_fired(self) -> Bools:
-        """Did a retransmission timeout fire in this round or one beside it, or does this one repair an outage?"""
+        """Did a retransmission timeout fire in this round or an adjacent one, or does this round follow an outage?"""
         fired = self.rounds.near(self.rounds.timeouts > 0, 1, 1)
         return fired | (self._retransmitting & self.rounds.near(self.outage, 3, 0))

@@ -1,4 +1,4 @@
-"""The queue: how long packets waited on the way, for how much of the round, and on which side of the tap."""
+"""The queue: how long packets waited on the path, for how much of the round, and on which side of the tap."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["Queue", "least_rtt_ns"]
 
 SLOW_START: Final = 4
-"""Rounds that show how RTTs move as a flow grows."""
+"""Rounds of slow start that show how RTTs change as a flow grows."""
 RISEN: Final = 0.3
-"""By how much of the largest RTT a queue raises it that the flow fills itself."""
+"""Rise of the RTT, as a share of the largest, from which the flow itself filled the queue."""
 CLOCK_NS: Final = 1.5e6
-"""Queueing delay that a clock of 1 ms cannot feign."""
+"""Queueing delay that exceeds the error of a timestamp clock of 1 ms."""
 
 
 class Queue(Concept):
-    """Queueing delay: RTT above the minimum, in packets at the capacity where it is compared."""
+    """Queueing delay: the RTT above the minimum, which thresholds count in packets at the capacity."""
 
     name = "queue"
 
     @cached_property
     def rtt_min_ns(self) -> Floats:
-        """Minimum RTT of the path, the least that its flows measured: a new flow meets the queue of those before it.
+        """Minimum RTT of the path: the least of all its flows, since a new flow meets the queue of earlier ones.
 
-        As the last round of each knows it, since the core may drop what it took for RTTs at first.
+        The value of each flow is that of its last round, since the core may drop early RTTs.
         """
         path = self.all.vantage.path
         of_flow = self.rounds.per_flow(least_rtt_ns(self.rounds, self.all.vantage.initial_rtt_ns))
@@ -42,51 +42,53 @@ class Queue(Concept):
 
     @cached_property
     def rtt_ns(self) -> Floats:
-        """Median RTT of the round; the minimum where it has none."""
+        """Median RTT of the round; the minimum RTT where the round has no sample."""
         return np.where(np.isnan(self.rounds.rtt_ns), self.rtt_min_ns, self.rounds.rtt_ns)
 
     @field("ms")
     def delay(self) -> Floats:
-        """Median RTT of the round above the minimum, ms."""
+        """Median RTT of the round above the minimum, in ms."""
         return np.maximum(self.rtt_ns - self.rtt_min_ns, 0.0) / 1e6
 
     @field("share")
     def share(self) -> Floats:
-        """Share of the round in which a queue stood.
+        """Share of the round in which packets queued.
 
-        The union of the waits of its segments. What was retransmitted has no RTT to show it, but took its time at the
-        capacity. No queue outlasts a longer silence of its sender.
+        It is the union of the waits of the round's segments. Retransmissions have no RTT, so their time at the capacity
+        is added. Where the sender is silent for longer than the wait, the rest of the silence has no queue.
         """
         rounds = self.rounds
-        again_ns = np.nan_to_num(rounds.ratio(rounds.resent_bytes, self.all.rate.capacity) * SECOND_NS)
+        retransmission_ns = np.nan_to_num(
+            rounds.ratio(rounds.resent_bytes, self.all.rate.capacity) * SECOND_NS
+        )
         wait_ns = np.fmax(rounds.rtt_ns, rounds.shifted(rounds.rtt_ns, -1, np.nan)) - self.rtt_min_ns
         idle_ns = np.maximum(rounds.silence_ns - np.nan_to_num(wait_ns), 0.0)
         most = np.maximum(1 - idle_ns / rounds.duration, 0.0)
-        return np.clip((rounds.busy_ns + again_ns) / rounds.duration, 0.0, most)
+        return np.clip((rounds.busy_ns + retransmission_ns) / rounds.duration, 0.0, most)
 
     @field("packets")
     def packets(self) -> Floats:
-        """Packets that stood in the queue for four fifths of the round; 0 where unknown."""
+        """Packets in the queue for four fifths of the round; 0 where unknown."""
         return np.nan_to_num(self.all.rate.packets(self.rounds.queue_low_ns, self.all.rate.capacity))
 
     @property
     def beyond_clock(self) -> Bools:
-        """Is the queueing delay longer than a tick of a timestamp clock could feign?"""
+        """Return whether the queueing delay exceeds the error of a timestamp clock."""
         long: Bools = self.rounds.queue_low_ns >= CLOCK_NS
         return long
 
     @field("yes")
     def stands(self) -> Bools:
-        """Did a queue of a packet or more stand, and for a tick of the timestamp clock where RTTs are known to one?"""
+        """Did 1.5 packets or more queue for four fifths of the round, and for 1 ms or more away from the sender?"""
         sure = self.all.vantage.at_sender | (self.rounds.queue_low_ns >= CLOCK_NS / 1.5)
         stands: Bools = (self.packets >= 1.5) & sure
         return stands
 
     @field("packets")
     def risen_packets(self) -> Floats:
-        """Packets that stood for four fifths of the round, by the minimum RTT of data instead of the path's.
+        """Packets in the queue for four fifths of the round, above the minimum RTT of data instead of the path's.
 
-        The small packets of a handshake pass a slow link sooner.
+        The small packets of a handshake cross a slow link faster than data.
         """
         rounds = self.rounds
         data = np.where((rounds.round >= 1) & (rounds.sent_bytes > 0), rounds.rtt_min_ns, np.nan)
@@ -95,41 +97,41 @@ class Queue(Concept):
 
     @cached_property
     def _merging_packets(self) -> Floats:
-        """Packets that pass while an acknowledgment of many waits to be merged; 0 where few are.
+        """Packets that pass while a merged ACK is held back; 0 if each ACK covers at most 3.5 segments.
 
-        What merges them, a middlebox or the receiver, may hold each for as long as lies between two of them.
+        A middlebox or the receiver merges ACKs, and may hold one back for the time between two of them.
         """
         rounds, rate = self.rounds, self.all.rate
         acks = np.maximum(rounds.around(rounds.acks, 1), 1.0)
-        many = rounds.around(rounds.delivered_bytes, 1) / acks > 3.5 * self.all.vantage.mss_bytes
+        merged = rounds.around(rounds.delivered_bytes, 1) / acks > 3.5 * self.all.vantage.mss_bytes
         packets = rate.packets(rounds.around(rounds.duration, 1) / acks, rate.capacity)
-        return np.where(many, np.nan_to_num(packets), 0.0)
+        return np.where(merged, np.nan_to_num(packets), 0.0)
 
     @field("packets")
     def unmerged_packets(self) -> Floats:
-        """Packets that stood for four fifths of the round, less those that pass while acknowledgments are merged."""
+        """Packets in the queue for four fifths of the round, less those that pass while an ACK is held back."""
         return self.packets - self._merging_packets
 
     @field("packets")
     def always_packets(self) -> Floats:
-        """Packets in the queue whenever one of this flow's came, less those that pass while acknowledgments are merged.
+        """Packets in the queue at every RTT sample, less those that pass while an ACK is held back.
 
-        0 where fewer than three RTTs tell, or the RTT never rose by a fifth: a single acknowledgment looks once.
+        0 with fewer than three samples, or if the least RTT of the round is at most 1.2 times the minimum.
         """
         rounds, rate = self.rounds, self.all.rate
         wait_ns = np.maximum(rounds.rtt_min_ns - self.rtt_min_ns, 0.0)
-        looked = (rounds.rtt_samples >= 3) & (rounds.rtt_min_ns > 1.2 * self.rtt_min_ns)
+        sampled = (rounds.rtt_samples >= 3) & (rounds.rtt_min_ns > 1.2 * self.rtt_min_ns)
         packets = np.nan_to_num(rate.packets(wait_ns, rate.capacity)) - self._merging_packets
-        return np.where(looked, packets, 0.0)
+        return np.where(sampled, packets, 0.0)
 
     @field("RTTs")
     def least_rtt(self) -> Floats:
-        """Least RTT of the round, in minimum RTTs of the flow."""
+        """Least RTT of the round over the minimum RTT of the path."""
         return self.rounds.ratio(self.rounds.rtt_min_ns, self.rtt_min_ns)
 
     @field("yes")
     def before_tap(self) -> Bools:
-        """Was the capture taken behind the bottleneck: at the receiver, or where data come as late as they queued?"""
+        """Is the tap behind the bottleneck: at the receiver, or with over 70 % of the queueing delay before it?"""
         rounds = self.rounds
         deep = self.beyond_clock & np.isfinite(rounds.forth_ns)
         late = rounds.total(np.where(deep, rounds.forth_ns, 0.0))
@@ -141,28 +143,28 @@ class Queue(Concept):
 
     @field("yes")
     def on_return_path(self) -> Bools:
-        """Does the queue stand on the way back, where acknowledgments wait and data do not?
+        """Is the queue on the return path, where acknowledgments wait and data do not?
 
-        By the clocks of both ends (their TSvals): waits before the tap on the way back, or none before a tap at the
-        receiver on the way out.
+        The clocks of both ends (their TSvals) show it. Most of the delay lies between the receiver and the tap. Or the
+        tap is at the receiver, and less than 0.3 of the delay lies before it.
         """
         rounds, vantage = self.rounds, self.all.vantage
-        # What was sent in a round is acknowledged in the next, as the sender sees it.
+        # At the sender, the data of a round are acknowledged in the next round.
         back_ns = np.where(vantage.at_sender, rounds.shifted(rounds.back_ns, 1, np.nan), rounds.back_ns)
-        # Where no full window is the rest's reason, a few packets more waited on the way out: a middlebox that merges
-        # acknowledgments makes them wait behind a busy link, too.
+        # Three packets or more in the forward direction contradict it, unless a full window explains them: a middlebox
+        # that merges acknowledgments delays them behind a busy link, too.
         few = self.all.rate.packets(rounds.queue_low_ns - back_ns, self.all.rate.capacity) < 3
         mostly = few | (self.all.window.full_share > 0.5) | (back_ns > 0.7 * rounds.queue_low_ns)
         back = (back_ns > 0.5 * rounds.queue_low_ns) & mostly
-        no_way_out = vantage.at_receiver & (rounds.forth_ns < 0.3 * rounds.queue_low_ns)
-        return self.beyond_clock & (back | no_way_out)
+        no_forward_queue = vantage.at_receiver & (rounds.forth_ns < 0.3 * rounds.queue_low_ns)
+        return self.beyond_clock & (back | no_forward_queue)
 
     @field("yes")
     def before_flow(self) -> Bools:
-        """Was the queue there before the flow came, by its slow start: did RTTs rise by less than 0.3 of the largest?
+        """Did the queue exist before the flow: did RTTs rise by less than 0.3 of the largest during its slow start?
 
-        A flow that fills the link itself sees RTTs rise as it does; who meets a full one sees them high from the start
-        (TCP congestion signatures, IMC 2017, section 3). Asked of slow starts of four rounds and more.
+        A flow that fills the link sees its RTTs rise; one that meets a full link sees high RTTs from the start (TCP
+        congestion signatures, IMC 2017, section 3). Slow starts of fewer than four rounds do not count.
         """
         rounds = self.rounds
         grows = (rounds.round <= 1) | self.all.flight.doubling
@@ -175,9 +177,9 @@ class Queue(Concept):
 
     @field("share")
     def pauses(self) -> Floats:
-        """Share of the round in pauses between acknowledgments longer than the bottleneck's spacing explains.
+        """Share of time in gaps between acknowledgments, beyond the spacing of the bottleneck.
 
-        Of the round, or of three: the larger.
+        It is the share of the round or of three rounds, whichever is larger.
         """
         rounds = self.rounds
         near = rounds.around(rounds.pauses_ns, 1) / rounds.around(rounds.duration, 1)
@@ -185,7 +187,7 @@ class Queue(Concept):
 
 
 def least_rtt_ns(rounds: Rounds, initial_rtt_ns: Floats) -> Floats:
-    """Return the least RTT of each flow, as its last round knows it; of the handshake where its rounds have none."""
+    """Return the minimum RTT of each flow as of its last round, or the handshake's where its rounds have none."""
     known = np.where(np.isnan(rounds.rtt_floor_ns), initial_rtt_ns, rounds.rtt_floor_ns)
     last = known[np.append(rounds.starts, rounds.size)[1:] - 1]
     return np.where(np.isnan(last), rounds.least(known)[rounds.starts], last)

@@ -1,4 +1,4 @@
-"""Rates: what the flow delivered, what the bottleneck passes, and how much of that was used."""
+"""Rates: the delivery rate of the flow, the rate of the bottleneck, and the share of it in use."""
 
 from __future__ import annotations
 
@@ -16,41 +16,49 @@ if TYPE_CHECKING:
 __all__ = ["Rate"]
 
 SAME: Final = 0.05
-"""Rates that differ by less are taken for one."""
+"""Relative difference up to which two rates count as equal."""
 FIRST_BURSTS: Final = 5
-"""Rounds whose bursts show the bottleneck's rate: later, a full window or a pacing sender may have spread the packets."""
-BEARING_OUT: Final = 12
-"""Rounds among which a second burst must bear out the first."""
+"""Rounds whose bursts show the bottleneck's rate: later, a full window or pacing may have spread the packets."""
+CONFIRMING: Final = 12
+"""Rounds among which a second burst must confirm the first."""
 
 
 class Rate(Concept):
-    """Delivery rates in bytes per second, and their ratios to the bottleneck's."""
+    """Delivery rates in bytes per second, and their ratios to the bottleneck's rate."""
 
     name = "rate"
 
     @cached_property
     def smooth(self) -> Floats:
-        """Delivery rate over the round and its neighbours: acknowledgments do not come evenly."""
+        """Delivery rate over three rounds, since acknowledgments do not arrive evenly."""
         return self.rounds.rate_around(self.rounds.delivered_bytes, 1)
 
     @cached_property
     def long(self) -> Floats:
-        """Delivery rate over the round and those beside it with as much in flight."""
-        return self.rounds.rate_beside(self.rounds.delivered_bytes)
+        """Delivery rate over up to nine rounds of similar flight."""
+        return self.rounds.rate_around_similar(self.rounds.delivered_bytes)
 
     @cached_property
     def moving_ns(self) -> Floats:
-        """Length of the rounds that delivered something; 0 for others."""
+        """Length of the round if it delivered data and was not idle; else 0."""
         return self.moving(self.rounds.delivered_bytes)
 
     def moving(self, delivered: Floats) -> Floats:
-        """Length of the rounds in which this much was delivered, if anything was and the flow was not idle; else 0."""
+        """Return the length of each round that is not idle and has a positive entry in `delivered`; else 0."""
         return np.where(~self.all.writes.idle & (delivered > 0), self.rounds.duration, 0.0)
 
     def percentile(
         self, at_sender: tuple[Floats, float], from_afar: tuple[Floats, float], moving_ns: Floats
     ) -> Floats:
-        """Percentiles of rates, weighed by time: of one where the sender's state is seen, of the other elsewhere."""
+        """Return percentiles of rates, weighted by time.
+
+        Parameters
+        ----------
+        at_sender, from_afar
+            Rates, and the part below the percentile: for a tap at the sender, and for one elsewhere.
+        moving_ns
+            Weights.
+        """
         seen, reconstructed = (
             self.rounds.percentile(values, moving_ns, part) for values, part in (at_sender, from_afar)
         )
@@ -58,35 +66,39 @@ class Rate(Concept):
 
     @cached_property
     def capacity(self) -> Floats:
-        """Rate of the bottleneck as far as the flow shows it.
+        """Rate of the bottleneck, as far as the flow shows it.
 
-        What it reached for whole rounds, and over runs of packets (the median of a round's runs). High percentiles,
-        not the largest: rates jump after a recovery. Away from the sender round boundaries, and so rates, are less
-        exact: averaged longer, and lower percentiles.
+        It is the larger of two high percentiles: of the rate over rounds, and of the rounds' median rate over runs of
+        packets. The maximum would include jumps after a recovery. Away from the sender, the boundaries of rounds are less
+        exact, so the average is longer and the percentiles are lower.
         """
         run_rate = self.rounds.run_rate
         whole = self.percentile((self.smooth, 0.95), (self.long, 0.9), self.moving_ns)
         runs = self.percentile((run_rate, 0.75), (run_rate, 0.6), self.moving_ns)
-        # Acknowledgments that a path delivers in clumps make runs as fast as clocks can tell.
+        # Acknowledgments that arrive in clumps make the rate over runs arbitrarily high.
         return self.without_jumps(np.fmin(np.fmax(whole, runs), 2 * whole))
 
     def without_jumps(self, rate: Floats) -> Floats:
-        """A little above the rate of the initial bursts: a jump, though a percentile. Far above, it is another by now."""
+        """Return a rate, or that of the initial bursts if the rate is less than 20 % higher.
+
+        Such an excess is a jump after a recovery; a larger one means that the bottleneck has changed. Without initial
+        bursts, the median of the spacing rates stands in for them.
+        """
         usual = self.rounds.percentile(self.rounds.spacing_rate, self.moving_ns, 0.5)
-        passed = np.where(np.isnan(self.initial_burst), usual, self.initial_burst)
-        return np.where((rate > passed) & (rate < 1.2 * passed), passed, rate)
+        burst = np.where(np.isnan(self.initial_burst), usual, self.initial_burst)
+        return np.where((rate > burst) & (rate < 1.2 * burst), burst, rate)
 
     @field("share")
     def utilization(self) -> Floats:
         """Delivery rate over the capacity; 0 where that is unknown.
 
-        Over three rounds, or over nine if that is more: a packet more or less shows in three.
+        The rate is that over three rounds or over nine, whichever is larger: over three, a single packet matters.
         """
         return np.nan_to_num(self.rounds.ratio(np.fmax(self.smooth, self.long), self.capacity))
 
     @field("share")
     def tap_utilization(self) -> Floats:
-        """Share of three rounds that the bottleneck needed for what passed a tap behind it."""
+        """Share of three rounds that the bottleneck needed for the bytes seen at a tap behind it; else unknown."""
         rounds = self.rounds
         passed = rounds.rate_around(rounds.sent_bytes + rounds.resent_bytes, 1)
         share = rounds.ratio(passed, np.fmax(self.capacity, self.initial_burst))
@@ -96,62 +108,66 @@ class Rate(Concept):
     def ack_spacing(self) -> Floats:
         """Delivery rate over three rounds, over the rate at which half of the bytes were acknowledged, or faster.
 
-        1 where acknowledgments keep the spacing that a busy bottleneck gave the packets; less where the flow pauses.
+        It is 1 if acknowledgments keep the spacing that a busy bottleneck gave the packets, and less if the flow pauses.
         """
         return self.rounds.ratio(self.smooth, self.rounds.spacing_rate)
 
     @cached_property
     def _bursts(self) -> tuple[Floats, Floats]:
-        """Spacing rates of the initial bursts, and of what may bear them out, a row per flow."""
+        """Spacing rates of the initial bursts, and of the rounds that may confirm them; a row per flow."""
         rounds = self.rounds
         rate, number = rounds.spacing_rate, rounds.round
         waiting = self.packets(rounds.queue_low_ns, rate)
-        # More than were sent cannot have waited at this rate: they were held up, and came all at once.
+        # More packets than were sent cannot have queued at this rate: they were held back and released at once.
         paused = (rounds.share(rounds.pauses_ns) > 0.25) & ~(waiting > rounds.sent_segments)
-        # Packets that come evenly bear out nothing, unless they come from a queue.
+        # Evenly spaced packets confirm no rate, unless a queue spaced them.
         queued = waiting > 4
         first = rounds.first(rate, FIRST_BURSTS, paused & (number < FIRST_BURSTS))
-        return first, rounds.first(rate, BEARING_OUT, (paused | queued) & (number < BEARING_OUT))
+        return first, rounds.first(rate, CONFIRMING, (paused | queued) & (number < CONFIRMING))
 
     def packets(self, wait_ns: Floats, rate: Floats) -> Floats:
-        """Packets that a bottleneck of this rate passes on meanwhile."""
+        """Return the number of packets that a bottleneck of this rate forwards in a time."""
         packets: Floats = wait_ns * rate / self.all.vantage.mss_bytes / SECOND_NS
         return packets
 
     @cached_property
     def highest_burst(self) -> Floats:
-        """Highest rate of the initial bursts, borne out or not; NaN where none was seen."""
+        """Highest rate of the initial bursts, confirmed or not; NaN where none was seen."""
         return self.rounds.per_flow(np.fmax.reduce(self._bursts[0], axis=1))
 
     @cached_property
     def initial_burst(self) -> Floats:
-        """Rate at which the bottleneck passed on the bursts of the first round trips; NaN where none was seen.
+        """Rate at which the bottleneck forwarded the bursts of the first rounds; NaN where none was seen.
 
-        Of the bursts' rates the highest that another of the first rounds bears out, or the highest; of those alike, the
-        median.
+        It is the highest rate of a burst that another of the first rounds confirms, or else the highest rate. Bursts
+        within 5 % of that count by their median.
         """
         bursts, others = self._bursts
         best = np.full(len(bursts), np.nan)
-        seen = np.isfinite(bursts).any(axis=1)  # of most short flows nothing is
+        seen = np.isfinite(bursts).any(axis=1)  # most short flows show no burst
         bursts, others = bursts[seen], others[seen]
-        alike = np.abs(bursts[:, :, None] - others[:, None, :]) <= SAME * bursts[:, :, None]
-        borne_out: Floats = np.fmax.reduce(np.where(alike.sum(axis=2) > 1, bursts, np.nan), axis=1)
-        top = np.where(np.isnan(borne_out), np.fmax.reduce(bursts, axis=1), borne_out)[:, None]
+        equal = np.abs(bursts[:, :, None] - others[:, None, :]) <= SAME * bursts[:, :, None]
+        confirmed: Floats = np.fmax.reduce(np.where(equal.sum(axis=2) > 1, bursts, np.nan), axis=1)
+        top = np.where(np.isnan(confirmed), np.fmax.reduce(bursts, axis=1), confirmed)[:, None]
         same = np.abs(bursts - top) <= SAME * top
         best[seen] = np.nanmedian(np.where(same, bursts, np.nan), axis=1)
         return self.rounds.per_flow(best)
 
     @field("ratio")
     def over_initial(self) -> Floats:
-        """Delivery rate, over three rounds or nine, over that of the initial bursts; 1 where none was seen."""
+        """Delivery rate over that of the initial bursts; 1 without bursts.
+
+        The delivery rate is that over three rounds or over nine, whichever is larger.
+        """
         rate = np.maximum(self.smooth, self.long)
         return np.nan_to_num(self.rounds.ratio(rate, self.initial_burst), nan=1.0)
 
     @field("ratio")
     def over_highest(self) -> Floats:
-        """Delivery rate over that of the fastest initial burst, or over their usual rate: the smaller; 1 without bursts.
+        """`over_initial`, or the delivery rate over that of the fastest initial burst: the smaller; 1 without bursts.
 
-        A pacing sender's bursts bear each other out: the fastest counts, from afar less what ten packets miss it by.
+        The bursts of a pacing sender confirm each other at too low a rate, so the fastest counts. Away from the sender,
+        0.04 is added for the error of a rate over ten packets.
         """
         far = np.where(self.all.vantage.at_sender, 0.0, 0.04)
         return np.fmin(self.over_initial, self.rounds.ratio(self.smooth, self.highest_burst) + far)
@@ -164,7 +180,7 @@ class Rate(Concept):
 
     @field("yes")
     def proven(self) -> Bools:
-        """Did a queue of three packets, at 0.9 of the capacity, once stand for 3 % of the flow's moving time?"""
+        """Did three packets or more queue, at 0.9 of the capacity or more, for over 3 % of the time that is not idle?"""
         rounds, queue = self.rounds, self.all.queue
         shows = (queue.risen_packets >= 3) & queue.beyond_clock & (self.utilization >= 0.9)
         proof = rounds.total(np.where(shows, rounds.duration, 0.0))

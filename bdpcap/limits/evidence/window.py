@@ -1,4 +1,4 @@
-"""The receiver's window: was there room in it to send more?"""
+"""The receiver's window: whether it left room to send more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Window"]
 
 STALL: Final = 0.02
-"""Share of a round with less than a segment usable that makes a full window a fact and no rounding."""
+"""Share of a round with less than one segment usable, from which a full window is no rounding error."""
 
 
 class Window(Concept):
@@ -24,11 +24,11 @@ class Window(Concept):
 
     @field("share")
     def full_share(self) -> Floats:
-        """Share of the round with less than a segment, or less than an eighth of the window, left to send.
+        """Share of the round with less than a segment, or less than an eighth of the window, usable.
 
-        Counted only where less than one segment was left for 2 % of this round or one beside it. Linux counts itself
-        limited as soon as the next segmentation-offload chunk does not fit (``tcp_tso_should_defer``), which the eighth
-        stands for. Away from the sender, merged acknowledgments hide how long: to have reached the edge suffices.
+        It counts only if less than one segment was usable for 2 % of this round or an adjacent one. The eighth stands for
+        segmentation offload: Linux waits as soon as the next chunk does not fit (``tcp_tso_should_defer``). Away from the
+        sender, merged acknowledgments hide the duration, so a moment with less than one segment usable suffices.
         """
         rounds = self.rounds
         stalled = rounds.near((rounds.share(rounds.stalled_ns) > STALL) | self._at_edge, 1, 1)
@@ -36,7 +36,7 @@ class Window(Concept):
 
     @property
     def _at_edge(self) -> Bools:
-        """From afar: did less than a segment remain usable, outside slow start?"""
+        """Return whether, away from the sender and outside slow start, less than one segment was usable."""
         edge: Bools = (
             ~self.all.vantage.at_sender
             & (self.rounds.usable_min_bytes < self.all.vantage.mss_bytes)
@@ -56,26 +56,26 @@ class Window(Concept):
 
     @property
     def roomy(self) -> Bools:
-        """Did the window have room for as much again as was in flight at most, or is it unknown?"""
+        """Return whether the window always held twice the largest flight, or is unknown."""
         rounds = self.rounds
         return np.isnan(rounds.window_min_bytes) | (rounds.window_min_bytes > 2 * rounds.flight_max_bytes)
 
     @field("bytes")
     def filled(self) -> Floats:
-        """Most in flight, as far as the window allowed it: more is an error of reconstruction."""
+        """Largest flight, at most the largest window: an excess is an error of reconstruction."""
         return np.fmin(self.all.flight.most, self.largest)
 
     @field("yes")
     def rising(self) -> Bools:
-        """Is the window its largest so far, and larger yet within three rounds?"""
+        """Is the window the largest so far, and does it grow further within three rounds?"""
         window = self.largest
         next_most: Floats = np.fmax.reduce([self.rounds.shifted(window, by, np.nan) for by in (1, 2, 3)])
-        # Half a percent: less is the rounding of a window to its scale.
+        # An increase of less than half a percent is a rounding error of the window scale.
         return (self.share_of_largest >= 0.98) & (next_most > 1.005 * window)
 
     @field("yes")
     def closing(self) -> Bools:
-        """Does the window fall by a quarter in the round, and below that of the round before?"""
+        """Does the window fall below three quarters of its largest in this round, and of that in the round before?"""
         rounds = self.rounds
         before = rounds.shifted(self.largest, -1, np.nan)
         fallen: Bools = rounds.window_min_bytes < 0.75 * np.fmin(self.largest, before)
@@ -83,11 +83,11 @@ class Window(Concept):
 
     @field("share")
     def share_of_largest(self) -> Floats:
-        """Window over the largest that the flow had so far."""
+        """Window over the largest window of the flow so far."""
         return self.rounds.ratio(self.largest, self.rounds.most_so_far(self.largest))
 
     @field("yes")
     def held_small(self) -> Bools:
-        """Is the window closed, or full while a slow reader closes it or keeps it below its largest?"""
+        """Is the window closed for 0.3 of the round, or full for 0.5 while a slow reader closes it or keeps it small?"""
         small = self.closing | (self.share_of_largest <= 0.75)
         return (self.closed_share >= 0.3) | (self.full_share >= 0.5) & small

@@ -1,4 +1,4 @@
-"""What the application wrote: idle time, short segments, messages that the peer answers, data that ran out."""
+"""The application's writes: idle time, short segments, messages that the peer answers, and data that ran out."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["Writes"]
 
 
 class Writes(Concept):
-    """A short segment ends what there was to send: with more, it would have been full."""
+    """A short segment ends the data to send: with more data, the segment would have been full."""
 
     name = "writes"
 
     @field("yes")
     def idle(self) -> Bools:
-        """Was nothing sent and nothing in flight?"""
+        """Was nothing sent, and nothing in flight for more than 99 % of the round?"""
         rounds = self.rounds
         nothing: Bools = (rounds.sent_bytes + rounds.resent_bytes == 0) & (
             rounds.share(rounds.empty_ns) > 0.99
@@ -32,7 +32,7 @@ class Writes(Concept):
 
     @field("yes")
     def finished(self) -> Bools:
-        """Had the sender sent its FIN, which goes out behind the last data?"""
+        """Had the sender sent its FIN, which follows the last data?"""
         finished: Bools = self.rounds.after_fin > 0
         return finished
 
@@ -43,12 +43,12 @@ class Writes(Concept):
 
     @field("share")
     def short_share(self) -> Floats:
-        """Share of the segments sent that were short: no multiple of the MSS."""
+        """Share of the segments sent that were short: payload that is no multiple of the MSS."""
         return self.rounds.small_segments / np.maximum(self.rounds.sent_segments, 1.0)
 
     @field("share")
     def short_rounds(self) -> Floats:
-        """Share of the stretch's rounds with a short segment: what there was to send had run out."""
+        """Share of the stretch's rounds with new data in which a short segment shows that the data ran out."""
         sending = self.rounds.sent_bytes > 0
         short = self.rounds.around((self.rounds.small_segments > 0).astype(np.float64), STRETCH)
         return self.rounds.ratio(short, self.rounds.around(sending.astype(np.float64), STRETCH))
@@ -61,53 +61,56 @@ class Writes(Concept):
 
     @field("times")
     def short_per_burst(self) -> Floats:
-        """Short segments for each burst, over nine rounds."""
+        """Short segments per burst, over nine rounds."""
         return self._short / self._bursts
 
     @field("share")
     def bursts_after_short(self) -> Floats:
-        """Of the bursts, over nine rounds, the share that a short segment came before, if nearly none lay within one."""
+        """Share of the bursts over nine rounds that follow a short segment; 0 if many lie within bursts."""
         within = self._short > 1.2 * self._bursts
         return np.where(within, 0.0, self.rounds.around(self.rounds.short_ends) / self._bursts)
 
     @cached_property
     def _short(self) -> Floats:
+        """Short segments in nine rounds."""
         return self.rounds.around(self.rounds.small_segments)
 
     @cached_property
     def _bursts(self) -> Floats:
+        """Bursts in nine rounds, at least 1."""
         return np.maximum(self.all.ack_clock.starts, 1.0)
 
     @field("share")
     def after_short_share(self) -> Floats:
-        """Share of the round after a short segment with nothing following and room in the window."""
+        """Share of the round after a short segment with no further send and with room in the window."""
         return self.rounds.share(self.rounds.after_small_ns)
 
     @field("times")
     def replies(self) -> Floats:
-        """Acknowledgments with payload of the peer's, over nine rounds."""
+        """Acknowledgments with payload of the peer, in nine rounds."""
         return self.rounds.around(self.rounds.replies)
 
     @field("ratio")
     def messages_per_reply(self) -> Floats:
-        """Short segments, which end messages, for each reply, over nine rounds; unknown without replies."""
+        """Short segments, each the end of a message, per reply over nine rounds; unknown without replies."""
         return self.rounds.ratio(self._short, self.replies)
 
     @property
     def _next_sent(self) -> Floats:
+        """Bytes sent in the next round."""
         return self.rounds.shifted(self.rounds.sent_bytes, 1, 0.0)
 
     @field("yes")
     def long_message(self) -> Bools:
-        """Is it a flight of a message longer than the congestion window, whose rest acknowledgments call for?
+        """Is it a flight of a message longer than the congestion window, whose rest acknowledgments release?
 
-        The first flight ends in a full segment and the next round's data are asked for; or it is the last, asked for,
-        and ends short late in the round.
+        The first flight ends in a full segment, and acknowledgments release the next round's data. The last flight is
+        released by acknowledgments, and ends in a short segment late in the round.
         """
         rounds = self.rounds
-        asked = (self.all.ack_clock.own_time_share < 0.2) & (rounds.fresh_starts == 0)
-        whole = rounds.small_segments == 0
-        first = whole & (self._next_sent > 0) & rounds.shifted(asked, 1, False)
-        last = rounds.shifted(whole, -1, False) & asked & (rounds.small_segments == 1)
+        released = (self.all.ack_clock.own_time_share < 0.2) & (rounds.fresh_starts == 0)
+        full = rounds.small_segments == 0
+        first = full & (self._next_sent > 0) & rounds.shifted(released, 1, False)
+        last = rounds.shifted(full, -1, False) & released & (rounds.small_segments == 1)
         result: Bools = first | last & (self.after_short_share < 0.5)
         return result

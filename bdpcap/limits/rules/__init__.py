@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are asked: limits that outrank others first, then as each file has them."""
+"""All rules in the order of evaluation: by precedence of their limits, then as listed in each file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["DETAILS", "PRECEDENCE", "RULES"]
 
 PRECEDENCE: Final = ("app", "link", "rwnd", "sndbuf", "cwnd")
-"""A sender with nothing to send is not held by the link; the link outranks the window that happens to be full; a full
-window outranks the buffer behind it."""
+"""Limits in order of precedence.
+
+A sender with nothing to send is not limited by the link. The link outranks a window that happens to be full, and a full
+window outranks the send buffer.
+"""
 
 RULES: Final[tuple[Rule, ...]] = (*app.RULES, *link.RULES, *rwnd.RULES, *sndbuf.RULES, *cwnd.RULES)
 
@@ -25,4 +28,4 @@ DETAILS: Final[Mapping[str, Mapping[str, Condition | None]]] = {
     "rwnd": rwnd.DETAILS,
     "cwnd": cwnd.DETAILS,
 }
-"""By limit, its kinds in the order in which they are looked for; None holds always."""
+"""Details of each limit in the order of evaluation; a condition of None always holds."""

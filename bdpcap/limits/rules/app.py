@@ -1,7 +1,7 @@
 """The application: the sending program offered no more data.
 
-Idle time, sends with nothing in flight, and bursts that no acknowledgment called for have no other cause. One short
-segment proves nothing: a full send buffer ends in one, too.
+Idle time, sends with nothing in flight, and bursts that no acknowledgment released have no other cause. A single short
+segment proves nothing, since the data of a full send buffer end in one, too.
 """
 
 from __future__ import annotations

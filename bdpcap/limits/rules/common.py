@@ -10,9 +10,9 @@ from bdpcap.limits.rule import all_of, any_of, at_least, at_most, it, not_
 
 __all__ = ["DELAYED_BY_WINDOW", "FOLLOWED", "FULL", "QUEUED", "STANDS", "TIMER", "UNANSWERED"]
 
-# A window that fills so much of the round holds the sender, whatever the rate.
+# A window that is full for this share of the round limits the sender at any rate.
 FULL: Final = at_least(Window.full_share, 0.3)
-# Bursts come so soon after acknowledgments that these seem to start them.
+# Bursts follow acknowledgments so soon that these probably start them.
 FOLLOWED: Final = at_most(AckClock.chance, SELDOM)
 
 UNANSWERED: Final = at_most(AckClock.ack_response, 0.7).named(
@@ -41,7 +41,7 @@ STANDS: Final = all_of(
     at_most(Flight.drift, 0.15),
     at_most(Window.full_share, 0.3),
     not_(TIMER),
-    # A third of the buffer at a time: three bursts a round trip, one after a third of it at least.
+    # A writer fills a third of the buffer at a time: three bursts a round trip, some a third of it or more apart.
     at_least(AckClock.longest_period, 0.3),
     any_of(
         at_most(Writes.replies, 3),

@@ -1,4 +1,4 @@
-"""Congestion control: its window doubles, grows by a segment a round, falls after a loss, paces, or is clamped."""
+"""Congestion control: the window doubles, grows by a segment a round, falls after a loss, or is clamped or paced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bdpcap.limits.rules.common import TIMER
 __all__ = ["DETAILS", "RULES"]
 
 MOVED = it(Flight.moved)
-# Data that wait for the window go out in whole segments, as acknowledgments come.
+# Data that wait for the congestion window leave in whole segments, as acknowledgments arrive.
 WHOLE = all_of(at_most(Writes.short_share, 0.2), not_(at_least(Writes.bursts_after_short, 0.75)))
 
 RULES: Final = (

@@ -1,7 +1,7 @@
-"""The link: the bottleneck was busy all the round.
+"""The link: the bottleneck was busy throughout the round.
 
-A standing queue shows it: every segment waited, and their waits leave no gap. The rate must agree. It is the capacity,
-or, where others share the link, a part of it behind a queue that this flow's window does not explain.
+A standing queue shows it: every segment waited, and the waits leave no gap. The rate must agree. It is the capacity, or a
+part of the capacity if others share the link, behind a queue that this flow's window does not explain.
 """
 
 from __future__ import annotations

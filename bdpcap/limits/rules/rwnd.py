@@ -1,4 +1,4 @@
-"""The receiver's window: it was used up."""
+"""The receiver's window: the sender had used it up."""
 
 from __future__ import annotations
 

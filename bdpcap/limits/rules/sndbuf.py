@@ -1,7 +1,7 @@
 """The send buffer: it could hold no more unacknowledged data.
 
-A writer that waits for room is woken when a third of the buffer is free (Linux ``sk_stream_write_space``). It fills the
-buffer and waits again. So the flight stands, whatever the window and the link would allow.
+Linux wakes a writer that waits for room when a third of the buffer is free (``sk_stream_write_space``). The writer fills
+the buffer and waits again. So the flight stays constant, though the window and the link would allow more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bdpcap.limits.rules.common import STANDS, UNANSWERED
 
 __all__ = ["RULES"]
 
-SLEPT = at_least(AckClock.blocked_share, 0.7)
+BLOCKED = at_least(AckClock.blocked_share, 0.7)
 
 RULES: Final = (
     Rule(
@@ -38,8 +38,8 @@ RULES: Final = (
             at_most(AckClock.empty_starts, 1),
         ),
         unless=any_of(
-            all_of(it(Flight.opening), not_(SLEPT)),
-            all_of(it(Flight.reduced), at_least(AckClock.ack_response, 0.3), not_(SLEPT)),
+            all_of(it(Flight.opening), not_(BLOCKED)),
+            all_of(it(Flight.reduced), at_least(AckClock.ack_response, 0.3), not_(BLOCKED)),
         ),
         says="The writer was blocked: only {ack_clock.ack_response} of the acknowledgments were answered at once, with "
         "{flight.most} in flight.",
