@@ -1,4 +1,4 @@
-"""What limited the sender in each round: evidence, rules over it, and where they decide."""
+"""The limit of the sender in each round: evidence, rules over the evidence, and the decision."""
 
 from bdpcap.limits.classify import Classification
 from bdpcap.limits.decision import KINDS, LIMITS

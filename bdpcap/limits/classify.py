@@ -1,4 +1,4 @@
-"""From the core's columns to the tables of flows and rounds, a block of streams at a time."""
+"""The tables of flows and rounds, made from the core's columns one block of streams at a time."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ if TYPE_CHECKING:
 __all__ = ["Classification"]
 
 BLOCK: Final = 1 << 14
-"""Rounds that are judged together, in whole streams: enough for numpy, few enough for a cache and little memory."""
+"""Number of rounds after which a block of whole streams ends: enough for numpy, few enough for the CPU's cache."""
 DIRECTIONS: Final = 2
-LOOKED_AT: Final = (
+"""Rows per stream among the directions."""
+DIRECTION_COLUMNS: Final = (
     *tables.FLOWS,
     *NEEDED,
     *("direction", "acked_bytes", "direct", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
     *("sender_side_ns", "receiver_side_ns"),
 )
-"""Columns about directions, as far as the core has them, that judging and the table of flows look at."""
+"""Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """Some streams: what was counted of the flows and rounds, and what came of it."""
+class _Classified:
+    """Evidence and verdict of some streams, and the core's columns about their flows."""
 
     flows: dict[str, np.ndarray]
     evidence: Evidence
@@ -54,14 +55,14 @@ class _Judged:
 
 
 class Classification:
-    """Every round with what limited it. Streams are judged when a table asks for them.
+    """Every round with its limit. Streams are classified when a table needs them.
 
     Parameters
     ----------
     core
-        A pass that has come to its end.
+        A pass that is complete.
     named
-        Gives the core's columns about directions the names they are to have.
+        Returns the core's columns about directions with the final names of hosts.
     datagrams
         Columns of `bdpcap._core.Analysis.datagrams`.
     """
@@ -73,21 +74,21 @@ class Classification:
         self._rtt_ns = floats(paths["rtt_ns"])
         self._end_ns = paths["last_ns"]
         self.few: Final[bool] = paths["rounds"] <= BLOCK
-        """Are all rounds judged together, once?"""
-        self._crowded = paths["row"]
-        self._meanwhile = meanwhile(paths, self._path[self._crowded], datagrams, of_datagrams)
+        """Whether all rounds are classified together, once."""
+        self._shared_rows = paths["row"]
+        self._shared_bytes = meanwhile(paths, self._path[self._shared_rows], datagrams, of_datagrams)
 
     def _blocks(self) -> Iterator[tuple[Columns, Columns]]:
-        """Yield columns of the rounds of each block and of its directions; at least one block."""
+        """Yield the columns of the rounds and of the directions of each block; at least one block."""
         first, more = 0, True
         while more:
             columns, following = self._core.rounds(first, BLOCK)
-            directions = self._core.directions(first, following - first, LOOKED_AT)
+            directions = self._core.directions(first, following - first, DIRECTION_COLUMNS)
             yield columns, directions
             first, more = following, DIRECTIONS * following < len(self._path)
 
-    def _judge(self, rounds: Columns, directions: Columns) -> _Judged:
-        """Judge some streams, in ascending order."""
+    def _classify(self, rounds: Columns, directions: Columns) -> _Classified:
+        """Classify some streams, given in ascending order."""
         carried = np.flatnonzero(directions["carried"])
         flows = {name: _column(values)[carried] for name, values in self._named(directions).items()}
         flows["vantage"] = vantage.places(flows)
@@ -97,9 +98,9 @@ class Classification:
         seen = Vantage(
             at_sender=flows["direct"][flow].astype(bool),
             at_receiver=(flows["vantage"] == "receiver")[flow],
-            mss_bytes=flows["mss_bytes"][flow].astype(np.float64),
+            mss_bytes=floats(flows["mss_bytes"])[flow],
             initial_rtt_ns=floats(flows["initial_rtt_ns"])[flow],
-            # Few of the many ways of a capture are in a block.
+            # A block holds few of the capture's many paths, so they are numbered anew.
             path=np.unique(path, return_inverse=True)[1],
             path_rtt_ns=self._rtt_ns[path],
             cross_traffic_bytes=self._cross_traffic(row),
@@ -109,67 +110,67 @@ class Classification:
         evidence = Evidence(Rounds(rounds, flow), seen)
         verdict = decide(evidence)
         doubts = doubt.doubts(evidence, verdict, flows)
-        return _Judged(flows, evidence, doubt.lowered(verdict, doubts), doubts)
+        return _Classified(flows, evidence, doubt.lowered(verdict, doubts), doubts)
 
     def _cross_traffic(self, row: Ints) -> Floats:
-        """Return what others delivered during each round, of directions in ascending order."""
+        """Return the bytes that other flows delivered during each round; `row` is the row of its direction, ascending."""
         others = np.zeros(len(row))
-        begin, end = np.searchsorted(self._crowded, [row[0], row[-1] + 1]) if len(row) else (0, 0)
-        crowded, delivered = self._crowded[begin:end], self._meanwhile[begin:end]
-        others[np.isin(row, crowded)] = delivered[np.isin(crowded, row)]
+        begin, end = np.searchsorted(self._shared_rows, [row[0], row[-1] + 1]) if len(row) else (0, 0)
+        rows, delivered = self._shared_rows[begin:end], self._shared_bytes[begin:end]
+        others[np.isin(row, rows)] = delivered[np.isin(rows, row)]
         return others
 
     @cached_property
-    def _only(self) -> _Judged:
-        """All streams at once."""
+    def _all(self) -> _Classified:
+        """All streams, classified at once."""
         columns, _ = self._core.rounds()
-        return self._judge(columns, self._core.directions(names=LOOKED_AT))
+        return self._classify(columns, self._core.directions(names=DIRECTION_COLUMNS))
 
-    def _pieces(self) -> Iterator[_Judged]:
-        """Yield the blocks, judged; most captures have one, and it is kept."""
+    def _pieces(self) -> Iterator[_Classified]:
+        """Yield the classified blocks; most captures have one, which is kept."""
         if self.few:
-            yield self._only
+            yield self._all
         else:
             for block in ahead(self._blocks()):
-                piece = self._judge(*block)
+                piece = self._classify(*block)
                 yield piece
                 piece.evidence.forget()
 
     @property
     def gathered(self) -> tuple[Evidence, dict[str, np.ndarray]]:
-        """What the rules looked at, and the core's columns about the flows of its rounds."""
-        return self._only.evidence, self._only.flows
+        """The evidence that the rules read, and the core's columns about the flows of its rounds."""
+        return self._all.evidence, self._all.flows
 
     def flows(self) -> Iterator[tuple[cells.Columns, Places]]:
-        """Yield what `bdpcap.limits.to_tables.flows` does, in pieces, at least one."""
+        """Yield the results of `bdpcap.limits.to_tables.flows` in pieces, at least one."""
         for piece in self._pieces():
             yield to_tables.flows(piece.flows, piece.evidence, piece.verdict)
 
     def rtts(self) -> Iterator[cells.Columns]:
-        """Yield the table of `bdpcap.tables.RTTS` in pieces, at least one."""
+        """Yield the columns of `bdpcap.tables.RTTS` in pieces, at least one."""
         return map(_rounds, self._pieces())
 
     def frames(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last frame of every row of `rtts`."""
+        """Return the first and the last frame of every row of `rtts`."""
         columns, _ = self._core.rounds(names=("first_frame", "last_frame"))
         return columns["first_frame"], columns["last_frame"]
 
     def rounds_of(self, streams: Sequence[int]) -> tuple[cells.Columns, tuple[np.ndarray, np.ndarray]]:
-        """Return the rows of `rtts` of some streams, given in ascending order, and the first and last frame of each."""
-        rounds = _together([self._core.rounds(stream, 1)[0] for stream in streams])
-        judged = self._judge(
-            rounds, _together([self._core.directions(stream, 1, LOOKED_AT) for stream in streams])
+        """Return the rows of `rtts` of streams, given in ascending order, and the first and last frame of each row."""
+        rounds = _concatenated([self._core.rounds(stream, 1)[0] for stream in streams])
+        classified = self._classify(
+            rounds, _concatenated([self._core.directions(stream, 1, DIRECTION_COLUMNS) for stream in streams])
         )
-        return _rounds(judged), (rounds["first_frame"], rounds["last_frame"])
+        return _rounds(classified), (rounds["first_frame"], rounds["last_frame"])
 
 
-def _rounds(piece: _Judged) -> cells.Columns:
+def _rounds(piece: _Classified) -> cells.Columns:
     words = doubt.marked(explain(piece.evidence, piece.verdict), piece.doubts)
     return to_tables.rounds(piece.flows, piece.evidence, piece.verdict, words)
 
 
-def _together(parts: Sequence[Columns]) -> Columns:
-    """Return the columns of consecutive parts as one."""
+def _concatenated(parts: Sequence[Columns]) -> Columns:
+    """Return the columns of consecutive parts, joined."""
     return {name: np.concatenate([_column(part[name]) for part in parts]) for name in parts[0]}
 
 
@@ -178,6 +179,6 @@ def _column(values: Any) -> np.ndarray:
 
 
 def _rows(columns: Columns) -> Ints:
-    """Return of rounds, or of directions, which row of the directions of all streams each belongs to."""
+    """Return for each round or direction its row among the directions of all streams."""
     rows: Ints = DIRECTIONS * columns["stream"].astype(np.int64) + columns["direction"]
     return rows

@@ -1,4 +1,4 @@
-"""Where the rules decide: one limit for every round, by which rule, how surely, and what else it may be."""
+"""The decision: one limit for every round, with the rule, the detail, the confidence and the alternative."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ __all__ = ["decide", "explain"]
 
 _UNKNOWN: Final = LIMITS.index("unknown")
 _NONE: Final = -1
-"""Place of what has no name."""
+"""Index that stands for no detail or no alternative."""
 REACH_RTTS: Final = 20
-"""What limits a sender seldom changes and changes back within so many round trips.
+"""Round trips within which the limit of a sender seldom changes and changes back.
 
-In labelled transfers 97 % of what lay between two moments so far apart, and alike, was like both.
+In labelled transfers, the limit was the same for 97 % of the time between two such moments with the same limit.
 """
 
 
 def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
-    """Take the limit that outranks the others of which a rule holds, and of its rules the first that does."""
+    """Take the limit of highest precedence among those with a matching rule, and its first matching rule."""
     size = evidence.rounds.size
     limit = np.full(size, _UNKNOWN, dtype=np.int8)
     rule = np.full(size, DECIDING.index("none"), dtype=np.int8)
@@ -48,18 +48,18 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         hidden |= holds
         limit[holds], rule[holds] = _UNKNOWN, DECIDING.index(reason)
     if hidden.any():
-        bridged, model = _between_alike(evidence, limit, hidden)
+        bridged, model = _bridged(evidence, limit, hidden)
         limit[bridged], rule[bridged] = limit[model], DECIDING.index("bridged")
     left = ~hidden & (limit == _UNKNOWN)
     if left.any():
         limit[left] = _prevailing(evidence, limit)[left]
         rule[left & (limit != _UNKNOWN)] = DECIDING.index("prevailing")
-    sure = confidence.measured(evidence.rounds, limit, rule)
-    return Verdict(limit, _details(evidence, limit, rule), rule, sure, _alternatives(evidence, rule))
+    right = confidence.measured(evidence.rounds, limit, rule)
+    return Verdict(limit, _details(evidence, limit, rule), rule, right, _alternatives(evidence, rule))
 
 
 def explain(evidence: Evidence, verdict: Verdict) -> list[str]:
-    """Return what the rule that decided says of each round."""
+    """Return the sentence of the deciding rule for each round."""
     words = np.full(evidence.rounds.size, "", dtype=object)
     said = {rule.id: rule.says for rule in RULES} | NO_RULE
     for place in np.unique(verdict.rules):
@@ -70,7 +70,7 @@ def explain(evidence: Evidence, verdict: Verdict) -> list[str]:
 
 
 def _details(evidence: Evidence, limit: Places, rule: Places) -> Places:
-    """Tell the kind of each round's limit: the rule's own, or the first that holds."""
+    """Return the detail of each round's limit: that of the rule, or else the first whose condition holds."""
     detail = np.full(len(limit), _NONE, dtype=np.int8)
     for name, kinds in DETAILS.items():
         rows = limit == LIMITS.index(name)
@@ -86,10 +86,11 @@ _OWN_DETAIL: Final = np.array(
     [_NONE if rule.detail is None else KINDS.index(rule.detail) for rule in RULES] + [_NONE] * len(NO_RULE),
     dtype=np.int8,
 )
-"""The detail that each of `DECIDING` claims."""
+"""The detail that each entry of `DECIDING` implies."""
 
 
 def _alternatives(evidence: Evidence, rule: Places) -> Places:
+    """Return the alternative of each round whose rule has one that holds."""
     other = np.full(len(rule), _NONE, dtype=np.int8)
     for place, each in enumerate(RULES):
         for limit, condition in each.alternatives.items():
@@ -100,30 +101,30 @@ def _alternatives(evidence: Evidence, rule: Places) -> Places:
 
 
 def _hidden(evidence: Evidence) -> dict[str, Bools]:
-    """Rounds about which the capture cannot tell."""
+    """Return the rounds that the capture lacks too much of to decide, by key of `NO_RULE`."""
     rounds = evidence.rounds
     acked = np.maximum(rounds.around(rounds.acked_bytes, 1), 1.0)
     missed = rounds.around(rounds.missed_bytes, 1) > acked / 2
-    # The sender sent at once what came to be captured a moment later only: it was not idle for that moment.
+    # The sender sent at once, but the capture shows the data a moment later, so that moment was not idle time.
     moment = (rounds.acked_bytes == 0) & (rounds.end_ns - rounds.start_ns < evidence.queue.rtt_min_ns)
     missed |= moment & rounds.shifted(missed, -1, missing=False)
     return {"missed": missed, "silent": evidence.vantage.flow_acks == 0}
 
 
-def _between_alike(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, Ints]:
-    """Hidden rounds between two seen ones that the same limit held, and the one before each."""
+def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, Ints]:
+    """Return the hidden rounds between two decided rounds of one limit, and the decided round before each."""
     rounds = evidence.rounds
     at = np.arange(rounds.size)
     before = np.maximum.accumulate(np.where(hidden, 0, at))
     after = np.minimum.accumulate(np.where(hidden, rounds.size - 1, at)[::-1])[::-1]
     near = rounds.start_ns[after] - rounds.end_ns[before] <= REACH_RTTS * evidence.queue.rtt_ns[before]
-    alike = (rounds.flow[before] == rounds.flow[after]) & (limit[before] == limit[after])
-    bridged = np.flatnonzero(hidden & near & alike & (limit[before] != _UNKNOWN))
+    same = (rounds.flow[before] == rounds.flow[after]) & (limit[before] == limit[after])
+    bridged = np.flatnonzero(hidden & near & same & (limit[before] != _UNKNOWN))
     return bridged, before[bridged]
 
 
 def _prevailing(evidence: Evidence, limit: Places) -> Places:
-    """Return the limit that holds for most of the time that was decided, per round; unknown where that is not half."""
+    """Return for each round the limit of more than half of its flow's time; unknown where none has so much."""
     rounds = evidence.rounds
     held = np.stack([rounds.total(np.where(limit == at, rounds.duration, 0.0)) for at in range(_UNKNOWN)])
     half = held.max(axis=0) > rounds.total(rounds.duration) / 2

@@ -1,4 +1,4 @@
-"""A verdict: what limited each round, which kind of that it was, what decided, how surely, and what else it may be."""
+"""A verdict: limit, detail, deciding rule, confidence and alternative of each round."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DECIDING", "KINDS", "LIMITS", "NO_RULE", "Places", "Verdict"]
 
 LIMITS: Final = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
-"""What can limit a round."""
+"""Possible limits of a round."""
 
 NO_RULE: Final = {
     "missed": "The capture lost most of the round's data, or holds one direction only.",
@@ -27,11 +27,11 @@ NO_RULE: Final = {
     "prevailing": "No rule holds here; this limit holds for most of the flow.",
     "none": "No rule holds.",
 }
-"""What is said where no rule decides."""
+"""Sentences of rounds that no rule decides."""
 
 
 DECIDING: Final = (*(rule.id for rule in RULES), *NO_RULE)
-"""What a round's limit may be taken from: a rule, by its id, or what stands in for one."""
+"""Names of all that can decide a round: the ids of the rules, then the keys of `NO_RULE`."""
 
 KINDS: Final = tuple(
     dict.fromkeys([
@@ -42,22 +42,23 @@ KINDS: Final = tuple(
 """Details of all limits."""
 
 Places = NDArray[np.int8]
-"""Places among names: comparing numbers takes a small part of the time that comparing texts takes."""
+"""Indexes of names, since comparing numbers is much faster than comparing texts."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One entry per round; what has a name is told by its place among the names, and -1 stands for none."""
+    """A verdict for each round. Names are indexes; -1 stands for none."""
 
     limits: Places
-    """Among `LIMITS`."""
+    """Indexes in `LIMITS`."""
     details: Places
-    """Among `KINDS`."""
+    """Indexes in `KINDS`."""
     rules: Places
-    """Of the rule that decided, among `DECIDING`."""
+    """Indexes of the deciding rule in `DECIDING`."""
     confidence: Floats
+    """0 to 1."""
     alternatives: Places
-    """Another limit that the capture cannot rule out, among `LIMITS`."""
+    """Indexes in `LIMITS` of another limit that the capture cannot rule out."""
 
     @property
     def limit(self) -> NDArray[np.object_]:
@@ -80,11 +81,11 @@ class Verdict:
         return _texts(LIMITS, self.alternatives)
 
     def is_limit(self, *names: str) -> Bools:
-        """Is it one of these limits?"""
+        """Return whether the limit of each round is one of `names`."""
         return _among(self.limits, LIMITS, names)
 
     def is_by(self, *names: str) -> Bools:
-        """Was it decided by one of these rules, or of `NO_RULE`?"""
+        """Return whether one of `names`, ids of rules or keys of `NO_RULE`, decided each round."""
         return _among(self.rules, DECIDING, names)
 
 

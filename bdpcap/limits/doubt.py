@@ -1,4 +1,4 @@
-"""What speaks against what a round's counts say: marked in its evidence, and taken off its confidence."""
+"""Doubts about a round's counts, which its evidence mentions and which lower its confidence."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = ["Doubt", "doubts", "lowered", "marked"]
 
 @dataclass(frozen=True)
 class Doubt:
-    """One reason to doubt, for every round."""
+    """One reason to doubt the verdicts, and the rounds to which it applies."""
 
     holds: Bools
     words: str
     trust: Floats
-    """What is left of the confidence, where it holds."""
+    """Factor on the confidence where the doubt applies."""
 
 
 def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> list[Doubt]:
-    """Name what to doubt.
+    """Return all doubts about verdicts.
 
     Parameters
     ----------
     flows
-        Columns of `bdpcap._core.Analysis.directions`, of the flows that the rounds belong to.
+        Columns of `bdpcap._core.Analysis.directions` for the flows to which the rounds belong.
     """
     rounds = evidence.rounds
     flow = rounds.flow
     source = flows["window_scale_source"]
     by_window = verdict.is_limit("rwnd")
-    # The window is looked at before these, and of an unknown one nothing can be said.
-    instead = verdict.is_limit("sndbuf", "cwnd")
-    lost = np.clip(rounds.missed_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
+    # These limits rank below the receiver's window, which cannot be excluded while its scale is unknown.
+    below_window = verdict.is_limit("sndbuf", "cwnd")
+    lost_share = np.clip(rounds.missed_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
-    flat = np.ones(rounds.size)
+    ones = np.ones(rounds.size)
     tick_ns = flows["tick_ns"][flow]
     return [
         Doubt(
@@ -57,25 +57,25 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
         Doubt(
             (rounds.missed_bytes > 0) & ~verdict.is_by("missed"),
             "The capture lost part of the round's data.",
-            0.85 - 0.5 * lost,
+            0.85 - 0.5 * lost_share,
         ),
-        Doubt(rounds.backwards > 0, "Time ran backwards in the round.", 0.8 * flat),
+        Doubt(rounds.backwards > 0, "Time ran backwards in the round.", 0.8 * ones),
         Doubt(
             by_window & (source == INFERRED)[flow],
             "The window scale is inferred.",
             np.where(reached, 0.95, 0.7),
         ),
-        Doubt(instead & (source == UNKNOWN)[flow], "The window scale is unknown.", 0.75 * flat),
+        Doubt(below_window & (source == UNKNOWN)[flow], "The window scale is unknown.", 0.75 * ones),
         Doubt(
             by_window & (flows["multipath"][flow] > 0),
             "Other subflows of a multipath connection share the window.",
-            0.6 * flat,
+            0.6 * ones,
         ),
     ]
 
 
 def lowered(verdict: Verdict, found: Sequence[Doubt]) -> Verdict:
-    """Take the doubts off the confidence."""
+    """Return the verdict with its confidence lowered by the doubts."""
     left = np.ones(len(verdict.confidence))
     for doubt in found:
         left = np.where(doubt.holds, left * doubt.trust, left)
@@ -83,7 +83,7 @@ def lowered(verdict: Verdict, found: Sequence[Doubt]) -> Verdict:
 
 
 def marked(sentences: list[str], found: Sequence[Doubt]) -> list[str]:
-    """Add the doubts to the rounds' sentences."""
+    """Return the sentences of the rounds with the doubts appended."""
     words = list(sentences)
     for doubt in found:
         for at in np.flatnonzero(doubt.holds):

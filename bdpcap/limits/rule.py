@@ -1,7 +1,7 @@
-"""A rule: what must hold of the evidence for a limit to be in force, what excludes it, and what it then says.
+"""A rule: the condition under which a limit is in force, its exclusions, and the sentence shown.
 
-Each condition holds in a round or does not, so that a written threshold is the one that acts: no weights, no products.
-What is not known does not hold.
+Each condition is true or false in a round, without weights or products, so a threshold acts exactly as written. A
+comparison with an unknown quantity is false.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ __all__ = ["Condition", "Named", "Rule", "all_of", "any_of", "at_least", "at_mos
 
 
 class Condition(ABC):
-    """Something that holds in a round or does not. As a string it is written for the documents."""
+    """A condition that is true or false in each round. Its string is the form shown in the documents."""
 
     @abstractmethod
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
-        """Return for every round whether it holds; only those rounds count that are `among`, where given."""
+        """Return whether the condition holds in each round; rounds that are not `among` may have either value."""
 
     def parts(self) -> tuple[Condition, ...]:
-        """Conditions that it is made of."""
+        """Return the conditions of which it consists; none if it looks at a quantity itself."""
         return ()
 
     def lines(self) -> list[str]:
-        """Write it as a list in Markdown, what belongs together indented."""
+        """Return the condition as a Markdown list; the parts of a condition are indented."""
         return [f"- {self}"]
 
     def named(self, name: str, means: str = "") -> Named:
-        """Return it under a name, by which the documents refer to it, with what it means."""
+        """Return the condition under a name, by which the documents refer to it, with its meaning."""
         return Named(self, name, means)
 
 
 @dataclass(frozen=True)
 class Named(Condition):
-    """A condition that several rules share, or that is told better by its name."""
+    """A condition with a name, which several rules may share."""
 
     inner: Condition
     name: str
     means: str
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
-        """Return where the condition itself holds."""
+        """Return whether the inner condition holds in each round."""
         return self.inner.met(evidence, among)
 
     def parts(self) -> tuple[Condition, ...]:
-        """Return the condition itself."""
+        """Return the inner condition."""
         return (self.inner,)
 
     def __str__(self) -> str:
@@ -64,6 +64,8 @@ class Named(Condition):
 
 @dataclass(frozen=True)
 class _Threshold(Condition):
+    """A quantity is at least a value (`sign` 1), or at most the value (`sign` -1)."""
+
     quantity: Field[Floats]
     value: float
     sign: int
@@ -76,7 +78,7 @@ class _Threshold(Condition):
         return self._written("≥" if self.sign > 0 else "≤")
 
     def opposite(self) -> str:
-        """Write when it does not hold."""
+        """Return the text of the case that it does not hold."""
         return f"{self._written('<' if self.sign > 0 else '>')}, or unknown"
 
     def _written(self, sign: str) -> str:
@@ -91,6 +93,8 @@ class _Threshold(Condition):
 
 @dataclass(frozen=True)
 class _Is(Condition):
+    """A quantity of the unit ``yes`` is true."""
+
     quantity: Field[Bools]
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:  # noqa: ARG002
@@ -102,6 +106,8 @@ class _Is(Condition):
 
 @dataclass(frozen=True)
 class _Not(Condition):
+    """A condition does not hold."""
+
     inner: Condition
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
@@ -122,6 +128,8 @@ class _Not(Condition):
 
 @dataclass(frozen=True)
 class _Several(Condition):
+    """Every one of several conditions holds, or any of them."""
+
     inner: tuple[Condition, ...]
     every: bool
 
@@ -129,7 +137,7 @@ class _Several(Condition):
         return self.inner
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
-        # What is decided by some conditions need not be asked of the others: most quantities are never worked out.
+        # Rounds that some conditions decide are not asked of the others, so most quantities are never computed.
         left = np.ones(evidence.rounds.size, dtype=bool) if among is None else among
         held = np.zeros(evidence.rounds.size, dtype=bool)
         for condition in self.inner:
@@ -153,63 +161,65 @@ class _Several(Condition):
     def _flat(self) -> Iterator[Condition]:
         for part in self.inner:
             if isinstance(part, _Several) and part.every == self.every:
-                yield from part._flat()  # noqa: SLF001  of its own kind
+                yield from part._flat()  # noqa: SLF001 - of this class
             else:
                 yield part
 
 
 def at_least(quantity: Field[Floats], value: float) -> Condition:
-    """A quantity is that large."""
+    """Return the condition that a quantity is at least `value`."""
     return _Threshold(quantity, value, 1)
 
 
 def at_most(quantity: Field[Floats], value: float) -> Condition:
-    """A quantity is that small."""
+    """Return the condition that a quantity is at most `value`."""
     return _Threshold(quantity, value, -1)
 
 
 def it(quantity: Field[Bools]) -> Condition:
-    """A quantity of the unit ``yes`` is so."""
+    """Return the condition that a quantity of the unit ``yes`` is true."""
     return _Is(quantity)
 
 
 def not_(condition: Condition) -> Condition:
-    """The condition does not hold, or is not known to."""
+    """Return the condition that `condition` does not hold, or depends on an unknown quantity."""
     return _Not(condition)
 
 
 def all_of(*conditions: Condition) -> Condition:
-    """Every one of them holds."""
+    """Return the condition that every condition holds."""
     return _Several(conditions, every=True)
 
 
 def any_of(*conditions: Condition) -> Condition:
-    """At least one of them holds."""
+    """Return the condition that at least one condition holds."""
     return _Several(conditions, every=False)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold for a limit to be in force."""
+    """A rule by which a limit is in force."""
 
     id: str
     limit: str
     holds: Condition
     says: str
-    """The sentence shown, with the quantities that decided in braces."""
+    """The sentence shown, with quantities in braces."""
     why: str
-    """From which law of TCP it follows."""
+    """The property of TCP from which the rule follows."""
     unless: Condition | None = None
+    """The condition under which the rule does not apply."""
     blind: str = ""
-    """Where it is wrong, as far as is known."""
+    """Known cases in which the rule is wrong."""
     source: str = ""
+    """RFC, kernel function or paper."""
     detail: str | None = None
-    """The kind of its limit, if it claims one kind only."""
+    """The detail of the limit, if the rule implies one."""
     alternatives: Mapping[str, Condition] = field(default_factory=dict)
-    """Limits that the capture cannot rule out while their conditions hold."""
+    """Other limits that the capture cannot rule out, and the condition of each."""
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:
-        """Return for every round whether it holds and nothing excludes it; of rounds as `Condition.met`."""
+        """Return whether the rule applies in each round; among the rounds given, as for `Condition.met`."""
         held = self.holds.met(evidence, among)
         if among is not None:
             held = held & among

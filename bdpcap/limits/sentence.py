@@ -1,4 +1,4 @@
-"""What a rule says, with the numbers that decided."""
+"""The sentence of a rule, filled in with the numbers of a round."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ WRITTEN: Final[dict[Unit, Callable[[float], str]]] = {
     "ms": lambda value: units.duration(1e6 * value),
     "RTTs": lambda value: f"{value:.1f} RTTs",
 }
-"""How a quantity of each unit is written; those that are so or not are never."""
+"""Formatting of a number by its unit; quantities of the unit ``yes`` never occur in a sentence."""
 
 NAME: Final = re.compile(r"\{([\w.]+)\}")
+"""The place of a quantity in a sentence, as ``{queue.delay}``."""
 
 
 def sentences(says: str, evidence: Evidence, rows: Ints) -> list[str]:
-    """Fill a rule's sentence in for some rounds; what is not known is a dash."""
+    """Return a rule's sentence, filled in for each of the rounds `rows`; an unknown number is a dash."""
     pieces = NAME.split(says)
     columns = [
         [pieces[i]] * len(rows) if i % 2 == 0 else _written(pieces[i], evidence, rows)

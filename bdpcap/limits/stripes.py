@@ -1,4 +1,4 @@
-"""Neighbouring rounds of one limit, merged into stripes: for ribbons of them, and for the words beside these."""
+"""Neighbouring rounds of one limit, merged into stripes for figures and their captions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["STRIPES", "Stripe", "stripes"]
 
 STRIPES: Final = 1000
-"""Most stripes a strip is drawn with; of more, each stripe shows the limit that held longest in it."""
+"""Default maximum number of stripes in a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """Consecutive rounds of one limit and detail; rounds and times are those of its first and last round."""
+    """Consecutive rounds of one limit and detail."""
 
     limit: str
     detail: str | None
@@ -42,12 +42,13 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
     rtts
         Rows of one flow in the ``rtts`` table, in order.
     most
-        No more stripes than these; of more, each shows what held longest in it.
+        Maximum number of stripes. Where there would be more, each covers a part of the time and shows its longest limit.
 
     Returns
     -------
-    Stripes that tile the flow's life as the rounds do, with confidence and evidence of the round that is typical of
-    them: half of their time went slower, half faster.
+    list of Stripe
+        Stripes that cover the time from the first round to the last without gap or overlap. Confidence and evidence are
+        those of the round with the median throughput, by time.
     """
     if rtts.empty:
         return []
@@ -81,14 +82,14 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
 
 
 def _typical(rate: NDArray[np.float64], lengths: NDArray[np.int64]) -> int:
-    """Return the index of the round whose rate is the median of the time."""
+    """Return the index of the round with the median rate, each round weighted by its length."""
     slowest = rate.argsort(kind="stable")
     passed = lengths[slowest].cumsum()
     return int(slowest[passed.searchsorted(passed[-1] / 2)])
 
 
 def _longest(held: list[tuple[str, str | None]], lengths: NDArray[np.int64]) -> tuple[str, str | None]:
-    """Return what held for most of the time."""
+    """Return the limit and detail with the largest total length."""
     total: Counter[tuple[str, str | None]] = Counter()
     for key, length in zip(held, lengths, strict=True):
         total[key] += int(length)

@@ -1,4 +1,4 @@
-"""From verdicts to the rows of the tables of flows and rounds, as cells."""
+"""Rows of the tables of flows and rounds as cells, made from verdicts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from bdpcap import _core, tables
 from bdpcap.limits.decision import DECIDING, KINDS, LIMITS
+from bdpcap.limits.rounds import SECOND_NS
 from bdpcap.tables import cells
 from bdpcap.tables.columns import floats
 
@@ -23,14 +24,22 @@ __all__ = ["flows", "rounds"]
 def rounds(
     of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict, words: list[str]
 ) -> Columns:
-    """Return rows of `bdpcap.tables.RTTS`; `of_flows` are the core's columns about the flows of the rounds."""
+    """Return the rows of `bdpcap.tables.RTTS`.
+
+    Parameters
+    ----------
+    of_flows
+        The core's columns about the flows to which the rounds belong.
+    words
+        The evidence sentence of each round.
+    """
     columns, flow = evidence.rounds.columns, evidence.rounds.flow
     length = (columns["end_ns"] - columns["start_ns"]).astype(np.float64)
     made: dict[str, Cells] = {
         "sender": (flow, of_flows["sender"].tolist()),
         "receiver": (flow, of_flows["receiver"].tolist()),
         "rtt_ns": _positive(evidence.rounds.rtt_ns),
-        "throughput_bps": _rate(columns["acked_bytes"].astype(np.float64), length),
+        "throughput_bps": _rate(evidence.rounds.acked_bytes, length),
         "in_flight_max_bytes": cells.whole(columns["flight_max_bytes"]),
         "retransmits": cells.whole(columns["resent_segments"]),
         "limit": cells.named(verdict.limits, LIMITS),
@@ -44,36 +53,39 @@ def rounds(
 
 
 def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict) -> tuple[Columns, Places]:
-    """Return rows of `bdpcap.tables.FLOWS`, and which detail of its limit held each flow longest.
+    """Return the rows of `bdpcap.tables.FLOWS`, and for each flow the detail of its limit that held longest.
 
-    `of_flows` are the core's columns about them.
+    Parameters
+    ----------
+    of_flows
+        The core's columns about the flows.
     """
     count = len(of_flows["stream"])
     flow, first = evidence.rounds.flow, evidence.rounds.starts
     length = evidence.rounds.end_ns - evidence.rounds.start_ns
     total = np.maximum(np.bincount(flow, length, count), 1e-9)
     held = np.array([np.bincount(flow, length * verdict.is_limit(name), count) for name in LIMITS])
-    # A flow captured in one instant has no time to share out.
+    # A flow whose packets all have the same time has no time to share out.
     held[-1] = np.where(total > 1e-9, held[-1], total)
     most = held.argmax(axis=0)
     leads = verdict.limits == most[flow]
     weight = np.bincount(flow, length * leads, count)
     sure = np.bincount(flow, length * leads * verdict.confidence, count)
     capacity = _capacity(evidence, held[LIMITS.index("link")] > 0.1 * total)
-    least_ns = floats(of_flows["rtt_min_ns"])
-    # The least round trip has the sender's delay as known at the end; early rounds may have had less of it.
-    median_ns = np.maximum(_median_ns(evidence.rounds), np.nan_to_num(least_ns))
+    rtt_min_ns = floats(of_flows["rtt_min_ns"])
+    # The minimum RTT includes the delay to the sender as known at the end; early rounds may include less of that delay.
+    median_ns = np.maximum(_median_ns(evidence.rounds), np.nan_to_num(rtt_min_ns))
     life = (of_flows["end_ns"] - of_flows["start_ns"]).astype(np.float64)
-    acked = of_flows["acked_bytes"].astype(np.float64)
+    acked = floats(of_flows["acked_bytes"])
     made: dict[str, Cells] = {
         "sender": cells.texts(of_flows["sender"].tolist()),
         "receiver": cells.texts(of_flows["receiver"].tolist()),
         "window_scale_source": cells.named(of_flows["window_scale_source"], tables.SCALE_SOURCES),
-        "rtt_min_ns": _positive(least_ns),
+        "rtt_min_ns": _positive(rtt_min_ns),
         "rtt_median_ns": _whole(median_ns),
         "throughput_bps": _rate(np.where(acked > 0, acked, np.nan), life),
-        "capacity_bps": cells.known(np.where(np.isfinite(capacity) & (capacity > 0), capacity, np.nan)),
-        "bdp_bytes": _positive(capacity * evidence.queue.rtt_min_ns[first] / 8e9),
+        "capacity_bps": cells.known(np.where(np.isfinite(capacity) & (capacity > 0), 8 * capacity, np.nan)),
+        "bdp_bytes": _positive(capacity * evidence.queue.rtt_min_ns[first] / SECOND_NS),
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
         "limit": cells.named(most, LIMITS),
         **{
@@ -87,42 +99,42 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
 
 
 def _longest(details: Places, flow: Ints, held: Floats, count: int) -> Places:
-    """Return of each flow the detail that held it longest, negative where that is none."""
-    kinds = len(KINDS) + 1  # none is the first
+    """Return for each flow the detail with the longest total time in `held`; negative where that is none."""
+    kinds = len(KINDS) + 1  # the first counts rounds without a detail
     of_kind = np.bincount(flow * kinds + details + 1, held, count * kinds).reshape(count, kinds)
     longest: Places = (of_kind.argmax(axis=1) - 1).astype(np.int8)
     return longest
 
 
 def _capacity(evidence: Evidence, filled: np.ndarray) -> Floats:
-    """Return the bottleneck's rate in bits per second, of each flow; `filled` says which kept the link busy.
+    """Return the bottleneck's rate in bytes per second for each flow; `filled` marks flows that kept the link busy.
 
-    It shows in the first bursts, whatever held the flow later; but a flow that kept the link busy at much less shared it,
-    and had a part.
+    The initial bursts show the rate, even where a window limits the flow later. A flow that kept the link busy at a much
+    lower rate shared the link, so its own highest rate counts.
     """
     first = evidence.rounds.starts
     reached, initial = evidence.rate.capacity[first], evidence.rate.initial_burst[first]
     shared = filled & (initial > 1.5 * reached)
-    return np.where(shared, reached, np.fmax(reached, initial)) * 8
+    return np.where(shared, reached, np.fmax(reached, initial))
 
 
 def _median_ns(of: Rounds) -> Floats:
-    """Return the median of the rounds' RTTs, of each flow."""
+    """Return for each flow the median of its rounds' RTTs; NaN without one."""
     return _core.medians(np.where(of.rtt_ns > 0, of.rtt_ns, np.nan), of.starts)
 
 
 def _rate(amount_bytes: Floats, lasted_ns: Floats) -> Cells:
-    """Bits per second; absent for what came in one instant, and where the amount is NaN."""
+    """Return bits per second as cells; absent where the duration is 0 or the amount is NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return cells.known(np.where(lasted_ns > 0, amount_bytes * 8e9 / lasted_ns, np.nan))
+        return cells.known(np.where(lasted_ns > 0, 8 * amount_bytes * SECOND_NS / lasted_ns, np.nan))
 
 
 def _whole(values: Floats) -> Cells:
-    """Integers from floats; what 64 bits do not hold is absent, too."""
+    """Return floats as integer cells; NaN and values beyond 64 bits are absent."""
     absent = ~(np.abs(values) < 2.0**63)
     return np.round(np.where(absent, 0, values)).astype(np.int64), absent
 
 
 def _positive(values: Floats) -> Cells:
-    """Integers from floats; 0 is absent, too: a time or a size that the capture is too coarse to show."""
-    return _whole(np.where(values > 0.5, values, np.nan))  # a half is rounded to even, which is 0
+    """Return floats as integer cells; values that round to 0 are absent, since the capture is too coarse for them."""
+    return _whole(np.where(values > 0.5, values, np.nan))  # 0.5 is rounded to even, which is 0
