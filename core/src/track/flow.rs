@@ -60,7 +60,7 @@ pub struct Totals {
     pub in_flight_max_bytes: i64,
     /// Bytes by which acknowledgment numbers advanced.
     pub acked_bytes: i64,
-    /// Number of acknowledgments, without those in [`RepeatedAcks`].
+    /// Number of acknowledgments, without the repeated ones that are not yet added.
     pub acks: i64,
     /// Acknowledged bytes that the capture lacks.
     pub unseen_bytes: i64,
