@@ -1,8 +1,11 @@
 //! # Bursts
 //! The trigger of each burst of a sender: an acknowledgment, or the program's own schedule.
 //!
-//! A burst begins after a pause. An unblocked writer differs from a timer in the age of the sender's last acknowledgment,
-//! in the bytes in flight, and in the time since the burst before.
+//! A burst begins after a pause. Three quantities distinguish an unblocked writer from a timer:
+//!
+//! - the age of the sender's last acknowledgment,
+//! - the bytes in flight,
+//! - the time since the burst before.
 
 use super::round::Round;
 use crate::track::null::{NULL, least};
