@@ -11,8 +11,8 @@ use super::frame::{Frame, Record, max_captured};
 /// The first bytes of a piece in this format.
 pub const MAGIC: [u8; 4] = *b"bRow";
 
-/// Size of a row's head. Its little-endian fields are the increments of frame number and time since the preceding row,
-/// the link type, the length on the wire, and the number of bytes that follow.
+/// Size of a row's head, whose fields are little-endian. The first two are the increments of frame number and time since
+/// the preceding row. Link type, length on the wire, and number of bytes that follow are the others.
 const HEAD_BYTES: usize = 24;
 /// Value of the time difference for a frame without a time.
 const NO_TIME: i64 = i64::MIN;
