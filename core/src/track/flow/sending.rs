@@ -181,8 +181,8 @@ impl Flow {
         rounds.measurements().add_forward_delay(excess_ns);
     }
 
-    /// Returns the least time without data before the segment with `tsval`, in ns, by the sender's clock: a queue before
-    /// the tap shortens the pauses seen there. 0 where the tap is at the sender or the clock is unknown.
+    /// Returns the least time without data before the segment with `tsval`, in ns, by the sender's clock. A queue before
+    /// the tap shortens the pauses seen there. The time is 0 where the tap is at the sender or the clock is unknown.
     fn silent_ns(&self, tsval: Option<u32>) -> i64 {
         if self.tap_to_sender.tap_at_sender() {
             return 0;
