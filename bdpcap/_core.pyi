@@ -14,11 +14,11 @@ _Whole: TypeAlias = tuple[int | None, int, Sequence[tuple[int, int]], Sequence[t
 _Steps: TypeAlias = tuple[int, int, int | None]
 
 __all__ = [
+    "BUDGET",
     "CAUSES",
     "ENDINGS",
     "HANDSHAKES",
     "KINDS",
-    "LIMITS",
     "LINK_TYPES",
     "NULL",
     "OPTIMISED",
@@ -51,7 +51,7 @@ HANDSHAKES: Final[list[str]]
 """Names of the codes in the `handshake` column of connections."""
 KINDS: Final[list[str]]
 """Names of the codes in the `kind` column of events."""
-LIMITS: Final[dict[str, int]]
+BUDGET: Final[dict[str, int]]
 """Default limits of an analysis by name; see `bdpcap.Budget`."""
 LINK_TYPES: Final[list[int]]
 """LINKTYPE_ values that the core can decode."""
@@ -90,8 +90,8 @@ class Analysis:
     scales
         Window scales (shifts) that an earlier pass inferred. The key is the first frame of the stream and the direction
         of the data that the windows limit.
-    limits
-        Limits on the data that are followed and kept, by the names of `LIMITS`. A missing name keeps its default.
+    budget
+        Limits on the data that are followed and kept, by the names of `BUDGET`. A missing name keeps its default.
     jobs
         Number of threads that follow connections; results do not depend on it. With `streams` there is one thread.
 
@@ -112,7 +112,7 @@ class Analysis:
         rounds: bool = True,
         streams: Sequence[int] | None = None,
         scales: Mapping[tuple[int, int], int] | None = None,
-        limits: Mapping[str, int] | None = None,
+        budget: Mapping[str, int] | None = None,
         jobs: int = 1,
     ) -> Analysis: ...
     @staticmethod

@@ -17,8 +17,22 @@ MS = 1_000_000
 RTT_MS = 20
 MSS = 1000
 MEASURED = (
-    *("window_min_bytes", "window_max_bytes", "usable_min_bytes", "rtt_min_ns", "rtt_ns", "rtt_max_ns"),
-    *("rtt_floor_ns", "queue_low_ns", "run_rate", "spacing_rate", "forth_ns", "back_ns"),
+    *(
+        "window_min_bytes",
+        "window_max_bytes",
+        "usable_window_min_bytes",
+        "rtt_min_ns",
+        "rtt_ns",
+        "rtt_max_ns",
+    ),
+    *(
+        "flow_rtt_min_ns",
+        "queueing_delay_p20_ns",
+        "delivery_rate",
+        "ack_spacing_rate",
+        "forward_delay_p20_ns",
+        "reverse_delay_p20_ns",
+    ),
     *("burst_wait_ns", "burst_period_min_ns", "burst_period_max_ns"),
 )
 """Columns that are absent where nothing was measured; of the others nothing is 0."""
@@ -88,8 +102,8 @@ def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1) -> Evidence:
     made = rounds(
         flow,
         acked_bytes=[MSS] * count,
-        rtt_floor_ns=[RTT_MS * MS] * count,
-        missed_bytes=np.full(count, missed),
+        flow_rtt_min_ns=[RTT_MS * MS] * count,
+        unseen_bytes=np.full(count, missed),
     )
     evidence = Evidence(made, vantage(flow, flow_acks=flow_acks))
     for name, declared in DECLARED.items():

@@ -235,7 +235,7 @@ def test_a_zero_window_probe_that_is_accepted_is_acknowledged():
         )
     )
     assert kinds(seen.sent(CLIENT))[-2:] == ["zero-window probe", "data"]
-    assert seen.directions[0].missed_bytes == 0  # the octet passed the tap
+    assert seen.directions[0].unseen_bytes == 0  # the octet passed the tap
     assert seen.acks(CLIENT)[-1].acknowledged == 102
     assert seen.sent(CLIENT)[-1].tap_in_flight_bytes == 1000
 
@@ -445,7 +445,7 @@ def test_what_only_the_capture_missed_was_not_lost():
         )
     )
     assert kinds(seen.sent(CLIENT))[1:] == ["data"] * 4
-    assert seen.directions[0].missed_bytes == 2000
+    assert seen.directions[0].unseen_bytes == 2000
     assert [row.tap_in_flight_bytes for row in seen.sent(CLIENT)][1:] == [1000, 3000, 1000, 1000]
     assert seen.acks(CLIENT)[-1].in_flight_bytes == 0
     assert seen.capture.flows.retransmitted_bytes.tolist() == [0]

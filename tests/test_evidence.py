@@ -73,10 +73,12 @@ def test_a_flow_says_the_same_beside_another():
     generator = np.random.default_rng(1)
 
     def drawn(count):
-        sizes = dict.fromkeys(("sent_bytes", "acked_bytes", "delivered_bytes", "flight_max_bytes"), 20_000)
-        times = dict.fromkeys(("rtt_ns", "empty_ns", "busy_ns", "queue_low_ns", "silence_ns"), 20 * MS)
+        sizes = dict.fromkeys(("sent_bytes", "acked_bytes", "delivered_bytes", "in_flight_max_bytes"), 20_000)
+        times = dict.fromkeys(
+            ("rtt_ns", "empty_ns", "queueing_ns", "queueing_delay_p20_ns", "silence_ns"), 20 * MS
+        )
         few = dict.fromkeys(
-            ("sent_segments", "acks", "small_segments", "bursts", "fresh_starts", "replies"), 9
+            ("sent_segments", "acks", "short_segments", "bursts", "empty_starts", "acks_with_payload"), 9
         )
         return {name: generator.integers(0, top, count) for name, top in (sizes | times | few).items()}
 
@@ -108,9 +110,9 @@ def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
         [0, 0, 0],
         mss=1,
         length_ns=[10, 10, 10],
-        spacing_rate=spacing,
-        pauses_ns=[5 * pause for pause in paused],
-        queue_low_ns=[waited_ns] * 3,
+        ack_spacing_rate=spacing,
+        ack_pauses_ns=[5 * pause for pause in paused],
+        queueing_delay_p20_ns=[waited_ns] * 3,
         sent_segments=[9] * 3,
     ).rate
     assert rate.initial_burst[0] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
@@ -142,10 +144,10 @@ def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, share)
     queue = counted(
         [0],
         length_ns=[100 * MS],
-        busy_ns=[100 * MS],
+        queueing_ns=[100 * MS],
         silence_ns=[silence_ms * MS],
         rtt_ns=[(50 + waited_ms) * MS],
-        rtt_floor_ns=[50 * MS],
+        flow_rtt_min_ns=[50 * MS],
     ).queue
     assert queue.share.tolist() == [pytest.approx(share)]
 
@@ -162,11 +164,11 @@ def standing(**more):
         "rtt_min_ns": 25 * MS,
         "rtt_ns": 25 * MS,
         "rtt_max_ns": 25 * MS,
-        "rtt_floor_ns": 20 * MS,
-        "queue_low_ns": 5 * MS,
-        "busy_ns": 20 * MS,
-        "run_rate": 1_000_000,
-        "flight_max_bytes": 25_000,
+        "flow_rtt_min_ns": 20 * MS,
+        "queueing_delay_p20_ns": 5 * MS,
+        "queueing_ns": 20 * MS,
+        "delivery_rate": 1_000_000,
+        "in_flight_max_bytes": 25_000,
     }
     return counted([0] * 6, columns={name: [value] * 6 for name, value in (same | more).items()})
 
@@ -194,12 +196,14 @@ def sleeper(asleep_ms, *, at_sender=True, **columns):
     """Rounds of 20 ms, of a sender that slept for part of each."""
     count = len(asleep_ms)
     slept = [ms * MS for ms in asleep_ms]
-    told = {"sent_bytes": [1000] * count, "echoed_ticks": [5] * count} | columns
-    return counted([0] * count, at_sender=at_sender, sleep_max_ns=slept, asleep_ns=slept, **told).ack_clock
+    told = {"sent_bytes": [1000] * count, "answered_tsvals": [5] * count} | columns
+    return counted(
+        [0] * count, at_sender=at_sender, writer_blocked_max_ns=slept, writer_blocked_ns=slept, **told
+    ).ack_clock
 
 
 def test_a_round_of_which_the_capture_lost_some_was_slept_through_if_those_around_it_were():
-    clock = sleeper([18, 2, 18, 2, 18, 12, 12], missed_bytes=[0, 0, 0, 0, 9, 0, 0])
+    clock = sleeper([18, 2, 18, 2, 18, 12, 12], unseen_bytes=[0, 0, 0, 0, 9, 0, 0])
     assert clock.blocked_share.tolist() == [0.9, 0.1, 0.9, 1.0, 0.9, 0.6, 0.6]
 
 
@@ -214,7 +218,7 @@ def test_a_round_of_which_the_capture_lost_some_was_slept_through_if_those_aroun
     ids=["in turns", "round like round", "short sleeps", "lost by the capture"],
 )
 def test_from_afar_sleep_is_seen_where_it_is_long_and_takes_turns(asleep_ms, sent, missed, seen):
-    far = sleeper(asleep_ms, at_sender=False, sent_bytes=sent, missed_bytes=[0, 0, 0, missed])
+    far = sleeper(asleep_ms, at_sender=False, sent_bytes=sent, unseen_bytes=[0, 0, 0, missed])
     assert far.blocked_share.tolist() == [0.9, 0.1, 0.9, 0.1] if seen else np.isnan(far.blocked_share).all()
 
 
@@ -231,8 +235,8 @@ def test_the_share_of_acknowledgments_that_data_answered(at_sender, echoed, expe
     clock = counted(
         [0] * 3,
         at_sender=at_sender,
-        ack_ticks=[10] * 3,
-        echoed_ticks=[echoed] * 3,
+        ack_tsvals=[10] * 3,
+        answered_tsvals=[echoed] * 3,
         acks=[10] * 3,
         answered_acks=[9] * 3,
     ).ack_clock
@@ -259,7 +263,7 @@ def test_the_times_between_bursts_are_those_of_the_stretch():
         [0] * 5,
         burst_period_min_ns=[8 * MS, 8 * MS, 1, 8 * MS, 8 * MS],
         burst_period_max_ns=[10 * MS, 10 * MS, 90 * MS, 10 * MS, 10 * MS],
-        rtt_floor_ns=[40 * MS] * 5,
+        flow_rtt_min_ns=[40 * MS] * 5,
     ).ack_clock
     # One odd round is not the stretch's.
     assert clock.period.tolist() == pytest.approx([0.2] * 5)
@@ -286,9 +290,9 @@ def test_an_outage_is_the_time_without_data_before_most_is_sent_again(silent_ms,
         at_sender=at_sender,
         length_ns=[50 * MS, waiting, idle, 50 * MS],
         sent_bytes=[1000, 0, 0, 100],
-        resent_bytes=[0, 0, 0, again],
+        retransmitted_bytes=[0, 0, 0, again],
         empty_ns=[0, 0, idle, 0],
-        flight_max_bytes=[1000] * 4,
+        in_flight_max_bytes=[1000] * 4,
     ).loss
     # The tap at the sender sees what is lost behind it.
     assert loss.outage.tolist() == ([False] * 4 if at_sender else dark)
@@ -298,7 +302,7 @@ def test_rounds_since_a_loss_are_counted_from_its_newest_signal():
     loss = counted(
         [0] * 6 + [1],
         duplicate_acks=[0, 2, 3, 0, 0, 0, 0],
-        resent_bytes=[0, 0, 0, 0, 1000, 0, 0],
+        retransmitted_bytes=[0, 0, 0, 0, 1000, 0, 0],
     ).loss
     # Two duplicate acknowledgments are reordering (RFC 5681 section 3.2); the next flow has its own losses.
     assert loss.rounds_since.tolist() == pytest.approx([np.nan, np.nan, 0, 1, 0, 1, np.nan], nan_ok=True)
@@ -309,7 +313,7 @@ def test_rounds_since_a_loss_are_counted_from_its_newest_signal():
 
 
 def test_slow_start_doubles_and_a_segment_a_round_does_not():
-    flight = counted([0] * 5, flight_max_bytes=[10_000, 20_000, 40_000, 41_000, 42_000]).flight
+    flight = counted([0] * 5, in_flight_max_bytes=[10_000, 20_000, 40_000, 41_000, 42_000]).flight
     assert flight.doubling.tolist() == [False, True, True, False, False]
     assert flight.growth.tolist() == pytest.approx([np.nan, 2, 2, 1.025, 42 / 41], nan_ok=True)
 
@@ -317,7 +321,7 @@ def test_slow_start_doubles_and_a_segment_a_round_does_not():
 @given(st.integers(0, 4), st.integers(5, 100))
 def test_a_window_that_grows_by_so_many_segments_a_round_drifts_by_as_many(step, base):
     size = 1000 * (base + step * np.arange(60))
-    flight = counted([0] * 60, flight_mean_bytes=size, flight_max_bytes=size).flight
+    flight = counted([0] * 60, in_flight_mean_bytes=size, in_flight_max_bytes=size).flight
     # In the midst, where the stretch lies within the flow.
     assert flight.drift[33:43].tolist() == pytest.approx([step] * 10, abs=0.01)
     if step == 0:
@@ -331,8 +335,8 @@ def test_a_congestion_window_regains_what_a_loss_took_in_time(segments, since, r
     # CUBIC: 0.3 of the window at 0.53 segments a round (RFC 9438 section 4.3): 57 rounds for 100 segments.
     flight = counted(
         [0] * (since + 1),
-        flight_max_bytes=[1000 * segments] * (since + 1),
-        resent_bytes=[1000] + [0] * since,
+        in_flight_max_bytes=[1000 * segments] * (since + 1),
+        retransmitted_bytes=[1000] + [0] * since,
     ).flight
     assert flight.regrown[-1] == regrown
 
@@ -345,7 +349,7 @@ def test_a_congestion_window_regains_what_a_loss_took_in_time(segments, since, r
     [pytest.param(0.0, 0.0, id="never less than a segment left"), pytest.param(0.05, 0.8, id="and it was")],
 )
 def test_a_window_is_full_if_less_than_a_segment_was_left_for_some_time(stalled, expected):
-    window = counted([0], tight_ns=[16 * MS], stalled_ns=[int(stalled * 20 * MS)]).window
+    window = counted([0], window_full_ns=[16 * MS], window_blocked_ns=[int(stalled * 20 * MS)]).window
     assert window.full_share.tolist() == [expected]
 
 
@@ -373,7 +377,7 @@ def test_a_short_segment_ends_a_write():
         [0] * 9,
         sent_bytes=[2500] * 9,
         sent_segments=[3] * 9,
-        small_segments=[1] * 9,
+        short_segments=[1] * 9,
         bursts=[1] * 9,
         short_ends=[1] * 9,
     ).writes
@@ -385,7 +389,7 @@ def test_a_short_segment_ends_a_write():
 
 
 def test_replies_are_counted_over_nine_rounds():
-    writes = counted([0] * 11, replies=[1] * 11, small_segments=[2] * 11).writes
+    writes = counted([0] * 11, acks_with_payload=[1] * 11, short_segments=[2] * 11).writes
     assert writes.replies[5] == 9
     assert writes.messages_per_reply[5] == 2.0
     assert np.isnan(counted([0]).writes.messages_per_reply).all()

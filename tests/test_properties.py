@@ -45,7 +45,7 @@ def test_beside_the_sender_its_view_equals_the_reference_trackers(capture):
     direct = {
         (side.stream, side.sender)
         for side in observation.directions
-        if side.direct and side.initial_rtt_ns is not None
+        if side.tap_at_sender and side.initial_rtt_ns is not None
     }
     expected = [senders_view(row) for row in track(capture.packets) if (row.stream, row.sender) in direct]
     seen = [senders_view(row) for row in observation.rows if (row.stream, row.sender) in direct]

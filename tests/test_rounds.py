@@ -79,7 +79,7 @@ def test_what_held_until_it_failed():
     ],
 )
 def test_a_side_with_another_flight_is_left_out(flight, expected):
-    one = rounds([0] * 9, flight_max_bytes=[1000 * value for value in flight])
+    one = rounds([0] * 9, in_flight_max_bytes=[1000 * value for value in flight])
     assert one.around_similar(np.ones(9))[4] == expected
 
 

@@ -34,7 +34,7 @@ RETIRED: Final = (
 """Words for which the glossary has a standard term, or that say less than they seem to."""
 NAMES: Final = (
     "others_bytes", "echoed_ticks", "asleep_ns", "Witness", "Lowered", "strays", "unheard", "hurry", "floor_ns",
-    "busy_ns", "tight_ns", "unprompted_bytes", "queue_low_ns", "spacing_rate", "forth_ns", "back_ns", "missed_bytes",
+    "tight_ns", "unprompted_bytes", "queue_low_ns", "spacing_rate", "forth_ns", "back_ns",
     "openness", "evenness", "fullness", "tightness", "promptness", "metronomic", "subdued", "blackout", "resent",
     "Judgement", "slept", "rtt_floor_ns", "opened_rate", "burst_level",
 )  # fmt: skip

@@ -38,7 +38,7 @@ DIRECTIONS: Final = 2
 DIRECTION_COLUMNS: Final = (
     *tables.FLOWS,
     *NEEDED,
-    *("direction", "acked_bytes", "direct", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
+    *("direction", "acked_bytes", "tap_at_sender", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
     *("sender_side_ns", "receiver_side_ns"),
 )
 """Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
@@ -96,7 +96,7 @@ class Classification:
         flow = np.searchsorted(_rows(flows), row)
         path = self._path[row]
         seen = Vantage(
-            at_sender=flows["direct"][flow].astype(bool),
+            at_sender=flows["tap_at_sender"][flow].astype(bool),
             at_receiver=(flows["vantage"] == "receiver")[flow],
             mss_bytes=floats(flows["mss_bytes"])[flow],
             initial_rtt_ns=floats(flows["initial_rtt_ns"])[flow],

@@ -67,11 +67,11 @@ class Counts:
     """Payload bytes sent for the first time."""
     sent_segments = Column(floats)
     """Packets of at most one MSS that hold `sent_bytes`."""
-    resent_bytes = Column(floats)
+    retransmitted_bytes = Column(floats)
     """Payload bytes retransmitted."""
-    resent_segments = Column(floats)
-    """Packets of at most one MSS that hold `resent_bytes`."""
-    small_segments = Column(floats)
+    retransmitted_segments = Column(floats)
+    """Packets of at most one MSS that hold `retransmitted_bytes`."""
+    short_segments = Column(floats)
     """Segments sent whose payload is no multiple of the MSS."""
 
     acked_bytes = Column(floats)
@@ -82,33 +82,33 @@ class Counts:
     """ACKs that acknowledged or SACKed new bytes."""
     answered_acks = Column(floats)
     """Number of `acks` that data followed within a millisecond."""
-    ack_ticks = Column(floats)
+    ack_tsvals = Column(floats)
     """TSvals of `acks` that differ from the one before: ticks of the receiver's timestamp clock (RFC 7323)."""
-    echoed_ticks = Column(floats)
+    answered_tsvals = Column(floats)
     """TSecrs of data that differ from the one before: ticks whose ACKs the sender answered."""
-    replies = Column(floats)
+    acks_with_payload = Column(floats)
     """Acknowledgments that carried payload of the peer."""
     duplicate_acks = Column(floats)
     """Duplicate acknowledgments."""
     congestion_echoes = Column(floats)
     """ACKs with ECN-Echo set (RFC 3168)."""
 
-    flight_max_bytes = Column(floats)
+    in_flight_max_bytes = Column(floats)
     """Largest number of bytes in flight."""
-    flight_mean_bytes = Column(floats)
+    in_flight_mean_bytes = Column(floats)
     """Bytes in flight, averaged over time."""
     window_min_bytes = Column(floats)
     """Smallest window in force."""
     window_max_bytes = Column(floats)
     """Largest window in force."""
-    usable_min_bytes = Column(floats)
+    usable_window_min_bytes = Column(floats)
     """Smallest usable window after a send."""
     empty_ns = Column(floats)
     """Time with nothing in flight."""
-    stalled_ns = Column(floats)
+    window_blocked_ns = Column(floats)
     """Time with less than one MSS usable, or half of the window if that is less."""
-    tight_ns = Column(floats)
-    """Time with less than an eighth of the window usable; includes `stalled_ns`."""
+    window_full_ns = Column(floats)
+    """Time with less than an eighth of the window usable; includes `window_blocked_ns`."""
     zero_window_ns = Column(floats)
     """Time with a window below one MSS, or below half of the largest window if that is less."""
 
@@ -120,56 +120,56 @@ class Counts:
     """Median RTT of the samples."""
     rtt_max_ns = Column(floats)
     """Largest RTT of the samples."""
-    rtt_floor_ns = Column(floats)
+    flow_rtt_min_ns = Column(floats)
     """Minimum RTT of the flow so far."""
-    queue_low_ns = Column(floats)
-    """20th percentile of the queueing delay: the RTT of a sample less `rtt_floor_ns`."""
-    busy_ns = Column(floats)
+    queueing_delay_p20_ns = Column(floats)
+    """20th percentile of the queueing delay: the RTT of a sample less `flow_rtt_min_ns`."""
+    queueing_ns = Column(floats)
     """Time for which at least one segment waited in a queue on the path."""
 
-    run_rate = Column(floats)
+    delivery_rate = Column(floats)
     """Median delivery rate over runs of 16 packets, in bytes per second."""
-    spacing_rate = Column(floats)
+    ack_spacing_rate = Column(floats)
     """Rate at which half of the bytes were acknowledged, or faster, in bytes per second."""
-    pauses_ns = Column(floats)
-    """Time between ACKs in excess of `spacing_rate`, in gaps of more than three times the expected length."""
-    forth_ns = Column(floats)
+    ack_pauses_ns = Column(floats)
+    """Time between ACKs in excess of `ack_spacing_rate`, in gaps of more than three times the expected length."""
+    forward_delay_p20_ns = Column(floats)
     """20th percentile of the excess one-way delay from the sender to the tap."""
-    back_ns = Column(floats)
+    reverse_delay_p20_ns = Column(floats)
     """20th percentile of the excess one-way delay from the receiver to the tap."""
 
-    after_small_ns = Column(floats)
-    """Time after a segment counted in `small_segments` without a further send, and with room in the window."""
-    unprompted_bytes = Column(floats)
+    after_short_ns = Column(floats)
+    """Time after a segment counted in `short_segments` without a further send, and with room in the window."""
+    own_time_bytes = Column(floats)
     """Payload bytes in bursts that began more than a burst gap after the latest ACK, reply or window update."""
-    fresh_starts = Column(floats)
+    empty_starts = Column(floats)
     """Sends of new data with nothing in flight, except the first of the flow."""
     bursts = Column(floats)
     """Bursts that began with data in flight."""
     short_ends = Column(floats)
-    """Number of `bursts` and `fresh_starts` before which the last segment was small."""
+    """Number of `bursts` and `empty_starts` before which the last segment was small."""
     burst_freed_bytes = Column(floats)
-    """Bytes acknowledged in the pauses before `bursts` and `fresh_starts`."""
+    """Bytes acknowledged in the pauses before `bursts` and `empty_starts`."""
     burst_wait_ns = Column(floats)
-    """Mean time from the latest ACK to `bursts` and `fresh_starts`, weighted by `burst_freed_bytes`."""
-    replied_bursts = Column(floats)
-    """Number of `bursts` and `fresh_starts` whose latest ACK carried payload."""
+    """Mean time from the latest ACK to `bursts` and `empty_starts`, weighted by `burst_freed_bytes`."""
+    bursts_after_payload = Column(floats)
+    """Number of `bursts` and `empty_starts` whose latest ACK carried payload."""
     burst_period_min_ns = Column(floats)
-    """Shortest time from one of `bursts` and `fresh_starts` to the next."""
+    """Shortest time from one of `bursts` and `empty_starts` to the next."""
     burst_period_max_ns = Column(floats)
-    """Longest time from one of `bursts` and `fresh_starts` to the next."""
+    """Longest time from one of `bursts` and `empty_starts` to the next."""
     silence_ns = Column(floats)
     """Longest time without a send."""
-    asleep_ns = Column(floats)
+    writer_blocked_ns = Column(floats)
     """Time between two sends if the first ACK since stayed unanswered for 1 ms (3 ms away from the sender)."""
-    sleep_max_ns = Column(floats)
+    writer_blocked_max_ns = Column(floats)
     """Longest such wait that ended in the round."""
 
     reordered = Column(floats)
     """Segments that later ones overtook on the path."""
     timeouts = Column(floats)
     """Retransmissions at least 200 ms after both the previous send and the latest ACK."""
-    missed_bytes = Column(floats)
+    unseen_bytes = Column(floats)
     """Acknowledged bytes that the capture lacks."""
-    backwards = Column(floats)
+    time_reversals = Column(floats)
     """Frames of the flow with a time earlier than that of the frame before."""

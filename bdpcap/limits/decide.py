@@ -104,7 +104,7 @@ def _hidden(evidence: Evidence) -> dict[str, Bools]:
     """Return the rounds that the capture lacks too much of to decide, by key of `NO_RULE`."""
     rounds = evidence.rounds
     acked = np.maximum(rounds.around(rounds.acked_bytes, 1), 1.0)
-    missed = rounds.around(rounds.missed_bytes, 1) > acked / 2
+    missed = rounds.around(rounds.unseen_bytes, 1) > acked / 2
     # The sender sent at once, but the capture shows the data a moment later, so that moment was not idle time.
     moment = (rounds.acked_bytes == 0) & (rounds.end_ns - rounds.start_ns < evidence.queue.rtt_min_ns)
     missed |= moment & rounds.shifted(missed, -1, missing=False)

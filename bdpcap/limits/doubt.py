@@ -44,7 +44,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     by_window = verdict.is_limit("rwnd")
     # These limits rank below the receiver's window, which cannot be excluded while its scale is unknown.
     below_window = verdict.is_limit("sndbuf", "cwnd")
-    lost_share = np.clip(rounds.missed_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
+    lost_share = np.clip(rounds.unseen_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     ones = np.ones(rounds.size)
     tick_ns = flows["tick_ns"][flow]
@@ -55,11 +55,11 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             np.where(rounds.rtt_ns >= tick_ns, 0.8, 0.5),
         ),
         Doubt(
-            (rounds.missed_bytes > 0) & ~verdict.is_by("missed"),
+            (rounds.unseen_bytes > 0) & ~verdict.is_by("missed"),
             "The capture lost part of the round's data.",
             0.85 - 0.5 * lost_share,
         ),
-        Doubt(rounds.backwards > 0, "Time ran backwards in the round.", 0.8 * ones),
+        Doubt(rounds.time_reversals > 0, "Time ran backwards in the round.", 0.8 * ones),
         Doubt(
             by_window & (source == INFERRED)[flow],
             "The window scale is inferred.",

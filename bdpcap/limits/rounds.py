@@ -131,7 +131,7 @@ class Rounds(Counts):
     @cached_property
     def _similar(self) -> tuple[Ints, Ints]:
         """Span of `around_similar`."""
-        here = self.flight_max_bytes
+        here = self.in_flight_max_bytes
 
         def difference(before: int, after: int) -> Floats:
             first, past = self._around(before, after)

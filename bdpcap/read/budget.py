@@ -25,15 +25,15 @@ BASE_BYTES: Final = 150 << 20
 class Budget:
     """Limits of an analysis. Data beyond a limit are left out and counted, and the caveats of the capture report them."""
 
-    connections: int = _core.LIMITS["connections"]
+    connections: int = _core.BUDGET["connections"]
     """Most TCP connections that are followed; some 37,000 more may begin before the limit takes effect."""
-    rows: int = _core.LIMITS["rows"]
+    rows: int = _core.BUDGET["rows"]
     """Most rows that are kept: events of a pipe, requests and responses, and rounds of each flow."""
-    ranges: int = _core.LIMITS["ranges"]
+    ranges: int = _core.BUDGET["ranges"]
     """Most ranges in each set of a flow, such as its SACK scoreboard; beyond the limit the lowest two become one."""
-    headers: int = _core.LIMITS["headers"]
+    headers: int = _core.BUDGET["headers"]
     """Most headers of a frame down to the segment, tunnels and tags included; a frame with more is not decoded."""
-    ratio: int = _core.LIMITS["ratio"]
+    ratio: int = _core.BUDGET["ratio"]
     """Largest compression ratio of a capture; beyond it the capture counts as damaged."""
 
     def __post_init__(self) -> None:
@@ -75,6 +75,8 @@ class Budget:
             if name not in names:
                 raise ValueError(f"the budget has no {name!r}: there are {', '.join(names)}")
             if not value.isdecimal():
-                raise ValueError(f"{name} of the budget takes a whole number, as {name}={getattr(self, name)}")
+                raise ValueError(
+                    f"{name} of the budget takes a whole number, as {name}={getattr(self, name)}"
+                )
             values[name] = int(value)
         return replace(self, **values)

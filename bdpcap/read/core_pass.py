@@ -109,7 +109,7 @@ def opened(
         rounds=rounds,
         streams=streams,
         scales=shifts,
-        limits=asdict(budget or Budget()),
+        budget=asdict(budget or Budget()),
         jobs=threads(jobs, sources),
     )
 

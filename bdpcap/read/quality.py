@@ -57,7 +57,7 @@ FLAW_COLUMNS: Final = (
     "first_frame",
     "handshake",
     "largest_bytes",
-    "missed_bytes",
+    "unseen_bytes",
     "mss_bytes",
 )
 """Columns that `flaws` reads."""
@@ -260,7 +260,7 @@ def _affected(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
         "acknowledgments-missing": acknowledgments_missing(columns),
         "no-acknowledgments": carried & (columns["acks"] == 0),
         "no-data": ~carried & (columns["acked_bytes"] > 2),
-        "data-missing": carried & (columns["missed_bytes"] > 0),
+        "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),
         "offload": carried & (columns["largest_bytes"] > columns["mss_bytes"]),

@@ -69,11 +69,11 @@ class InferredScale:
 
 
 CHECKED: Final = (
-    *NEEDED, "missed_bytes", "direct", "has_timestamps", "scale_least", "window_scale", "scale_reached",
+    *NEEDED, "unseen_bytes", "tap_at_sender", "has_timestamps", "scale_min", "window_scale", "scale_reached",
 )  # fmt: skip
 """Columns that `needs_inference` reads."""
 USED: Final = (
-    *CHECKED, "stream", "first_frame", "direction", "sender", "receiver", "scale_most",
+    *CHECKED, "stream", "first_frame", "direction", "sender", "receiver", "scale_max",
 )  # fmt: skip
 """Columns that `infer` reads."""
 
@@ -122,13 +122,13 @@ def needs_inference(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Return for each direction whether its window scale is unknown, or contradicted by the traffic."""
     source = np.asarray(directions["window_scale_source"])
     checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
-    lost = directions["missed_bytes"] > 0.01 * directions["payload_bytes"]
+    lost = directions["unseen_bytes"] > 0.01 * directions["payload_bytes"]
     # Away from the sender, only timestamps show which window the sender knew when it sent.
-    close = (directions["direct"] > 0) | (directions["has_timestamps"] > 0)
+    close = (directions["tap_at_sender"] > 0) | (directions["has_timestamps"] > 0)
     contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & close
-    below = (source == NEGOTIATED) & (directions["scale_least"] < directions["window_scale"])
+    below = (source == NEGOTIATED) & (directions["scale_min"] < directions["window_scale"])
     # At the sender, the captured handshake is the one that the sender received: nothing rewrote its scale after the tap.
-    lowered = below & (directions["scale_reached"] > 0) & (directions["direct"] == 0) & ~lost
+    lowered = below & (directions["scale_reached"] > 0) & (directions["tap_at_sender"] == 0) & ~lost
     # The bytes in flight are known only where the capture holds the acknowledgments.
     seen = (directions["carried"] > 0) & (checked > 0) & ~acknowledgments_missing(directions)
     needed: NDArray[np.bool_] = seen & ((source == UNKNOWN) | contradicted | lowered)
@@ -136,7 +136,7 @@ def needs_inference(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
 
 
 def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> InferredScale | None:
-    least, most = int(one["scale_least"]), int(one["scale_most"])
+    least, most = int(one["scale_min"]), int(one["scale_max"])
     counted = elsewhere.get(host(one["receiver"]), Counter())
     # Scales negotiated most often come first; if two are equally frequent, the smaller one does.
     peers = [shift for shift in sorted(counted, key=lambda it: (-counted[it], it)) if least <= shift <= most]

@@ -53,7 +53,7 @@ def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
     return {
         **added,
         "unacknowledged": int(quality.acknowledgments_missing(directions).sum()),
-        "missed_bytes": int(directions["missed_bytes"].sum(where=carried, dtype=float)),
+        "missed_bytes": int(directions["unseen_bytes"].sum(where=carried, dtype=float)),
         "data_only": int((carried & (directions["acks"] == 0)).sum()),
         # A SYN and a FIN count as one acknowledged byte each.
         "acknowledgments_only": int((~carried & (directions["acked_bytes"] > 2)).sum()),

@@ -76,7 +76,7 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
     Such packets have partial checksums, or are larger than the MSS, since the network adapter was to complete or split
     them.
     """
-    partial = [bool(value) for value in one["unfinished"]]
+    partial = [bool(value) for value in one["partial_checksum"]]
     fresh = [value in INITIAL_TTLS for value in one["ttl"]]
     large = int(one["largest_bytes"][0])
     if any(partial):

@@ -65,7 +65,7 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
     answer, after = ask + 1, np.minimum(ask + 2, len(stream) - 1)
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
     row = client_rows[stream[ask]]
-    times = {name: turns[name] for name in ("start_ns", "end_ns", "resent_ns", "pause_ns")}
+    times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns", "pause_ns")}
     least_server, least_client = _round_trips(directions, row)
     # The least integer marks a missing value, so the maximum prefers a known one.
     to_server = np.maximum(least_server, turns["rtt_ns"][ask])
@@ -156,7 +156,7 @@ def _last(
 
     A retransmission counts unless it passed the tap less than `_SHORTEST` of a minimum round trip before the reply.
     """
-    end, retransmitted = times["end_ns"][turn], times["resent_ns"][turn]
+    end, retransmitted = times["end_ns"][turn], times["retransmitted_ns"][turn]
     soon = reply_ns - np.maximum(retransmitted, 0) < _SHORTEST * np.maximum(least_ns, 0)
     counts = (retransmitted != _core.NULL) & ~soon
     return np.where(counts, np.maximum(retransmitted, end), end)

@@ -103,11 +103,11 @@ impl Part {
                 for round in table.rounds(stream, from) {
                     part.rounds += 1;
                     part.end_ns = part.end_ns.max(round.end_ns);
-                    least = lesser(least, round.rtt_floor_ns);
+                    least = lesser(least, round.flow_rtt_min_ns);
                     if shared {
                         part.shared.add(row, &round);
                     }
-                    last = Some(round.rtt_floor_ns);
+                    last = Some(round.flow_rtt_min_ns);
                 }
                 let Some(last) = last else { continue };
                 let rtt_ns = min_rtt_ns(last, least, || {

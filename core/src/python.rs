@@ -133,7 +133,7 @@ fn streams(table: &Shards, first: usize, count: Option<usize>) -> Range<usize> {
 }
 
 /// Returns the budget with these entries; entries that are not named keep their defaults.
-fn budget(named: HashMap<String, usize>) -> PyResult<Budget> {
+fn limited(named: HashMap<String, usize>) -> PyResult<Budget> {
     let mut budget = Budget::DEFAULT;
     for (name, most) in named {
         let mut known = budget.named().into_iter();
@@ -158,7 +158,7 @@ impl Analysis {
 impl Analysis {
     #[new]
     #[pyo3(signature = (
-        sources, filters=None, *, events=false, rounds=true, streams=None, scales=None, limits=None, jobs=1
+        sources, filters=None, *, events=false, rounds=true, streams=None, scales=None, budget=None, jobs=1
     ))]
     #[allow(clippy::too_many_arguments, reason = "in Python they have names")]
     fn new(
@@ -168,7 +168,7 @@ impl Analysis {
         rounds: bool,
         streams: Option<Vec<u32>>,
         scales: Option<InferredScales>,
-        limits: Option<HashMap<String, usize>>,
+        budget: Option<HashMap<String, usize>>,
         jobs: usize,
     ) -> PyResult<Self> {
         let interrupt = Interrupt::default();
@@ -181,7 +181,7 @@ impl Analysis {
         };
         let filters = filters.map(compiled).transpose()?;
         let scales = scales.unwrap_or_default();
-        let budget = budget(limits.unwrap_or_default())?;
+        let budget = limited(budget.unwrap_or_default())?;
         let pipeline = Pipeline::new(sources, filters, &wanted, &scales, budget, jobs);
         let pipeline = interrupt.or(pipeline)?;
         Ok(Self(Mutex::new(pipeline), interrupt))
@@ -535,11 +535,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("LINK_TYPES", crate::decode::LINK_TYPES)?;
     module.add("NULL", NULL)?;
-    let limits = PyDict::new(module.py());
+    let budget = PyDict::new(module.py());
     for (name, limit) in Budget::default().named() {
-        limits.set_item(name, *limit)?;
+        budget.set_item(name, *limit)?;
     }
-    module.add("LIMITS", limits)?;
+    module.add("BUDGET", budget)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     // A debug build is about thirty times slower; the Python side warns of it.
     module.add("OPTIMISED", !cfg!(debug_assertions))?;

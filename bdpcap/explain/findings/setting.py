@@ -54,7 +54,7 @@ def observed(flow: Flow) -> Observed | None:
 def _doubt(flow: Flow, source: str) -> str:
     if source not in ("negotiated", UNSCALED):
         return "the window scale is inferred" if source == "inferred" else "the sender's SYN was not captured"
-    if int(flow.counts["missed_bytes"]) > 0:
+    if int(flow.counts["unseen_bytes"]) > 0:
         return "the capture is incomplete (filtered, or packets dropped)"
     return ""
 

@@ -27,7 +27,7 @@ def explains(flow: Flow) -> list[Finding]:
 
 def incomplete(flow: Flow) -> list[Finding]:
     """Return a finding if the capture lacks so much of a flow that no setting follows from it; else empty."""
-    missed = int(flow.counts["missed_bytes"])
+    missed = int(flow.counts["unseen_bytes"])
     share = missed / max(1, missed + int(flow.summary["payload_bytes"]))
     if flow.counts["acknowledgments_missing"]:
         acks = units.number(int(flow.counts["acks"]), "acknowledgment")

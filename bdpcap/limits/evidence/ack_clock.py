@@ -34,7 +34,7 @@ class AckClock(Concept):
     @cached_property
     def has_timestamps(self) -> Bools:
         """Does the flow carry TCP timestamps, whose TSecr shows the acknowledgments that the sender had?"""
-        return self.rounds.total(self.rounds.echoed_ticks) > 1
+        return self.rounds.total(self.rounds.answered_tsvals) > 1
 
     @field("yes")
     def unseen(self) -> Bools:
@@ -51,7 +51,7 @@ class AckClock(Concept):
         """
         rounds = self.rounds
         by_tsecr = rounds.ratio(
-            rounds.around_similar(rounds.echoed_ticks), rounds.around_similar(rounds.ack_ticks)
+            rounds.around_similar(rounds.answered_tsvals), rounds.around_similar(rounds.ack_tsvals)
         )
         by_time = rounds.ratio(
             rounds.around_similar(rounds.answered_acks), rounds.around_similar(rounds.acks)
@@ -63,7 +63,7 @@ class AckClock(Concept):
     @field("share")
     def own_time_share(self) -> Floats:
         """Share of the bytes sent in bursts that began more than a burst gap after any acknowledgment."""
-        return self.rounds.unprompted_bytes / np.maximum(self.rounds.sent_bytes, 1.0)
+        return self.rounds.own_time_bytes / np.maximum(self.rounds.sent_bytes, 1.0)
 
     @field("share")
     def chance(self) -> Floats:
@@ -114,29 +114,29 @@ class AckClock(Concept):
         """
         rounds = self.rounds
         sent = [rounds.shifted(rounds.sent_bytes, by, np.nan) for by in range(-2, 3)]
-        missed = rounds.missed_bytes > 0
-        turns = rounds.near(rounds.sleep_max_ns >= LONG_NS, REACH, REACH) & (
+        missed = rounds.unseen_bytes > 0
+        turns = rounds.near(rounds.writer_blocked_max_ns >= LONG_NS, REACH, REACH) & (
             np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent)
         )
         seen = self.all.vantage.at_sender | turns & self.has_timestamps & ~rounds.near(missed, REACH, REACH)
-        share = np.where(seen, rounds.share(rounds.asleep_ns), np.nan)
+        share = np.where(seen, rounds.share(rounds.writer_blocked_ns), np.nan)
         between = (rounds.shifted(share, -1, 0.0) > 0.8) & (rounds.shifted(share, 1, 0.0) > 0.8)
         return np.where(between & rounds.near(missed, 1, 1), 1.0, share)
 
     @field("times")
     def bursts(self) -> Floats:
         """Bursts per round, averaged over nine rounds; sends with nothing in flight count as bursts."""
-        return self.rounds.mean_around(self.rounds.bursts + self.rounds.fresh_starts)
+        return self.rounds.mean_around(self.rounds.bursts + self.rounds.empty_starts)
 
     @cached_property
     def starts(self) -> Floats:
         """Bursts in nine rounds; sends with nothing in flight count as bursts."""
-        return self.rounds.around(self.rounds.bursts + self.rounds.fresh_starts)
+        return self.rounds.around(self.rounds.bursts + self.rounds.empty_starts)
 
     @field("share")
     def replied_share(self) -> Floats:
         """Share of the bursts over nine rounds that began after a reply of the peer; known only at the sender."""
-        share = self.rounds.ratio(self.rounds.around(self.rounds.replied_bursts), self.starts)
+        share = self.rounds.ratio(self.rounds.around(self.rounds.bursts_after_payload), self.starts)
         return np.where(self.all.vantage.at_sender, share, np.nan)
 
     @field("times")
@@ -148,4 +148,4 @@ class AckClock(Concept):
     @field("times")
     def empty_starts(self) -> Floats:
         """Sends with nothing in flight, in nine rounds."""
-        return self.rounds.around(self.rounds.fresh_starts)
+        return self.rounds.around(self.rounds.empty_starts)

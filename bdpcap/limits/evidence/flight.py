@@ -42,7 +42,7 @@ class Flight(Concept):
     @field("bytes")
     def most(self) -> Floats:
         """Largest number of bytes in flight."""
-        return self.rounds.flight_max_bytes
+        return self.rounds.in_flight_max_bytes
 
     @field("packets")
     def segments(self) -> Floats:
@@ -74,14 +74,14 @@ class Flight(Concept):
         """
         after_loss = self.all.loss.recent(STRETCH)
         little = self.segments < np.where(after_loss, 1, 2)
-        below: Bools = little & self.all.window.roomy & (self.rounds.resent_bytes == 0)
+        below: Bools = little & self.all.window.roomy & (self.rounds.retransmitted_bytes == 0)
         return below
 
     @field("packets")
     def drift(self) -> Floats:
         """Segments per round by which the mean flight changes over sixteen rounds: before or after, the smaller."""
         rounds = self.rounds
-        before = rounds.median_around(rounds.flight_mean_bytes, STRETCH, 0)
+        before = rounds.median_around(rounds.in_flight_mean_bytes, STRETCH, 0)
         after, long_before = (rounds.shifted(before, by, np.nan) for by in (STRETCH, -STRETCH))
         change = np.fmin(np.abs(after - before), np.abs(before - long_before))
         drift: Floats = change / self.all.vantage.mss_bytes / STRETCH
@@ -91,7 +91,7 @@ class Flight(Concept):
     def spread(self) -> Floats:
         """Relative difference of a round's mean flight from the median of its stretch; the median over the stretch."""
         rounds = self.rounds
-        mean = rounds.flight_mean_bytes
+        mean = rounds.in_flight_mean_bytes
         level = rounds.median_around(mean, STRETCH, STRETCH)
         return rounds.median_around(rounds.ratio(np.abs(mean - level), level), STRETCH, STRETCH)
 
@@ -118,7 +118,7 @@ class Flight(Concept):
         must be full.
         """
         rounds = self.rounds
-        after_idle = (rounds.fresh_starts > 0) & (rounds.small_segments == 0)
+        after_idle = (rounds.empty_starts > 0) & (rounds.short_segments == 0)
         first = (rounds.round <= EARLY) | after_idle
         small = self.segments < INITIAL_WINDOW + 1
         initial: Bools = first & small & np.isnan(self.all.loss.rounds_since) & self.moved
@@ -128,4 +128,4 @@ class Flight(Concept):
     def moved(self) -> Bools:
         """Were data sent or acknowledged?"""
         rounds = self.rounds
-        return rounds.sent_bytes + rounds.resent_bytes + rounds.acked_bytes > 0
+        return rounds.sent_bytes + rounds.retransmitted_bytes + rounds.acked_bytes > 0

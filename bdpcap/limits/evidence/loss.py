@@ -30,7 +30,7 @@ class Loss(Concept):
         """Did the sender retransmit, or receive three duplicate acknowledgments or an ECN echo?"""
         rounds = self.rounds
         return (
-            (rounds.resent_bytes > 0)
+            (rounds.retransmitted_bytes > 0)
             | (rounds.duplicate_acks >= DUPLICATE_ACKS)
             | (rounds.congestion_echoes > 0)
         )
@@ -54,7 +54,7 @@ class Loss(Concept):
     @field("packets")
     def retransmitted(self) -> Floats:
         """Packets retransmitted in the round."""
-        return self.rounds.resent_segments
+        return self.rounds.retransmitted_segments
 
     @field("yes")
     def outage(self) -> Bools:
@@ -65,7 +65,7 @@ class Loss(Concept):
         """
         rounds = self.rounds
         repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)
-        nothing = rounds.sent_bytes + rounds.resent_bytes == 0
+        nothing = rounds.sent_bytes + rounds.retransmitted_bytes == 0
         run = np.cumsum(np.diff(nothing, prepend=False) | (np.diff(rounds.flow, prepend=-1) != 0))
         silent = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
@@ -75,7 +75,7 @@ class Loss(Concept):
     @cached_property
     def _retransmitting(self) -> Bools:
         """Did the sender retransmit more than 0.3 of the largest flight?"""
-        part: Bools = self.rounds.resent_bytes > 0.3 * self.rounds.flight_max_bytes
+        part: Bools = self.rounds.retransmitted_bytes > 0.3 * self.rounds.in_flight_max_bytes
         return part
 
     @field("yes")

@@ -59,28 +59,28 @@ class Queue(Concept):
         """
         rounds = self.rounds
         retransmission_ns = np.nan_to_num(
-            rounds.ratio(rounds.resent_bytes, self.all.rate.capacity) * SECOND_NS
+            rounds.ratio(rounds.retransmitted_bytes, self.all.rate.capacity) * SECOND_NS
         )
         wait_ns = np.fmax(rounds.rtt_ns, rounds.shifted(rounds.rtt_ns, -1, np.nan)) - self.rtt_min_ns
         idle_ns = np.maximum(rounds.silence_ns - np.nan_to_num(wait_ns), 0.0)
         most = np.maximum(1 - idle_ns / rounds.duration, 0.0)
-        return np.clip((rounds.busy_ns + retransmission_ns) / rounds.duration, 0.0, most)
+        return np.clip((rounds.queueing_ns + retransmission_ns) / rounds.duration, 0.0, most)
 
     @field("packets")
     def packets(self) -> Floats:
         """Packets in the queue for four fifths of the round; 0 where unknown."""
-        return np.nan_to_num(self.all.rate.packets(self.rounds.queue_low_ns, self.all.rate.capacity))
+        return np.nan_to_num(self.all.rate.packets(self.rounds.queueing_delay_p20_ns, self.all.rate.capacity))
 
     @property
     def beyond_clock(self) -> Bools:
         """Return whether the queueing delay exceeds the error of a timestamp clock."""
-        long: Bools = self.rounds.queue_low_ns >= CLOCK_NS
+        long: Bools = self.rounds.queueing_delay_p20_ns >= CLOCK_NS
         return long
 
     @field("yes")
     def stands(self) -> Bools:
         """Did 1.5 packets or more queue for four fifths of the round, and for 1 ms or more away from the sender?"""
-        sure = self.all.vantage.at_sender | (self.rounds.queue_low_ns >= CLOCK_NS / 1.5)
+        sure = self.all.vantage.at_sender | (self.rounds.queueing_delay_p20_ns >= CLOCK_NS / 1.5)
         stands: Bools = (self.packets >= 1.5) & sure
         return stands
 
@@ -92,7 +92,9 @@ class Queue(Concept):
         """
         rounds = self.rounds
         data = np.where((rounds.round >= 1) & (rounds.sent_bytes > 0), rounds.rtt_min_ns, np.nan)
-        rest_ns = np.maximum(rounds.queue_low_ns - np.maximum(rounds.least(data) - self.rtt_min_ns, 0.0), 0.0)
+        rest_ns = np.maximum(
+            rounds.queueing_delay_p20_ns - np.maximum(rounds.least(data) - self.rtt_min_ns, 0.0), 0.0
+        )
         return np.nan_to_num(self.all.rate.packets(rest_ns, self.all.rate.capacity))
 
     @cached_property
@@ -133,9 +135,9 @@ class Queue(Concept):
     def before_tap(self) -> Bools:
         """Is the tap behind the bottleneck: at the receiver, or with over 70 % of the queueing delay before it?"""
         rounds = self.rounds
-        deep = self.beyond_clock & np.isfinite(rounds.forth_ns)
-        late = rounds.total(np.where(deep, rounds.forth_ns, 0.0))
-        queued = rounds.total(np.where(deep, rounds.queue_low_ns, 0.0))
+        deep = self.beyond_clock & np.isfinite(rounds.forward_delay_p20_ns)
+        late = rounds.total(np.where(deep, rounds.forward_delay_p20_ns, 0.0))
+        queued = rounds.total(np.where(deep, rounds.queueing_delay_p20_ns, 0.0))
         behind: Bools = ~self.all.vantage.at_sender & (
             self.all.vantage.at_receiver | (late > 0.7 * queued) & (queued > 0)
         )
@@ -150,13 +152,26 @@ class Queue(Concept):
         """
         rounds, vantage = self.rounds, self.all.vantage
         # At the sender, the data of a round are acknowledged in the next round.
-        back_ns = np.where(vantage.at_sender, rounds.shifted(rounds.back_ns, 1, np.nan), rounds.back_ns)
+        reverse_delay_p20_ns = np.where(
+            vantage.at_sender,
+            rounds.shifted(rounds.reverse_delay_p20_ns, 1, np.nan),
+            rounds.reverse_delay_p20_ns,
+        )
         # Three packets or more in the forward direction contradict it, unless a full window explains them: a middlebox
         # that merges acknowledgments delays them behind a busy link, too.
-        few = self.all.rate.packets(rounds.queue_low_ns - back_ns, self.all.rate.capacity) < 3
-        mostly = few | (self.all.window.full_share > 0.5) | (back_ns > 0.7 * rounds.queue_low_ns)
-        back = (back_ns > 0.5 * rounds.queue_low_ns) & mostly
-        no_forward_queue = vantage.at_receiver & (rounds.forth_ns < 0.3 * rounds.queue_low_ns)
+        few = (
+            self.all.rate.packets(rounds.queueing_delay_p20_ns - reverse_delay_p20_ns, self.all.rate.capacity)
+            < 3
+        )
+        mostly = (
+            few
+            | (self.all.window.full_share > 0.5)
+            | (reverse_delay_p20_ns > 0.7 * rounds.queueing_delay_p20_ns)
+        )
+        back = (reverse_delay_p20_ns > 0.5 * rounds.queueing_delay_p20_ns) & mostly
+        no_forward_queue = vantage.at_receiver & (
+            rounds.forward_delay_p20_ns < 0.3 * rounds.queueing_delay_p20_ns
+        )
         return self.beyond_clock & (back | no_forward_queue)
 
     @field("yes")
@@ -182,12 +197,12 @@ class Queue(Concept):
         It is the share of the round or of three rounds, whichever is larger.
         """
         rounds = self.rounds
-        near = rounds.around(rounds.pauses_ns, 1) / rounds.around(rounds.duration, 1)
-        return np.fmax(near, rounds.share(rounds.pauses_ns))
+        near = rounds.around(rounds.ack_pauses_ns, 1) / rounds.around(rounds.duration, 1)
+        return np.fmax(near, rounds.share(rounds.ack_pauses_ns))
 
 
 def least_rtt_ns(rounds: Rounds, initial_rtt_ns: Floats) -> Floats:
     """Return the minimum RTT of each flow as of its last round, or the handshake's where its rounds have none."""
-    known = np.where(np.isnan(rounds.rtt_floor_ns), initial_rtt_ns, rounds.rtt_floor_ns)
+    known = np.where(np.isnan(rounds.flow_rtt_min_ns), initial_rtt_ns, rounds.flow_rtt_min_ns)
     last = known[np.append(rounds.starts, rounds.size)[1:] - 1]
     return np.where(np.isnan(last), rounds.least(known)[rounds.starts], last)

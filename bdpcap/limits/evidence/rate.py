@@ -72,9 +72,9 @@ class Rate(Concept):
         packets. The maximum would include jumps after a recovery. Away from the sender, the boundaries of rounds are less
         exact, so the average is longer and the percentiles are lower.
         """
-        run_rate = self.rounds.run_rate
+        delivery_rate = self.rounds.delivery_rate
         whole = self.percentile((self.smooth, 0.95), (self.long, 0.9), self.moving_ns)
-        runs = self.percentile((run_rate, 0.75), (run_rate, 0.6), self.moving_ns)
+        runs = self.percentile((delivery_rate, 0.75), (delivery_rate, 0.6), self.moving_ns)
         # Acknowledgments that arrive in clumps make the rate over runs arbitrarily high.
         return self.without_jumps(np.fmin(np.fmax(whole, runs), 2 * whole))
 
@@ -84,7 +84,7 @@ class Rate(Concept):
         Such an excess is a jump after a recovery; a larger one means that the bottleneck has changed. Without initial
         bursts, the median of the spacing rates stands in for them.
         """
-        usual = self.rounds.percentile(self.rounds.spacing_rate, self.moving_ns, 0.5)
+        usual = self.rounds.percentile(self.rounds.ack_spacing_rate, self.moving_ns, 0.5)
         burst = np.where(np.isnan(self.initial_burst), usual, self.initial_burst)
         return np.where((rate > burst) & (rate < 1.2 * burst), burst, rate)
 
@@ -100,7 +100,7 @@ class Rate(Concept):
     def tap_utilization(self) -> Floats:
         """Share of three rounds that the bottleneck needed for the bytes seen at a tap behind it; else unknown."""
         rounds = self.rounds
-        passed = rounds.rate_around(rounds.sent_bytes + rounds.resent_bytes, 1)
+        passed = rounds.rate_around(rounds.sent_bytes + rounds.retransmitted_bytes, 1)
         share = rounds.ratio(passed, np.fmax(self.capacity, self.initial_burst))
         return np.where(self.all.queue.before_tap, np.minimum(share, 1.0), np.nan)
 
@@ -110,16 +110,16 @@ class Rate(Concept):
 
         It is 1 if acknowledgments keep the spacing that a busy bottleneck gave the packets, and less if the flow pauses.
         """
-        return self.rounds.ratio(self.smooth, self.rounds.spacing_rate)
+        return self.rounds.ratio(self.smooth, self.rounds.ack_spacing_rate)
 
     @cached_property
     def _bursts(self) -> tuple[Floats, Floats]:
         """Spacing rates of the initial bursts, and of the rounds that may confirm them; a row per flow."""
         rounds = self.rounds
-        rate, number = rounds.spacing_rate, rounds.round
-        waiting = self.packets(rounds.queue_low_ns, rate)
+        rate, number = rounds.ack_spacing_rate, rounds.round
+        waiting = self.packets(rounds.queueing_delay_p20_ns, rate)
         # More packets than were sent cannot have queued at this rate: they were held back and released at once.
-        paused = (rounds.share(rounds.pauses_ns) > 0.25) & ~(waiting > rounds.sent_segments)
+        paused = (rounds.share(rounds.ack_pauses_ns) > 0.25) & ~(waiting > rounds.sent_segments)
         # Evenly spaced packets confirm no rate, unless a queue spaced them.
         queued = waiting > 4
         first = rounds.first(rate, FIRST_BURSTS, paused & (number < FIRST_BURSTS))

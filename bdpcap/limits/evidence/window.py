@@ -31,15 +31,15 @@ class Window(Concept):
         sender, merged acknowledgments hide the duration, so a moment with less than one segment usable suffices.
         """
         rounds = self.rounds
-        stalled = rounds.near((rounds.share(rounds.stalled_ns) > STALL) | self._at_edge, 1, 1)
-        return np.where(stalled, rounds.share(rounds.tight_ns), 0.0)
+        stalled = rounds.near((rounds.share(rounds.window_blocked_ns) > STALL) | self._at_edge, 1, 1)
+        return np.where(stalled, rounds.share(rounds.window_full_ns), 0.0)
 
     @property
     def _at_edge(self) -> Bools:
         """Return whether, away from the sender and outside slow start, less than one segment was usable."""
         edge: Bools = (
             ~self.all.vantage.at_sender
-            & (self.rounds.usable_min_bytes < self.all.vantage.mss_bytes)
+            & (self.rounds.usable_window_min_bytes < self.all.vantage.mss_bytes)
             & ~self.all.flight.doubling
         )
         return edge
@@ -58,7 +58,7 @@ class Window(Concept):
     def roomy(self) -> Bools:
         """Return whether the window always held twice the largest flight, or is unknown."""
         rounds = self.rounds
-        return np.isnan(rounds.window_min_bytes) | (rounds.window_min_bytes > 2 * rounds.flight_max_bytes)
+        return np.isnan(rounds.window_min_bytes) | (rounds.window_min_bytes > 2 * rounds.in_flight_max_bytes)
 
     @field("bytes")
     def filled(self) -> Floats:

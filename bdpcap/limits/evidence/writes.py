@@ -25,7 +25,7 @@ class Writes(Concept):
     def idle(self) -> Bools:
         """Was nothing sent, and nothing in flight for more than 99 % of the round?"""
         rounds = self.rounds
-        nothing: Bools = (rounds.sent_bytes + rounds.resent_bytes == 0) & (
+        nothing: Bools = (rounds.sent_bytes + rounds.retransmitted_bytes == 0) & (
             rounds.share(rounds.empty_ns) > 0.99
         )
         return nothing
@@ -44,13 +44,13 @@ class Writes(Concept):
     @field("share")
     def short_share(self) -> Floats:
         """Share of the segments sent that were short: payload that is no multiple of the MSS."""
-        return self.rounds.small_segments / np.maximum(self.rounds.sent_segments, 1.0)
+        return self.rounds.short_segments / np.maximum(self.rounds.sent_segments, 1.0)
 
     @field("share")
     def short_rounds(self) -> Floats:
         """Share of the stretch's rounds with new data in which a short segment shows that the data ran out."""
         sending = self.rounds.sent_bytes > 0
-        short = self.rounds.around((self.rounds.small_segments > 0).astype(np.float64), STRETCH)
+        short = self.rounds.around((self.rounds.short_segments > 0).astype(np.float64), STRETCH)
         return self.rounds.ratio(short, self.rounds.around(sending.astype(np.float64), STRETCH))
 
     @field("share")
@@ -73,7 +73,7 @@ class Writes(Concept):
     @cached_property
     def _short(self) -> Floats:
         """Short segments in nine rounds."""
-        return self.rounds.around(self.rounds.small_segments)
+        return self.rounds.around(self.rounds.short_segments)
 
     @cached_property
     def _bursts(self) -> Floats:
@@ -83,12 +83,12 @@ class Writes(Concept):
     @field("share")
     def after_short_share(self) -> Floats:
         """Share of the round after a short segment with no further send and with room in the window."""
-        return self.rounds.share(self.rounds.after_small_ns)
+        return self.rounds.share(self.rounds.after_short_ns)
 
     @field("times")
     def replies(self) -> Floats:
         """Acknowledgments with payload of the peer, in nine rounds."""
-        return self.rounds.around(self.rounds.replies)
+        return self.rounds.around(self.rounds.acks_with_payload)
 
     @field("ratio")
     def messages_per_reply(self) -> Floats:
@@ -108,9 +108,9 @@ class Writes(Concept):
         released by acknowledgments, and ends in a short segment late in the round.
         """
         rounds = self.rounds
-        released = (self.all.ack_clock.own_time_share < 0.2) & (rounds.fresh_starts == 0)
-        full = rounds.small_segments == 0
+        released = (self.all.ack_clock.own_time_share < 0.2) & (rounds.empty_starts == 0)
+        full = rounds.short_segments == 0
         first = full & (self._next_sent > 0) & rounds.shifted(released, 1, False)
-        last = rounds.shifted(full, -1, False) & released & (rounds.small_segments == 1)
+        last = rounds.shifted(full, -1, False) & released & (rounds.short_segments == 1)
         result: Bools = first | last & (self.after_short_share < 0.5)
         return result

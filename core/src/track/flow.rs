@@ -275,7 +275,7 @@ impl Flow {
     #[inline]
     fn advance_to(&mut self, at: At, tsecr: Option<u32>) {
         if at.time_ns < self.last_ns {
-            self.rounds.get().count(|row| row.backwards += 1);
+            self.rounds.get().count(|row| row.time_reversals += 1);
         }
         self.last_ns = at.time_ns;
         if self.tap_to_sender.has_acks_in_transit() {

@@ -190,15 +190,15 @@ impl Rounds {
             let enough = self.mss.min((usable + flight) / 2);
             let eighth = (usable + flight) / 8;
             if usable < enough || closed {
-                row.stalled_ns += passed_ns;
+                row.window_blocked_ns += passed_ns;
             }
             if usable < eighth.max(enough) || closed {
-                row.tight_ns += passed_ns;
+                row.window_full_ns += passed_ns;
             } else if self.bursts.last_small() {
-                row.after_small_ns += passed_ns;
+                row.after_short_ns += passed_ns;
             }
         } else if self.bursts.last_small() {
-            row.after_small_ns += passed_ns;
+            row.after_short_ns += passed_ns;
         }
     }
 
@@ -229,7 +229,7 @@ impl Rounds {
         let next = sender.snd_nxt().unwrap_or_default();
         if idle_ns <= idle_threshold_ns.max(1_000_000) {
             let row = &self.current.row;
-            let sent_nothing = row.sent_bytes + row.resent_bytes == 0;
+            let sent_nothing = row.sent_bytes + row.retransmitted_bytes == 0;
             if self.has_sent()
                 && sent_nothing
                 && now_ns - row.start_ns > (idle_threshold_ns / 2).max(1_000_000)
@@ -241,8 +241,8 @@ impl Rounds {
         let zero_ns = self.empty_zero_ns;
         self.current.row.empty_ns -= idle_ns.min(self.current.row.empty_ns);
         self.current.row.zero_window_ns -= zero_ns.min(self.current.row.zero_window_ns);
-        self.current.row.stalled_ns -= zero_ns.min(self.current.row.stalled_ns);
-        self.current.row.tight_ns -= zero_ns.min(self.current.row.tight_ns);
+        self.current.row.window_blocked_ns -= zero_ns.min(self.current.row.window_blocked_ns);
+        self.current.row.window_full_ns -= zero_ns.min(self.current.row.window_full_ns);
         if since_ns > self.current.row.start_ns {
             self.current.acknowledged = true;
             self.close(since_ns, frame, next, sender);
@@ -250,8 +250,8 @@ impl Rounds {
         let row = &mut self.current.row;
         row.empty_ns = idle_ns;
         row.zero_window_ns = zero_ns;
-        row.stalled_ns = zero_ns;
-        row.tight_ns = zero_ns;
+        row.window_blocked_ns = zero_ns;
+        row.window_full_ns = zero_ns;
         self.close(now_ns, frame, next, sender);
         self.empty_since_ns = NULL;
         self.empty_zero_ns = 0;
@@ -279,13 +279,13 @@ impl Rounds {
             row.sent_bytes += new_bytes;
             row.sent_segments += packets(new_bytes, self.mss);
         } else {
-            row.resent_bytes += retransmitted_bytes;
-            row.resent_segments += packets(retransmitted_bytes, self.mss);
+            row.retransmitted_bytes += retransmitted_bytes;
+            row.retransmitted_segments += packets(retransmitted_bytes, self.mss);
         }
-        row.small_segments += i64::from(data.small);
-        row.flight_max_bytes = row.flight_max_bytes.max(in_flight);
+        row.short_segments += i64::from(data.small);
+        row.in_flight_max_bytes = row.in_flight_max_bytes.max(in_flight);
         if let Some(usable) = sender.usable_window() {
-            row.usable_min_bytes = least(row.usable_min_bytes, usable);
+            row.usable_window_min_bytes = least(row.usable_window_min_bytes, usable);
         }
         self.empty_since_ns = NULL;
     }
@@ -303,7 +303,7 @@ impl Rounds {
     #[inline(never)] // rare
     fn count_blocked(&mut self, since_ns: i64, mut until_ns: i64) {
         let mut row = &mut self.current.row;
-        row.sleep_max_ns = row.sleep_max_ns.max(until_ns - since_ns);
+        row.writer_blocked_max_ns = row.writer_blocked_max_ns.max(until_ns - since_ns);
         for before in self.pending.iter_mut().rev() {
             let forward_delay_ns = if self.shift_ns > 0 {
                 before.forward_delay_ns
@@ -470,7 +470,7 @@ impl Rounds {
         let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
         blank.after_fin = self.fin_seen.into();
         let flight = sender.in_flight();
-        blank.flight_max_bytes = flight;
+        blank.in_flight_max_bytes = flight;
         if let Some(window) = sender.window() {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
@@ -486,7 +486,8 @@ impl Rounds {
         if length_ns > 0 {
             // If the clock was set back, more time may have been counted than the round is long.
             let mean = done.flight_integral / i128::from(length_ns);
-            done.row.flight_mean_bytes = mean.min(i128::from(done.row.flight_max_bytes)) as i64;
+            done.row.in_flight_mean_bytes =
+                mean.min(i128::from(done.row.in_flight_max_bytes)) as i64;
         }
         self.pending.push_back(done);
         self.update_first_end();
@@ -518,7 +519,7 @@ impl Rounds {
         self.shift_ns = 0; // the last row ends with the last packet
         if let Some(open) = self.pending.pop_front() {
             let row = self.summarized(open);
-            let content = row.sent_bytes + row.resent_bytes + row.acked_bytes > 0;
+            let content = row.sent_bytes + row.retransmitted_bytes + row.acked_bytes > 0;
             if row.round == 0 || content || row.end_ns > row.start_ns {
                 self.packed.push(&row);
             }

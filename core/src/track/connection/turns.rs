@@ -23,7 +23,7 @@ row! {
         /// Time of the last new payload at the tap, in ns since the epoch.
         pub end_ns: i64,
         /// Time of the last retransmitted payload at the tap, in ns since the epoch; [`NULL`] where there was none.
-        pub resent_ns: i64,
+        pub retransmitted_ns: i64,
         /// Time within the turn in which the sender had no data ready, in ns. These are the pauses that no
         /// acknowledgment ended, although nothing was in flight and the window had room. Ready data would have been
         /// sent at that acknowledgment, so the pause began with the last data before it.
@@ -123,7 +123,7 @@ impl Turns {
             if acknowledged_ns
                 .is_some_and(|ns| at.time_ns - ns > sender_rtt_ns() + Self::ACK_RESPONSE_NS)
             {
-                let pause_ns = (at.time_ns - turn.end_ns.max(turn.resent_ns)).max(0);
+                let pause_ns = (at.time_ns - turn.end_ns.max(turn.retransmitted_ns)).max(0);
                 turn.pause_ns = turn.pause_ns.saturating_add(pause_ns);
                 turn.rtt_ns = NULL; // queues have emptied in the pause
             }
@@ -141,7 +141,7 @@ impl Turns {
         let before = self.turn.take();
         let time_ns = before
             .as_ref()
-            .map_or(at.time_ns, |turn| turn.end_ns.max(turn.resent_ns))
+            .map_or(at.time_ns, |turn| turn.end_ns.max(turn.retransmitted_ns))
             .max(at.time_ns);
         self.turn = Some(Turn {
             stream,
@@ -150,7 +150,7 @@ impl Turns {
             unseen: 0,
             start_ns: time_ns,
             end_ns: time_ns,
-            resent_ns: NULL,
+            retransmitted_ns: NULL,
             pause_ns: 0,
             rtt_ns: NULL,
             bytes,
@@ -165,7 +165,7 @@ impl Turns {
         if let Some(turn) = &mut self.turn
             && turn.direction == direction
         {
-            turn.resent_ns = turn.resent_ns.max(turn.end_ns).max(at.time_ns);
+            turn.retransmitted_ns = turn.retransmitted_ns.max(turn.end_ns).max(at.time_ns);
         }
     }
 

@@ -38,7 +38,7 @@ impl Flow {
             self.last_ns = last_ns;
             self.totals.acks += count;
             let rounds = self.rounds.get();
-            rounds.count(|row| row.replies += count);
+            rounds.count(|row| row.acks_with_payload += count);
         }
     }
 
@@ -78,7 +78,7 @@ impl Flow {
         let ObservedSegment { segment, at, .. } = *observed;
         self.advance_to(at, None);
         if segment.payload_bytes > 0 {
-            self.rounds.get().count(|row| row.replies += 1);
+            self.rounds.get().count(|row| row.acks_with_payload += 1);
         }
         self.last_was_probe = false;
         self.totals.acks += 1;
@@ -204,8 +204,8 @@ impl Flow {
             totals.window_max_bytes = totals.window_max_bytes.max(ack.window);
         }
         self.rounds.get().count(|row| {
-            row.replies += i64::from(ack.reply);
-            row.missed_bytes += seen.unseen_bytes;
+            row.acks_with_payload += i64::from(ack.reply);
+            row.unseen_bytes += seen.unseen_bytes;
             row.duplicate_acks += i64::from(duplicate);
         });
     }
@@ -221,7 +221,7 @@ impl Flow {
             rounds.measurements().add_ack_spacing(gap_ns, delivered);
             self.last_delivery_ns = now_ns;
         }
-        rounds.count(|row| row.ack_ticks += i64::from(tsval != self.last_ack_tsval));
+        rounds.count(|row| row.ack_tsvals += i64::from(tsval != self.last_ack_tsval));
         self.last_ack_tsval = tsval;
     }
 

@@ -101,7 +101,7 @@ impl Flow {
     #[cold]
     fn subtract_unseen(&mut self, bytes: i64) {
         self.totals.unseen_bytes -= bytes;
-        let subtract = |row: &mut Round| row.missed_bytes = (row.missed_bytes - bytes).max(0);
+        let subtract = |row: &mut Round| row.unseen_bytes = (row.unseen_bytes - bytes).max(0);
         self.rounds.get().count(subtract);
     }
 
@@ -165,7 +165,7 @@ impl Flow {
         rounds.sent(at.frame, data, ack_age_ns, &self.sender);
         rounds.count(|row| {
             row.reordered += reordered;
-            row.echoed_ticks += i64::from(tsecr != self.last_data_tsecr);
+            row.answered_tsvals += i64::from(tsecr != self.last_data_tsecr);
         });
         self.last_data_tsecr = tsecr;
     }

@@ -160,7 +160,7 @@ impl Bursts {
             row.answered_acks += i64::from(now_ns - ack_ns <= Self::RESPONSE_NS);
         }
         if self.not_ack_clocked {
-            row.unprompted_bytes += data.new_bytes;
+            row.own_time_bytes += data.new_bytes;
         }
         self.last_flight = data.flight + data.new_bytes;
         self.last_small = data.small;
@@ -190,7 +190,7 @@ impl Bursts {
         }
         let short = i64::from(self.last_small);
         if after_send_ns.is_some() && empty && has_new {
-            row.fresh_starts += 1;
+            row.empty_starts += 1;
             row.short_ends += short;
         }
         if paused && !empty {
@@ -202,7 +202,7 @@ impl Bursts {
             row.burst_freed_bytes += freed;
             let share = freed as f64 / row.burst_freed_bytes as f64;
             row.burst_wait_ns += ((after_ack_ns.max(0) - row.burst_wait_ns) as f64 * share) as i64;
-            row.replied_bursts += i64::from(self.last_was_reply);
+            row.bursts_after_payload += i64::from(self.last_was_reply);
         }
         if has_new && (empty || paused) {
             let before_ns = std::mem::replace(&mut self.began_ns, now_ns);

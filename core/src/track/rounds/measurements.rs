@@ -147,10 +147,10 @@ impl Measurements {
         mss: i64,
         queue: &mut Queue,
     ) {
-        row.rtt_floor_ns = rtt_min_ns.unwrap_or(NULL);
+        row.flow_rtt_min_ns = rtt_min_ns.unwrap_or(NULL);
         row.rtt_samples = self.samples.len() as i64;
         let middle = self.run_rates.len() / 2;
-        row.run_rate = if self.run_rates.is_empty() {
+        row.delivery_rate = if self.run_rates.is_empty() {
             NULL
         } else {
             *self.run_rates.select_nth_unstable(middle).1
@@ -167,12 +167,12 @@ impl Measurements {
             }
             _ => {
                 (row.rtt_min_ns, row.rtt_ns) = (NULL, NULL);
-                (row.rtt_max_ns, row.queue_low_ns) = (NULL, NULL);
+                (row.rtt_max_ns, row.queueing_delay_p20_ns) = (NULL, NULL);
             }
         }
         self.summarize_spacing(row);
-        row.forth_ns = percentile_20(&mut self.forward_delays);
-        row.back_ns = percentile_20(&mut self.reverse_delays);
+        row.forward_delay_p20_ns = percentile_20(&mut self.forward_delays);
+        row.reverse_delay_p20_ns = percentile_20(&mut self.reverse_delays);
     }
 
     /// Writes for how long a queue stood. This is the union of the waits `[s, s + q]` of segments sent at `s`, where
@@ -186,7 +186,7 @@ impl Measurements {
             short_ns
         };
         let mut until_ns = queue.queued_until_ns;
-        let mut busy_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
+        let mut queueing_ns = until_ns.clamp(row.start_ns, row.end_ns) - row.start_ns;
         for &(sent_ns, rtt_ns) in &self.samples {
             let wait_ns = rtt_ns - rtt_min_ns - Self::NOISE_NS;
             if wait_ns <= 0 {
@@ -199,14 +199,14 @@ impl Measurements {
             };
             let begin_ns = begin_ns.max(row.start_ns);
             let end_ns = sent_ns + wait_ns;
-            busy_ns += (end_ns.min(row.end_ns) - begin_ns.min(row.end_ns)).max(0);
+            queueing_ns += (end_ns.min(row.end_ns) - begin_ns.min(row.end_ns)).max(0);
             until_ns = until_ns.max(end_ns);
         }
         if row.end_ns > until_ns && row.end_ns.saturating_sub(until_ns) <= fill_ns {
-            busy_ns += row.end_ns - until_ns.max(row.start_ns);
+            queueing_ns += row.end_ns - until_ns.max(row.start_ns);
         }
         queue.queued_until_ns = until_ns;
-        row.busy_ns = busy_ns.min(row.end_ns - row.start_ns);
+        row.queueing_ns = queueing_ns.min(row.end_ns - row.start_ns);
     }
 
     /// Writes the statistics of the RTTs, of which there is at least one.
@@ -225,7 +225,7 @@ impl Measurements {
             row.rtt_min_ns = row.rtt_ns; // one or two RTTs
             row.rtt_ns
         };
-        row.queue_low_ns = (low_ns - rtt_min_ns).max(0);
+        row.queueing_delay_p20_ns = (low_ns - rtt_min_ns).max(0);
     }
 
     /// Writes the rate at which half of the bytes were delivered, or faster, and the time in pauses.
@@ -233,15 +233,15 @@ impl Measurements {
     /// A pause is a gap between acknowledgments that is more than three times as long as this rate explains; the
     /// explained part is subtracted. A busy bottleneck leaves no pauses.
     fn summarize_spacing(&mut self, row: &mut Round) {
-        (row.spacing_rate, row.pauses_ns) = (NULL, NULL);
+        (row.ack_spacing_rate, row.ack_pauses_ns) = (NULL, NULL);
         if self.spacings.len() < 4 {
             return;
         }
         let Some(middle) = median_pace(&mut self.spacings).filter(|&pace| pace > 0) else {
             return;
         };
-        row.spacing_rate = 1_000_000_000_000 / middle;
-        row.pauses_ns = self
+        row.ack_spacing_rate = 1_000_000_000_000 / middle;
+        row.ack_pauses_ns = self
             .spacings
             .iter()
             .map(|&(_, gap_ns, bytes)| {
@@ -310,7 +310,7 @@ mod tests {
             sorted.sort_unstable();
             let last = sorted.len() - 1;
             prop_assert_eq!((row.rtt_min_ns, row.rtt_max_ns), (sorted[0], sorted[last]));
-            prop_assert_eq!((row.rtt_ns, row.queue_low_ns), (sorted[last / 2], sorted[last / 5]));
+            prop_assert_eq!((row.rtt_ns, row.queueing_delay_p20_ns), (sorted[last / 2], sorted[last / 5]));
         }
     }
 }

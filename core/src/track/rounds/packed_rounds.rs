@@ -11,9 +11,9 @@ struct Previous {
     round: u32,
     end_ns: i64,
     last_frame: u64,
-    flight_max_bytes: i64,
+    in_flight_max_bytes: i64,
     window_bytes: i64,
-    rtt_floor_ns: i64,
+    flow_rtt_min_ns: i64,
 }
 
 impl Previous {
@@ -21,9 +21,9 @@ impl Previous {
         round: u32::MAX,
         end_ns: 0,
         last_frame: 0,
-        flight_max_bytes: 0,
+        in_flight_max_bytes: 0,
         window_bytes: NULL,
-        rtt_floor_ns: NULL,
+        flow_rtt_min_ns: NULL,
     };
 
     /// Returns the predicting values of a round.
@@ -32,9 +32,9 @@ impl Previous {
             round: row.round,
             end_ns: row.end_ns,
             last_frame: row.last_frame,
-            flight_max_bytes: row.flight_max_bytes,
+            in_flight_max_bytes: row.in_flight_max_bytes,
             window_bytes: row.window_max_bytes,
-            rtt_floor_ns: row.rtt_floor_ns,
+            flow_rtt_min_ns: row.flow_rtt_min_ns,
         }
     }
 
@@ -43,20 +43,24 @@ impl Previous {
         Round {
             end_ns: self.end_ns,
             last_frame: self.last_frame,
-            flight_max_bytes: self.flight_max_bytes,
-            flight_mean_bytes: self.flight_max_bytes,
+            in_flight_max_bytes: self.in_flight_max_bytes,
+            in_flight_mean_bytes: self.in_flight_max_bytes,
             window_min_bytes: self.window_bytes,
             window_max_bytes: self.window_bytes,
-            rtt_floor_ns: self.rtt_floor_ns,
-            rtt_min_ns: self.rtt_floor_ns,
-            rtt_ns: self.rtt_floor_ns,
-            rtt_max_ns: self.rtt_floor_ns,
-            queue_low_ns: if self.rtt_floor_ns == NULL { NULL } else { 0 },
-            run_rate: NULL,
-            spacing_rate: NULL,
-            pauses_ns: NULL,
-            forth_ns: NULL,
-            back_ns: NULL,
+            flow_rtt_min_ns: self.flow_rtt_min_ns,
+            rtt_min_ns: self.flow_rtt_min_ns,
+            rtt_ns: self.flow_rtt_min_ns,
+            rtt_max_ns: self.flow_rtt_min_ns,
+            queueing_delay_p20_ns: if self.flow_rtt_min_ns == NULL {
+                NULL
+            } else {
+                0
+            },
+            delivery_rate: NULL,
+            ack_spacing_rate: NULL,
+            ack_pauses_ns: NULL,
+            forward_delay_p20_ns: NULL,
+            reverse_delay_p20_ns: NULL,
             ..Round::blank(
                 stream,
                 direction,

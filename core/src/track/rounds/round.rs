@@ -35,9 +35,9 @@ packed_row! {
         /// Packets of at most one MSS that carried new payload.
         pub sent_segments: i64,
         /// Payload bytes retransmitted.
-        pub resent_bytes: i64,
+        pub retransmitted_bytes: i64,
         /// Packets of at most one MSS that carried retransmitted payload.
-        pub resent_segments: i64,
+        pub retransmitted_segments: i64,
         /// Bytes by which SND.UNA advanced.
         pub acked_bytes: i64,
         /// Bytes acknowledged or SACKed for the first time.
@@ -48,30 +48,30 @@ packed_row! {
         pub answered_acks: i64,
         /// TSvals of acknowledgments of new bytes that differ from the one before: ticks of the receiver's timestamp
         /// clock (RFC 7323).
-        pub ack_ticks: i64,
+        pub ack_tsvals: i64,
         /// TSecrs of data that differ from the one before: ticks whose acknowledgments the sender answered.
-        pub echoed_ticks: i64,
+        pub answered_tsvals: i64,
         /// Acknowledgments that carried payload of the peer.
-        pub replies: i64,
+        pub acks_with_payload: i64,
         /// Sends of new data with nothing in flight, except the first of the flow.
-        pub fresh_starts: i64,
+        pub empty_starts: i64,
         /// Largest number of bytes in flight.
-        pub flight_max_bytes: i64,
+        pub in_flight_max_bytes: i64,
         /// Bytes in flight, averaged over time.
-        pub flight_mean_bytes: i64,
+        pub in_flight_mean_bytes: i64,
         /// Smallest window in force, bytes; NULL while unknown.
         pub window_min_bytes: i64,
         /// Largest window in force, bytes; NULL while unknown.
         pub window_max_bytes: i64,
         /// Smallest usable window after a send, bytes; NULL without a send or a known window.
-        pub usable_min_bytes: i64,
+        pub usable_window_min_bytes: i64,
         /// Time with nothing in flight, ns.
         pub empty_ns: i64,
         /// Time with a usable window below one MSS, or below half of the window if that is less, ns. It counts while
         /// data is in flight or the window is closed.
-        pub stalled_ns: i64,
-        /// Time with a usable window below an eighth of the window, ns; includes `stalled_ns`.
-        pub tight_ns: i64,
+        pub window_blocked_ns: i64,
+        /// Time with a usable window below an eighth of the window, ns; includes `window_blocked_ns`.
+        pub window_full_ns: i64,
         /// Time with a window of zero, or too small to be used (RFC 9293 section 3.8.6.2.1), ns.
         pub zero_window_ns: i64,
         /// Number of RTT samples of segments sent in the round; large numbers are thinned out.
@@ -83,33 +83,33 @@ packed_row! {
         /// Maximum RTT of the samples, ns; NULL without samples.
         pub rtt_max_ns: i64,
         /// Minimum RTT of the flow up to now, ns; NULL while unknown.
-        pub rtt_floor_ns: i64,
+        pub flow_rtt_min_ns: i64,
         /// 20th percentile of the samples, less the minimum RTT of the flow, ns; NULL without samples.
-        pub queue_low_ns: i64,
+        pub queueing_delay_p20_ns: i64,
         /// Time in which a queue stood on the path, ns.
-        pub busy_ns: i64,
+        pub queueing_ns: i64,
         /// Median delivery rate over runs of 16 packets, bytes per second; NULL without a run.
-        pub run_rate: i64,
+        pub delivery_rate: i64,
         /// Rate at which half of the bytes were acknowledged, or faster, bytes per second; NULL with fewer than four
         /// acknowledgments.
-        pub spacing_rate: i64,
-        /// Time in pauses between acknowledgments, in excess of the time that `spacing_rate` explains, ns; NULL without
+        pub ack_spacing_rate: i64,
+        /// Time in pauses between acknowledgments, in excess of the time that `ack_spacing_rate` explains, ns; NULL without
         /// that rate. A pause is a gap more than three times as long as explained.
-        pub pauses_ns: i64,
+        pub ack_pauses_ns: i64,
         /// 20th percentile of the excess delay from the sender to the tap, ns, to a tick of the sender's clock; NULL
         /// without a measurement.
-        pub forth_ns: i64,
+        pub forward_delay_p20_ns: i64,
         /// 20th percentile of the excess delay from the receiver to the tap, ns, to a tick of the receiver's clock;
         /// NULL without a measurement.
-        pub back_ns: i64,
+        pub reverse_delay_p20_ns: i64,
         /// Segments sent whose payload is no multiple of the MSS.
-        pub small_segments: i64,
+        pub short_segments: i64,
         /// Time after a segment whose payload is no multiple of the MSS with no further send, and with room in the
         /// window, ns.
-        pub after_small_ns: i64,
+        pub after_short_ns: i64,
         /// New payload bytes in bursts that began more than a burst gap after the latest acknowledgment, reply or
         /// window update.
-        pub unprompted_bytes: i64,
+        pub own_time_bytes: i64,
         /// Bursts that began with data in flight.
         pub bursts: i64,
         /// Bursts, with or without data in flight, before which the last segment sent was smaller than the MSS.
@@ -120,7 +120,7 @@ packed_row! {
         /// the pause before it.
         pub burst_wait_ns: i64,
         /// Bursts whose newest acknowledgment carried payload.
-        pub replied_bursts: i64,
+        pub bursts_after_payload: i64,
         /// Shortest time from the start of one burst to the start of the next, ns; NULL without a second burst.
         pub burst_period_min_ns: i64,
         /// Longest time from the start of one burst to the start of the next, ns; NULL without a second burst.
@@ -129,9 +129,9 @@ packed_row! {
         pub silence_ns: i64,
         /// Time in which the writer was blocked, ns. It is blocked between two sends if the first acknowledgment
         /// between them stays unanswered for 1 ms (3 ms away from the sender).
-        pub asleep_ns: i64,
+        pub writer_blocked_ns: i64,
         /// Longest time for which the writer was blocked, of those that ended in the round, ns.
-        pub sleep_max_ns: i64,
+        pub writer_blocked_max_ns: i64,
         /// Duplicate acknowledgments.
         pub duplicate_acks: i64,
         /// Segments that later ones overtook on the path.
@@ -141,9 +141,9 @@ packed_row! {
         /// Acknowledgments that report congestion by the ECE flag (RFC 3168).
         pub congestion_echoes: i64,
         /// Acknowledged bytes that the capture lacks.
-        pub missed_bytes: i64,
+        pub unseen_bytes: i64,
         /// Frames of the flow with a time before that of the frame before.
-        pub backwards: i64,
+        pub time_reversals: i64,
     }
 }
 
@@ -151,7 +151,8 @@ impl Round {
     /// Adds the time from `since_ns` to `until_ns`, in which the writer was blocked. The sum saturates, as a clock that
     /// jumps back and forth sets no bound.
     pub(super) fn add_blocked(&mut self, since_ns: i64, until_ns: i64) {
-        self.asleep_ns = (self.asleep_ns).saturating_add((until_ns - since_ns).max(0));
+        self.writer_blocked_ns =
+            (self.writer_blocked_ns).saturating_add((until_ns - since_ns).max(0));
     }
 
     /// Returns a round in which nothing is counted yet.
@@ -166,7 +167,7 @@ impl Round {
             last_frame: frame,
             window_min_bytes: NULL,
             window_max_bytes: NULL,
-            usable_min_bytes: NULL,
+            usable_window_min_bytes: NULL,
             burst_period_min_ns: NULL,
             burst_period_max_ns: NULL,
             ..Self::default()
@@ -181,21 +182,21 @@ impl Round {
             last_frame: self.last_frame,
             sent_bytes: self.sent_bytes,
             sent_segments: self.sent_segments,
-            resent_bytes: self.resent_bytes,
-            resent_segments: self.resent_segments,
+            retransmitted_bytes: self.retransmitted_bytes,
+            retransmitted_segments: self.retransmitted_segments,
             acked_bytes: self.acked_bytes,
             delivered_bytes: self.delivered_bytes,
             acks: self.acks,
-            ack_ticks: self.ack_ticks,
-            replies: self.replies,
+            ack_tsvals: self.ack_tsvals,
+            acks_with_payload: self.acks_with_payload,
             window_min_bytes: self.window_min_bytes,
             window_max_bytes: self.window_max_bytes,
-            small_segments: self.small_segments,
+            short_segments: self.short_segments,
             duplicate_acks: self.duplicate_acks,
             reordered: self.reordered,
             congestion_echoes: self.congestion_echoes,
-            missed_bytes: self.missed_bytes,
-            backwards: self.backwards,
+            unseen_bytes: self.unseen_bytes,
+            time_reversals: self.time_reversals,
             ..Self::blank(
                 self.stream,
                 self.direction,

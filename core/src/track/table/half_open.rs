@@ -147,10 +147,10 @@ impl HalfOpen {
             scale.set_negotiated(shift.unwrap_or_default());
             Summary {
                 handshake: 1,
-                direct: 1,
-                unfinished: u8::from(from == 0 && first_packets.has_partial_checksums()),
-                scale_least: scale.min_shift(),
-                scale_most: scale.max_shift(),
+                tap_at_sender: 1,
+                partial_checksum: u8::from(from == 0 && first_packets.has_partial_checksums()),
+                scale_min: scale.min_shift(),
+                scale_max: scale.max_shift(),
                 window_scale_source: source as u8,
                 start_ns: self.at.time_ns,
                 end_ns: self.at.time_ns,

@@ -15,19 +15,19 @@ packed_row! {
         /// Captured SYNs, a sum: 1 for the client's, 2 for the server's.
         pub handshake: u8,
         /// 1 where the tap is at the sender or its place is unknown, else 0.
-        pub direct: u8,
+        pub tap_at_sender: u8,
         /// 1 where the data echo timestamps, else 0.
         pub has_timestamps: u8,
         /// 1 where the connection is a subflow of a multipath connection, else 0.
         pub multipath: u8,
         /// 1 where most of the first packets have partial checksums, left to the network adapter; else 0.
-        pub unfinished: u8,
+        pub partial_checksum: u8,
         /// Smallest window scale that is consistent with the data sent; see
         /// [`crate::track::sender::scale::Scale::min_shift`].
-        pub scale_least: u8,
+        pub scale_min: u8,
         /// Largest window scale under which the receiver never took window back; see
         /// [`crate::track::sender::scale::Scale::max_shift`].
-        pub scale_most: u8,
+        pub scale_max: u8,
         /// 1 where the sender often filled the window under the smallest scale, else 0; see
         /// [`crate::track::sender::scale::Scale::is_reached`].
         pub scale_reached: u8,
@@ -72,7 +72,7 @@ packed_row! {
         /// Number of acknowledgments.
         pub acks: i64,
         /// Acknowledged bytes that the capture lacks.
-        pub missed_bytes: i64,
+        pub unseen_bytes: i64,
         /// Largest payload of a captured segment, in bytes; with segmentation offload it exceeds the MSS.
         pub largest_bytes: i64,
         /// Largest payload of a packet on the path, in bytes.
@@ -134,12 +134,12 @@ impl Summary {
             carried: u8::from(connection.has_payload(from)),
             handshake: u8::from(connection.handshake.has_syn(0))
                 | u8::from(connection.handshake.has_syn(1)) << 1,
-            direct: u8::from(flow.tap_to_sender.tap_at_sender()),
+            tap_at_sender: u8::from(flow.tap_to_sender.tap_at_sender()),
             has_timestamps: u8::from(flow.has_timestamps()),
             multipath: u8::from(connection.handshake.is_multipath()),
-            unfinished: u8::from(half.first_packets.has_partial_checksums()),
-            scale_least: flow.scale.min_shift(),
-            scale_most: flow.scale.max_shift(),
+            partial_checksum: u8::from(half.first_packets.has_partial_checksums()),
+            scale_min: flow.scale.min_shift(),
+            scale_max: flow.scale.max_shift(),
             scale_reached: u8::from(flow.scale.is_reached()),
             window_scale_source: source as u8,
             start_ns: connection.start.time_ns,
@@ -161,7 +161,7 @@ impl Summary {
             copies: totals.copies,
             acked_bytes: totals.acked_bytes,
             acks: flow.acks(),
-            missed_bytes: totals.unseen_bytes,
+            unseen_bytes: totals.unseen_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
             window_scale: scale_or_null(scale, source),

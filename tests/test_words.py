@@ -1,0 +1,61 @@
+"""Doc lines, comments and commit subjects keep to plain English, as `words.py` has its rules."""
+
+import re
+import subprocess
+
+import pytest
+from oracles import ROOT
+from words import NAMES, TELLING, WHAT, WRITTEN, Text, faults, texts, tracked
+
+MOST_SHARE = 0.01
+"""Of doc lines with `what`, and of those with a word of telling; quinn and smoltcp have 0.3 and 0.1 %."""
+COMMITS = 20
+SUBJECT = re.compile(r"[a-z][\w./, -]*: [a-z].*[^.]")
+MOST_CHARACTERS = 60
+
+FILES = [path for path in tracked(*WRITTEN) if path.suffix in (".py", ".pyi", ".rs")]
+
+
+def read(words, *, doc=True):
+    return list(faults(Text(ROOT, 1, words, doc=doc)))
+
+
+def test_the_rules_find_what_they_are_for():
+    assert read("Return the window in bytes. It is null if no ACK came.") == []
+    assert "at hand" in read("Return the window at hand.")[0]
+    assert "leans" in read("Of these, those that were acknowledged.")[0]
+    assert "26 words" in read(" ".join(["word"] * 26) + ".")[0]
+    assert read(" ".join(["word"] * 25) + ". " + " ".join(["word"] * 25) + ".") == []
+    assert read("`at hand` is code.") == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_are_short_and_of_standard_words(path):
+    assert [f"{text.line}: {fault}" for text in texts(path) for fault in faults(text)] == []
+    content = path.read_text(encoding="utf-8")
+    assert [name for name in NAMES if re.search(rf"\b{name}\b", content)] == []
+
+
+@pytest.mark.parametrize("pattern", [WHAT, TELLING], ids=["what", "told"])
+def test_doc_lines_name_their_subject(pattern):
+    lines = [
+        f"{path.relative_to(ROOT)}:{text.line}: {line.strip()}"
+        for path in FILES
+        for text in texts(path)
+        if text.doc
+        for line in text.words.splitlines()
+        if line.strip()
+    ]
+    found = [line for line in lines if pattern.search(line.partition(": ")[2])]
+    assert len(lines) > 3000
+    assert len(found) <= MOST_SHARE * len(lines), "\n".join(found)
+
+
+def test_commit_subjects_are_short_and_imperative():
+    log = ["git", "log", f"-{COMMITS}", "--no-merges", "--format=%s"]
+    done = subprocess.run(log, cwd=ROOT, capture_output=True, check=False, text=True)
+    if done.returncode:
+        pytest.skip("no clone: a tree without git")
+    subjects = done.stdout.splitlines()
+    assert subjects
+    assert [line for line in subjects if len(line) > MOST_CHARACTERS or not SUBJECT.fullmatch(line)] == []
