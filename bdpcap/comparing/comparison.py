@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.capacity import Basis, basis
-from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column, frames
+from bdpcap.words import rates
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def together(transfers: Iterable[Transfer]) -> float | None:
     if not moved:
         return None
     life_ns = max(one.end_ns for one in moved) - min(one.start_ns for one in moved)
-    return sum(one.payload_bytes for one in moved) * 8e9 / life_ns
+    return float(rates.of_bytes(sum(one.payload_bytes for one in moved), life_ns))
 
 
 def fairness(rates: Sequence[float]) -> float | None:
@@ -240,7 +240,7 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
         "link_rate_bps": rate,
         "link_rate_source": source,
         "rtt_path_ns": path_ns and round(path_ns),
-        "bdp_bytes": rate and path_ns and round(rate * path_ns / 8e9),
+        "bdp_bytes": rate and path_ns and round(rates.bytes_at(rate, path_ns)),
         "window_max_bytes": window and round(window),
         "expected_bps": expected,
         "throughput_bps": throughput,
@@ -271,7 +271,7 @@ def _least(*values: float | None) -> float | None:
 
 
 def _over(window_bytes: float | None, rtt_ns: float | None) -> float | None:
-    return window_bps(window_bytes, rtt_ns) if window_bytes is not None and rtt_ns else None
+    return float(rates.of_bytes(window_bytes, rtt_ns)) if window_bytes is not None and rtt_ns else None
 
 
 def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, str | None]:

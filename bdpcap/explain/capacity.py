@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from bdpcap.words import rates
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -73,7 +75,7 @@ def word(summary: pd.Series[Any] | Mapping[str, Any]) -> str:
 def delivered_bps(rounds: pd.DataFrame) -> float:
     """Return the rate of acknowledged bytes over rounds (rows of the ``rtts`` table), in bits per second."""
     lasting = int((rounds["end_ns"] - rounds["start_ns"]).sum())
-    return float(rounds["acked_bytes"].sum()) * 8e9 / max(1, lasting)
+    return float(rates.of_bytes(float(rounds["acked_bytes"].sum()), max(1, lasting)))
 
 
 def label(summary: pd.Series[Any] | Mapping[str, Any], name: str) -> str:

@@ -15,14 +15,14 @@ import pandas as pd
 
 from bdpcap.explain import bdp, sendbuf
 from bdpcap.explain.buffers import ERAS, FIELD_MAX, SCALE_MAX, UNSCALED, Era, least_setting
-from bdpcap.words import units
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bdpcap.explain.headers import Packet
 
-__all__ = ["Ceiling", "asked", "of", "window_bps"]
+__all__ = ["Ceiling", "asked", "of"]
 
 _INFLATED: Final = 1.5
 """Ratio of median to minimum RTT from which a queue is reported."""
@@ -80,11 +80,6 @@ class Ceiling:
         return self.ceiling_bps is not None and self.ceiling_bps >= self.goodput_bps
 
 
-def window_bps(window_bytes: float, rtt_ns: float) -> float:
-    """Return the highest rate that a window allows, in bits per second (RFC 7323 section 1.1)."""
-    return float(window_bytes) * 8e9 / float(rtt_ns)
-
-
 def asked(
     rate_bps: float,
     rtt_ns: int,
@@ -110,7 +105,7 @@ def asked(
     full
         Full packet whose headers are counted; None counts no headers.
     """
-    need = math.ceil(rate_bps * rtt_ns / 8e9)
+    need = math.ceil(rates.bytes_at(rate_bps, rtt_ns))
     return _filled(rate_bps, rtt_ns, need, mss=mss, window=window, eras=eras, full=full)
 
 
@@ -142,7 +137,7 @@ def of(
         return None
     window = _known(summary["window_max_bytes"])
     measured = rate_bps is None and rtt_ns is None
-    need = math.ceil(_known(summary["bdp_bytes"]) or 0) if measured else math.ceil(rate * trip / 8e9)
+    need = math.ceil(_known(summary["bdp_bytes"]) or 0) if measured else math.ceil(rates.bytes_at(rate, trip))
     if not 0 < need <= FIELD_MAX << SCALE_MAX:
         return None
     mss = max(1, int(summary["mss_bytes"]))
@@ -187,7 +182,7 @@ def _filled(
         rtt_ns=rtt_ns,
         rate_bps=rate_bps,
         goodput_bps=goodput,
-        ceiling_bps=None if window is None else window_bps(window, rtt_ns),
+        ceiling_bps=None if window is None else rates.of_bytes(window, rtt_ns),
         bdp_bytes=need,
         rcvbuf={era.key: least_setting(era, need, mss) for era in eras},
         sndbuf=sendbuf.least_setting(need),
@@ -198,7 +193,8 @@ def _filled(
 def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, unscaled: bool) -> str:
     """Return a sentence on a limit that comes before that of the link; empty if none is known."""
     if unscaled:
-        return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {units.rate(window_bps(FIELD_MAX, rtt_ns))}."
+        most = units.rate(rates.of_bytes(FIELD_MAX, rtt_ns))
+        return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {most}."
     retransmitted, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
     # The flow would move as many bytes per round trip over another path.
     reached = (_known(summary["throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.plots.canvas import floats, largest
-from bdpcap.words import palette, units
+from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,12 +51,12 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
     paths = list(_paths(known))
     for index, (rtt_ns, rate_bps) in enumerate(paths):
         # The line bends at the BDP, so the BDP is one of its points.
-        window = np.union1d(np.linspace(0, reach, _POINTS), [min(reach, rate_bps * rtt_ns / 8e9)])
+        window = np.union1d(np.linspace(0, reach, _POINTS), [min(reach, rates.bytes_at(rate_bps, rtt_ns))])
         capped = "" if np.isinf(rate_bps) else f", at most {units.rate(rate_bps)}"
         figure.add_trace(
             go.Scatter(
                 x=window,
-                y=np.minimum(window * 8e9 / rtt_ns, rate_bps),
+                y=np.minimum(rates.of_bytes(window, rtt_ns), rate_bps),
                 mode="lines",
                 name=f"window / {units.duration(rtt_ns)}{capped}",
                 line={"color": palette.PATH, "width": 1.8, "dash": _DASHES[index % len(_DASHES)]},

@@ -10,7 +10,7 @@ import pandas as pd
 from bdpcap.explain.capacity import label
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
-from bdpcap.words import palette, units
+from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +40,7 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     shown = canvas.rounds(flow.rtts)
     rtts, sent = flow.rtts[shown], _sent(flow.events, flow.rtts)[shown]
     delivered = floats(rtts["throughput_bps"])
-    allowed = floats(rtts["window_max_bytes"]) * 8e9 / floats(rtts["rtt_ns"])
+    allowed = rates.of_bytes(floats(rtts["window_max_bytes"]), floats(rtts["rtt_ns"]))
     capacity = float(summary["capacity_bps"]) if pd.notna(summary["capacity_bps"]) else 0.0
     # The rate of a round shorter than a quarter of its RTT means little, so such rounds do not set the scale.
     whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
@@ -80,4 +80,4 @@ def _sent(events: pd.DataFrame, rtts: pd.DataFrame) -> NDArray[np.float64]:
     # A round includes packets sent at its start, not those at its end; the last round includes both.
     edges = time.searchsorted(np.append(start, end[-1:] + 1))
     lasting = np.where(end > start, end - start, np.nan)
-    return np.asarray(np.diff(total[edges]) * 8e9 / lasting)
+    return np.asarray(rates.of_bytes(np.diff(total[edges]), lasting))

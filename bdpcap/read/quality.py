@@ -35,6 +35,13 @@ COARSE_NS: Final = 100_000
 FINE_TICKS: Final = 10
 """A round trip of this many clock ticks is timed to a tenth, which is precise enough for the rules."""
 
+OFTEN: Final = 0.05
+"""Share of segments far beyond the window from which on the handshake's scale is contradicted.
+
+Below this share, acknowledgments missing from the capture explain such segments.
+"""
+BEYOND_WINDOW: Final = 10
+"""Fewest segments far beyond the window that count as many."""
 BATCH_BYTES: Final = 2 * 65536
 """Most bytes that one acknowledgment covers: two segments (RFC 9293 section 3.8.6.3), each of up to 64 KiB by offload."""
 UNSCALED_BYTES: Final = 65535
@@ -63,6 +70,13 @@ FLAW_COLUMNS: Final = (
 """Columns that `flaws` reads."""
 
 
+def often_beyond_window(directions: Mapping[str, Any]) -> Bools:
+    """Return for each direction whether many segments lie far beyond the window that the handshake's scale gives."""
+    exceeded = np.asarray(directions["scale_exceeded"])
+    often: Bools = (exceeded >= BEYOND_WINDOW) & (exceeded > OFTEN * np.asarray(directions["scale_checked"]))
+    return often
+
+
 def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     """Return for each direction whether the capture lacks acknowledgments that the receiver must have sent.
 
@@ -77,12 +91,11 @@ def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     payload = np.asarray(directions["payload_bytes"], dtype=np.float64)
     flight = np.asarray(directions["in_flight_max_bytes"], dtype=np.float64)
     acks = np.asarray(directions["acks"], dtype=np.float64)
-    exceeded = np.asarray(directions["scale_exceeded"])
     source = np.asarray(directions["window_scale_source"])
     sparse = acks * BATCH_BYTES < payload
     silent = (flight > UNSCALED_BYTES) & (flight > 0.8 * payload)
     captured = np.isin(source, (NEGOTIATED, DECLINED, ONE_SIDED))
-    beyond = captured & (exceeded >= 10) & (exceeded > 0.05 * np.asarray(directions["scale_checked"]))
+    beyond = captured & often_beyond_window(directions)
     carried = np.asarray(directions["carried"]) > 0
     missing: Bools = carried & (acks > 0) & sparse & (silent | beyond)
     return missing

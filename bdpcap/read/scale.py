@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.read.quality import NEEDED, acknowledgments_missing
+from bdpcap.read.quality import NEEDED, acknowledgments_missing, often_beyond_window
 from bdpcap.read.scale_source import DECLINED, NEGOTIATED, ONE_SIDED, UNKNOWN
 from bdpcap.words.endpoints import host
 
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKED", "InferredScale", "choose", "infer", "needs_inference", "negotiated", "to_infer"]
 
-OFTEN: Final = 0.05
-"""Share of segments far beyond the window from which on the handshake's scale is contradicted.
-
-Below this share, acknowledgments missing from the capture explain such segments.
-"""
 LARGEST: Final = 14
 """Largest shift of a window (RFC 7323 section 2.3)."""
 
@@ -121,16 +116,17 @@ def choose(
 def needs_inference(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
     """Return for each direction whether its window scale is unknown, or contradicted by the traffic."""
     source = np.asarray(directions["window_scale_source"])
-    checked, exceeded = directions["scale_checked"], directions["scale_exceeded"]
     lost = directions["unseen_bytes"] > 0.01 * directions["payload_bytes"]
     # Away from the sender, only timestamps show which window the sender knew when it sent.
     close = (directions["tap_at_sender"] > 0) | (directions["has_timestamps"] > 0)
-    contradicted = (exceeded >= 10) & (exceeded > OFTEN * checked) & ~lost & close
+    contradicted = often_beyond_window(directions) & ~lost & close
     below = (source == NEGOTIATED) & (directions["scale_min"] < directions["window_scale"])
     # At the sender, the captured handshake is the one that the sender received: nothing rewrote its scale after the tap.
     lowered = below & (directions["scale_reached"] > 0) & (directions["tap_at_sender"] == 0) & ~lost
     # The bytes in flight are known only where the capture holds the acknowledgments.
-    seen = (directions["carried"] > 0) & (checked > 0) & ~acknowledgments_missing(directions)
+    seen = (
+        (directions["carried"] > 0) & (directions["scale_checked"] > 0) & ~acknowledgments_missing(directions)
+    )
     needed: NDArray[np.bool_] = seen & ((source == UNKNOWN) | contradicted | lowered)
     return needed
 

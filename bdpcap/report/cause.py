@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.explain.capacity import delivered_bps
-from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.once import once
 from bdpcap.limits.decision import NO_RULE
-from bdpcap.words import units
+from bdpcap.words import rates, units
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _allowed(flow: Flow) -> str:
         return ""
     if pd.isna(rtt):
         return f"{units.exact_bytes(window)} were the most"
-    allowed = window_bps(window, rtt)
+    allowed = rates.of_bytes(window, rtt)
     if pd.notna(flow.summary["throughput_bps"]) and allowed < flow.summary["throughput_bps"]:
         return f"{units.exact_bytes(window)} were the most"
     return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"

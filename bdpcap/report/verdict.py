@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.capacity import sent_a_window, word
-from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.once import once
 from bdpcap.limits import LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
 from bdpcap.report import cause
 from bdpcap.report.weight import remedied
-from bdpcap.words import units
+from bdpcap.words import rates, units
 from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def numbers(summary: pd.Series[Any]) -> str:
 def throughput(summary: pd.Series[Any]) -> str:
     """Return the rate of acknowledged data; empty if the capture shows acknowledgments of less than half the data."""
     rate, lasting = summary["throughput_bps"], float(summary["end_ns"] - summary["start_ns"])
-    if pd.isna(rate) or float(rate) * lasting / 8e9 < float(summary["payload_bytes"]) / 2:
+    if pd.isna(rate) or rates.bytes_at(float(rate), lasting) < float(summary["payload_bytes"]) / 2:
         return ""
     return units.rate(rate)
 
@@ -176,7 +175,7 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     window, rtt, reached = (summary[name] for name in ("window_max_bytes", "rtt_min_ns", "throughput_bps"))
     # If the window was the limit, the verdict itself has this calculation.
     if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
-        allowed = window_bps(window, rtt)
+        allowed = rates.of_bytes(window, rtt)
         if pd.isna(reached) or reached <= allowed:
             sums.append(
                 f"A window of {units.exact_bytes(window)} per {units.duration(rtt)} (minimum RTT) allows "

@@ -8,6 +8,7 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.tables.schema import Column, unit_of
+from bdpcap.words import rates
 from bdpcap.words.endpoints import host, port
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def bits_per_second(amount_bytes: np.ndarray, lasted_ns: np.ndarray) -> pd.Serie
     import pandas as pd  # noqa: PLC0415 - slow to import
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(lasted_ns > 0, amount_bytes * 8e9 / lasted_ns, np.nan)
+        rate = np.where(lasted_ns > 0, rates.of_bytes(amount_bytes, lasted_ns), np.nan)
     return pd.Series(rate).astype("Float64").mask(np.isnan(rate))
 
 

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
-from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
-from bdpcap.words import units
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -39,7 +38,7 @@ def _scaling(flow: Flow) -> Finding | None:
     if source == UNSCALED:
         rtt = flow.summary["rtt_min_ns"]
         most = (
-            f", {units.rate(window_bps(FIELD_MAX, rtt))} over {units.duration(rtt)}"
+            f", {units.rate(rates.of_bytes(FIELD_MAX, rtt))} over {units.duration(rtt)}"
             if pd.notna(rtt) and rtt
             else ""
         )

@@ -9,13 +9,12 @@ import pandas as pd
 
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import sent_a_window
-from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting, solved
 from bdpcap.explain.solver import Exactness
-from bdpcap.words import units
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -37,7 +36,7 @@ def limits(flow: Flow) -> list[Finding]:
     # A window that was always 0 allows no rate, and the sender sent in spite of it.
     if part > 0.8 or window == 0:
         return told
-    ceiling = window_bps(window, rtt)
+    ceiling = rates.of_bytes(window, rtt)
     reached = flow.summary["throughput_bps"]
     share = (
         "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."

@@ -9,11 +9,10 @@ import pandas as pd
 
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis
-from bdpcap.explain.ceilings import window_bps
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Exactness
-from bdpcap.words import units
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -142,7 +141,7 @@ def _share(flow: Flow) -> list[Finding]:
     rtt, reached = flow.summary["rtt_min_ns"], flow.summary["throughput_bps"]
     if flight is None or held.mean() < 0.1 or pd.isna(rtt) or pd.isna(reached) or rtt <= 0:
         return []
-    moved = float(reached) * float(rtt) / 8e9
+    moved = rates.bytes_at(float(reached), float(rtt))
     part = moved / flight
     if part > 0.95:
         return []
@@ -150,7 +149,7 @@ def _share(flow: Flow) -> list[Finding]:
         Finding(
             code=Code.SEND_BUFFER_SHARE,
             sentence=f"{units.exact_bytes(moved)} went per minimum RTT, {units.share(part)} of the most in flight: "
-            f"flight / RTT would be {units.rate(window_bps(flight, rtt))}, {units.rate(reached)} were reached.",
+            f"flight / RTT would be {units.rate(rates.of_bytes(flight, rtt))}, {units.rate(reached)} were reached.",
             cause="A writer that sleeps is woken when a third of the buffer is free, so two thirds to all of it go per "
             f"round trip; here {units.share(part)}. One that polls writes a block at each third. Buffer / RTT is a "
             "bound, not a forecast.",
