@@ -37,7 +37,8 @@ TABLES: Final[tuple[Table, ...]] = get_args(Table)
 
 _ENDS: Final = ("sender", "receiver")
 _OF_CARRIERS: Final = (
-    "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "handshake", "window_scale_source",
+    "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "announced_mss_bytes",
+    "handshake", "window_scale_source",
     "sender_side_ns", "receiver_side_ns",
 )  # fmt: skip
 """Columns about directions in `Capture.carriers`, which show how far a capture can be trusted."""

@@ -6,13 +6,15 @@ tap is beside the client: the server's answers come 20 ms after what they answer
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
 from observe import observe
-from packets import Address
+from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
+import bdpcap
 from bdpcap import _core
 
 # Window scale, RFC 7323 section 2
@@ -259,3 +261,47 @@ def test_data_do_not_complete_the_handshake_in_time():
     )
     assert {side.initial_rtt_ns for side in seen.directions} == {None}
     assert seen.capture.flows["rtt_min_ns"].tolist() == [20_000_000]
+
+
+# Full segments, RFC 9293 section 3.7.1 and RFC 8899
+
+
+def sent(payload, *, client=1460, server=1460):
+    """Return the client's direction after it sent three segments without PSH."""
+    one, two, three = (1 + payload * number for number in (1, 2, 3))
+    seen = observe(
+        scenario(f"""
+        0     > S  0:0(0)       win 8000 <mss {client}>
+        +.020 < S. 0:0(0) ack 1 win 9000 <mss {server}>
+        +0    > .  1:{one}({payload})       ack 1 win 500
+        +0    > .  {one}:{two}({payload})   ack 1 win 500
+        +0    > .  {two}:{three}({payload}) ack 1 win 500
+        +.020 < .  1:1(0)   ack {three} win 9000
+        """)
+    )
+    return seen.directions[0]
+
+
+def test_a_path_that_carries_less_than_the_handshake_allows_shows_in_the_segments():
+    direction = sent(1360)
+    assert (direction.mss_bytes, direction.announced_mss_bytes) == (1360, 1460)
+
+
+def test_a_sender_may_send_as_much_as_its_receiver_announced():
+    direction = sent(1460, client=1400)
+    assert (direction.mss_bytes, direction.announced_mss_bytes) == (1460, 1460)
+
+
+def test_the_segment_size_below_the_handshakes_is_explained():
+    packets = scenario("""
+        0     > S  0:0(0)       win 8000 <mss 1460>
+        +.020 < S. 0:0(0) ack 1 win 9000 <mss 1460>
+        +0    > .  1:1361(1360)    ack 1 win 500
+        +0    > .  1361:2721(1360) ack 1 win 500
+        +0    > .  2721:4081(1360) ack 1 win 500
+        +.020 < .  1:1(0)   ack 4081 win 9000
+        """)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    (size,) = (finding for finding in flow.findings if finding.code == "segment-size")
+    assert "1,360 bytes, 100 less than the handshake allows" in size.sentence
+    assert "1,400 bytes a packet" in size.cause

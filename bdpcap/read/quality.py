@@ -63,6 +63,7 @@ FLAW_COLUMNS: Final = (
     "copies",
     "first_frame",
     "handshake",
+    "announced_mss_bytes",
     "largest_bytes",
     "unseen_bytes",
     "mss_bytes",
@@ -75,6 +76,13 @@ def often_beyond_window(directions: Mapping[str, Any]) -> Bools:
     exceeded = np.asarray(directions["scale_exceeded"])
     often: Bools = (exceeded >= BEYOND_WINDOW) & (exceeded > OFTEN * np.asarray(directions["scale_checked"]))
     return often
+
+
+def merged_by_offload(directions: Mapping[str, Any]) -> Bools:
+    """Return for each direction whether it has segments larger than its receiver allows: no path carried these."""
+    allowed = np.maximum(directions["announced_mss_bytes"], directions["mss_bytes"])
+    merged: Bools = np.asarray(directions["largest_bytes"]) > allowed
+    return merged
 
 
 def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
@@ -276,7 +284,7 @@ def _affected(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),
-        "offload": carried & (columns["largest_bytes"] > columns["mss_bytes"]),
+        "offload": carried & merged_by_offload(columns),
     }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.read import quality
 from bdpcap.tables.columns import floats
 from bdpcap.words import units
 
@@ -81,7 +82,7 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
     large = int(one["largest_bytes"][0])
     if any(partial):
         why = "unfinished checksums"
-    elif large > one["mss_bytes"][0]:
+    elif quality.merged_by_offload(one)[0]:
         why = f"segments of up to {units.count(large)} bytes, larger than the MSS"
     else:
         return None

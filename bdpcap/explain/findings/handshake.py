@@ -24,7 +24,7 @@ SCALE_FIRST: Final = (
 )
 SCALING_ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1   # both ends"
 
-_IPV4, _IPV6, _TIMESTAMPS = 40, 60, 12
+_IPV4, _IPV6, _TIMESTAMPS, _OPTIONS = 40, 60, 12, 40
 _LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1480: "a tunnel, IP in IP"}
 
 
@@ -169,9 +169,33 @@ def _scale(observation: str, *, seen: int, shift: int, rounds: int) -> Finding:
     )
 
 
+def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
+    """Return a finding on full segments that are smaller than the receiver allows."""
+    headers = (_IPV6 if flow.sender.startswith("[") else _IPV4) + (
+        _TIMESTAMPS if flow.counts["has_timestamps"] else 0
+    )
+    # The options of a segment take at most 40 bytes (RFC 9293 section 3.1).
+    room = announced - full <= _OPTIONS - (_TIMESTAMPS if flow.counts["has_timestamps"] else 0)
+    return Finding(
+        code=Code.SEGMENT_SIZE,
+        sentence=f"Full segments carry {full:,} bytes, {announced - full:,} less than the handshake allows.",
+        cause="The sender keeps room for TCP options such as SACK blocks in every segment."
+        if room
+        else f"The path carries {full + headers:,} bytes a packet: a link or tunnel on it has a smaller MTU than the "
+        "hosts, and path MTU discovery found it.",
+        values={"mss_bytes": full, "announced_mss_bytes": announced, "mtu_bytes": full + headers},
+        evidence="the largest payload without PSH, sent three times and more; MSS of the receiver's SYN",
+        certainty=Certainty.LIKELY,
+        source="RFC 8899 section 3; RFC 9293 section 3.7.1",
+    )
+
+
 def _segments(flow: Flow) -> Finding | None:
-    """Return a finding on the MTU that the MSS implies; None if that is no usual MTU."""
+    """Return a finding on the size of full segments: below the handshake's, or that of a usual MTU; else None."""
     said = bool(flow.counts["handshake"])
+    announced, full = int(flow.counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
+    if full < announced:
+        return _below_announced(flow, announced, full)
     # Without the handshake only the largest payload shows the MSS.
     mss = int(flow.summary["mss_bytes"]) if said else int(flow.counts["largest_bytes"] or 0)
     headers = _IPV6 if flow.sender.startswith("[") else _IPV4

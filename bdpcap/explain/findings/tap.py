@@ -57,7 +57,11 @@ def incomplete(flow: Flow) -> list[Finding]:
 def _offload(flow: Flow) -> Finding | None:
     largest, said = flow.counts["largest_bytes"], bool(flow.counts["handshake"])
     # Without the handshake the MSS is a guess: report only segments too large for Ethernet with an MTU of 1500.
-    mss = int(flow.summary["mss_bytes"]) if said else _USUAL_MSS
+    mss = (
+        max(int(flow.counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"]))
+        if said
+        else _USUAL_MSS
+    )
     if largest is None or largest <= mss:
         return None
     bound = f"the MSS of {mss:,}" if said else f"the {mss:,} that an MTU of 1,500 carries"

@@ -10,6 +10,7 @@ use super::event::{Event, Kind};
 use super::flow::{Effect, Flow};
 use super::null::NULL;
 use super::sender::first_packets::FirstPackets;
+use super::sender::full_segment::{FullSegment, SegmentBounds};
 use super::sender::one_way_delay::OneWayDelay;
 use super::tap::observed::ObservedSegment;
 use crate::budget::Budget;
@@ -52,18 +53,43 @@ pub struct Half {
     has_timestamps: bool,
     /// Largest payload in bytes when the flow's MSS was last set; `None` where a SYN has changed the options since.
     largest_at_mss_update: Option<i64>,
+    /// Sizes of its segments, to find a full one.
+    full_segment: FullSegment,
+    /// Bounds of a full segment by the SYNs; `None` without a SYN.
+    segment_bounds: Option<SegmentBounds>,
 }
 
 impl Half {
-    /// Sets the flow's MSS from the SYNs. Without a SYN, the MSS is the largest captured payload up to 9,000 bytes
-    /// (larger ones come from segmentation offload), else [`Connection::DEFAULT_MSS`].
+    /// Sets the flow's MSS from the SYNs and the segments that this end, `from`, has sent. Without a SYN, the MSS is the
+    /// largest captured payload up to 9,000 bytes (larger ones come from segmentation offload), else
+    /// [`Connection::DEFAULT_MSS`].
     #[cold]
-    fn set_mss(&mut self, handshake: &Handshake) {
+    fn set_mss(&mut self, from: usize, handshake: &Handshake) {
         let largest = self.flow.totals.largest_bytes;
         self.largest_at_mss_update = Some(largest);
+        self.segment_bounds = handshake.segment_bounds(from, self.has_timestamps);
         let seen = Some(largest).filter(|largest| (1..=9000).contains(largest));
-        let mss = handshake.mss(self.has_timestamps).or(seen);
+        let bounds = self.segment_bounds.as_ref();
+        let mss = bounds
+            .map(|bounds| self.full_segment.payload(bounds))
+            .or(seen);
         self.flow.set_mss(mss.unwrap_or(Connection::DEFAULT_MSS));
+    }
+
+    /// Returns the largest payload of a packet that the receiver's SYN allows, in bytes; `None` without a SYN.
+    #[must_use]
+    pub fn announced_mss(&self) -> Option<i64> {
+        self.segment_bounds.as_ref().map(|bounds| bounds.announced)
+    }
+
+    /// Adds a segment to the sizes that show a full one; returns whether the flow's MSS has changed.
+    #[inline]
+    fn add_size(&mut self, segment: &Segment) -> bool {
+        let payload = i64::from(segment.payload_bytes);
+        self.full_segment.is_larger(payload)
+            && !segment.flags.has(Flags::PSH)
+            && (self.segment_bounds.as_ref())
+                .is_some_and(|bounds| self.full_segment.add(payload, bounds))
     }
 
     /// Is nothing outstanding in either direction: are all bytes of this end acknowledged, and does `observed`
@@ -147,6 +173,8 @@ impl Connection {
             has_payload: false,
             has_timestamps: false,
             largest_at_mss_update: None,
+            full_segment: FullSegment::default(),
+            segment_bounds: None,
         };
         Self {
             number,
@@ -325,7 +353,9 @@ impl Connection {
             half.flow.flush_repeated_acks();
             half.flow.retransmissions.set_sack(sack);
         }
-        self.halves[from].largest_at_mss_update = None;
+        for half in &mut self.halves {
+            half.largest_at_mss_update = None;
+        }
         let flags = segment.flags;
         if flags.has(Flags::ACK) {
             // A SYN-ACK that agrees to classic ECN has ECE set and CWR not (RFC 3168 section 6.1.1).
@@ -401,10 +431,13 @@ impl Connection {
         let direction = from as u8;
         let payload = observed.segment.payload_bytes > 0;
         let (own, other) = own_and_other(&mut self.halves, from);
-        // The MSS can only change with a SYN or a larger payload.
+        // The MSS can only change with a SYN, a larger payload, or one that was sent often.
         let largest = own.flow.totals.largest_bytes;
         if own.largest_at_mss_update != Some(largest) || largest == 0 {
-            own.set_mss(&self.handshake);
+            own.set_mss(from, &self.handshake);
+        }
+        if own.add_size(observed.segment) {
+            own.set_mss(from, &self.handshake);
         }
         let all_acknowledged = payload
             && !self.turns.is_turn_of(direction)

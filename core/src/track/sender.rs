@@ -3,6 +3,7 @@
 
 pub(super) mod delay_to_sender;
 pub(super) mod first_packets;
+pub(super) mod full_segment;
 pub(super) mod one_way_delay;
 pub(super) mod retransmissions;
 mod rewritten_scale;

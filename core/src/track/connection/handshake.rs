@@ -2,6 +2,7 @@
 //! The SYNs of a connection: the options that they negotiate and the round trips that they measure.
 
 use crate::decode::{Flags, Options, Segment};
+use crate::track::sender::full_segment::SegmentBounds;
 
 /// Source of a window scale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,16 +170,21 @@ impl Handshake {
         }
     }
 
-    /// Returns the largest payload of a packet in bytes; `None` where no SYN with an MSS was captured. It is the
-    /// smaller MSS of both SYNs, as either end may have the narrower link. Negotiated timestamps take 12 bytes of it
-    /// (RFC 6691). For a SYN with cut options, `has_timestamps` is whether later segments carry timestamps.
+    /// Returns the bounds of a full segment of end `from`; `None` where no SYN with an MSS was captured. Negotiated
+    /// timestamps take 12 bytes of an MSS (RFC 6691). For a SYN with cut options, `has_timestamps` is whether later
+    /// segments carry timestamps.
     #[must_use]
-    pub fn mss(&self, has_timestamps: bool) -> Option<i64> {
-        let mss = self.options().filter_map(|options| options.mss).min()?;
+    pub fn segment_bounds(&self, from: usize, has_timestamps: bool) -> Option<SegmentBounds> {
+        let mss = |end: usize| self.syns[end].as_ref().and_then(|syn| syn.options.mss);
+        let usual = self.options().filter_map(|options| options.mss).min()?;
         let has_timestamps = self
             .options()
             .all(|options| options.timestamps.is_some() || options.incomplete && has_timestamps);
-        (mss > 0).then(|| (i64::from(mss) - if has_timestamps { 12 } else { 0 }).max(1))
+        let payload = |mss: u16| (i64::from(mss) - if has_timestamps { 12 } else { 0 }).max(1);
+        (usual > 0).then(|| SegmentBounds {
+            usual: payload(usual),
+            announced: payload(mss(1 - from).unwrap_or(usual)),
+        })
     }
 
     /// Is this a subflow of a multipath connection (RFC 8684)? Its subflows share one window.

@@ -140,7 +140,7 @@ impl HalfOpen {
         handshake.add_syn(0, &syn, self.at.time_ns);
         let mut first_packets = FirstPackets::default();
         first_packets.add(&syn);
-        let mss = handshake.mss(syn.options.timestamps.is_some());
+        let bounds = handshake.segment_bounds(0, syn.options.timestamps.is_some());
         let summary = |from: usize| {
             let (shift, source) = handshake.scale(1 - from);
             let mut scale = Scale::default();
@@ -157,7 +157,9 @@ impl HalfOpen {
                 first_frame: self.at.frame,
                 last_frame: self.at.frame,
                 packets: i64::from(from == 0),
-                mss_bytes: mss.filter(|_| from == 0).unwrap_or(Connection::DEFAULT_MSS),
+                mss_bytes: (bounds.as_ref().filter(|_| from == 0))
+                    .map_or(Connection::DEFAULT_MSS, |bounds| bounds.usual),
+                announced_mss_bytes: NULL,
                 window_scale: scale_or_null(shift, source),
                 ttl: if from == 0 { syn.ttl.into() } else { NULL },
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),

@@ -77,6 +77,8 @@ packed_row! {
         pub largest_bytes: i64,
         /// Largest payload of a packet on the path, in bytes.
         pub mss_bytes: i64,
+        /// Largest payload of a packet that the receiver's SYN allows, in bytes; [`NULL`] without a SYN.
+        pub announced_mss_bytes: i64,
         /// Scale (shift) of the windows that limit this direction; [`NULL`] where windows are not scaled or the scale
         /// is unknown.
         pub window_scale: i64,
@@ -164,6 +166,7 @@ impl Summary {
             unseen_bytes: totals.unseen_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
+            announced_mss_bytes: or_null(half.announced_mss()),
             window_scale: scale_or_null(scale, source),
             scale_checked: i64::from(flow.scale.checked_segments()),
             scale_exceeded: i64::from(flow.scale.far_overruns()),
