@@ -27,7 +27,3 @@ def _section(heading: re.Match[str]) -> str:
     else:
         os.environ["COLUMNS"] = width
     return f"## bdpcap{heading[1]}\n\n```text\n{said.getvalue().rstrip()}\n```"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_help(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -196,6 +196,3 @@ SECTIONS = {
     "confidence": confidence,
     "evidence": evidence,
 }
-
-if __name__ == "__main__":
-    PAGE.write_text(with_rules(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

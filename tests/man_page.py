@@ -113,8 +113,3 @@ def _text(words):
     ):
         line = line.replace(plain, escaped)
     return line
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")

@@ -39,7 +39,3 @@ def _command(found: re.Match[str]) -> str:
     if before[-1:] == ["..."]:
         lines = [*lines[: len(before) - 1], "..."]
     return "".join(f"{line}\n" for line in (f"$ {found[1]}", *lines))
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_output(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -64,7 +64,3 @@ def findings_page() -> str:
 
 
 PAGES = {"tables.md": tables_page, "findings.md": findings_page}
-
-if __name__ == "__main__":
-    for name, made in PAGES.items():
-        (DOCS / name).write_text(made(), encoding="utf-8")

@@ -1,10 +1,10 @@
-"""Texts of the samples, read sentence by sentence against the captures; run as a program, it writes them anew."""
+"""Texts of the samples, read sentence by sentence against the captures."""
 
 from __future__ import annotations
 
 import contextlib
 
-from oracles import ROOT, SAMPLES, TESTS
+from oracles import ROOT, TESTS
 
 import bdpcap
 from bdpcap import report
@@ -21,9 +21,3 @@ def text(path):
     """Return all that is told of a sample, asked for by its name from the top of the repository."""
     with contextlib.chdir(ROOT):
         return report.text(bdpcap.analyze(path.relative_to(ROOT)), full=True)
-
-
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for sample in SAMPLES:
-        name(sample).write_text(text(sample), encoding="utf-8")

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from command_line_page import PAGE, with_help
+from command_line_page import PAGE
 from oracles import ROOT
 from packets import pcap
 from scenario import scenario
@@ -87,9 +87,8 @@ def test_every_option_says_what_it_does(name, capsys):
     assert all(len(option.split(maxsplit=3)) > 2 for option in options)
 
 
-def test_the_reference_is_what_help_prints():
+def test_the_reference_has_every_command():
     written = PAGE.read_text(encoding="utf-8")
-    assert with_help(written) == written, "run: python tests/command_line_page.py"
     assert all(f"## bdpcap {name}\n" in written for name in COMMANDS)
 
 

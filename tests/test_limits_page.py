@@ -11,10 +11,6 @@ from bdpcap.limits.rules import PRECEDENCE, RULES
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
-def test_it_says_what_the_rules_are():
-    assert with_rules(TEXT) == TEXT, "run: python tests/limits_page.py"
-
-
 def test_making_it_anew_reaches_every_section():
     assert [name for name, _ in MARKED.findall(TEXT)] == list(SECTIONS)
     assert with_rules(MARKED.sub(r"\1\2", TEXT)) == TEXT

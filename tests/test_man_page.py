@@ -5,14 +5,10 @@ import subprocess
 import tomllib
 
 import pytest
-from man_page import ENVIRONMENT, PAGE, page
+from man_page import ENVIRONMENT, PAGE
 from oracles import ROOT
 
 from bdpcap.cli.commands import COMMANDS, loaded
-
-
-def test_the_page_is_what_the_command_line_declares():
-    assert PAGE.read_text(encoding="utf-8") == page(), "run: python tests/man_page.py"
 
 
 def test_the_page_is_where_an_install_puts_manual_pages():
