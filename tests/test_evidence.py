@@ -120,6 +120,21 @@ def test_the_rate_of_the_first_bursts(spacing, paused, waited_ns, expected):
     assert expected is None or rate.highest_burst[0] >= rate.initial_burst[0]
 
 
+@pytest.mark.parametrize(("has_timestamps", "burst"), [(True, 90e6), (False, 50e6)], ids=["yes", "no"])
+def test_one_fast_burst_counts_only_where_timestamps_bear_it_out(has_timestamps, burst):
+    # A coalesced interrupt delivered the packets of one burst together.
+    rate = counted(
+        [0, 0, 0],
+        at_sender=False,
+        ack_spacing_rate=[50e6, 90e6, 50e6],
+        ack_pauses_ns=[10 * MS] * 3,
+        sent_segments=[9] * 3,
+        delivered_bytes=[800_000] * 3,  # 40 MB/s
+        answered_tsvals=[9 * has_timestamps] * 3,
+    ).rate
+    assert rate.over_highest[1] == pytest.approx(min(40e6 / burst + 0.04, 40e6 / 50e6))
+
+
 @pytest.mark.usefixtures("need_shared")
 @pytest.mark.parametrize("view", ["sender", "middle", "receiver"])
 def test_the_capacity_is_the_rate_that_the_emulator_was_set_to(view):

@@ -136,6 +136,15 @@ class Rate(Concept):
         return self.rounds.per_flow(np.fmax.reduce(self._bursts[0], axis=1))
 
     @cached_property
+    def usual_burst(self) -> Floats:
+        """Median rate of the initial bursts, confirmed or not; NaN where none was seen."""
+        bursts = self._bursts[0]
+        usual = np.full(len(bursts), np.nan)
+        seen = np.isfinite(bursts).any(axis=1)
+        usual[seen] = np.nanmedian(bursts[seen], axis=1)
+        return self.rounds.per_flow(usual)
+
+    @cached_property
     def initial_burst(self) -> Floats:
         """Rate at which the bottleneck forwarded the bursts of the first rounds; NaN where none was seen.
 
@@ -166,11 +175,13 @@ class Rate(Concept):
     def over_highest(self) -> Floats:
         """`over_initial`, or the delivery rate over that of the fastest initial burst: the smaller; 1 without bursts.
 
-        The bursts of a pacing sender confirm each other at too low a rate, so the fastest counts. Away from the sender,
-        0.04 is added for the error of a rate over ten packets.
+        The bursts of a pacing sender confirm each other at too low a rate, so the fastest counts. Where only arrivals
+        show rates, coalesced interrupts make one burst too fast, so the median counts. Away from the sender, 0.04 is
+        added for the error of a rate over ten packets.
         """
+        burst = np.where(self.all.ack_clock.unseen, self.usual_burst, self.highest_burst)
         far = np.where(self.all.vantage.at_sender, 0.0, 0.04)
-        return np.fmin(self.over_initial, self.rounds.ratio(self.smooth, self.highest_burst) + far)
+        return np.fmin(self.over_initial, self.rounds.ratio(self.smooth, burst) + far)
 
     @field("ratio")
     def window_over_link(self) -> Floats:
