@@ -167,7 +167,7 @@ def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, share)
     assert queue.share.tolist() == [pytest.approx(share)]
 
 
-def standing(**more):
+def standing(*, at_sender=True, **more):
     """Six rounds of 20 ms at 1 MB/s, with 5 ms of queue: five packets of 1000 bytes."""
     same = {
         "sent_bytes": 20_000,
@@ -185,7 +185,8 @@ def standing(**more):
         "delivery_rate": 1_000_000,
         "in_flight_max_bytes": 25_000,
     }
-    return counted([0] * 6, columns={name: [value] * 6 for name, value in (same | more).items()})
+    columns = {name: np.broadcast_to(value, 6).tolist() for name, value in (same | more).items()}
+    return counted([0] * 6, at_sender=at_sender, columns=columns)
 
 
 def test_a_queue_is_counted_in_packets_at_the_rate_that_serves_it():
@@ -202,6 +203,15 @@ def test_what_merged_acknowledgments_wait_is_no_queue():
     queue = standing(acks=2).queue
     assert queue.unmerged_packets.max() <= 0
     assert queue.always_packets.max() <= 0
+
+
+@pytest.mark.parametrize(("at_sender", "late_round"), [(True, 3), (False, 3), (False, 2)])
+def test_a_queue_of_acknowledgments_is_on_the_return_path(at_sender, late_round):
+    # The data of round 2 wait 5 ms in all. Their acknowledgments come in round 3, or in the same round.
+    late = [5 * MS * (number == late_round) for number in range(6)]
+    queue = standing(reverse_delay_p20_ns=late, at_sender=at_sender).queue
+    assert queue.on_return_path[2]
+    assert not queue.on_return_path[4]
 
 
 # The ACK clock

@@ -151,11 +151,9 @@ class Queue(Concept):
         tap is at the receiver, and less than 0.3 of the delay lies before it.
         """
         rounds, vantage = self.rounds, self.all.vantage
-        # At the sender, the data of a round are acknowledged in the next round.
-        reverse_delay_p20_ns = np.where(
-            vantage.at_sender,
-            rounds.shifted(rounds.reverse_delay_p20_ns, 1, np.nan),
-            rounds.reverse_delay_p20_ns,
+        # The data of a round are acknowledged in it or in the next; near the sender, most of them in the next.
+        reverse_delay_p20_ns: Floats = np.fmax(
+            rounds.reverse_delay_p20_ns, rounds.shifted(rounds.reverse_delay_p20_ns, 1, np.nan)
         )
         # Three packets or more in the forward direction contradict it, unless a full window explains them: a middlebox
         # that merges acknowledgments delays them behind a busy link, too.
