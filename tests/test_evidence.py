@@ -214,6 +214,16 @@ def test_a_queue_of_acknowledgments_is_on_the_return_path(at_sender, late_round)
     assert not queue.on_return_path[4]
 
 
+@pytest.mark.parametrize(("least_ms", "before"), [(21, False), (30, True)], ids=["none", "others'"])
+def test_a_queue_before_the_flow_shows_in_its_first_round_trips(least_ms, before):
+    # A slow start ends before it fills a queue: its RTTs do not rise, with others' packets queued or without.
+    opening = [10_000, 20_000, 40_000, 80_000, 80_000, 80_000]
+    queue = standing(
+        in_flight_max_bytes=opening, rtt_min_ns=least_ms * MS, rtt_ns=31 * MS, rtt_max_ns=31 * MS
+    ).queue
+    assert queue.before_flow.tolist() == [before] * 6
+
+
 # The ACK clock
 
 

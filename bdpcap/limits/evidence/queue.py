@@ -177,7 +177,8 @@ class Queue(Concept):
         """Did the queue exist before the flow: did RTTs rise by less than 0.3 of the largest during its slow start?
 
         A flow that fills the link sees its RTTs rise; one that meets a full link sees high RTTs from the start (TCP
-        congestion signatures, IMC 2017, section 3). Slow starts of fewer than four rounds do not count.
+        congestion signatures, IMC 2017, section 3). So the least of them exceeds the path's minimum by 1.5 ms or more.
+        Slow starts of fewer than four rounds do not count.
         """
         rounds = self.rounds
         grows = (rounds.round <= 1) | self.all.flight.doubling
@@ -186,7 +187,7 @@ class Queue(Concept):
         largest = -rounds.least(-np.where(opening, rounds.rtt_max_ns, np.nan))
         long = rounds.total(opening.astype(np.float64)) >= SLOW_START
         risen: Bools = rounds.ratio(largest - least, largest) >= RISEN
-        return long & ~risen
+        return long & ~risen & (least - self.rtt_min_ns >= CLOCK_NS)
 
     @field("share")
     def pauses(self) -> Floats:
