@@ -124,6 +124,7 @@ CASES = {
         [{"rate.proven": True, "rate.utilization": 1, "queue.share": 0.8}],
         {
             "a rate never proven": {"rate.proven": False},
+            "initial bursts passed faster": {"rate.over_initial": 0.8},
             "half the rate": {"rate.utilization": 0.5},
             "a full window": WINDOW,
         },

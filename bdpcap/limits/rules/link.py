@@ -75,7 +75,8 @@ RULES: Final = (
             at_least(Queue.share, 0.3),
             not_(FULL),
         ),
-        unless=any_of(SPARE, ELSEWHERE, BEHIND),
+        # No queue stands throughout, so initial bursts that passed a quarter faster show that the link has time to spare.
+        unless=any_of(SPARE, ELSEWHERE, BEHIND, at_most(Rate.over_initial, 0.8)),
         says="The rate was {rate.utilization} of this path's best, and a queue stood for {queue.share} of the round.",
         why="BBR and Vegas drain their queue. Once a deep queue has proved the capacity, the rate alone shows a busy "
         "link.",
