@@ -198,6 +198,29 @@ def timer(period, size, count=60):
     return turn
 
 
+def nagle(period, size, count=600):
+    """A program that writes so many bytes whenever its timer fires, without TCP_NODELAY.
+
+    A rest below a segment waits while an earlier rest is unacknowledged (RFC 9293 section 3.7.4, as Linux applies it),
+    and leaves with the next write otherwise.
+    """
+    rest_end = offered = 0
+
+    def turn(now, acked, sent):
+        nonlocal rest_end, offered
+        rest_end = offered if sent == offered else rest_end
+        fired = min(int((now - 0.1) / period + 1e-6) + 1, count)
+        waiting = size * fired - sent
+        if fired == count or waiting >= MSS:
+            return now, [MSS] * (waiting // MSS)
+        if waiting and acked >= rest_end:
+            offered = sent + waiting
+            return now, [waiting]
+        return 0.1 + period * fired, [MSS] * ((waiting + size) // MSS)
+
+    return turn
+
+
 OPENING = """
     0     > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
     +.020 < S. 0:0(0) ack 1 win 14720 <mss 1460,sackOK,wscale 7>

@@ -23,9 +23,9 @@ QUIET = {"loss.none_recent": True, "flight.moved": True, "window.full_share": 0}
 """A round in which data move, nothing is lost, and the window has room."""
 WINDOW = {"window.full_share": 1}
 QUEUE = {"queue.stands": True, "queue.share": 1, "queue.packets": 50, "queue.unmerged_packets": 50}
-STANDING = {
-    "flight.spread": 0,
-    "flight.drift": 0,
+STEADY = {"flight.spread": 0, "flight.drift": 0}
+OWN_TIME = {"ack_clock.own_time_share": 1, "ack_clock.chance": 1}
+STANDING = STEADY | {
     "ack_clock.period_spread": 1,
     "ack_clock.longest_period": 0.6,
     "ack_clock.chance": 0,
@@ -33,9 +33,7 @@ STANDING = {
     "writes.replies": 0,
 }
 """A flight that stands, of bursts that acknowledgments start and short segments end."""
-FIXED = {
-    "flight.spread": 0,
-    "flight.drift": 0,
+FIXED = STEADY | {
     "ack_clock.ack_response": 1,
     "ack_clock.bursts": 3,
     "writes.short_share": 0,
@@ -53,6 +51,9 @@ CASES = {
         [
             {"ack_clock.own_time_share": 1, "writes.short_per_burst": 1},
             {"ack_clock.chance": 1, "ack_clock.ack_response": 0, "writes.short_rounds": 1},
+            STEADY | OWN_TIME | {"queue.pauses": 1, "queue.share": 1, "queue.packets": 50},
+            STEADY
+            | {"writes.short_rounds": 1, "writes.short_per_burst": 0.2, "ack_clock.longest_period": 0.2},
         ],
         {
             "acknowledgments called for it": {"ack_clock.own_time_share": 0},
@@ -189,6 +190,7 @@ CASES = {
             "acknowledgments answered": {"ack_clock.ack_response": 1},
             "never asleep": {"ack_clock.blocked_share": 0},
             "from nothing": {"ack_clock.empty_starts": 9},
+            "bursts at other times": OWN_TIME,
         },
     ),
     "cwnd-recovery": (

@@ -13,6 +13,7 @@ from dialogues import (
     analysed,
     bursts,
     congestion_window,
+    nagle,
     paced,
     probed,
     requests,
@@ -89,6 +90,16 @@ def test_what_a_timer_writes_in_step_with_the_acknowledgments_is_not_congestion_
     Nor does a window that holds a sender before any loss stand still: each round trip it would double.
     """
     assert "cwnd" not in settled(sent_by(timer(period_ms / 1000, size)))
+
+
+@pytest.mark.parametrize(("period_ms", "size"), [(10, 3000), (7, 5000), (10, 10_000)])
+@pytest.mark.parametrize("at_receiver", [False, True], ids=["sender", "receiver"])
+def test_a_timer_with_nagle_is_the_applications_though_acknowledgments_release_its_rests(
+    period_ms, size, at_receiver
+):
+    """Whole segments, a constant flight, and bursts that follow acknowledgments; yet each round trip holds a rest."""
+    dialogue = sent_by(nagle(period_ms / 1000, size), rtt=0.0403, at_receiver=at_receiver)
+    assert settled(dialogue) == {"app"}
 
 
 # The send buffer

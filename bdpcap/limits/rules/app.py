@@ -8,15 +8,39 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import AckClock, Flight, Loss, Window, Writes
+from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Window, Writes
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import DELAYED_BY_WINDOW, FOLLOWED, QUEUED, STANDS, TIMER, UNANSWERED
+from bdpcap.limits.rules.common import (
+    DELAYED_BY_WINDOW,
+    FOLLOWED,
+    OWN_TIME,
+    QUEUED,
+    STANDS,
+    STEADY,
+    TIMER,
+    UNANSWERED,
+)
 
 __all__ = ["DETAILS", "RULES"]
 
 HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outage), STANDS).named(
     "held by something else",
     "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
+)
+OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5)).named(
+    "a program's pace",
+    "Bursts come at other times than acknowledgments, with pauses between, and the flight stays the same. Away from the "
+    "sender, the program's wait counts as RTT and looks like a queue.",
+)
+# A writer waits for a third of its send buffer, so one pause per round trip is a third of it or longer.
+SEVERAL_WRITES = all_of(
+    STEADY,
+    at_least(Writes.short_rounds, 0.75),
+    at_most(Writes.short_per_burst, 1.2),
+    at_most(AckClock.longest_period, 0.3),
+).named(
+    "several writes per round trip",
+    "The flight stays the same, data ran out in each round trip, and no pause is as long as a full send buffer's.",
 )
 OPENING = it(Flight.opening)
 LOSS = not_(it(Loss.none_recent))
@@ -42,8 +66,10 @@ RULES: Final = (
                 not_(FOLLOWED),
             ),
             all_of(UNANSWERED, at_least(AckClock.chance, 1), at_least(Writes.short_rounds, 0.75)),
+            OWN_PACE,
+            SEVERAL_WRITES,
         ),
-        unless=any_of(HELD_OR_STANDS, OPENING, LOSS, QUEUED),
+        unless=any_of(HELD_OR_STANDS, OPENING, LOSS, all_of(QUEUED, not_(OWN_PACE))),
         says="Bursts came at times of the program's own, {ack_clock.bursts} a round, not when acknowledgments did.",
         why="A timer or a user starts what no acknowledgment calls for. Such a burst ends in a short segment, since "
         "no application knows the size of segments.",

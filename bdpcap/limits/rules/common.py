@@ -8,7 +8,17 @@ from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Window, Writes
 from bdpcap.limits.evidence.ack_clock import SELDOM
 from bdpcap.limits.rule import all_of, any_of, at_least, at_most, it, not_
 
-__all__ = ["DELAYED_BY_WINDOW", "FOLLOWED", "FULL", "QUEUED", "STANDS", "TIMER", "UNANSWERED"]
+__all__ = [
+    "DELAYED_BY_WINDOW",
+    "FOLLOWED",
+    "FULL",
+    "OWN_TIME",
+    "QUEUED",
+    "STANDS",
+    "STEADY",
+    "TIMER",
+    "UNANSWERED",
+]
 
 # A window that is full for this share of the round limits the sender at any rate.
 FULL: Final = at_least(Window.full_share, 0.3)
@@ -36,10 +46,17 @@ TIMER: Final = all_of(
     "Those of acknowledgments come with a pause in each round trip, or once in it.",
 )
 
+STEADY: Final = all_of(
+    at_most(Flight.spread, 0.1), at_most(Flight.drift, 0.15), at_most(Window.full_share, 0.3)
+).named("a steady flight", "The flight stays the same, and the window has room.")
+
+OWN_TIME: Final = all_of(at_least(AckClock.own_time_share, 0.5), at_least(AckClock.chance, 1)).named(
+    "bursts at other times",
+    "Most data come in bursts later after an acknowledgment than bursts at random times would.",
+)
+
 STANDS: Final = all_of(
-    at_most(Flight.spread, 0.1),
-    at_most(Flight.drift, 0.15),
-    at_most(Window.full_share, 0.3),
+    STEADY,
     not_(TIMER),
     # A writer fills a third of the buffer at a time: three bursts a round trip, some a third of it or more apart.
     at_least(AckClock.longest_period, 0.3),

@@ -10,7 +10,7 @@ from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import STANDS, UNANSWERED
+from bdpcap.limits.rules.common import OWN_TIME, STANDS, UNANSWERED
 
 __all__ = ["RULES"]
 
@@ -38,6 +38,7 @@ RULES: Final = (
             at_most(AckClock.empty_starts, 1),
         ),
         unless=any_of(
+            OWN_TIME,
             all_of(it(Flight.opening), not_(BLOCKED)),
             all_of(it(Flight.reduced), at_least(AckClock.ack_response, 0.3), not_(BLOCKED)),
         ),
