@@ -54,6 +54,7 @@ CASES = {
             STEADY | OWN_TIME | {"queue.pauses": 1, "queue.share": 1, "queue.packets": 50},
             STEADY
             | {"writes.short_rounds": 1, "writes.short_per_burst": 0.2, "ack_clock.longest_period": 0.2},
+            STANDING | {"writes.constant_amount": True},
         ],
         {
             "acknowledgments called for it": {"ack_clock.own_time_share": 0},

@@ -423,6 +423,25 @@ def test_a_short_segment_ends_a_write():
     assert writes.short_rounds.tolist() == [1.0] * 9
 
 
+@pytest.mark.parametrize(
+    ("sent", "flight", "constant"),
+    [
+        pytest.param([30_000, 30_000], [42_000, 45_000], True, id="a timer's writes: flight varies"),
+        pytest.param([29_000, 31_000], [45_000, 45_000], False, id="a send buffer: amount varies"),
+        pytest.param([30_000, 30_000], [45_000, 45_000], False, id="both are constant"),
+    ],
+)
+def test_a_timer_sends_one_amount_whatever_is_in_flight(sent, flight, constant):
+    """A full send buffer is filled up to one size, whatever was acknowledged."""
+    columns = {
+        "in_flight_mean_bytes": [30_000] * 60,
+        "sent_bytes": sent * 30,
+        "in_flight_max_bytes": flight * 30,
+    }
+    assert set(counted([0] * 60, columns=columns).writes.constant_amount) == {constant}
+    assert not counted([0] * 60, at_sender=False, columns=columns).writes.constant_amount.any()
+
+
 def test_replies_are_counted_over_nine_rounds():
     writes = counted([0] * 11, acks_with_payload=[1] * 11, short_segments=[2] * 11).writes
     assert writes.replies[5] == 9

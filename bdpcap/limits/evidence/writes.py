@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
-from bdpcap.limits.evidence.flight import STRETCH
+from bdpcap.limits.evidence.flight import EARLY, STRETCH
+from bdpcap.limits.rounds import REACH
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
@@ -52,6 +53,29 @@ class Writes(Concept):
         sending = self.rounds.sent_bytes > 0
         short = self.rounds.around((self.rounds.short_segments > 0).astype(np.float64), STRETCH)
         return self.rounds.ratio(short, self.rounds.around(sending.astype(np.float64), STRETCH))
+
+    @field("yes")
+    def constant_amount(self) -> Bools:
+        """Does the flow send the same amount each round trip, though its flight varies? Known only at the sender.
+
+        A writer that fills a send buffer sends as much as was freed, so the flight returns to one size. A timer's writes
+        have one size, and the flight depends on the acknowledgments that came before. Compared are mean deviations from
+        the median of the stretch, over the flow. That of the largest flight must be a quarter of a segment or more, and
+        three times that of the amount. The first four rounds, and those within four of a loss, do not count.
+        """
+        rounds = self.rounds
+        counted = (rounds.sent_bytes > 0) & (rounds.round > EARLY) & (self.all.flight.spread <= 0.1)
+        counted &= ~rounds.near(self.all.loss.signalled, REACH, REACH)
+
+        def deviation(values: Floats) -> Floats:
+            usual = rounds.median_around(values, STRETCH, STRETCH)
+            return rounds.total(np.where(counted, np.abs(values - usual), 0.0))
+
+        flight = deviation(rounds.in_flight_max_bytes)
+        quarters = rounds.total(counted.astype(np.float64)) * self.all.vantage.mss_bytes / 4
+        varies = (flight > 0) & (flight >= quarters)
+        constant: Bools = varies & (3 * deviation(rounds.sent_bytes) <= flight) & self.all.vantage.at_sender
+        return constant
 
     @field("share")
     def segment_fill(self) -> Floats:

@@ -32,15 +32,18 @@ OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5)).named(
     "Bursts come at other times than acknowledgments, with pauses between, and the flight stays the same. Away from the "
     "sender, the program's wait counts as RTT and looks like a queue.",
 )
-# A writer waits for a third of its send buffer, so one pause per round trip is a third of it or longer.
-SEVERAL_WRITES = all_of(
+EQUAL_WRITES = all_of(
     STEADY,
     at_least(Writes.short_rounds, 0.75),
-    at_most(Writes.short_per_burst, 1.2),
-    at_most(AckClock.longest_period, 0.3),
+    any_of(
+        # A writer waits for a third of its send buffer, so one pause per round trip is a third of it or longer.
+        all_of(at_most(Writes.short_per_burst, 1.2), at_most(AckClock.longest_period, 0.3)),
+        it(Writes.constant_amount),
+    ),
 ).named(
-    "several writes per round trip",
-    "The flight stays the same, data ran out in each round trip, and no pause is as long as a full send buffer's.",
+    "equal writes",
+    "Data ran out in each round trip. Unlike with a full send buffer, the amount sent is constant while the flight "
+    "varies, or no pause lasts a third of a round trip.",
 )
 OPENING = it(Flight.opening)
 LOSS = not_(it(Loss.none_recent))
@@ -67,7 +70,7 @@ RULES: Final = (
             ),
             all_of(UNANSWERED, at_least(AckClock.chance, 1), at_least(Writes.short_rounds, 0.75)),
             OWN_PACE,
-            SEVERAL_WRITES,
+            EQUAL_WRITES,
         ),
         unless=any_of(HELD_OR_STANDS, OPENING, LOSS, all_of(QUEUED, not_(OWN_PACE))),
         says="Bursts came at times of the program's own, {ack_clock.bursts} a round, not when acknowledgments did.",

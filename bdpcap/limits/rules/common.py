@@ -72,6 +72,7 @@ STANDS: Final = all_of(
         all_of(at_least(Writes.short_rounds, 0.4), FOLLOWED),
         all_of(it(AckClock.unseen), it(Flight.regrown)),
     ),
+    not_(it(Writes.constant_amount)),
 ).named(
     "a buffer's flight",
     "The flight stays the same, data ran out again and again, and acknowledgments start the bursts.",
