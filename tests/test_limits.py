@@ -113,6 +113,14 @@ def test_a_send_buffer_is_one_however_slowly_its_host_wakes_the_writer(size, wak
     assert settled(dialogue) == {"sndbuf"}
 
 
+@pytest.mark.parametrize(("view", "confident"), [("sender", 1.0), ("receiver", 0.0)])
+def test_a_send_buffer_filled_once_per_round_trip_is_certain_at_the_sender_only(view, confident):
+    rounds = bdpcap.analyze(ROOT / f"tests/data/labelled/tune/sndbuf_blocking/{view}.pcap.zst").rtts
+    standing = rounds[rounds["rule"] == "sndbuf-standing"]
+    assert set(standing["alternative"]) == {"app"}
+    assert (standing["confidence"] > 0.65).mean() == pytest.approx(confident, abs=0.05)
+
+
 def test_a_blocked_writer_waits_for_more_acknowledgments_than_one():
     # Ten segments just behind the third acknowledgment of the burst before last, every other time the fourth, from 14
     # of 24 in flight.

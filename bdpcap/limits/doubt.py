@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bdpcap.limits.decision import LIMITS
 from bdpcap.read.quality import COARSE_NS, FINE_TICKS
 from bdpcap.read.scale_source import INFERRED, UNKNOWN
 
@@ -44,6 +45,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     by_window = verdict.is_limit("rwnd")
     # These limits rank below the receiver's window, which cannot be excluded while its scale is unknown.
     below_window = verdict.is_limit("sndbuf", "cwnd")
+    perhaps_program = verdict.is_by("sndbuf-standing") & (verdict.alternatives == LIMITS.index("app"))
     lost_share = np.clip(rounds.unseen_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     ones = np.ones(rounds.size)
@@ -64,6 +66,11 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             by_window & (source == INFERRED)[flow],
             "The window scale is inferred.",
             np.where(reached, 0.95, 0.7),
+        ),
+        Doubt(
+            perhaps_program & ~evidence.vantage.at_sender,
+            "Away from the sender, a program that writes once per round trip looks the same.",
+            0.65 * ones,
         ),
         Doubt(below_window & (source == UNKNOWN)[flow], "The window scale is unknown.", 0.75 * ones),
         Doubt(
