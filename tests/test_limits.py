@@ -317,3 +317,10 @@ def agreement(folder, view):
 def test_the_sending_kernel_agrees(view):
     scores = {folder.name: agreement(folder, view) for folder in sorted(LAB.iterdir())}
     assert np.mean(list(scores.values())) >= FLOORS[view], scores
+
+
+def test_a_verdict_with_an_alternative_is_less_sure():
+    rounds = bdpcap.analyze(ROOT / "sample_captures" / "sndbuf_24k_15ms.sender.pcap.zst").rtts
+    other = rounds["alternative"].notna()
+    assert other.any()
+    assert rounds.loc[other, "confidence"].max() <= 0.75

