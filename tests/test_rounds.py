@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from by_hand import rounds
 from hypothesis import given
 from hypothesis import strategies as st
+from packets import pcap
+from scenario import HANDSHAKE, scenario
 
 from bdpcap import _core
 from bdpcap.limits.confidence import distances
@@ -46,6 +50,38 @@ def test_what_the_core_did_not_measure_is_no_number():
 def test_every_column_of_the_core_is_a_declared_field():
     declared = {name for name, value in vars(Counts).items() if isinstance(value, Column)}
     assert declared == set(rounds([0]).columns)
+
+
+OWN, PEERS, ANSWERING = 0, 1, 2
+CONVERSATION = """
+    +.300 > P. 1:101(100)   ack 1   win 502
+    +.020 < .  1:1(0)       ack 101 win 512
+    +.200 < P. 1:301(300)   ack 101 win 512
+    +.001 > .  101:101(0)   ack 301 win 502
+    +.500 > P. 101:201(100) ack 301 win 502
+    +.020 < P. 301:601(300) ack 201 win 512
+    +.001 > .  201:201(0)   ack 601 win 502
+    +.400 > .  200:200(0)   ack 601 win 502
+    +.400 > F. 201:201(0)   ack 601 win 502
+    +.020 < .  601:601(0)   ack 202 win 512
+"""
+
+
+def test_a_wait_with_nothing_in_flight_is_divided_where_the_turn_passes():
+    core = _core.Analysis([io.BytesIO(pcap(scenario(HANDSHAKE + CONVERSATION)))])
+    core.advance(100)
+    made, _ = core.rounds()
+    waits = [
+        (direction, int(turn), round(lasting / 1e6))
+        for direction, turn, lasting, empty in zip(
+            made["direction"], made["turn"], made["end_ns"] - made["start_ns"], made["empty_ns"], strict=True
+        )
+        if empty
+    ]
+    client, server = ([wait[1:] for wait in waits if wait[0] == side] for side in (0, 1))
+    assert client == [(OWN, 320), (PEERS, 200), (ANSWERING, 501), (PEERS, 801)]
+    # The tap is beside the client, 10 ms from the server, so a request arrives 10 ms later than it passes the tap.
+    assert server == [(PEERS, 330), (ANSWERING, 200), (PEERS, 500), (PEERS, 810)]
 
 
 def test_a_column_is_converted_when_it_is_first_read():

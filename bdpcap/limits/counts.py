@@ -62,6 +62,9 @@ class Counts:
     """Length by the clock of the capture, which all durations below use."""
     after_fin = Column(floats)
     """1 if the sender had sent its FIN before the round, else 0."""
+    turn = Column(integers)
+    """Of a round with nothing in flight: 1 if it ended with payload of the peer, with the FIN or with the flow; 2 if the
+    latest payload before its end was the peer's; else 0."""
 
     sent_bytes = Column(floats)
     """Payload bytes sent for the first time."""

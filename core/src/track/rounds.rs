@@ -82,6 +82,8 @@ pub struct Rounds {
     empty_since_ns: i64,
     /// Time with an unusable window since `empty_since_ns`, ns.
     empty_zero_ns: i64,
+    /// When the sender received the latest payload of its peer, ns; [`NULL`] before the first.
+    peer_data_ns: i64,
     bursts: Bursts,
     /// Minimum RTT so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
@@ -101,6 +103,8 @@ pub struct Rounds {
 impl Rounds {
     /// Number of packets in a run over which the delivery rate is measured.
     const RUN_PACKETS: i64 = 16;
+    /// Idle time of at most this length is no separate round, ns.
+    const LEAST_IDLE_NS: i64 = 1_000_000;
     /// From this round on a spare one is kept. Most flows are shorter, and many may be open at once.
     const REUSE_FROM_ROUND: u32 = 8;
     /// Maximum number of closed rounds that wait for late measurements.
@@ -122,6 +126,7 @@ impl Rounds {
             fin_seen: false,
             empty_since_ns: start_ns,
             empty_zero_ns: 0,
+            peer_data_ns: NULL,
             bursts: Bursts::new(start_ns),
             rtt_min_ns: NULL,
             run_start: Delivery::NONE,
@@ -202,42 +207,68 @@ impl Rounds {
         }
     }
 
-    /// Counts the time before a send. While it is unknown where the tap is (`vantage_pending`), an empty flight is not
-    /// idle time: near the receiver, data are acknowledged at once.
+    /// Counts the time before a send, which is a FIN without payload if `ends`. While it is unknown where the tap is
+    /// (`vantage_pending`), an empty flight is not idle time: near the receiver, data are acknowledged at once.
     #[inline]
-    pub fn before_send(&mut self, at: At, vantage_pending: impl FnOnce() -> bool, sender: &Sender) {
+    pub fn before_send(
+        &mut self,
+        at: At,
+        ends: bool,
+        vantage_pending: impl FnOnce() -> bool,
+        sender: &Sender,
+    ) {
         self.advance(at.time_ns, sender);
         if self.empty_since_ns != NULL && sender.in_flight() == 0 && !vantage_pending() {
-            self.after_idling(at, sender);
+            self.after_idling(at, ends, sender);
         }
     }
 
     /// Closes the round before a send with nothing in flight. Idle time before the send becomes a separate round. If it
     /// was too short for that, the wait for the last acknowledgments may become one.
     #[inline(never)] // rare in a transfer
-    fn after_idling(&mut self, at: At, sender: &Sender) {
+    fn after_idling(&mut self, at: At, ends: bool, sender: &Sender) {
         let (now_ns, frame) = (at.time_ns, at.frame);
-        let since_ns = self.empty_since_ns;
-        let idle_ns = now_ns - since_ns;
-        let idle_threshold_ns = if self.has_sent() {
+        let next = sender.snd_nxt().unwrap_or_default();
+        if self.separate_idle_time(at, ends, sender) {
+            self.close(now_ns, frame, next, sender);
+            self.empty_since_ns = NULL;
+            self.empty_zero_ns = 0;
+            return;
+        }
+        let row = &self.current.row;
+        let sent_nothing = row.sent_bytes + row.retransmitted_bytes == 0;
+        if self.has_sent()
+            && sent_nothing
+            && now_ns - row.start_ns > (self.idle_threshold_ns() / 2).max(Self::LEAST_IDLE_NS)
+        {
+            self.close(now_ns, frame, next, sender);
+        }
+    }
+
+    /// Returns the longest time without anything in flight that becomes no separate round, ns.
+    fn idle_threshold_ns(&self) -> i64 {
+        if self.has_sent() {
             self.rtt_min_ns().unwrap_or(10_000_000) / 2
         } else {
             // The first data may follow the handshake at once, which is no idle time.
             self.rtt_min_ns()
                 .map_or(1_000_000_000, |rtt_ns| rtt_ns + rtt_ns / 2 + 10_000_000)
-        };
-        let next = sender.snd_nxt().unwrap_or_default();
-        if idle_ns <= idle_threshold_ns.max(1_000_000) {
-            let row = &self.current.row;
-            let sent_nothing = row.sent_bytes + row.retransmitted_bytes == 0;
-            if self.has_sent()
-                && sent_nothing
-                && now_ns - row.start_ns > (idle_threshold_ns / 2).max(1_000_000)
-            {
-                self.close(now_ns, frame, next, sender);
-            }
-            return;
         }
+    }
+
+    /// Makes the open round one of idle time alone, up to now; returns false where that was too short. The peer's turn
+    /// lasts until its latest payload, or until now if nothing follows (`ends`). The rest becomes another round.
+    fn separate_idle_time(&mut self, at: At, ends: bool, sender: &Sender) -> bool {
+        let now_ns = at.time_ns;
+        let since_ns = self.empty_since_ns;
+        let idle_ns = now_ns - since_ns;
+        if idle_ns <= self.idle_threshold_ns().max(Self::LEAST_IDLE_NS) {
+            if ends && since_ns <= self.current.row.start_ns {
+                self.current.row.turn = Round::PEERS_TURN;
+            }
+            return false;
+        }
+        let next = sender.snd_nxt().unwrap_or_default();
         let zero_ns = self.empty_zero_ns;
         self.current.row.empty_ns -= idle_ns.min(self.current.row.empty_ns);
         self.current.row.zero_window_ns -= zero_ns.min(self.current.row.zero_window_ns);
@@ -245,16 +276,55 @@ impl Rounds {
         self.current.row.window_full_ns -= zero_ns.min(self.current.row.window_full_ns);
         if since_ns > self.current.row.start_ns {
             self.current.acknowledged = true;
-            self.close(since_ns, frame, next, sender);
+            self.close(since_ns, at.frame, next, sender);
         }
+        let own_since_ns = self.own_turn_since(since_ns, now_ns, ends);
+        let peer_ns = own_since_ns - since_ns;
+        let peer_zero_ns = zero_ns.min(peer_ns);
+        if peer_ns > 0 {
+            self.set_idle(peer_ns, peer_zero_ns, Round::PEERS_TURN);
+        }
+        if own_since_ns < now_ns {
+            if peer_ns > 0 {
+                self.close(own_since_ns, at.frame, next, sender);
+            }
+            let answering = self.peer_data_ns > self.bursts.last_send_ns();
+            let turn = if answering { Round::ANSWERING } else { 0 };
+            self.set_idle(now_ns - own_since_ns, zero_ns - peer_zero_ns, turn);
+        }
+        true
+    }
+
+    /// Returns since when the sender has had the turn, with nothing in flight from `since_ns` to `now_ns`. Neither
+    /// side's part is too short for a round.
+    fn own_turn_since(&self, since_ns: i64, now_ns: i64, ends: bool) -> i64 {
+        let own_since_ns = if ends {
+            now_ns
+        } else {
+            self.peer_data_ns.clamp(since_ns, now_ns)
+        };
+        if now_ns - own_since_ns < Self::LEAST_IDLE_NS {
+            now_ns
+        } else if own_since_ns - since_ns < Self::LEAST_IDLE_NS {
+            since_ns
+        } else {
+            own_since_ns
+        }
+    }
+
+    /// Sets the counts of the open round, in which nothing is in flight and the window is unusable for `zero_ns`.
+    fn set_idle(&mut self, empty_ns: i64, zero_ns: i64, turn: u8) {
         let row = &mut self.current.row;
-        row.empty_ns = idle_ns;
+        row.empty_ns = empty_ns;
         row.zero_window_ns = zero_ns;
         row.window_blocked_ns = zero_ns;
         row.window_full_ns = zero_ns;
-        self.close(now_ns, frame, next, sender);
-        self.empty_since_ns = NULL;
-        self.empty_zero_ns = 0;
+        row.turn = turn;
+    }
+
+    /// Notes payload of the peer that the sender received at `now_ns`.
+    pub fn peer_sent(&mut self, now_ns: i64) {
+        self.peer_data_ns = self.peer_data_ns.max(now_ns);
     }
 
     /// Counts `data` that the sender sent. `ack_age_ns` returns how long the sender had had its last acknowledgment,
@@ -328,6 +398,7 @@ impl Rounds {
         if self.has_sent() && now_ns > self.current.row.start_ns {
             self.close(now_ns, frame, sender.snd_nxt().unwrap_or_default(), sender);
         }
+        self.current.row.after_fin = 1;
         self.spare = None;
     }
 
@@ -362,6 +433,9 @@ impl Rounds {
         {
             // A request of the peer, or a window update that makes room, is reason enough for the next data.
             self.bursts.triggered(now_ns, progress.reply);
+        }
+        if progress.reply {
+            self.peer_data_ns = self.peer_data_ns.max(now_ns);
         }
         if sender.in_flight() == 0 && self.empty_since_ns == NULL {
             (self.empty_since_ns, self.empty_zero_ns) = (now_ns, 0);
@@ -511,6 +585,13 @@ impl Rounds {
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender) {
         self.advance(end_ns, sender);
         self.check_blocked(end_ns);
+        if self.empty_since_ns != NULL && self.has_sent() && sender.in_flight() == 0 {
+            let at = At {
+                time_ns: end_ns,
+                frame,
+            };
+            self.separate_idle_time(at, true, sender);
+        }
         let next = sender.snd_nxt().unwrap_or_default();
         self.close(end_ns.max(self.current.row.start_ns), frame, next, sender);
         while self.pending.len() > 1 {

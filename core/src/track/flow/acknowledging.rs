@@ -37,8 +37,10 @@ impl Flow {
         if count > 0 {
             self.last_ns = last_ns;
             self.totals.acks += count;
+            let received_ns = last_ns.saturating_add(self.tap_to_sender.delay_ns());
             let rounds = self.rounds.get();
             rounds.count(|row| row.acks_with_payload += count);
+            rounds.peer_sent(received_ns);
         }
     }
 
@@ -78,7 +80,10 @@ impl Flow {
         let ObservedSegment { segment, at, .. } = *observed;
         self.advance_to(at, None);
         if segment.payload_bytes > 0 {
-            self.rounds.get().count(|row| row.acks_with_payload += 1);
+            let received_ns = at.time_ns.saturating_add(self.tap_to_sender.delay_ns());
+            let rounds = self.rounds.get();
+            rounds.count(|row| row.acks_with_payload += 1);
+            rounds.peer_sent(received_ns);
         }
         self.last_was_probe = false;
         self.totals.acks += 1;

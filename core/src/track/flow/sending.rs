@@ -33,7 +33,7 @@ impl Flow {
         if carries_data || is_first_fin && self.totals.largest_bytes > 0 {
             let vantage_pending = || self.tap_to_sender.is_vantage_pending(at.time_ns);
             let rounds = self.rounds.get();
-            rounds.before_send(at, vantage_pending, &self.sender);
+            rounds.before_send(at, !carries_data, vantage_pending, &self.sender);
         }
         let arrival = self.tap.segment(observed, probe, self.rounds.number());
         self.last_was_probe = probe.is_some();

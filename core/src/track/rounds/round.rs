@@ -26,6 +26,8 @@ packed_row! {
         pub length_ns: i64,
         /// 1 if the sender had sent its FIN before the round, else 0.
         pub after_fin: u8,
+        /// Of a round with nothing in flight: [`Round::PEERS_TURN`], [`Round::ANSWERING`] or 0.
+        pub turn: u8,
         /// Number of the first frame of the round.
         pub first_frame: u64,
         /// Number of the last frame of the round.
@@ -148,6 +150,11 @@ packed_row! {
 }
 
 impl Round {
+    /// Nothing was in flight, and the round ended with payload of the peer, with the FIN or with the flow.
+    pub const PEERS_TURN: u8 = 1;
+    /// Nothing was in flight, and the latest payload before the round's end was the peer's.
+    pub const ANSWERING: u8 = 2;
+
     /// Adds the time from `since_ns` to `until_ns`, in which the writer was blocked. The sum saturates, as a clock that
     /// jumps back and forth sets no bound.
     pub(super) fn add_blocked(&mut self, since_ns: i64, until_ns: i64) {
