@@ -14,8 +14,7 @@ from labelled import LIMITS
 
 from bdpcap.limits import doubt
 from bdpcap.limits.decide import decide
-from bdpcap.limits.decision import LIMITS as TOLD
-from bdpcap.limits.decision import NO_RULE
+from bdpcap.limits.decision import IDLE, NO_RULE, STATES
 from bdpcap.limits.rules import RULES
 
 if TYPE_CHECKING:
@@ -62,13 +61,13 @@ def by_rules_alone(verdict: Verdict) -> Verdict:
     """Leave unanswered what no rule decided."""
     return replace(
         verdict,
-        limits=np.where(verdict.is_by(*NO_RULE), TOLD.index("unknown"), verdict.limits).astype(np.int8),
+        limits=np.where(verdict.is_by(*NO_RULE), STATES.index("unknown"), verdict.limits).astype(np.int8),
     )
 
 
 def codes(words: np.ndarray, names: Sequence[str] = ANSWERS) -> np.ndarray:
-    """Return the place of each word among the names."""
-    return pd.Index(names).get_indexer(words)
+    """Return the place of each word among the names. Labels call idle time `app`: there was nothing to send."""
+    return pd.Index(names).get_indexer(np.where(words == IDLE, "app", words))
 
 
 def answers(batch: Batch, limit: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from grading import ANSWERS, answers, by_lab
 from labelled import LIMITS
 
 from bdpcap.limits.decide import decide
+from bdpcap.limits.decision import IDLE
 from bdpcap.limits.rule import _Not, _Several, _Threshold
 from bdpcap.limits.rules import RULES
 
@@ -105,7 +106,7 @@ class Search:
         """Of the labs searched on, in per cent; by rules alone."""
         limit = np.full(self._batch.evidence.rounds.size, ANSWERS.index("unknown"))
         for rule in reversed(RULES):
-            limit[holds[rule.id]] = LIMITS.index(rule.limit)
+            limit[holds[rule.id]] = LIMITS.index("app" if rule.limit == IDLE else rule.limit)
         return float(self._weight[answers(self._batch, limit) == self._truth].sum())
 
     def run(self) -> float:

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module, resources
 from pathlib import Path
 
-from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR
+from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR, OBSERVED
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.evidence import CONCEPTS
 from bdpcap.limits.evidence.field import Field
@@ -66,7 +66,8 @@ def confidence():
         f"A round is *near* with an edge at most {units.number(NEAR, 'round')} away, else *inside*. "
         f"It is *wavering* where the limit changes {MANY} times or more within {units.number(NEAR, 'round')} on either "
         "side. "
-        f"Where the table has no entry, the confidence is {LEAST:g}."
+        f"Where the table has no entry, the confidence is {LEAST:g}. Idle rounds have {OBSERVED:g}, since the packets "
+        "themselves show them; labels call them `app`."
     )
     return "\n\n".join(filter(None, [origin, explained, table if names else "Nothing is measured yet."]))
 

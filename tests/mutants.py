@@ -169,7 +169,9 @@ def ill_formed(capture: bdpcap.Capture) -> Iterator[str]:
     flows, rtts = capture.flows, capture.rtts
     for name, table in (("flows", flows), ("rtts", rtts), ("datagrams", capture.datagrams)):
         yield from _not_numbers(name, table)
-    shares = flows[[column for column in flows if column.endswith("_share")]].sum(axis=1)
+    shares = flows[[column for column in flows if column.endswith("_share") and column != "idle_share"]].sum(
+        axis=1
+    )
     same = (rtts["stream"].diff() == 0) & (rtts["sender"] == rtts["sender"].shift())
     must_hold = {
         "shares sum to 1": np.allclose(shares, 1.0, atol=1e-9),

@@ -226,7 +226,7 @@ def test_the_json_of_a_damaged_capture_is_as_the_schema_says(transfer, tmp_path)
 def test_the_schema_has_teeth(transfer):
     document = report.document(bdpcap.analyze(transfer))
     for break_it in (
-        lambda d: d.update(schema_version=2),
+        lambda d: d.update(schema_version=1),
         lambda d: d["flows"][0].update(limit="moon"),
         lambda d: d["flows"][0].pop("window_max_bytes"),
         lambda d: d["flows"][0]["rounds"][0].update(start_ns=1.5),

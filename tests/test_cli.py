@@ -24,7 +24,7 @@ from bdpcap import tables
 from bdpcap.cli import flows as flows_command
 from bdpcap.cli import main, output
 from bdpcap.cli.commands import COMMANDS, loaded
-from bdpcap.limits import LIMITS
+from bdpcap.limits import LIMITS, STATES
 from bdpcap.report.ranking import bulk
 
 TABLES = ("flows", "rtts", "events")
@@ -289,7 +289,7 @@ def test_titles_stand_over_their_columns(name, columns, transfer, monkeypatch, c
     if name == "events":
         del lines[1]  # names the stream
     head, row = lines[name == "rtts" :][:2]
-    title, words = ("kind", "syn") if name == "events" else ("limit", "|".join(LIMITS))
+    title, words = ("kind", "syn") if name == "events" else ("limit", "|".join(STATES))
     assert "…" not in head  # a pipe has no edge to cut at
     assert head.index(title) == re.search(rf"\b({words})\b", row).start()
 

@@ -9,7 +9,7 @@ import pytest
 
 from bdpcap import tables
 from bdpcap.cli.commands import COMMANDS
-from bdpcap.limits import LIMITS
+from bdpcap.limits import STATES
 
 
 def completed(shell, line):
@@ -46,7 +46,7 @@ def test_every_shell_is_told_in_its_own_way(shell):
         ("bdpcap flows --sort rtt", [name for name in tables.FLOWS if name.startswith("rtt")]),
         ("bdpcap flows --format j", ["json", "jsonl"]),
         ("bdpcap plot --kind ", ["window", "throughput", "rtt", "sequence", "packets"]),
-        ("bdpcap flows --fail-on ", [f"{limit}>50%" for limit in LIMITS]),
+        ("bdpcap flows --fail-on ", [f"{limit}>50%" for limit in STATES]),
         ("bdpcap trace.pcap --js", ["--json"]),
     ],
 )

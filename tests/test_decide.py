@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdpcap.limits.decide import decide, explain
-from bdpcap.limits.decision import LIMITS, NO_RULE
+from bdpcap.limits.decision import NO_RULE, STATES
 from bdpcap.limits.doubt import Doubt, lowered, marked
 from bdpcap.limits.evidence import declared
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
@@ -43,6 +43,10 @@ EARLIER_LOSS = {"loss.rounds_since": 10, "flight.regrown": False}
 
 # By rule: rounds that it decides, and what, added to the first of them, must take it away.
 CASES = {
+    "idle-turn": (
+        [{"writes.peers_turn": True, "window.closed_share": 0}, {"writes.closing": True}],
+        {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
+    ),
     "app-idle": (
         [{"writes.idle": True, "window.closed_share": 0}, {"writes.finished": True}],
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
@@ -273,6 +277,7 @@ def test_what_is_not_known_decides_nothing():
 def test_limits_outrank_each_other_in_one_order():
     """Each of them claims the round; taken away one after the other, the next has it."""
     claims = {
+        "idle": {"writes.closing": True},
         "app": {"writes.finished": True},
         "link": QUEUE | {"rate.utilization": 1, "queue.risen_packets": 50},
         "rwnd": WINDOW | {"rate.over_initial": 1},
@@ -308,7 +313,7 @@ def drawn_evidence(draw):
 def test_every_round_has_one_limit_whatever_is_known(evidence):
     verdict = decide(evidence)
     held = {rule.id: rule.met(evidence) for rule in RULES}
-    assert set(verdict.limit) <= set(LIMITS)
+    assert set(verdict.limit) <= set(STATES)
     assert set(verdict.rule) <= set(held) | set(NO_RULE)
     assert ((verdict.confidence >= 0) & (verdict.confidence <= 1)).all()
     assert not (verdict.confidence[verdict.limit == "unknown"]).any()

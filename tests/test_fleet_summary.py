@@ -55,8 +55,7 @@ def flows(folder):
         [bdpcap.analyze(path).table("flows", endpoints=True).assign(capture=path.name) for path in names],
         ignore_index=True,
     )
-    life_ns = flows["end_ns"] - flows["start_ns"]
-    return flows.assign(**{limit: flows[f"{limit}_share"] * life_ns for limit in LIMITS}, life_ns=life_ns)
+    return flows.assign(**{limit: flows[f"{limit}_share"] * flows["active_ns"] for limit in LIMITS})
 
 
 def test_totals_and_time_by_limit(out, flows):
@@ -67,7 +66,7 @@ def test_totals_and_time_by_limit(out, flows):
     told = answers.limits.set_index("limit")
     for limit in LIMITS:
         assert told["ns"].get(limit, 0.0) == pytest.approx(flows[limit].sum())
-        assert told["share"].get(limit, 0.0) == pytest.approx(flows[limit].sum() / flows["life_ns"].sum())
+        assert told["share"].get(limit, 0.0) == pytest.approx(flows[limit].sum() / flows["active_ns"].sum())
 
 
 def test_hosts_and_paths_by_what_they_lose(out, flows):
@@ -110,7 +109,7 @@ def test_distributions_before_and_after_a_date(out, flows):
             assert list(quantiles["percentiles"][name]) == pytest.approx(list(expected))
         since = answers.since[answers.since["period"] == period].set_index("limit")["share"]
         for limit in LIMITS:
-            assert since.get(limit, 0.0) == pytest.approx(own[limit].sum() / own["life_ns"].sum())
+            assert since.get(limit, 0.0) == pytest.approx(own[limit].sum() / own["active_ns"].sum())
 
 
 def test_text(out, capsys):

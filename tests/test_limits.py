@@ -28,7 +28,7 @@ from oracles import ROOT, SHARED
 from scenario import START_NS
 
 import bdpcap
-from bdpcap.limits.decision import LIMITS, NO_RULE
+from bdpcap.limits.decision import LIMITS, NO_RULE, STATES
 from bdpcap.limits.rules import RULES
 
 SAMPLES = sorted((ROOT / "sample_captures").glob("*.zst"))
@@ -261,7 +261,7 @@ def test_rounds_tile_a_flow_and_each_has_its_reason(path):
     assert ((shares >= 0) & (shares <= 1)).all(axis=None)
     assert capture.flows["confidence"].between(0, 1).all()
     rounds = capture.rtts
-    assert set(rounds["limit"]) <= set(LIMITS)
+    assert set(rounds["limit"]) <= set(STATES)
     assert set(rounds["rule"]) <= {rule.id for rule in RULES} | set(NO_RULE)
     assert rounds["confidence"].between(0, 1).all()
     assert (rounds.loc[rounds["limit"] == "unknown", "confidence"] == 0).all()
@@ -271,11 +271,14 @@ def test_rounds_tile_a_flow_and_each_has_its_reason(path):
     decided = rounds["rule"].isin([rule.id for rule in RULES])
     assert (rounds["rule"][decided].str.split("-").str[0] == rounds["limit"][decided]).all()
     for (stream, sender), own in rounds.groupby(["stream", "sender"], sort=False):
+        lasting = (own["end_ns"] - own["start_ns"]).groupby(own["limit"], observed=False).sum()
         flow = capture.flow(int(stream), sender).summary
         assert own["round"].tolist() == list(range(len(own)))
         assert own["start_ns"].tolist()[1:] == own["end_ns"].tolist()[:-1]
         assert (own["end_ns"] >= own["start_ns"]).all()
         assert (own["start_ns"].iloc[0], own["end_ns"].iloc[-1]) == (flow["start_ns"], flow["end_ns"])
+        assert flow["active_ns"] == lasting.drop("idle").sum()
+        assert flow["idle_share"] == pytest.approx(lasting["idle"] / max(lasting.sum(), 1))
 
 
 @pytest.mark.parametrize("path", [*SAMPLES, *WILD], ids=lambda path: path.name)

@@ -5,7 +5,7 @@ import re
 import pytest
 from limits_page import MARKED, PAGE, SECTIONS, with_rules
 
-from bdpcap.limits import LIMITS
+from bdpcap.limits import STATES
 from bdpcap.limits.rules import PRECEDENCE, RULES
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def test_every_rule_has_its_heading(rule):
 
 
 def test_every_limit_that_a_rule_claims_has_a_place_in_the_precedence():
-    assert {rule.limit for rule in RULES} == set(PRECEDENCE) == set(LIMITS) - {"unknown"}
+    assert {rule.limit for rule in RULES} == set(PRECEDENCE) == set(STATES) - {"unknown"}
 
 
 def test_its_links_lead_somewhere():

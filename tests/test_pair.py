@@ -396,7 +396,7 @@ def test_the_json_has_every_table(tmp_path, capsys):
     files = [str(file) for file in with_loss("sender").files(tmp_path)]
     assert main(["pair", *files, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema_version"] == 1
+    assert document["schema_version"] == 2
     assert document["losses"][0]["place"] == "between"
     assert document["losses"][0]["far_frame"] is None
     assert document["clock"]["offset_error_ns"] == pytest.approx(10 * MS, abs=US)

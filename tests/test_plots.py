@@ -23,7 +23,7 @@ from small_transfer import MSS, ROUNDS, SEGMENTS, write_many, write_pcap
 import bdpcap
 from bdpcap import _core, plots
 from bdpcap.cli import main
-from bdpcap.limits import LIMITS
+from bdpcap.limits import LIMITS, STATES
 from bdpcap.limits.stripes import STRIPES, stripes
 from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.canvas import Canvas, floats
@@ -81,7 +81,8 @@ def ticks(figure, *names):
 
 def test_every_limit_has_a_colour_and_a_name_of_its_own():
     assert tuple(palette.LIMIT_COLOURS) == tuple(palette.LIMIT_NAMES) == tuple(LIMITS)
-    assert len(set(palette.LIMIT_COLOURS.values())) == len(LIMITS)
+    assert tuple(palette.STATE_COLOURS) == tuple(palette.STATE_NAMES) == STATES
+    assert len(set(palette.STATE_COLOURS.values())) == len(STATES)
 
 
 def test_the_ribbon_tiles_the_flow_as_its_rounds_do(flow):
@@ -116,7 +117,7 @@ def test_the_ribbons_colours_are_the_tables_limits(flow):
     }
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).groupby(flow.rtts["limit"]).sum() / 1e9
     assert drawn == pytest.approx(
-        {palette.LIMIT_COLOURS[limit]: time for limit, time in lasting.items()}, abs=1e-6
+        {palette.STATE_COLOURS[limit]: time for limit, time in lasting.items() if time}, abs=1e-6
     )
 
 

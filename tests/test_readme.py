@@ -8,7 +8,7 @@ import typer
 from readme_page import PAGE, ROOT, with_output
 
 from bdpcap.cli import application
-from bdpcap.limits import LIMITS
+from bdpcap.limits import STATES
 
 README = PAGE.read_text(encoding="utf-8")
 CONSOLE = re.findall(r"^```console\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
@@ -65,4 +65,4 @@ def test_the_python_example_runs(monkeypatch, tmp_path, capsys):
 
 def test_it_explains_every_limit():
     table = README.partition("## How to read a verdict")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(LIMITS)
+    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(STATES)

@@ -337,7 +337,7 @@ def test_a_link_rate_is_the_wires(capsys):
 def test_a_ceiling_below_what_was_reached_is_not_told():
     summary = bdpcap.analyze(ROOT / "sample_captures/cwnd_loss_2pct.sender.pcap.zst").flow(0).summary
     slow, fast = summary.copy(), summary.copy()
-    slow["throughput_bps"], fast["throughput_bps"] = 1e3, 1e9
+    slow["active_throughput_bps"], fast["active_throughput_bps"] = 1e3, 1e9
     assert "Reno" in ceilings.of(slow, rate_bps=1e9).then
     assert "Reno" not in ceilings.of(fast, rate_bps=1e9).then
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import ROOT
 
-from bdpcap.limits.decision import LIMITS, NO_RULE
+from bdpcap.limits.decision import LIMITS, NO_RULE, STATES
 from bdpcap.limits.evidence import Queue, Window, declared
 from bdpcap.limits.evidence.field import Unit
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
@@ -153,7 +153,7 @@ def test_every_rule_has_an_id_of_its_own_that_begins_with_its_limit():
 
 
 def test_every_limit_is_decided_by_some_rule_and_precedence_names_all():
-    assert {rule.limit for rule in RULES} == set(PRECEDENCE) == set(LIMITS) - {"unknown"}
+    assert {rule.limit for rule in RULES} == set(PRECEDENCE) == set(STATES) - {"unknown"}
     assert len(PRECEDENCE) == len(set(PRECEDENCE))
     # Asked in this order, the first that holds decides.
     assert [*dict.fromkeys(rule.limit for rule in RULES)] == [*PRECEDENCE]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from observe import observe
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
+
+from bdpcap.limits.stripes import stripes
 
 
 def all_of_client(text):
@@ -13,9 +15,9 @@ def all_of_client(text):
 
 
 def rounds_of_client(text):
-    """Rounds of what the client sends, idle ones left out."""
+    """Rounds of what the client sends, idle ones and pauses left out."""
     rounds = all_of_client(text)
-    return rounds[rounds["detail"] != "idle"]
+    return rounds[(rounds["limit"] != "idle") & (rounds["detail"] != "idle")]
 
 
 def test_a_flow_of_one_instant_is_undecided():
@@ -54,8 +56,52 @@ def test_the_wait_before_the_end_is_idle():
         )
     )
     (flow,) = seen.capture.flows.to_dict("records")
-    # 3 s of 3.06 s; what is left is handshake and two round trips.
-    assert flow["app_share"] > 0.95
+    # 3 s of 3.06 s; handshake and data take a round trip each, and the FIN follows.
+    assert flow["idle_share"] == pytest.approx(3.02 / 3.06)
+    assert flow["active_ns"] == 40_000_000
+    assert flow["active_throughput_bps"] == pytest.approx(
+        8 * 1461 / 0.04
+    )  # its acknowledgment counts the FIN
+
+
+def waits(capture, sender):
+    """Limits and details of the waits of a flow, one after the other, with their time in ms."""
+    return [
+        (stripe.limit, stripe.detail, round((stripe.end_ns - stripe.start_ns) / 1e6))
+        for stripe in stripes(capture.flow(0, str(sender)).rtts)
+        if stripe.end_ns - stripe.start_ns > 50_000_000
+    ]
+
+
+def test_who_waits_for_the_other_side_is_idle_and_who_has_the_turn_is_not():
+    """The tap is beside the client: a request takes 10 ms to the server, and the answer 10 ms back."""
+    capture = observe(
+        scenario(
+            HANDSHAKE
+            + """
+        +.500 > P. 1:101(100)   ack 1   win 502
+        +.020 < .  1:1(0)       ack 101 win 512
+        +.300 < P. 1:301(300)   ack 101 win 512
+        +.001 > .  101:101(0)   ack 301 win 502
+        +.700 > P. 101:201(100) ack 301 win 502
+        +.020 < P. 301:601(300) ack 201 win 512
+        +.001 > .  201:201(0)   ack 601 win 502
+        +4    > R. 201:201(0)   ack 601 win 502
+        """
+        )
+    ).capture
+    assert waits(capture, CLIENT) == [
+        ("app", "idle", 520),
+        ("idle", None, 300),
+        ("app", "idle", 701),
+        ("idle", None, 4001),
+    ]
+    assert waits(capture, SERVER) == [
+        ("idle", None, 530),
+        ("app", "response time", 300),
+        ("idle", None, 700),
+        ("idle", None, 3990),
+    ]
 
 
 @pytest.mark.parametrize(

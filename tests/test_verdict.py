@@ -154,7 +154,7 @@ def test_what_is_zero_for_want_of_a_clock_is_not_said(flow):
     blind = changed(flow, rtt_min_ns=None, rtt_median_ns=None, bdp_bytes=0, in_flight_max_bytes=0)
     assert verdict.arithmetic(blind) == []
     assert "RTT" not in verdict.numbers(blind)
-    assert " at " not in verdict.numbers(changed(flow, throughput_bps=1.0))
+    assert " at " not in verdict.numbers(changed(flow, active_throughput_bps=1.0))
 
 
 # which flows have a place
@@ -184,7 +184,7 @@ def test_many_flows_without_a_bulk_transfer_are_said_in_one_sentence(tmp_path):
     said = ranking.no_bulk(capture)
     carried = units.data_size(105 * (120 + 156))
     assert said.startswith(f"No bulk transfer here: 210 flows carried {carried}, and for ")
-    assert said.endswith(" of the time they waited for the application.")
+    assert said.endswith(" of their active time they waited for the application.")
     assert said in " ".join(report.text(capture).split())
     assert said in page.html(capture).replace("\N{NO-BREAK SPACE}", " ")
 

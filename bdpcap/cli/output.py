@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Frames: TypeAlias = Iterable[pd.DataFrame]
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Increased when a column or key changes its meaning or is removed; new ones do not increase it."""
 
 

@@ -11,7 +11,7 @@ import typer
 
 from bdpcap import tables
 from bdpcap.cli import exits, expression, junit, options, output
-from bdpcap.limits import LIMITS
+from bdpcap.limits import LIMITS, STATES
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
     from bdpcap.cli.expression import Expression
 
-_SHORT: Final = re.compile(rf"\s*({'|'.join(LIMITS)})\s*>\s*(\d+(?:\.\d+)?)\s*%\s*", re.IGNORECASE)
+_SHORT: Final = re.compile(rf"\s*({'|'.join(STATES)})\s*>\s*(\d+(?:\.\d+)?)\s*%\s*", re.IGNORECASE)
 
 _VALUES: Final = {
     "limit": LIMITS,

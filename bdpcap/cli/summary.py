@@ -114,7 +114,8 @@ def totals(answers: Answers) -> str:
     failed = f" ({units.count(of['failed'])} could not be read)" if of["failed"] else ""
     return (
         f"{units.number(of['captures'], 'capture')}{failed}, {units.number(of['flows'], 'flow')} that carried "
-        f"{units.data_size(of['payload_bytes'])} in {units.duration(of['life_ns'])} of their time."
+        f"{units.data_size(of['payload_bytes'])} in {units.duration(of['life_ns'])} of their time, "
+        f"{units.duration(of['active_ns'])} of it active."
     )
 
 
@@ -152,7 +153,7 @@ def cell(name: str, value: float) -> str:
 
 
 def _changes(since: pd.DataFrame, file: IO[str]) -> None:
-    file.write("\nShare of time by limit, before and after\n")
+    file.write("\nShare of active time by limit, before and after\n")
     shares = {(row.limit, row.period): row.share for row in since.itertuples()}
     for limit in LIMIT_NAMES:
         before, after = (shares.get((limit, period), 0.0) for period in ("before", "after"))

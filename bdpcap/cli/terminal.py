@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_COLOURS
+from bdpcap.words.palette import STATE_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -140,7 +140,7 @@ class Lines:
         for row in zip(*texts, strict=True):
             line = Text()
             for column, text in zip(self.columns, row, strict=True):
-                colour = LIMIT_COLOURS.get(text.strip(), "") if column.source == "limit" else ""
+                colour = STATE_COLOURS.get(text.strip(), "") if column.source == "limit" else ""
                 line.append(text, style=f"bold {colour}" if colour else "")
                 line.append(" ")
             self._write(line)

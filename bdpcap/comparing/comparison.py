@@ -69,7 +69,7 @@ COMPARISON: Final[dict[str, Column]] = {
     "fairness": Column("Float64", "Jain's index of the streams' throughputs; null for one stream"),
     "retransmitted_bytes": Column("Int64", "payload sent again"),
     "limit": Column("str", "the limit with the most time"),
-    "limit_share": Column("Float64", "share of time in that limit"),
+    "limit_share": Column("Float64", "share of active time in that limit"),
 }
 """Columns of the comparison."""
 
@@ -286,9 +286,9 @@ def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, st
 
 
 def _limit(summary: pd.DataFrame) -> tuple[str, float]:
-    """Return the limit with most of the streams' time, and its share of that time."""
-    life = (summary["end_ns"] - summary["start_ns"]).to_numpy(dtype=np.float64)
-    weights = life / life.sum() if life.sum() else np.full(len(life), 1 / len(life))
+    """Return the limit with most of the streams' active time, and its share of that time."""
+    active = summary["active_ns"].to_numpy(dtype=np.float64)
+    weights = active / active.sum() if active.sum() else np.full(len(active), 1 / len(active))
     shares = {name: float(summary[f"{name}_share"].to_numpy(dtype=np.float64) @ weights) for name in LIMITS}
     most = max(shares, key=shares.__getitem__)
     return most, min(1.0, shares[most])

@@ -155,7 +155,7 @@ def of(
         filled,
         rate_given=rate_bps is not None,
         rtt_given=rtt_ns is not None,
-        measured_bps=_known(summary["throughput_bps"]) if rtt_ns is None else None,
+        measured_bps=_known(summary["active_throughput_bps"]) if rtt_ns is None else None,
         unscaled=unscaled,
         then=_earlier(summary, rate, int(trip), mss, unscaled=unscaled) or filled.then,
         queue=_queue(summary),
@@ -197,7 +197,9 @@ def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, uns
         return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {most}."
     retransmitted, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
     # The flow would move as many bytes per round trip over another path.
-    reached = (_known(summary["throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns
+    reached = (
+        (_known(summary["active_throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns
+    )
     # Drops from the queue of a full link are part of the limit `link`.
     if retransmitted > 0 and payload > 0 and summary["limit"] != "link":
         lost = Fraction(min(1.0, retransmitted / payload))

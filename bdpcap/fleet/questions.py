@@ -35,7 +35,7 @@ SELECT flows.*, end_ns - start_ns AS life_ns, retransmitted_bytes / greatest(pay
 FROM flows SEMI JOIN (SELECT capture FROM status WHERE state = 'done') USING (capture);
 
 CREATE VIEW held AS
-SELECT capture, stream, sender, receiver, sender_host, receiver_host, start_ns, cause AS "limit", share * life_ns AS ns
+SELECT capture, stream, sender, receiver, sender_host, receiver_host, start_ns, cause AS "limit", share * active_ns AS ns
 FROM (UNPIVOT (SELECT * RENAME ("limit" AS prevailing) FROM flow)
       ON rwnd_share AS rwnd, cwnd_share AS cwnd, sndbuf_share AS sndbuf, link_share AS link, app_share AS app,
          unknown_share AS unknown
@@ -46,7 +46,7 @@ CREATE VIEW lost AS SELECT * FROM held WHERE "limit" IN ('rwnd', 'cwnd', 'sndbuf
 _TOTALS: Final = """
 SELECT (SELECT count(*) FROM status) AS captures, (SELECT count(*) FROM status WHERE state <> 'done') AS failed,
        count(*) AS flows, coalesce(sum(payload_bytes), 0)::DOUBLE AS payload_bytes,
-       coalesce(sum(life_ns), 0)::DOUBLE AS life_ns
+       coalesce(sum(life_ns), 0)::DOUBLE AS life_ns, coalesce(sum(active_ns), 0)::DOUBLE AS active_ns
 FROM flow
 """
 _LIMITS: Final = """
@@ -70,7 +70,7 @@ WHERE weight = 'root cause' AND lost.ns > 0 GROUP BY code ORDER BY lost_ns DESC,
 """
 _WORST: Final = """
 SELECT capture, stream, sender, receiver, "limit", throughput_bps,
-       (rwnd_share + cwnd_share + sndbuf_share) * life_ns AS lost_ns
+       (rwnd_share + cwnd_share + sndbuf_share) * active_ns AS lost_ns
 FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
 """
 _QUANTILES: Final = """
@@ -93,9 +93,9 @@ class Answers:
     """The summary of a dataset. Times are sums over flows in nanoseconds; time lost is time under `LOSING` limits."""
 
     totals: dict[str, Any]
-    """Counts ``captures``, ``failed`` and ``flows``, and sums ``payload_bytes`` and ``life_ns`` of flows."""
+    """Counts ``captures``, ``failed`` and ``flows``; sums ``payload_bytes``, ``life_ns`` and ``active_ns`` of flows."""
     limits: pd.DataFrame
-    """Columns ``limit``, ``ns`` and ``share``, the share of all flows' time."""
+    """Columns ``limit``, ``ns`` and ``share``, the share of all flows' active time."""
     hosts: pd.DataFrame
     """Columns ``host``, ``limit``, ``lost_ns``, ``flows``. The host of `rwnd` is the receiver, of `sndbuf` the sender."""
     paths: pd.DataFrame
@@ -107,7 +107,7 @@ class Answers:
     quantiles: dict[str, pd.DataFrame]
     """Percentiles over flows of each of `DISTRIBUTED`, by period: ``all``, or ``before`` and ``after`` the date."""
     since: pd.DataFrame | None
-    """Columns ``limit``, ``period``, ``ns`` and ``share``, the share of the period's time; None without a date."""
+    """Columns ``limit``, ``period``, ``ns`` and ``share``, the share of the period's active time; None without a date."""
     date: datetime | None
     """The date that separates the periods."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bdpcap.limits.decision import DECIDING, LIMITS
+from bdpcap.limits.decision import DECIDING, IDLE, LIMITS, STATES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bdpcap.limits.decision import Places
     from bdpcap.limits.rounds import Floats, Rounds
 
-__all__ = ["DISTANCES", "LEAST", "MANY", "NEAR", "distances", "measured"]
+__all__ = ["DISTANCES", "LEAST", "MANY", "NEAR", "OBSERVED", "distances", "measured"]
 
 DISTANCES: Final = ("wavering", "edge", "near", "inside")
 """Distances of a round from one with another limit: adjacent (edge), at most `NEAR` rounds (near), more (inside).
@@ -34,6 +34,8 @@ NEAR: Final = 4
 MANY: Final = 3
 LEAST: Final = 0.3
 """Confidence where the table has no entry for the rule and the distance."""
+OBSERVED: Final = 1.0
+"""Confidence of idle rounds: the packets themselves show that all is acknowledged, and who sends next."""
 
 
 def distances(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.str_]:
@@ -42,7 +44,8 @@ def distances(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.str_]:
 
 
 def _distance(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the index in `DISTANCES` for each round."""
+    """Return the index in `DISTANCES` for each round. Labels call idle time `app`, so that the two are one limit here."""
+    limits = np.where(limits == STATES.index(IDLE), LIMITS.index("app"), limits)
     before, after = (rounds.shifted(limits, by, -1) != limits for by in (-1, 1))
     edge = before | after
     wavering = rounds.around(before.astype(float), NEAR) >= MANY
@@ -53,7 +56,7 @@ def _distance(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
 def measured(
     rounds: Rounds, limits: Places, rules: Places, shares: Mapping[tuple[str, str], float] | None = None
 ) -> Floats:
-    """Return the confidence of each round, 0 where the limit is unknown.
+    """Return the confidence of each round, 0 where the limit is unknown, and `OBSERVED` where the round is idle.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ def measured(
         Confidence by rule and distance; the default is the table of the package.
     """
     table = _table() if shares is None else _by_distance(shares)
-    found: Floats = table[rules, _distance(rounds, limits)]
+    found: Floats = np.where(limits == STATES.index(IDLE), OBSERVED, table[rules, _distance(rounds, limits)])
     return np.where(limits == LIMITS.index("unknown"), 0.0, found)
 
 

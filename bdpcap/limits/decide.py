@@ -1,4 +1,4 @@
-"""The decision: one limit for every round, with the rule, the detail, the confidence and the alternative."""
+"""The decision: one limit, or idle, for every round, with the rule, the detail, the confidence and the alternative."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits import confidence
-from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, NO_RULE, Verdict
+from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, NO_RULE, STATES, Verdict
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
 from bdpcap.limits.sentence import sentences
 
@@ -39,7 +39,7 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     open_ = np.ones(size, dtype=bool)
     for each in sorted(rules, key=lambda each: PRECEDENCE.index(each.limit)):
         takes = each.met(evidence, open_)
-        limit[takes], rule[takes] = LIMITS.index(each.limit), DECIDING.index(each.id)
+        limit[takes], rule[takes] = STATES.index(each.limit), DECIDING.index(each.id)
         open_ &= ~takes
         if not open_.any():
             break
@@ -124,8 +124,9 @@ def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, In
 
 
 def _prevailing(evidence: Evidence, limit: Places) -> Places:
-    """Return for each round the limit of more than half of its flow's time; unknown where none has so much."""
+    """Return for each round the limit of more than half of its flow's active time; unknown where none has so much."""
     rounds = evidence.rounds
-    held = np.stack([rounds.total(np.where(limit == at, rounds.duration, 0.0)) for at in range(_UNKNOWN)])
-    half = held.max(axis=0) > rounds.total(rounds.duration) / 2
+    active = np.where(limit == STATES.index(IDLE), 0.0, rounds.duration)
+    held = np.stack([rounds.total(np.where(limit == at, active, 0.0)) for at in range(_UNKNOWN)])
+    half = held.max(axis=0) > rounds.total(active) / 2
     return np.where(half, held.argmax(axis=0), _UNKNOWN).astype(np.int8)

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["DECIDING", "KINDS", "LIMITS", "NO_RULE", "Places", "Verdict"]
+__all__ = ["DECIDING", "IDLE", "KINDS", "LIMITS", "NO_RULE", "STATES", "Places", "Verdict"]
 
 LIMITS: Final = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
-"""Possible limits of a round."""
+"""Possible limits of a round and of a flow."""
+
+IDLE: Final = "idle"
+"""The state of a round in which nothing was asked of the sender. It is no limit: a flow's shares leave it out."""
+
+STATES: Final = (*LIMITS, IDLE)
+"""Possible states of a round: a limit, or idle."""
 
 NO_RULE: Final = {
     "missed": "The capture lost most of the round's data, or holds one direction only.",
@@ -50,7 +56,7 @@ class Verdict:
     """A verdict for each round. Names are indexes; -1 stands for none."""
 
     limits: Places
-    """Indexes in `LIMITS`."""
+    """Indexes in `STATES`."""
     details: Places
     """Indexes in `KINDS`."""
     rules: Places
@@ -62,8 +68,8 @@ class Verdict:
 
     @property
     def limit(self) -> NDArray[np.object_]:
-        """Limits by name."""
-        return _texts(LIMITS, self.limits)
+        """Limits or `IDLE`, by name."""
+        return _texts(STATES, self.limits)
 
     @property
     def detail(self) -> NDArray[np.object_]:
@@ -81,8 +87,8 @@ class Verdict:
         return _texts(LIMITS, self.alternatives)
 
     def is_limit(self, *names: str) -> Bools:
-        """Return whether the limit of each round is one of `names`."""
-        return _among(self.limits, LIMITS, names)
+        """Return whether the state of each round is one of `names`."""
+        return _among(self.limits, STATES, names)
 
     def is_by(self, *names: str) -> Bools:
         """Return whether one of `names`, ids of rules or keys of `NO_RULE`, decided each round."""

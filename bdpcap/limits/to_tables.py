@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdpcap import _core, tables
-from bdpcap.limits.decision import DECIDING, KINDS, LIMITS
+from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, STATES
 from bdpcap.limits.rounds import SECOND_NS
 from bdpcap.tables import cells
 from bdpcap.tables.columns import floats
@@ -42,7 +42,7 @@ def rounds(
         "throughput_bps": _rate(evidence.rounds.acked_bytes, length),
         "in_flight_max_bytes": cells.whole(columns["in_flight_max_bytes"]),
         "retransmits": cells.whole(columns["retransmitted_segments"]),
-        "limit": cells.named(verdict.limits, LIMITS),
+        "limit": cells.named(verdict.limits, STATES),
         "detail": cells.named(verdict.details, KINDS),
         "confidence": cells.known(verdict.confidence),
         "rule": cells.named(verdict.rules, DECIDING),
@@ -62,11 +62,13 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     """
     count = len(of_flows["stream"])
     flow, first = evidence.rounds.flow, evidence.rounds.starts
-    length = evidence.rounds.end_ns - evidence.rounds.start_ns
-    total = np.maximum(np.bincount(flow, length, count), 1e-9)
-    held = np.array([np.bincount(flow, length * verdict.is_limit(name), count) for name in LIMITS])
-    # A flow whose packets all have the same time has no time to share out.
-    held[-1] = np.where(total > 1e-9, held[-1], total)
+    counted = evidence.rounds.columns
+    length = (counted["end_ns"] - counted["start_ns"]).astype(np.float64)
+    *limited, idle = (np.bincount(flow, length * verdict.is_limit(name), count) for name in STATES)
+    held, active = np.array(limited), np.sum(limited, axis=0)
+    total = np.maximum(active, 1e-9)
+    # A flow without active time, as one whose packets all have the same time, has nothing to share out.
+    held[-1] = np.where(active > 0, held[-1], total)
     most = held.argmax(axis=0)
     leads = verdict.limits == most[flow]
     weight = np.bincount(flow, length * leads, count)
@@ -87,6 +89,9 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         "capacity_bps": cells.known(np.where(np.isfinite(capacity) & (capacity > 0), 8 * capacity, np.nan)),
         "bdp_bytes": _positive(capacity * evidence.queue.rtt_min_ns[first] / SECOND_NS),
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
+        "active_ns": _whole(active),
+        "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), active),
+        "idle_share": cells.known(idle / np.maximum(active + idle, 1e-9)),
         "limit": cells.named(most, LIMITS),
         **{
             f"{name}_share": cells.known(np.clip(share / total, 0.0, 1.0))

@@ -80,7 +80,8 @@ def _allowed(flow: Flow) -> str:
     if pd.isna(rtt):
         return f"{units.exact_bytes(window)} were the most"
     allowed = rates.of_bytes(window, rtt)
-    if pd.notna(flow.summary["throughput_bps"]) and allowed < flow.summary["throughput_bps"]:
+    reached = flow.summary["active_throughput_bps"]
+    if pd.notna(reached) and allowed < reached:
         return f"{units.exact_bytes(window)} were the most"
     return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
 
@@ -164,7 +165,13 @@ def _pauses(_: Flow, own: pd.DataFrame) -> str:
         return HABITS.get(str(rule), "")
     idle = own[own["rule"] == rule]
     pauses = idle["end_ns"] - idle["start_ns"]
-    return f"it was idle for {units.duration(pauses.sum())}"
+    return f"it paused for {units.duration(pauses.sum())}"
+
+
+def _answers(_: Flow, own: pd.DataFrame) -> str:
+    waits = own[own["detail"] == "response time"]
+    lasting_ns = (waits["end_ns"] - waits["start_ns"]).sum()
+    return f"it left {units.number(len(waits), 'request')} waiting, {units.duration(lasting_ns)} in all"
 
 
 def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
@@ -258,6 +265,12 @@ CAUSES: Final[dict[tuple[str, str | None], Cause]] = {
     ),
     ("app", None): _IDLE,
     ("app", "small writes"): Cause("The sending program wrote small pieces", _pauses, _sender, _IDLE.action),
+    ("app", "response time"): Cause(
+        "The server's program took its time to answer",
+        _answers,
+        _sender,
+        "Look at the server's own log: what it does between a request and its answer is not in the capture.",
+    ),
     ("app", "own window"): Cause(
         "The program's own window held the sender back",
         _outstanding,

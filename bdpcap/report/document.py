@@ -14,7 +14,7 @@ from bdpcap.tables.rows import records
 if TYPE_CHECKING:
     from bdpcap.capture import Capture
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Increased when a key changes its meaning or is removed; new keys do not increase it."""
 
 

@@ -135,9 +135,9 @@ def html(capture: Capture) -> str:
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
         failures=lambda: connections.sentences(capture),
         extras=sections.tables(capture),
-        limits=palette.LIMIT_NAMES,
-        held={limit for flow in flows for limit, _ in verdict.shares(flow.summary)},
-        colours=palette.LIMIT_COLOURS,
+        limits=palette.STATE_NAMES,
+        held={limit for flow in flows for limit in flow.rtts["limit"].unique()},
+        colours=palette.STATE_COLOURS,
         light_ink=_LIGHT_INK,
         meaning=verdict.MEANING,
         style=Markup(asset("page.css")),  # noqa: S704 - a file of this package

@@ -60,9 +60,9 @@ class Group:
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
-    """Return the time in ns that each flow spent under a limit of `LOSING`."""
+    """Return the active time in ns that each flow spent under a limit of `LOSING`."""
     parts: pd.Series[float] = flows[[f"{limit}_share" for limit in LOSING]].sum(axis=1)
-    return parts * (flows["end_ns"] - flows["start_ns"])
+    return parts * flows["active_ns"]
 
 
 def importance(flows: pd.DataFrame) -> pd.Series[float]:
@@ -155,13 +155,13 @@ def no_bulk(capture: Capture) -> str:
     flows = capture.flows
     if len(flows) <= DETAILED_FLOWS or _ten_segments(flows).any():
         return ""
-    lasting = flows["end_ns"] - flows["start_ns"]
+    lasting = flows["active_ns"]
     held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
     limit = max(held, key=lambda name: held[name])
     part = units.spoken_share(held[limit] / max(1.0, float(lasting.sum())))
     return (
         f"No bulk transfer here: {units.number(len(flows), 'flow')} carried "
-        f"{units.data_size(flows['payload_bytes'].sum())}, and for {part} of the time {_WAITED[limit]}."
+        f"{units.data_size(flows['payload_bytes'].sum())}, and for {part} of their active time {_WAITED[limit]}."
     )
 
 

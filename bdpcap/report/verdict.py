@@ -11,7 +11,7 @@ import pandas as pd
 
 from bdpcap.explain.capacity import sent_a_window, word
 from bdpcap.explain.once import once
-from bdpcap.limits import LIMITS
+from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
 from bdpcap.report import cause
 from bdpcap.report.weight import remedied
@@ -28,13 +28,14 @@ MEANING: Final = {
     "link": "The bottleneck was busy all the time; a larger window would only lengthen its queue.",
     "app": "The sending application offered no more data.",
     "unknown": "The evidence does not decide; each round says why.",
+    "idle": "Nothing was asked of the sender. Shares of limits are shares of the other, active time.",
 }
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
-    """Return the limits of a flow with their shares of its time, longest first; shares of 0 are left out."""
+    """Return the limits of a flow with their shares of its active time, longest first; shares of 0 are left out."""
     held = [(limit, float(summary[f"{limit}_share"])) for limit in LIMITS]
     return sorted(((limit, part) for limit, part in held if part > 0), key=lambda item: -item[1])
 
@@ -49,13 +50,13 @@ class Held:
     rounds: int
     confidence: float
     details: str
-    """The limit's details with their shares of the flow's time, longest first; may be empty."""
+    """The limit's details with their shares of the flow's active time, longest first; may be empty."""
 
 
 def held(flow: Flow) -> list[Held]:
     """Return the limits of a flow with their times, longest first."""
     rtts = flow.rtts.assign(lasting=flow.rtts["end_ns"] - flow.rtts["start_ns"])
-    total = max(1, int(rtts["lasting"].sum()))
+    total = max(1, int(rtts.loc[rtts["limit"] != IDLE, "lasting"].sum()))
     limits = []
     for limit, part in shares(flow.summary):
         own = rtts[rtts["limit"] == limit]
@@ -76,13 +77,18 @@ def held(flow: Flow) -> list[Held]:
 
 @once
 def sentence(flow: Flow) -> str:
-    """Return the verdict: the main limit, its share of time and the reason; then other limits with 10 % or more."""
+    """Return the verdict: the main limit, its share of active time and the reason; then other limits with 10 % or more.
+
+    Idle time of 10 % or more of the flow's life comes last.
+    """
     summary = flow.summary
     if summary["end_ns"] <= summary["start_ns"]:
         return "All its packets bear one time stamp, so nothing shows what held the sender back."
+    if summary["active_ns"] == 0:
+        return "Its data took less time than the capture shows, so nothing shows what held the sender back."
     why, own = cause.of(flow)
     limit = str(summary["limit"])
-    lasting = units.duration(summary["end_ns"] - summary["start_ns"])
+    lasting = units.duration(summary["active_ns"])
     reason = why.reason(flow, own)
     verdict = f"{why.headline} for {units.spoken_share(summary[f'{limit}_share'])} of {lasting}"
     others = [
@@ -91,7 +97,15 @@ def sentence(flow: Flow) -> str:
         if other != limit and part >= 0.1
     ]
     also = f" Also: {', '.join(others)}." if others else ""
-    return f"{verdict}{': ' if reason else ''}{reason}.{also}"
+    return f"{verdict}{': ' if reason else ''}{reason}.{also}{_idle(summary)}"
+
+
+def _idle(summary: pd.Series[Any]) -> str:
+    """Return a sentence on the flow's idle time; empty for less than 10 % of its life."""
+    if summary["idle_share"] < 0.1:
+        return ""
+    idle_ns = summary["end_ns"] - summary["start_ns"] - summary["active_ns"]
+    return f" For another {units.duration(idle_ns)}, nothing was asked of the sender."
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +141,11 @@ def numbers(summary: pd.Series[Any]) -> str:
 
 
 def throughput(summary: pd.Series[Any]) -> str:
-    """Return the rate of acknowledged data; empty if the capture shows acknowledgments of less than half the data."""
-    rate, lasting = summary["throughput_bps"], float(summary["end_ns"] - summary["start_ns"])
+    """Return the rate of acknowledged data over active time.
+
+    It is empty if the capture shows acknowledgments of less than half the data.
+    """
+    rate, lasting = summary["active_throughput_bps"], float(summary["active_ns"])
     if pd.isna(rate) or rates.bytes_at(float(rate), lasting) < float(summary["payload_bytes"]) / 2:
         return ""
     return units.rate(rate)
@@ -158,7 +175,8 @@ def path(summary: pd.Series[Any]) -> Path | None:
     capacity, bdp = summary["capacity_bps"], summary["bdp_bytes"]
     if pd.isna(capacity) or pd.isna(bdp) or not sent_a_window(summary):
         return None
-    if pd.notna(summary["throughput_bps"]) and capacity < summary["throughput_bps"]:
+    reached = summary["active_throughput_bps"]
+    if pd.notna(reached) and capacity < reached:
         return None
     about = word(summary)
     return Path(f"{about}{units.rate(capacity)}", f"{about}{units.exact_bytes(bdp)}")
@@ -172,7 +190,9 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     faster. If more was in flight than the window allows, the sentence adds that one of the two is uncertain.
     """
     sums = []
-    window, rtt, reached = (summary[name] for name in ("window_max_bytes", "rtt_min_ns", "throughput_bps"))
+    window, rtt, reached = (
+        summary[name] for name in ("window_max_bytes", "rtt_min_ns", "active_throughput_bps")
+    )
     # If the window was the limit, the verdict itself has this calculation.
     if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
         allowed = rates.of_bytes(window, rtt)

@@ -11,6 +11,7 @@ from bdpcap.tables.schema import (
     PLACES,
     RTTS,
     SCALE_SOURCES,
+    STATES,
     Column,
     unit_of,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "PLACES",
     "RTTS",
     "SCALE_SOURCES",
+    "STATES",
     "Column",
     "unit_of",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from bdpcap import _core
-from bdpcap.words.palette import LIMIT_NAMES
+from bdpcap.words.palette import LIMIT_NAMES, STATE_NAMES
 
 __all__ = [
     "CONNECTIONS",
@@ -22,6 +22,7 @@ __all__ = [
     "PLACES",
     "RTTS",
     "SCALE_SOURCES",
+    "STATES",
     "Column",
     "unit_of",
 ]
@@ -36,6 +37,7 @@ class Column(NamedTuple):
 
 
 LIMITS: Final = tuple(LIMIT_NAMES)
+STATES: Final = tuple(STATE_NAMES)
 PLACES: Final = ("sender", "receiver", "between", "unknown")
 SCALE_SOURCES: Final = tuple(_core.SCALE_SOURCES)
 
@@ -80,13 +82,18 @@ FLOWS: Final[dict[str, Column]] = {
     ),
     "bdp_bytes": Column("Int64", "capacity times least round-trip time"),
     "vantage": Column("str", "where the capture was taken: sender, receiver, between or unknown", PLACES),
-    "limit": Column("str", "the limit with the most time", LIMITS),
-    "rwnd_share": Column("float64", "share of time limited by the receiver's window"),
-    "cwnd_share": Column("float64", "share of time limited by congestion control"),
-    "sndbuf_share": Column("float64", "share of time limited by the send buffer"),
-    "link_share": Column("float64", "share of time limited by the link"),
-    "app_share": Column("float64", "share of time limited by the sending application"),
-    "unknown_share": Column("float64", "share of time that the evidence does not decide"),
+    "active_ns": Column("int64", "time in which the flow was not idle"),
+    "active_throughput_bps": Column(
+        "Float64", "bytes acknowledged over active_ns, bits per second; null if none were"
+    ),
+    "idle_share": Column("float64", "share of its life in which nothing was asked of the sender"),
+    "limit": Column("str", "the limit with the most active time", LIMITS),
+    "rwnd_share": Column("float64", "share of active time limited by the receiver's window"),
+    "cwnd_share": Column("float64", "share of active time limited by congestion control"),
+    "sndbuf_share": Column("float64", "share of active time limited by the send buffer"),
+    "link_share": Column("float64", "share of active time limited by the link"),
+    "app_share": Column("float64", "share of active time limited by the sending application"),
+    "unknown_share": Column("float64", "share of active time that the evidence does not decide"),
     "confidence": Column("float64", "confidence of the rounds that carry the limit, weighted by time"),
 }
 
@@ -104,12 +111,14 @@ RTTS: Final[dict[str, Column]] = {
     "window_min_bytes": Column("Int64", "smallest window advertised"),
     "window_max_bytes": Column("Int64", "largest window advertised"),
     "retransmits": Column("int64", "packets sent again"),
-    "limit": Column("str", "what kept the sender from sending more", LIMITS),
+    "limit": Column(
+        "str", "what kept the sender from sending more, or idle if nothing was asked of it", STATES
+    ),
     "detail": Column("str", "which kind of that limit, or null"),
     "confidence": Column("float64", "0 to 1: how often such a verdict was right on labelled transfers"),
     "rule": Column("str", "the id of the rule that decided, or why none did"),
     "evidence": Column("str", "what the rule says, with the numbers that decided"),
-    "alternative": Column("str", "another limit that the capture cannot rule out, or null", LIMITS),
+    "alternative": Column("str", "another limit that the capture cannot rule out, or null", STATES),
 }
 
 EVENTS: Final[dict[str, Column]] = {

@@ -1,4 +1,4 @@
-"""One colour and one name for every limit, and the other colours of the figures.
+"""One colour and one name for every limit and for idle time, and the other colours of the figures.
 
 The colours are those of Okabe and Ito, which colour-blind readers can distinguish
 (M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is data sent, *olive* data acknowledged, and
@@ -27,6 +27,10 @@ LIMIT_NAMES: Final = {
     "app": "application",
     "unknown": "undecided",
 }
+
+STATE_COLOURS: Final = {**LIMIT_COLOURS, "idle": "#d9d9d9"}
+STATE_NAMES: Final = {**LIMIT_NAMES, "idle": "idle"}
+"""Names of all states of a round: limits, and idle time."""
 
 SENT: Final = "#6f809a"
 SENT_FILL: Final = "rgba(111, 128, 154, 0.20)"

@@ -101,7 +101,7 @@ def _idle(flow: Flow) -> Finding:
     return Finding(
         code=Code.SENDER_IDLE,
         sentence="The sending application had nothing to send for "
-        f"{units.share(flow.summary['app_share'])} of the time.",
+        f"{units.share(flow.summary['app_share'])} of its active time.",
         cause="TCP was ready to send more than it was given.",
         remedy="Look at the sending application: its reads, its requests, its pauses between writes.",
         values={"app_share": float(flow.summary["app_share"])},

@@ -37,7 +37,7 @@ def limits(flow: Flow) -> list[Finding]:
     if part > 0.8 or window == 0:
         return told
     ceiling = rates.of_bytes(window, rtt)
-    reached = flow.summary["throughput_bps"]
+    reached = flow.summary["active_throughput_bps"]
     share = (
         "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."
     )
@@ -95,7 +95,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
     return Finding(
         code=Code.SLOW_READER,
         sentence=f"The window closes from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}: the receiving "
-        f"application takes {units.rate(flow.summary['throughput_bps'])}.",
+        f"application takes {units.rate(flow.summary['active_throughput_bps'])}.",
         cause="The receiving application reads more slowly than data arrives, so its window closes.",
         remedy="Look at the receiving application; a larger buffer only delays the moment the window closes.",
         commands=("ss -tmi   # receiver: Recv-Q is what it has not read",),

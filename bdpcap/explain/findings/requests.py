@@ -25,11 +25,12 @@ _REMEDY: Final = {
 
 
 def told(flow: Flow) -> Shares | None:
-    """Return the shares if a stream is mostly requests with responses, and `app` is the limit of its flows; else None."""
+    """Return the shares of a stream of requests with responses, whose flows wait for most of their life; else None."""
     if len(flow.exchanges) < FEWEST:
         return None
-    flows = flow.capture.flows
-    if (flows["app_share"][flows["stream"] == flow.stream] <= 1 / 2).any():
+    flows = flow.capture.flows[flow.capture.flows["stream"] == flow.stream]
+    waiting = flows["idle_share"] + (1 - flows["idle_share"]) * flows["app_share"]
+    if (waiting <= 1 / 2).any():
         return None
     found = shares(flow)
     if found is None or found.count < FEWEST or found.bytes_share <= 1 / 2:

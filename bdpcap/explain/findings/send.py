@@ -61,7 +61,7 @@ def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
 def fills(flow: Flow) -> bool:
     """Return whether the flight under the send buffer filled the path: it reached the BDP, and the rate shows that."""
     flight, need = _plateau(flow)[1], flow.summary["bdp_bytes"]
-    reached, capacity = flow.summary["throughput_bps"], flow.summary["capacity_bps"]
+    reached, capacity = flow.summary["active_throughput_bps"], flow.summary["capacity_bps"]
     if flight is None or pd.isna(need) or pd.isna(reached) or pd.isna(capacity):
         return False
     # A buffer that drains before its writer is woken reaches the BDP at times, but does not fill the path.
@@ -138,7 +138,7 @@ def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) ->
 
 def _share(flow: Flow) -> list[Finding]:
     held, flight = _plateau(flow)
-    rtt, reached = flow.summary["rtt_min_ns"], flow.summary["throughput_bps"]
+    rtt, reached = flow.summary["rtt_min_ns"], flow.summary["active_throughput_bps"]
     if flight is None or held.mean() < 0.1 or pd.isna(rtt) or pd.isna(reached) or rtt <= 0:
         return []
     moved = rates.bytes_at(float(reached), float(rtt))

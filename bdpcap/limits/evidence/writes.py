@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
 __all__ = ["Writes"]
+
+PEERS_TURN: Final = 1
+"""Value of the core's column ``turn``; see `Counts.turn`."""
+ANSWERING: Final = 2
+"""Value of the core's column ``turn``; see `Counts.turn`."""
+SERVER: Final = 1
+"""The direction of the server's data."""
+FIN_BYTES: Final = 1
+"""A FIN occupies one sequence number (RFC 9293 section 3.4)."""
 
 
 class Writes(Concept):
@@ -30,6 +39,26 @@ class Writes(Concept):
             rounds.share(rounds.empty_ns) > 0.99
         )
         return nothing
+
+    @field("yes")
+    def peers_turn(self) -> Bools:
+        """Was nothing in flight until the peer sent data, or until the FIN or the end of the flow?"""
+        waiting: Bools = self.rounds.turn == PEERS_TURN
+        return waiting
+
+    @field("yes")
+    def closing(self) -> Bools:
+        """Had the sender sent its FIN, with all data before it acknowledged and nothing sent since?"""
+        rounds = self.rounds
+        sent = rounds.sent_bytes + rounds.retransmitted_bytes > 0
+        closing: Bools = self.finished & ~sent & (rounds.in_flight_max_bytes <= FIN_BYTES)
+        return closing
+
+    @field("yes")
+    def answering(self) -> Bools:
+        """Had the client sent its request, and the server not begun to answer, with nothing in flight?"""
+        waiting: Bools = (self.rounds.turn == ANSWERING) & (self.rounds.direction == SERVER)
+        return waiting
 
     @field("yes")
     def finished(self) -> Bools:

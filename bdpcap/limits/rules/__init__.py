@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.limits.rules import app, cwnd, link, rwnd, sndbuf
+from bdpcap.limits.rules import app, cwnd, idle, link, rwnd, sndbuf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,14 +13,21 @@ if TYPE_CHECKING:
 
 __all__ = ["DETAILS", "PRECEDENCE", "RULES"]
 
-PRECEDENCE: Final = ("app", "link", "rwnd", "sndbuf", "cwnd")
-"""Limits in order of precedence.
+PRECEDENCE: Final = ("idle", "app", "link", "rwnd", "sndbuf", "cwnd")
+"""States in order of precedence.
 
-A sender with nothing to send is not limited by the link. The link outranks a window that happens to be full, and a full
-window outranks the send buffer.
+A sender of which nothing is asked is idle, and no limit holds it. A sender with nothing to send is not limited by the
+link. The link outranks a window that happens to be full, and a full window outranks the send buffer.
 """
 
-RULES: Final[tuple[Rule, ...]] = (*app.RULES, *link.RULES, *rwnd.RULES, *sndbuf.RULES, *cwnd.RULES)
+RULES: Final[tuple[Rule, ...]] = (
+    *idle.RULES,
+    *app.RULES,
+    *link.RULES,
+    *rwnd.RULES,
+    *sndbuf.RULES,
+    *cwnd.RULES,
+)
 
 DETAILS: Final[Mapping[str, Mapping[str, Condition | None]]] = {
     "app": app.DETAILS,

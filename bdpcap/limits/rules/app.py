@@ -55,9 +55,9 @@ RULES: Final = (
         holds=any_of(all_of(it(Writes.idle), at_most(Window.closed_share, 0.1)), it(Writes.finished)),
         unless=it(Loss.outage),
         says="The program had nothing left to send.",
-        why="Nothing is in flight and nothing is sent, or the FIN is out behind the last data.",
+        why="Nothing is in flight and nothing is sent though the sender has the turn, or the FIN is out behind the last "
+        "data.",
         source="RFC 9293 section 3.6",
-        detail="idle",
     ),
     Rule(
         id="app-own-time",
@@ -129,15 +129,13 @@ RULES: Final = (
     ),
 )
 
+SENDING = all_of(not_(it(Writes.idle)), not_(it(Writes.finished)))
+
 DETAILS: Final = {
+    "response time": it(Writes.answering),
     "own window": all_of(
-        at_least(Writes.replies, 9), at_most(Flight.spread, 0.1), at_least(Flight.segments, 10)
+        at_least(Writes.replies, 9), at_most(Flight.spread, 0.1), at_least(Flight.segments, 10), SENDING
     ),
-    "small writes": all_of(
-        at_least(Writes.short_share, 0.5),
-        at_most(Writes.empty_share, 0.33),
-        not_(it(Writes.idle)),
-        not_(it(Writes.finished)),
-    ),
+    "small writes": all_of(at_least(Writes.short_share, 0.5), at_most(Writes.empty_share, 0.33), SENDING),
     "idle": None,
 }

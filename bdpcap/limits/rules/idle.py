@@ -1,0 +1,29 @@
+"""Idle time: nothing was asked of the sender.
+
+It is no limit. All data is acknowledged, and the peer has the turn, or nothing follows but keep-alives, a FIN or a reset.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bdpcap.limits.evidence import Loss, Window, Writes
+from bdpcap.limits.rule import Rule, all_of, any_of, at_most, it
+
+__all__ = ["RULES"]
+
+RULES: Final = (
+    Rule(
+        id="idle-turn",
+        limit="idle",
+        holds=any_of(
+            all_of(it(Writes.peers_turn), at_most(Window.closed_share, 0.1)),
+            it(Writes.closing),
+        ),
+        unless=it(Loss.outage),
+        says="All data was acknowledged, and the peer sent the next data, or no data followed.",
+        why="A request, its answer and the next request take turns. A connection without either waits for its user.",
+        blind="Programs that send in both directions at once have no turns: a pause of one of them looks idle.",
+        source="RFC 9293 section 3.6 (closing) and 3.8.4 (keep-alives)",
+    ),
+)
