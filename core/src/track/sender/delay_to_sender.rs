@@ -15,6 +15,15 @@ struct InTransit {
     ack: Ack,
 }
 
+impl InTransit {
+    /// Did the receiver send it after an acknowledgment with this TSval? TSvals never decrease (RFC 7323 section 4.1).
+    /// False without timestamps.
+    fn is_newer_than(&self, tsval: Option<u32>) -> bool {
+        let ticks = (self.tsval.zip(tsval)).map_or(0, |(own, other)| own.wrapping_sub(other));
+        (1..1 << 31).contains(&ticks)
+    }
+}
+
 /// The path from the tap to the sender and back: its delay, and the acknowledgments in transit on it.
 ///
 /// The handshake measures the delay from SYN-ACK to ACK, or from SYN to SYN-ACK where the server sends. Timestamps
@@ -26,7 +35,8 @@ struct InTransit {
 pub struct TapToSender {
     /// TSvals whose echo is awaited, and when the first acknowledgment with each passed the tap, ns.
     awaited: VecDeque<(u32, i64)>,
-    /// Acknowledgments that the sender may not have received yet, in the order of their capture.
+    /// Acknowledgments that the sender may not have received yet, in the order in which the receiver sent them: by TSval,
+    /// else by capture.
     in_transit: VecDeque<InTransit>,
     /// TSval of the last acknowledgment.
     last_tsval: Option<u32>,
@@ -203,11 +213,28 @@ impl TapToSender {
         if self.in_transit.len() >= Self::MAX_IN_TRANSIT {
             self.in_transit.pop_front();
         }
-        self.in_transit.push_back(InTransit {
+        let next = InTransit {
             tap_ns,
             tsval,
             ack: *ack,
-        });
+        };
+        if (self.in_transit.back()).is_some_and(|last| last.is_newer_than(tsval)) {
+            self.insert_overtaken(next);
+        } else {
+            self.in_transit.push_back(next);
+        }
+    }
+
+    /// Inserts an acknowledgment that newer ones overtook before the tap. In front of it, a newer one would hold it back
+    /// until its own echo.
+    #[cold]
+    fn insert_overtaken(&mut self, overtaken: InTransit) {
+        let newer = self.in_transit.iter().rev();
+        let newer = newer
+            .take_while(|next| next.is_newer_than(overtaken.tsval))
+            .count();
+        self.in_transit
+            .insert(self.in_transit.len() - newer, overtaken);
     }
 
     /// Does this TSecr echo an awaited TSval, or a later one?
@@ -391,6 +418,20 @@ mod tests {
             path.next_arrived(30_000_001, Some(8)).map(|(_, a)| a.ack),
             Some(200)
         );
+    }
+
+    #[test]
+    fn an_acknowledgment_that_overtook_others_does_not_hold_them_back() {
+        let mut path = TapToSender::default();
+        path.handshake(20_000_000, 50_000);
+        path.enqueue(&ack(300), Some(9), 0);
+        path.enqueue(&ack(100), Some(7), 1_000_000);
+        path.enqueue(&ack(200), Some(8), 2_000_000);
+        for (tsecr, expected) in [(7, 100), (8, 200), (9, 300)] {
+            let mut arrived = || path.next_arrived(30_000_000, Some(tsecr));
+            assert_eq!(arrived().map(|(_, ack)| ack.ack), Some(expected));
+            assert!(arrived().is_none());
+        }
     }
 
     #[test]
