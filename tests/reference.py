@@ -119,7 +119,8 @@ class Row:
     length: int | None
     acknowledged: int | None
     window_bytes: int | None
-    in_flight_bytes: int | None
+    in_flight_bytes: int | None  # without a FIN, which no window limits
+    tap_in_flight_bytes: int | None
     rtt_ns: int | None
     advertised_bytes: int | None
     own_acknowledgment: int | None
@@ -147,6 +148,7 @@ class Flow:
     origin: int | None = None  # the number on the wire that is relative 0
     start: int | None = None  # the first number seen: below it, nothing is known to be missing
     nxt: int | None = None  # SND.NXT, relative
+    data_nxt: int | None = None  # SND.NXT without a FIN
     una: int | None = None  # SND.UNA, relative; not known before the first acknowledgment
     syns: list[Segment] = field(default_factory=list)
     window: int | None = None  # SND.WND, scaled
@@ -181,6 +183,10 @@ class Flow:
 
     def sent_once(self, part: Sent) -> bool:
         return not any(q is not part and q.first < part.end and part.first < q.end for q in self.sent)
+
+    @property
+    def data_in_flight(self) -> int | None:
+        return None if self.data_nxt is None or self.una is None else max(0, self.data_nxt - self.una)
 
     @property
     def in_flight(self) -> int | None:
@@ -306,7 +312,8 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
                 length=None,
                 acknowledged=acknowledgment,
                 window_bytes=advertised,
-                in_flight_bytes=peer.in_flight,
+                in_flight_bytes=peer.data_in_flight,
+                tap_in_flight_bytes=peer.in_flight,
                 rtt_ns=rtt_ns,
                 **header,
             )
@@ -323,7 +330,8 @@ def observe(stream: Stream, segment: Segment) -> Iterable[Row]:
             length=segment.length,
             acknowledged=own.una,
             window_bytes=own.window,
-            in_flight_bytes=own.in_flight,
+            in_flight_bytes=own.data_in_flight,
+            tap_in_flight_bytes=own.in_flight,
             rtt_ns=None,
             **header,
         )
@@ -361,7 +369,8 @@ def ignored(stream: Stream, own: Flow, peer: Flow, segment: Segment) -> Row:
         length=0,
         acknowledged=None,
         window_bytes=None,
-        in_flight_bytes=own.in_flight,
+        in_flight_bytes=own.data_in_flight,
+        tap_in_flight_bytes=own.in_flight,
         rtt_ns=None,
         advertised_bytes=None,
         own_acknowledgment=peer.relative(segment.acknowledgment) if segment.has(ACK) else None,
@@ -488,6 +497,8 @@ def send(flow: Flow, segment: Segment, sequence: int, kind: str) -> None:
     flow.sent.append(Sent(sequence, end, segment.time_ns, clock, new, resent=kind == "retransmission"))
     if end > flow.nxt:
         flow.nxt, flow.frontier = end, segment
+    data_end = end - segment.has(FIN)
+    flow.data_nxt = data_end if flow.data_nxt is None else max(flow.data_nxt, data_end)
 
 
 def acknowledgment_kind(
@@ -519,6 +530,7 @@ def acknowledge(peer: Flow, segment: Segment, acknowledgment: int, advertised: i
         peer.early, peer.early_ns = [*(peer.early if near else []), *missed], segment.time_ns
     peer.una = max(una, acknowledgment)
     peer.nxt = acknowledgment if peer.nxt is None else max(peer.nxt, acknowledgment)
+    peer.data_nxt = acknowledgment if peer.data_nxt is None else max(peer.data_nxt, acknowledgment)
     peer.probed = False
     if acknowledgment >= una:
         peer.window, peer.window_told = advertised, (advertised, segment.window)

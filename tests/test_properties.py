@@ -31,7 +31,7 @@ LAST_NS = 2**32 * 10**9 - 1  # where the clock of a pcap file ends
 @given(strategies.captures())
 def test_events_equal_the_reference_tracker(capture):
     packets = capture.packets
-    expected = [comparable(row, row.in_flight_bytes) for row in track(packets)]
+    expected = [comparable(row, row.tap_in_flight_bytes) for row in track(packets)]
     seen = [comparable(row, row.tap_in_flight_bytes) for row in observe(packets).rows]
     assert len(seen) == len(expected)
     for ours, theirs in zip(seen, expected, strict=True):

@@ -163,6 +163,20 @@ impl Rounds {
         self.forward_delay_ns = forward_delay_ns;
     }
 
+    /// Returns the bytes in flight. Away from the sender they never exceed the window: data beyond it shows that the
+    /// capture lacks the acknowledgment that allowed them.
+    #[must_use]
+    pub fn in_flight(&self, sender: &Sender) -> i64 {
+        let flight = sender.in_flight();
+        if self.shift_ns == 0 {
+            flight
+        } else {
+            sender
+                .allowed_in_flight()
+                .map_or(flight, |allowed| flight.min(allowed))
+        }
+    }
+
     /// Counts the time up to `now_ns`, in which the sender's state did not change.
     pub fn advance(&mut self, now_ns: i64, sender: &Sender) {
         let passed_ns = now_ns - self.clock_ns;
@@ -341,7 +355,7 @@ impl Rounds {
         }
         self.check_blocked(data.time_ns);
         let (new_bytes, retransmitted_bytes) = (data.new_bytes, data.retransmitted_bytes);
-        let in_flight = sender.in_flight();
+        let in_flight = self.in_flight(sender);
         let row = &mut self.current.row;
         row.last_frame = frame;
         self.bursts.sent(data, ack_age_ns, row);
@@ -391,12 +405,13 @@ impl Rounds {
         row.add_blocked(since_ns.max(row.start_ns), until_ns);
     }
 
-    /// Processes the sender's FIN. A new round begins, in which nothing is left to send.
-    pub fn fin_sent(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+    /// Processes the sender's FIN, whose sequence number is `end - 1`. A new round begins, in which nothing is left to
+    /// send.
+    pub fn fin_sent(&mut self, now_ns: i64, frame: u64, end: i64, sender: &Sender) {
         self.check_blocked(now_ns);
         self.fin_seen = true;
         if self.has_sent() && now_ns > self.current.row.start_ns {
-            self.close(now_ns, frame, sender.snd_nxt().unwrap_or_default(), sender);
+            self.close(now_ns, frame, end, sender);
         }
         self.current.row.after_fin = 1;
         self.spare = None;
@@ -543,8 +558,7 @@ impl Rounds {
         let number = self.current.row.round + 1;
         let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
         blank.after_fin = self.fin_seen.into();
-        let flight = sender.in_flight();
-        blank.in_flight_max_bytes = flight;
+        blank.in_flight_max_bytes = self.in_flight(sender);
         if let Some(window) = sender.window() {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;

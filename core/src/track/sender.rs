@@ -184,13 +184,20 @@ impl Sender {
         (self.right_edge != NULL).then(|| (self.right_edge - self.snd_nxt).max(0))
     }
 
+    /// Returns how many bytes may be in flight: those between SND.UNA and the right edge. `None` while either is unknown.
+    #[must_use]
+    pub fn allowed_in_flight(&self) -> Option<i64> {
+        let known = self.right_edge != NULL && self.snd_una != NULL;
+        known.then(|| (self.right_edge - self.snd_una).max(0))
+    }
+
     /// May everything below `end` be sent? True while the window is unknown.
     #[must_use]
     pub fn window_allows(&self, end: i64) -> bool {
         self.right_edge == NULL || end <= self.right_edge
     }
 
-    /// Sends `start..end`, which is `retransmitted` if it was sent before.
+    /// Sends data `start..end`, which is `retransmitted` if it was sent before.
     #[inline]
     pub fn send(&mut self, start: i64, end: i64, retransmitted: bool) {
         self.snd_nxt = self.snd_nxt.max(end);

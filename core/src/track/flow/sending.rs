@@ -55,7 +55,9 @@ impl Flow {
         if retransmitted && carries_data {
             effect.cause = self.classify_retransmission(&arrival, observed);
         }
-        self.sender.send(arrival.start, arrival.end, retransmitted);
+        // A FIN waits for no window, so it is not in flight.
+        let data_end = arrival.end - i64::from(segment.flags.has(Flags::FIN));
+        self.sender.send(arrival.start, data_end, retransmitted);
         if carries_data {
             self.count_payload(&arrival, observed);
         }
@@ -63,7 +65,7 @@ impl Flow {
             self.fin_sent = true;
             self.rounds
                 .get()
-                .fin_sent(at.time_ns, at.frame, &self.sender);
+                .fin_sent(at.time_ns, at.frame, arrival.end, &self.sender);
         }
         self.hand_over_rounds();
         effect
@@ -141,7 +143,7 @@ impl Flow {
         let is_retransmission = arrival.kind == Kind::Retransmission;
         let retransmitted = if is_retransmission { length } else { 0 };
         let fresh = length - retransmitted;
-        let in_flight = self.sender.in_flight();
+        let in_flight = self.rounds.get().in_flight(&self.sender);
         let reordered = i64::from(arrival.kind == Kind::Reordered);
         let totals = &mut self.totals;
         totals.payload_bytes += arrival.new_bytes;
