@@ -149,6 +149,43 @@ def test_a_packet_captured_twice_is_a_copy_and_no_retransmission():
     assert [row.kind for row in seen.sent(CLIENT)][-2:] == ["data", "duplicate"]
 
 
+OUTAGE = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 1001 win 500
+    +.001 > P. 1001:2001(1000) ack 1 win 502
+    +.200 > P. 1001:2001(1000) ack 1 win 502
+    +.400 > P. 1001:2001(1000) ack 1 win 502
+    +.800 > P. 1001:2001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 2001 win 500
+    +3    > P. 2001:3001(1000) ack 1 win 502
+    +.020 < . 1:1(0) ack 3001 win 500
+    """
+
+
+def test_the_longest_stall_is_the_longest_wait_for_an_acknowledgment_of_new_data():
+    # The pause of 3 s with nothing in flight is none.
+    flow = observe(scenario(HANDSHAKE + OUTAGE)).capture.flows.iloc[0]
+    assert flow["longest_stall_ns"] == 1_420_000_000
+
+
+def test_a_timer_that_backs_off_is_an_outage():
+    rounds = observe(scenario(HANDSHAKE + OUTAGE)).capture.rtts
+    longest = rounds[rounds["retransmits"] > 0].iloc[0]
+    assert (longest["limit"], longest["detail"]) == ("cwnd", "outage")
+
+
+def test_one_segment_again_and_again_is_an_outage_without_any_acknowledgment_in_the_capture():
+    text = """
+    0     > P. 1:1001(1000) ack 1 win 502
+    +.200 > P. 1:1001(1000) ack 1 win 502
+    +.400 > P. 1:1001(1000) ack 1 win 502
+    +.800 > P. 1:1001(1000) ack 1 win 502
+    """
+    flow = observe(scenario(text)).capture.flows.iloc[0]
+    assert (flow["limit"], flow["cwnd_share"]) == ("cwnd", 1.0)
+    assert flow.isna()["longest_stall_ns"]
+
+
 def test_an_outage_is_told_with_its_cost():
     told = {finding.code: finding for finding in transfer("outages").flow(0).findings}[Code.TIMEOUTS]
     assert told.values["timeouts"] == 3

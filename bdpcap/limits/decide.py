@@ -108,7 +108,9 @@ def _hidden(evidence: Evidence) -> dict[str, Bools]:
     # The sender sent at once, but the capture shows the data a moment later, so that moment was not idle time.
     moment = (rounds.acked_bytes == 0) & (rounds.end_ns - rounds.start_ns < evidence.queue.rtt_min_ns)
     missed |= moment & rounds.shifted(missed, -1, missing=False)
-    return {"missed": missed, "silent": evidence.vantage.flow_acks == 0}
+    # The sender of one segment again and again received no acknowledgment either.
+    silent = (evidence.vantage.flow_acks == 0) & ~evidence.loss.timer_backed_off
+    return {"missed": missed, "silent": silent}
 
 
 def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, Ints]:

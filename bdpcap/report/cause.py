@@ -118,6 +118,14 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     return f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
 
 
+def _stall(flow: Flow, _: pd.DataFrame) -> str:
+    stall_ns, retransmits = flow.summary["longest_stall_ns"], int(flow.rtts["retransmits"].sum())
+    again = f"{units.number(retransmits, 'retransmission')} brought none"
+    if pd.isna(stall_ns):
+        return f"the capture holds no acknowledgment, and {again}"
+    return f"no acknowledgment of new data came for {units.duration(stall_ns)}"
+
+
 def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
     rounds = int((own["detail"] == "slow start").sum())
     return f"the congestion window was still doubling in {rounds} of {units.number(len(flow.rtts), 'round')}"
@@ -227,6 +235,12 @@ CAUSES: Final[dict[tuple[str, str | None], Cause]] = {
         "See which congestion control the sender has: sysctl net.ipv4.tcp_congestion_control",
     ),
     ("cwnd", "loss"): Cause("Packet loss held the sender back", _loss, _path, "Find where packets are lost."),
+    ("cwnd", "outage"): Cause(
+        "An outage held the sender back",
+        _stall,
+        _path,
+        "Find out why nothing came back: the path or its far end was gone.",
+    ),
     ("cwnd", "slow start"): Cause(
         "Slow start held the sender back",
         _slow_start,

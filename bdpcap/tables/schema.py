@@ -65,6 +65,9 @@ FLOWS: Final[dict[str, Column]] = {
     "spurious_retransmits": Column("int64", "packets sent again that had arrived, whatever the reason"),
     "reordered": Column("int64", "segments overtaken on the way to the capture"),
     "copies": Column("int64", "packets that the capture holds another time"),
+    "longest_stall_ns": Column(
+        "Int64", "longest time with data in flight and no new acknowledgment; null without any in the capture"
+    ),
     "mss_bytes": Column("int64", "largest payload of a packet, options taken off"),
     "window_scale": Column("Int64", "shift of the receiver's windows; null where none is in force or known"),
     "window_scale_source": Column(

@@ -93,6 +93,11 @@ _PHASES: Final = {
         "See which congestion control the sender has: over long paths CUBIC and BBR grow faster than Reno.",
         ("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
     ),
+    "outage": (
+        "an outage",
+        "Find out why nothing came back: the path or its far end was gone.",
+        (),
+    ),
     "recovery": (
         "recovery",
         "Find where packets are lost or delayed.",
@@ -100,6 +105,13 @@ _PHASES: Final = {
     ),
 }
 """Phase of congestion control by detail: its name, advice, and the commands that carry it out."""
+
+
+def _outage_share(flow: Flow) -> float:
+    """Return the share of the time under congestion control that was an outage."""
+    held = flow.rtts[flow.rtts["limit"] == "cwnd"]
+    length = held["end_ns"] - held["start_ns"]
+    return float(length[held["detail"] == "outage"].sum() / max(1, length.sum()))
 
 
 def congestion(flow: Flow) -> list[Finding]:
@@ -115,6 +127,14 @@ def congestion(flow: Flow) -> list[Finding]:
             "clamps it."
         )
         remedy, commands = _PHASES[most][1:]
+    elif _outage_share(flow) > 1 / 2:
+        stall_ns = flow.summary["longest_stall_ns"]
+        sentence = (
+            "The capture holds no acknowledgment, and the sender retransmitted again and again."
+            if pd.isna(stall_ns)
+            else f"No acknowledgment of new data came for {units.duration(stall_ns)}."
+        )
+        remedy, commands = _PHASES["outage"][1:]
     elif retransmitted:
         part = units.share(retransmitted / max(1, payload))
         sentence = (

@@ -16,6 +16,12 @@ __all__ = ["Loss"]
 
 DUPLICATE_ACKS: Final = 3
 """Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2)."""
+BACKOFF_SILENCE: Final = 0.25
+"""Least share of a round that its longest silence takes if the timer backs off for most of the round.
+
+The timeout doubles each time (RFC 6298 section 5.5). So the last wait is about half of all waits, and the one before a
+quarter; the last may be cut short by the end of the capture.
+"""
 RTO_MIN_NS: Final = 2e8
 """Minimum retransmission timeout of Linux (``TCP_RTO_MIN``)."""
 
@@ -58,10 +64,10 @@ class Loss(Concept):
 
     @field("yes")
     def outage(self) -> Bools:
-        """Away from the sender: did no data come for an RTO because all were lost before the tap?
+        """Did nothing get through: did the timer back off, or, away from the sender, did no data come for an RTO?
 
-        The silence lasts 200 ms or more and begins within two rounds. One of the next three rounds retransmits more than
-        0.3 of the flight.
+        All data may be lost before the tap. That silence lasts 200 ms or more and begins within two rounds. One of the
+        next three rounds retransmits more than 0.3 of the flight.
         """
         rounds = self.rounds
         repaired = rounds.near(rounds.shifted(self._retransmitting, 1, False), 0, 2)
@@ -70,7 +76,18 @@ class Loss(Concept):
         silent = nothing & (np.bincount(run, rounds.duration)[run] >= RTO_MIN_NS)
         silent &= np.bincount(run, self.all.writes.idle)[run] > 0
         # Acknowledgments may still arrive for a while, so the silence may begin a round or two later.
-        return repaired & ~self.all.vantage.at_sender & rounds.near(silent, 0, 2)
+        dark: Bools = repaired & ~self.all.vantage.at_sender & rounds.near(silent, 0, 2)
+        return dark | self.timer_backed_off
+
+    @field("yes")
+    def timer_backed_off(self) -> Bools:
+        """Did the retransmission timer fire again and again, for most of the round?
+
+        A second timeout shows that the first retransmission was not acknowledged either, wherever the capture was taken.
+        """
+        rounds = self.rounds
+        backed_off: Bools = (rounds.timeouts >= 2) & (rounds.share(rounds.silence_ns) >= BACKOFF_SILENCE)
+        return backed_off
 
     @cached_property
     def _retransmitting(self) -> Bools:

@@ -14,15 +14,16 @@ MOVED = it(Flight.moved)
 # Data that wait for the congestion window leave in whole segments, as acknowledgments arrive.
 WHOLE = all_of(at_most(Writes.short_share, 0.2), not_(at_least(Writes.bursts_after_short, 0.75)))
 
+REPAIR = any_of(at_most(Loss.rounds_since, 1), it(Loss.outage))
+
 RULES: Final = (
     Rule(
         id="cwnd-recovery",
         limit="cwnd",
-        holds=any_of(at_most(Loss.rounds_since, 1), it(Loss.outage)),
+        holds=REPAIR,
         says="A loss was being repaired, with {flight.most} in flight.",
         why="A loss reduces the congestion window.",
         source="RFC 5681 section 3.2",
-        detail="recovery",
     ),
     Rule(
         id="cwnd-slow-start",
@@ -94,7 +95,8 @@ RULES: Final = (
 )
 
 DETAILS: Final = {
-    "recovery": any_of(at_least(Loss.retransmitted, 1), it(Loss.outage)),
+    "outage": it(Loss.outage),
+    "recovery": REPAIR,
     "slow start": any_of(it(Flight.doubling), it(Flight.initial)),
     "avoidance": None,
 }

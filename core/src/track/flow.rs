@@ -208,6 +208,13 @@ impl Flow {
         self.rounds.rtt_min_ns()
     }
 
+    /// Returns the longest time with data in flight and no acknowledgment of new data, in ns; `None` where no
+    /// acknowledgment was captured.
+    #[must_use]
+    pub fn longest_stall_ns(&self) -> Option<i64> {
+        (self.acks() > 0).then(|| self.rounds.longest_stall_ns())
+    }
+
     /// Sets the round trips that the handshake measured, in ns: from the tap to the sender and to the receiver.
     pub fn set_handshake_rtts(&mut self, sender_ns: i64, receiver_ns: i64, at: At) {
         self.tap_to_sender.handshake(sender_ns, receiver_ns);

@@ -84,6 +84,11 @@ pub struct Rounds {
     empty_zero_ns: i64,
     /// When the sender received the latest payload of its peer, ns; [`NULL`] before the first.
     peer_data_ns: i64,
+    /// When the wait for the next acknowledgment began: the first send after an empty flight, or the last
+    /// acknowledgment of new data; [`NULL`] before the first send.
+    awaiting_since_ns: i64,
+    /// Longest time with data in flight and no acknowledgment of new data, ns.
+    longest_stall_ns: i64,
     bursts: Bursts,
     /// Minimum RTT so far, ns; [`NULL`] while unknown.
     rtt_min_ns: i64,
@@ -127,6 +132,8 @@ impl Rounds {
             empty_since_ns: start_ns,
             empty_zero_ns: 0,
             peer_data_ns: NULL,
+            awaiting_since_ns: NULL,
+            longest_stall_ns: 0,
             bursts: Bursts::new(start_ns),
             rtt_min_ns: NULL,
             run_start: Delivery::NONE,
@@ -247,6 +254,7 @@ impl Rounds {
             self.close(now_ns, frame, next, sender);
             self.empty_since_ns = NULL;
             self.empty_zero_ns = 0;
+            self.awaiting_since_ns = NULL;
             return;
         }
         let row = &self.current.row;
@@ -371,7 +379,10 @@ impl Rounds {
         if let Some(usable) = sender.usable_window() {
             row.usable_window_min_bytes = least(row.usable_window_min_bytes, usable);
         }
-        self.empty_since_ns = NULL;
+        if self.empty_since_ns != NULL || self.awaiting_since_ns == NULL {
+            self.empty_since_ns = NULL;
+            self.awaiting_since_ns = data.time_ns;
+        }
     }
 
     /// Counts the time in which the writer was blocked before a send, if it was.
@@ -428,6 +439,9 @@ impl Rounds {
         vantage_pending: bool,
         sender: &Sender,
     ) {
+        if progress.delivered > 0 {
+            self.end_stall(now_ns);
+        }
         let row = &mut self.current.row;
         row.last_frame = frame;
         row.acked_bytes += progress.advanced;
@@ -464,6 +478,21 @@ impl Rounds {
             self.current.acknowledged = true;
             self.close(now_ns, frame, next, sender);
         }
+    }
+
+    /// Counts the time since the last acknowledgment of new data, or since the first send after an empty flight.
+    fn end_stall(&mut self, now_ns: i64) {
+        if self.awaiting_since_ns != NULL {
+            let stall_ns = now_ns - self.awaiting_since_ns;
+            self.longest_stall_ns = self.longest_stall_ns.max(stall_ns);
+            self.awaiting_since_ns = now_ns;
+        }
+    }
+
+    /// Returns the longest time with data in flight and no acknowledgment of new data so far, ns.
+    #[must_use]
+    pub fn longest_stall_ns(&self) -> i64 {
+        self.longest_stall_ns
     }
 
     /// Adds an RTT of the whole path, measured at `now_ns` when `delivered` bytes had arrived in total.
@@ -598,6 +627,9 @@ impl Rounds {
     /// Closes the last round at `end_ns`, and hands over all rounds.
     pub fn finish(&mut self, end_ns: i64, frame: u64, sender: &Sender) {
         self.advance(end_ns, sender);
+        if sender.in_flight() > 0 {
+            self.end_stall(end_ns);
+        }
         self.check_blocked(end_ns);
         if self.empty_since_ns != NULL && self.has_sent() && sender.in_flight() == 0 {
             let at = At {

@@ -93,6 +93,14 @@ impl LazyRounds {
         self.made.as_ref().and_then(|rounds| rounds.rtt_min_ns())
     }
 
+    /// Returns the longest time without an acknowledgment, ns; see [`Rounds::longest_stall_ns`].
+    #[must_use]
+    pub fn longest_stall_ns(&self) -> i64 {
+        self.made
+            .as_ref()
+            .map_or(0, |rounds| rounds.longest_stall_ns())
+    }
+
     /// Returns the rounds handed over; see [`Rounds::packed`].
     #[must_use]
     pub fn packed(&self) -> &[u8] {

@@ -67,6 +67,9 @@ packed_row! {
         pub reordered: i64,
         /// Number of packets that are copies of a packet captured before.
         pub copies: i64,
+        /// Longest time with data in flight and no acknowledgment of new data, in ns; [`NULL`] where no acknowledgment was
+        /// captured.
+        pub longest_stall_ns: i64,
         /// Bytes by which acknowledgment numbers advanced.
         pub acked_bytes: i64,
         /// Number of acknowledgments.
@@ -161,6 +164,7 @@ impl Summary {
             spurious_retransmits: retransmissions.spurious,
             reordered: totals.reordered,
             copies: totals.copies,
+            longest_stall_ns: or_null(flow.longest_stall_ns()),
             acked_bytes: totals.acked_bytes,
             acks: flow.acks(),
             unseen_bytes: totals.unseen_bytes,
