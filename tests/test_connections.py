@@ -402,6 +402,20 @@ def test_without_identification_the_timestamp_clock_tells(clock, kind):
     assert seen.sent(client)[-1].kind == kind
 
 
+def test_without_a_handshake_the_measured_round_trip_shows_reordering():
+    # At the receiver, 40 ms from the sender: no retransmission fills a hole after 5 ms.
+    client, server = Address("2001:db8::1", 40000), Address("2001:db8::2", 80)
+    text = """
+        0       < . 1:1(0) ack 1 win 502 <TS val 5 ecr 50>
+        +.040   > . 1:1001(1000)    ack 1 win 502 <TS val 90 ecr 5>
+        +.00001 < . 1:1(0) ack 1001 win 502 <TS val 45 ecr 90>
+        +.040   > . 2001:3001(1000) ack 1 win 502 <TS val 130 ecr 45>
+        +.005   > . 1001:2001(1000) ack 1 win 502 <TS val 130 ecr 45>
+    """
+    seen = observe(scenario(text, client=client, server=server))
+    assert kinds(seen.sent(client)) == ["data", "data", "reordered"]
+
+
 def test_one_packet_captured_twice_is_no_retransmission():
     seen = observe(
         scenario(

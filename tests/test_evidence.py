@@ -344,6 +344,22 @@ def test_rounds_since_a_loss_are_counted_from_its_newest_signal():
     assert loss.none_recent.tolist() == [True, True, False, False, False, False, True]
 
 
+def test_duplicate_acknowledgments_without_a_retransmission_are_reordering():
+    loss = counted([0] * 5, duplicate_acks=[0, 9, 0, 0, 0]).loss
+    assert loss.none_recent.all()
+    assert np.isnan(loss.rounds_since).all()
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "silence_ms", "expected"),
+    [(3, 480, True), (1, 480, False), (3, 100, False)],
+    ids=["doubling", "once", "in a longer round"],
+)
+def test_a_timer_that_backs_off_for_most_of_a_round(timeouts, silence_ms, expected):
+    loss = counted([0], length_ns=[1000 * MS], timeouts=[timeouts], silence_ns=[silence_ms * MS]).loss
+    assert loss.timer_backed_off.tolist() == [expected]
+
+
 # The flight
 
 

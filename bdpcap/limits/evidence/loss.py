@@ -24,6 +24,8 @@ quarter; the last may be cut short by the end of the capture.
 """
 RTO_MIN_NS: Final = 2e8
 """Minimum retransmission timeout of Linux (``TCP_RTO_MIN``)."""
+REPAIR: Final = 2
+"""Rounds after duplicate acknowledgments within which a lost segment is retransmitted; from afar, a round later."""
 
 
 class Loss(Concept):
@@ -33,11 +35,15 @@ class Loss(Concept):
 
     @cached_property
     def signalled(self) -> Bools:
-        """Did the sender retransmit, or receive three duplicate acknowledgments or an ECN echo?"""
+        """Did the sender retransmit, or receive an ECN echo, or three duplicate acknowledgments before a retransmission?
+
+        Reordered segments cause duplicate acknowledgments, too. Without a retransmission soon after, nothing was lost.
+        """
         rounds = self.rounds
         return (
             (rounds.retransmitted_bytes > 0)
             | (rounds.duplicate_acks >= DUPLICATE_ACKS)
+            & rounds.near(rounds.retransmitted_bytes > 0, 0, REPAIR)
             | (rounds.congestion_echoes > 0)
         )
 

@@ -221,7 +221,7 @@ impl Flow {
         self.tap.rtt_min_ns = receiver_ns.max(0);
         let rtt_ns = sender_ns.saturating_add(receiver_ns);
         self.retransmissions.add_rtt(rtt_ns);
-        self.tap.path_rtt_ns = rtt_ns;
+        self.tap.set_path_rtt(rtt_ns, true);
         let sample = RttSample {
             sent_ns: at.time_ns - rtt_ns,
             rtt_ns,
@@ -275,6 +275,13 @@ impl Flow {
             self.rounds.get().discard_timing();
         }
         self.update_shift();
+        if !self.tap_to_sender.is_measured_by_handshake()
+            && let Some(receiver_ns) = self.tap_to_sender.receiver_rtt_min_ns()
+        {
+            let sender_ns = self.tap_to_sender.rtt_min_ns().unwrap_or(0);
+            self.tap
+                .set_path_rtt(sender_ns.saturating_add(receiver_ns), false);
+        }
     }
 
     /// Advances the flow's time to `at` and delivers the acknowledgments that have reached the sender by then. `tsecr`

@@ -85,8 +85,8 @@ pub struct Tap {
     pub copies: Copies,
     /// Minimum RTT from the tap to the receiver, delayed acknowledgments left out, ns; [`NULL`] while unknown.
     pub rtt_min_ns: i64,
-    /// RTT of the whole path from the handshake, ns; [`NULL`] while unknown. No retransmission comes sooner.
-    pub path_rtt_ns: i64,
+    /// A segment that fills a hole sooner than this was overtaken, ns; see [`Self::set_path_rtt`].
+    reorder_timeout_ns: i64,
 }
 
 impl Default for Tap {
@@ -104,7 +104,7 @@ impl Default for Tap {
             acked_unseen_ns: 0,
             copies: Copies::default(),
             rtt_min_ns: NULL,
-            path_rtt_ns: NULL,
+            reorder_timeout_ns: Self::DEFAULT_REORDER_NS,
         }
     }
 }
@@ -128,6 +128,17 @@ impl Tap {
     pub fn merged_ranges(&self) -> u32 {
         let [a, b, c] = [&self.holes, &self.sacked, &self.acked_unseen].map(Ranges::merged);
         a.saturating_add(b).saturating_add(c)
+    }
+
+    /// Sets the RTT of the whole path, ns. No retransmission comes sooner; half of it allows for error. Without the
+    /// handshake the RTT may lack a part of the path, so it only lengthens the default timeout.
+    pub fn set_path_rtt(&mut self, rtt_ns: i64, by_handshake: bool) {
+        let least_ns = if by_handshake {
+            0
+        } else {
+            Self::DEFAULT_REORDER_NS
+        };
+        self.reorder_timeout_ns = (rtt_ns / 2).max(least_ns);
     }
 
     /// Returns SND.NXT at the tap; `None` while unknown.
@@ -394,11 +405,8 @@ impl Tap {
         {
             return newest.wrapping_sub(this) < 1 << 31;
         }
-        let reorder_timeout_ns =
-            known(self.path_rtt_ns).map_or(Self::DEFAULT_REORDER_NS, |rtt| rtt / 2);
-        let time_above_ns = self.records.time_above_ns(observed.sequence);
-        time_above_ns
-            .is_some_and(|time_above_ns| observed.at.time_ns - time_above_ns < reorder_timeout_ns)
+        (self.records.time_above_ns(observed.sequence))
+            .is_some_and(|above_ns| observed.at.time_ns - above_ns < self.reorder_timeout_ns)
     }
 
     /// Processes an acknowledgment with its SACK blocks, relative and without D-SACK (RFC 2883 section 4).

@@ -151,6 +151,12 @@ impl TapToSender {
         self.at_sender = Some(near || total < Self::UNPLACEABLE_RTT_NS);
     }
 
+    /// Did the handshake measure the path?
+    #[must_use]
+    pub fn is_measured_by_handshake(&self) -> bool {
+        self.handshake_ns != NULL
+    }
+
     /// Is the tap at the sender, where packets pass when the sender sends or receives them? True while unknown.
     #[must_use]
     pub fn tap_at_sender(&self) -> bool {
