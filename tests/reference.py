@@ -22,6 +22,8 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 LARGEST_SCALE = 14  # RFC 7323 section 2.3
 LARGEST_UNSCALED = 65535
 COPY_NS = 1_000_000  # two captures of one packet lie this close together
+SAME_ID_NS = 200_000_000  # with an IP identification, this close: Wi-Fi sends a frame again for a while
+ETHERNET = 1460  # payload of a frame; a larger packet may be captured again, cut
 MIXED_NS = 2_000_000  # queues of one host are emptied this soon (Linux netdev_budget_usecs)
 REORDER_NS = 3_000_000  # patience with a late segment while no RTT is known, as Wireshark
 
@@ -401,11 +403,35 @@ def advertised_window(stream: Stream, own: Flow, segment: Segment) -> int | None
 def is_copy(flow: Flow, segment: Segment) -> bool:
     """Did the capture see this very packet a moment ago?
 
-    Equal headers within a millisecond; without an IP identification, two acknowledgments may well be equal.
+    Equal headers within a millisecond, or longer with the same IP identification; without one, two acknowledgments may
+    well be equal. Or a piece of a larger packet, cut after its first capture.
     """
-    return bool(segment.identification or segment.length or segment.has(SYN)) and any(
-        segment.identity == earlier.identity and abs(segment.time_ns - earlier.time_ns) < COPY_NS
+    apart_ns = SAME_ID_NS if segment.identification else COPY_NS
+    distinct = bool(segment.identification or segment.length or segment.has(SYN))
+    return any(
+        is_piece(segment, earlier)
+        or (
+            distinct
+            and segment.identity == earlier.identity
+            and abs(segment.time_ns - earlier.time_ns) < apart_ns
+        )
         for earlier in flow.captured[-64:]
+    )
+
+
+def is_piece(segment: Segment, whole: Segment) -> bool:
+    """Linux inet_gso_segment: the pieces of a packet count its identification on."""
+    if segment.identification is None or whole.identification is None or whole.length <= ETHERNET:
+        return False
+    offset = (segment.sequence - whole.sequence) % 2**32
+    index = (segment.identification - whole.identification) % 2**16
+    in_place = offset % index == 0 and segment.length <= offset // index if index else offset == 0
+    return (
+        in_place
+        and 0 < segment.length < whole.length
+        and offset + segment.length <= whole.length
+        and segment.acknowledgment == whole.acknowledgment
+        and abs(segment.time_ns - whole.time_ns) < COPY_NS
     )
 
 

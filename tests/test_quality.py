@@ -24,6 +24,7 @@ SAMPLES = ROOT / "sample_captures"
 TTL = 14 + 8
 """Where an Ethernet frame holds the time to live of IPv4."""
 SAME = (
+    "packets",
     "payload_bytes",
     "retransmitted_bytes",
     "retransmits",
@@ -85,6 +86,42 @@ def test_the_same_bytes_in_a_new_packet_behind_a_router_are_no_copy():
     packets[4] = routed(packets[4], 1, 0)
     flow = analysed(packets).flows.iloc[0]
     assert (flow["copies"], flow["retransmits"]) == (0, 1)
+
+
+def test_a_packet_captured_whole_and_then_cut_is_one_packet():
+    # Two sides of a virtual switch: segmentation offload cuts the packet between them.
+    dialogue = f"""{HANDSHAKE}
+    +.001    > P. 1:3921(3920) ack 1 win 502 id 500
+    +.00001  > . 1:1449(1448) ack 1 win 502 id 500
+    +.000001 > . 1449:2897(1448) ack 1 win 502 id 501
+    +.000001 > P. 2897:3921(1024) ack 1 win 502 id 502
+    +.020 < . 1:1(0) ack 3921 win 500
+    """
+    flow = analysed(scenario(dialogue)).flows.iloc[0]
+    assert (flow["packets"], flow["copies"], flow["retransmits"]) == (3, 3, 0)
+    assert flow["rtt_min_ns"] == pytest.approx(20_000_000, rel=0.01)
+
+
+def test_the_rest_of_a_packet_sent_again_is_no_copy():
+    # As above, but the identification does not count on from the whole packet: it is another one.
+    dialogue = f"""{HANDSHAKE}
+    +.001   > P. 1:3921(3920) ack 1 win 502 id 500
+    +.00001 > . 1449:2897(1448) ack 1 win 502 id 503
+    +.020 < . 1:1(0) ack 3921 win 500
+    """
+    flow = analysed(scenario(dialogue)).flows.iloc[0]
+    assert (flow["copies"], flow["retransmits"]) == (0, 1)
+
+
+def test_a_frame_that_wifi_sends_again_is_a_copy():
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502 id 500
+    +.004 > P. 1:1001(1000) ack 1 win 502 id 500
+    +.009 > P. 1:1001(1000) ack 1 win 502 id 500
+    +.020 < . 1:1(0) ack 1001 win 500
+    """
+    flow = analysed(scenario(dialogue)).flows.iloc[0]
+    assert (flow["copies"], flow["retransmits"]) == (2, 0)
 
 
 # Packets that the capture holds in another order

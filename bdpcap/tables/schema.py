@@ -50,7 +50,7 @@ FLOWS: Final[dict[str, Column]] = {
     "receiver": Column("str", "address:port that it was sent to"),
     "start_ns": Column("int64", "first packet of the stream"),
     "end_ns": Column("int64", "last packet of the stream"),
-    "packets": Column("int64", "captured segments from the sender"),
+    "packets": Column("int64", "captured segments from the sender, copies left out"),
     "payload_bytes": Column("int64", "payload sent, each byte counted once"),
     "retransmitted_bytes": Column("int64", "payload sent again"),
     "retransmits": Column("int64", "packets sent again, for one of the next four reasons"),

@@ -247,8 +247,8 @@ impl Connection {
         }
         let (own, _) = own_and_other(&mut self.halves, from);
         own.has_timestamps |= segment.options.timestamps.is_some();
-        own.flow.totals.packets += 1;
         let copy = own.flow.tap.copies.remember(segment, at.time_ns);
+        own.flow.totals.packets += i64::from(!copy);
         own.flow.totals.copies += i64::from(copy);
         if control && !self.process_control(from, segment, at, copy) {
             if self.wants_events {

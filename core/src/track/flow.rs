@@ -46,7 +46,7 @@ impl Effect {
 /// Sums over the whole flow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
-    /// Number of segments of the sender, with or without payload.
+    /// Number of segments of the sender, with or without payload; copies are left out.
     pub packets: i64,
     /// Payload in bytes, each byte counted once.
     pub payload_bytes: i64,

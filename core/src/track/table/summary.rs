@@ -41,7 +41,7 @@ packed_row! {
         pub first_frame: u64,
         /// Frame number of the connection's last packet.
         pub last_frame: u64,
-        /// Number of segments of the sender, with or without payload.
+        /// Number of segments of the sender, with or without payload; copies are left out.
         pub packets: i64,
         /// Payload in bytes, each byte counted once.
         pub payload_bytes: i64,

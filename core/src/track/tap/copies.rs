@@ -5,6 +5,9 @@
 //! A sender does not reuse an IP identification while an earlier packet with it may still be in transit (RFC 6864
 //! section 4.2). It sends all packets with the same time to live. A lower one shows that routers lie between two
 //! capture points (RFC 791 section 3.2).
+//!
+//! A capture may also hold a packet before and after segmentation offload cut it, as on the two sides of a virtual
+//! switch. The pieces count the identification on from that of the whole packet (Linux `inet_gso_segment`).
 
 use crate::decode::{Flags, Segment};
 
@@ -49,6 +52,34 @@ struct RecentPacket {
     fingerprint: Fingerprint,
 }
 
+/// A packet that segmentation offload may cut into pieces.
+#[derive(Debug, Clone, Copy)]
+struct WholePacket {
+    time_ns: i64,
+    sequence: u32,
+    acknowledgment: u32,
+    payload_bytes: u32,
+    identification: u16,
+}
+
+impl WholePacket {
+    /// Is `segment` one of the pieces? Each has its place in the payload, and as many identifications from the first.
+    fn was_cut_into(&self, segment: &Segment, time_ns: i64) -> bool {
+        let Some(identification) = segment.identification else {
+            return false;
+        };
+        let offset = segment.sequence.wrapping_sub(self.sequence);
+        let index = u32::from(identification.wrapping_sub(self.identification));
+        let length = segment.payload_bytes;
+        let in_place = offset.is_multiple_of(index) && (index == 0 || length <= offset / index);
+        in_place
+            && segment.acknowledgment == self.acknowledgment
+            && (1..self.payload_bytes).contains(&length)
+            && offset.saturating_add(length) <= self.payload_bytes
+            && (time_ns - self.time_ns).abs() < Copies::SAME_PLACE_NS
+    }
+}
+
 /// The recent packets of one end of a connection.
 #[derive(Debug, Default)]
 pub struct Copies {
@@ -56,8 +87,10 @@ pub struct Copies {
     recent: Vec<RecentPacket>,
     /// Index of the entry that is written next.
     next: usize,
-    /// Highest sequence number and highest acknowledgment number so far.
+    /// Highest sequence number of a byte, and highest acknowledgment number so far.
     highest: Option<(u32, u32)>,
+    /// The last packet above an Ethernet frame's size that exceeded the highest sequence number.
+    whole: Option<WholePacket>,
     /// Has a copy been found?
     copy_found: bool,
 }
@@ -68,6 +101,11 @@ impl Copies {
     /// A copy from behind a router comes later by the delay of the router's queue, which is hardly ever longer than
     /// this, ns.
     const ROUTED_NS: i64 = 1_000_000_000;
+    /// Copies with the same identification lie less than this apart, ns. A Wi-Fi station sends a frame again for some
+    /// milliseconds; no timer of TCP is shorter (Linux `TCP_RTO_MIN`).
+    const SAME_IDENTIFICATION_NS: i64 = 200_000_000;
+    /// Largest payload in an Ethernet frame; a larger packet may be cut later.
+    const ETHERNET_PAYLOAD: u32 = 1460;
     /// Packets remembered until the first copy is found. A Linux host hands packets over in batches of at most 64
     /// (`NAPI_POLL_WEIGHT`).
     const REMEMBERED: usize = 64;
@@ -81,7 +119,7 @@ impl Copies {
             time_ns,
             fingerprint: Fingerprint::of(segment),
         };
-        let copy = !self.update_highest(segment) && self.holds_copy(segment, seen);
+        let copy = !self.update_highest(segment, time_ns) && self.holds_copy(segment, seen);
         if copy && !self.copy_found {
             self.copy_found = true;
             self.recent.rotate_left(self.next);
@@ -108,30 +146,41 @@ impl Copies {
 
     #[inline(never)] // rare: most packets exceed the highest numbers
     fn holds_copy(&self, segment: &Segment, packet: RecentPacket) -> bool {
+        let was_cut = |whole: WholePacket| whole.was_cut_into(segment, packet.time_ns);
+        if self.whole.is_some_and(was_cut) {
+            return true;
+        }
         // A nonzero identification distinguishes packets, so equal ones are copies. Without it, two equal SYNs or data
         // segments within a millisecond are copies, but two equal acknowledgments may be different packets.
-        let distinguishable = segment.identification.is_some_and(|id| id != 0)
-            || segment.payload_bytes > 0
-            || segment.flags.has(Flags::SYN);
+        let max_apart_ns = if segment.identification.is_some_and(|id| id != 0) {
+            Self::SAME_IDENTIFICATION_NS
+        } else if segment.payload_bytes > 0 || segment.flags.has(Flags::SYN) {
+            Self::SAME_PLACE_NS
+        } else {
+            0
+        };
         self.recent
             .iter()
             .filter(|seen| seen.fingerprint.is_copy_of(packet.fingerprint))
             .any(|seen| {
                 let apart_ns = (packet.time_ns - seen.time_ns).abs();
                 let routed = seen.fingerprint.differs_in_ttl(packet.fingerprint);
-                routed && apart_ns < Self::ROUTED_NS
-                    || distinguishable && apart_ns < Self::SAME_PLACE_NS
+                routed && apart_ns < Self::ROUTED_NS || apart_ns < max_apart_ns
             })
     }
 
     /// Updates the highest numbers; returns true if the packet exceeds one of them. Most packets do, and these cannot
     /// be copies.
-    fn update_highest(&mut self, segment: &Segment) -> bool {
+    fn update_highest(&mut self, segment: &Segment, time_ns: i64) -> bool {
         if !segment.flags.has(Flags::ACK) {
             return false;
         }
-        let (sequence, acknowledgment) = (segment.sequence, segment.acknowledgment);
-        let highest = self.highest.get_or_insert((sequence, acknowledgment));
+        let (payload_bytes, acknowledgment) = (segment.payload_bytes, segment.acknowledgment);
+        // A piece of a packet lies within it: only the last byte shows whether anything is new.
+        let last = segment
+            .sequence
+            .wrapping_add(payload_bytes.saturating_sub(1));
+        let highest = self.highest.get_or_insert((last, acknowledgment));
         let exceeds = |number: u32, so_far: &mut u32| {
             let exceeds = (1..1 << 31).contains(&number.wrapping_sub(*so_far));
             if exceeds {
@@ -139,6 +188,16 @@ impl Copies {
             }
             exceeds
         };
-        exceeds(sequence, &mut highest.0) | exceeds(acknowledgment, &mut highest.1)
+        let exceeded = exceeds(last, &mut highest.0);
+        if exceeded && payload_bytes > Self::ETHERNET_PAYLOAD {
+            self.whole = segment.identification.map(|identification| WholePacket {
+                time_ns,
+                sequence: segment.sequence,
+                acknowledgment,
+                payload_bytes,
+                identification,
+            });
+        }
+        exceeded | exceeds(acknowledgment, &mut highest.1)
     }
 }
