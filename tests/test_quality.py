@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from observe import observe
 from oracles import ROOT
 from packets import pcap, read_pcap
-from scenario import CLIENT, HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap.explain.findings import Code
@@ -74,6 +74,32 @@ def test_packets_captured_several_times_change_nothing(name, copies):
     often = analysed([*whole, *(routed(packet, *copy) for copy in copies for packet in whole)]).flows
     assert [column for column in SAME if not once[column].equals(often[column])] == []
     assert (often["copies"] == len(copies) * once["packets"]).all()
+
+
+def test_both_sides_of_a_firewall_that_renumbers_are_one_connection():
+    # The capture holds the server's packets twice, first with the numbers of the far side.
+    near = scenario(f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < . 1:1001(1000) ack 101 win 500
+    +.001 > . 101:101(0) ack 1001 win 502
+    """)
+    far = [
+        packet
+        for packet in scenario(
+            f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < . 1:1001(1000) ack 101 win 500
+    """,
+            isn=(700_000_000, 2_000_000_000),
+        )
+        if packet not in near
+    ]
+    far = [replace(packet, time_ns=packet.time_ns - 1000) for packet in (far[1], far[4])]
+    flows = analysed([*near, *far]).flows.set_index("sender")
+    server = flows.loc[str(SERVER)]
+    assert (server["packets"], server["copies"], server["payload_bytes"]) == (2, 2, 1000)
+    assert flows["retransmits"].sum() == 0
+    assert analysed([*near, *far]).info.missed_bytes == 0
 
 
 def test_the_same_bytes_in_a_new_packet_behind_a_router_are_no_copy():

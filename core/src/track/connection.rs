@@ -140,8 +140,11 @@ pub struct Connection {
     turns: Turns,
     /// Acknowledged bytes of both directions that the capture lacks.
     unseen_bytes: i64,
-    /// Is the origin of the relative sequence numbers known for both ends?
+    /// Is the origin of the relative sequence numbers known for both ends, and are all packets of one side of a firewall?
     anchored: bool,
+    /// Initial sequence numbers of client and server on the other side of a firewall that renumbers them, if the capture
+    /// holds both sides.
+    renumbered: Option<[u32; 2]>,
     wants_events: bool,
     /// Largest number of rounds kept per flow, and of ranges in a set.
     limits: (usize, usize),
@@ -191,6 +194,7 @@ impl Connection {
             turns: Turns::default(),
             unseen_bytes: 0,
             anchored: false,
+            renumbered: None,
             wants_events,
             limits: (Budget::DEFAULT.rows, Budget::DEFAULT.ranges),
             fin_or_rst_seen: false,
@@ -242,8 +246,12 @@ impl Connection {
         };
         let flags = segment.flags;
         let control = flags.0 & (Flags::SYN | Flags::FIN | Flags::RST) != 0;
-        if control && flags.has(Flags::SYN) {
+        if control && flags.has(Flags::SYN) && !self.is_renumbered_syn_ack(from, segment) {
             self.restart(from, segment);
+        }
+        if !self.anchored && self.is_renumbered(from, segment) {
+            self.add_renumbered(from, segment, at, rows);
+            return;
         }
         let (own, _) = own_and_other(&mut self.halves, from);
         own.has_timestamps |= segment.options.timestamps.is_some();
@@ -382,7 +390,7 @@ impl Connection {
             other.anchor(segment.acknowledgment.wrapping_sub(1));
         }
         let is_anchored = |half: &Half| half.flow.tap.space.origin().is_some();
-        self.anchored = self.halves.iter().all(is_anchored);
+        self.anchored = self.renumbered.is_none() && self.halves.iter().all(is_anchored);
     }
 
     /// Processes the acknowledgment in a segment that `from` sent.
@@ -482,6 +490,60 @@ impl Connection {
             && self.handshake.has_syn(0)
             && !self.handshake.is_complete()
             && segment.sequence.wrapping_sub(origin) > u32::from(u16::MAX)
+    }
+
+    /// Is it a SYN-ACK that acknowledges another SYN than the client's, and so unacceptable to the client (RFC 9293 section
+    /// 3.10.7.3)? Then a firewall renumbers the connection, and the capture holds both of its sides.
+    #[cold]
+    fn is_renumbered_syn_ack(&mut self, from: usize, segment: &Segment) -> bool {
+        let client = self.halves[0].flow.tap.space.origin();
+        let Some(client) = client.filter(|_| self.handshake.has_syn(0)) else {
+            return false;
+        };
+        let acknowledged = segment.acknowledgment.wrapping_sub(client);
+        // With Fast Open, the SYN-ACK also acknowledges data (RFC 7413).
+        let renumbered =
+            from == 1 && segment.flags.has(Flags::ACK) && acknowledged > u32::from(u16::MAX);
+        if renumbered {
+            let client = segment.acknowledgment.wrapping_sub(1);
+            self.renumbered = Some([client, segment.sequence]);
+            self.anchored = false;
+        }
+        renumbered
+    }
+
+    /// Is the segment of the other side of a firewall: is its number closer to the next one there than to the next one
+    /// here?
+    fn is_renumbered(&self, from: usize, segment: &Segment) -> bool {
+        let Some(there) = self.renumbered.map(|origins| origins[from]) else {
+            return false;
+        };
+        let tap = &self.halves[from].flow.tap;
+        let sent = tap.snd_nxt().unwrap_or_default() as u32;
+        let from_next = |origin: u32| {
+            let next = origin.wrapping_add(sent);
+            (segment.sequence.wrapping_sub(next) as i32).unsigned_abs()
+        };
+        // Without a number here, only numbers next to those there are of that side.
+        let here = (tap.space.origin()).map_or(u32::from(u16::MAX), from_next);
+        from_next(there) < here
+    }
+
+    /// Counts a segment of the other side of a firewall as a copy.
+    #[cold]
+    fn add_renumbered(&mut self, from: usize, segment: &Segment, at: At, rows: &mut Rows) {
+        self.halves[from].flow.totals.copies += 1;
+        if self.wants_events {
+            let origin = self.renumbered.map_or(0, |origins| origins[from]);
+            let observed = self.observed(from, segment, at, true);
+            rows.events.push(Event {
+                sequence: segment.sequence.wrapping_sub(origin).into(),
+                length: segment.payload_bytes.into(),
+                advertised_bytes: NULL,
+                own_acknowledgment: NULL,
+                ..self.event(Effect::of(Kind::Duplicate), from, from, &observed)
+            });
+        }
     }
 
     /// Starts the connection anew if this SYN has another initial sequence number than assumed, before data and before
