@@ -74,7 +74,7 @@ def bursts(count, period):
 
 
 def writes(sizes, count=60):
-    """Write every 11 ms, in segments of these sizes, on a path of 40 ms."""
+    """Write every 11 ms, in segments of these sizes, on a path of 40 ms; the last of each write has PSH."""
     lines = [
         "0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>",
         "+.040 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 7>",
@@ -83,8 +83,9 @@ def writes(sizes, count=60):
     events, size = [], sum(sizes)
     for number in range(count):
         at, begin = 0.1 + 0.011 * number, 1 + number * size
-        for length in sizes:
-            events.append((at, f"> .  {begin}:{begin + length}({length}) ack 1 win 502"))
+        for place, length in enumerate(sizes, 1):
+            flags = "P." if place == len(sizes) else ". "
+            events.append((at, f"> {flags} {begin}:{begin + length}({length}) ack 1 win 502"))
             begin += length
         events.append((at + 0.04, f"< .  1:1(0) ack {begin} win 1024"))
     return "\n".join(lines + in_order(events))
