@@ -318,16 +318,17 @@ impl Rounds {
     }
 
     /// Returns since when the sender has had the turn, with nothing in flight from `since_ns` to `now_ns`. Neither
-    /// side's part is too short for a round.
+    /// side's part is too short for a round: a part of at most half an RTT belongs to the other side's.
     fn own_turn_since(&self, since_ns: i64, now_ns: i64, ends: bool) -> i64 {
         let own_since_ns = if ends {
             now_ns
         } else {
             self.peer_data_ns.clamp(since_ns, now_ns)
         };
-        if now_ns - own_since_ns < Self::LEAST_IDLE_NS {
+        let least_ns = (self.rtt_min_ns().unwrap_or(0) / 2).max(Self::LEAST_IDLE_NS);
+        if now_ns - own_since_ns <= least_ns {
             now_ns
-        } else if own_since_ns - since_ns < Self::LEAST_IDLE_NS {
+        } else if own_since_ns - since_ns <= least_ns {
             since_ns
         } else {
             own_since_ns
