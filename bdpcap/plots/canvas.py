@@ -363,9 +363,14 @@ class Canvas:
             lines = legend_lines(
                 [trace["name"] for trace in self._traces if trace.get("showlegend") is not False]
             )
-            self._layout["height"] = 342 + 18 * lines
-            self._layout["margin"]["t"] = 46 + 18 * lines
+            above = 24 + 29 * lines  # the title, and the lines of the legend
+            self._layout["height"] = 296 + above
+            self._layout["margin"]["t"] = above
         return Drawing(self._traces, self._layout, self._figure)
+
+
+LEGEND_WIDTH: Final = 500
+"""Pixels of a line of the legend in the narrowest figure, that of a page's first screen."""
 
 
 def legend_lines(names: list[str]) -> int:
@@ -373,7 +378,7 @@ def legend_lines(names: list[str]) -> int:
     lines, width = 1, 0.0
     for name in names:
         entry = 44 + 5.7 * len(name)
-        lines, width = (lines, width + entry) if width + entry <= 850 else (lines + 1, entry)
+        lines, width = (lines, width + entry) if width + entry <= LEGEND_WIDTH else (lines + 1, entry)
     return lines
 
 
