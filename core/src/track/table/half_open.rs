@@ -159,11 +159,13 @@ impl HalfOpen {
                 packets: i64::from(from == 0),
                 mss_bytes: (bounds.as_ref().filter(|_| from == 0))
                     .map_or(Connection::DEFAULT_MSS, |bounds| bounds.usual),
-                announced_mss_bytes: NULL,
+                announced_mss_bytes: (bounds.as_ref().filter(|_| from == 0))
+                    .map_or(NULL, |bounds| bounds.announced),
                 window_scale: scale_or_null(shift, source),
                 ttl: if from == 0 { syn.ttl.into() } else { NULL },
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
                 window_max_bytes: NULL,
+                longest_stall_ns: NULL,
                 rtt_min_ns: NULL,
                 initial_rtt_ns: NULL,
                 sender_side_ns: NULL,
