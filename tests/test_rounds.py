@@ -73,10 +73,17 @@ def test_a_wait_with_nothing_in_flight_is_divided_where_the_turn_passes():
     made, _ = core.rounds()
     waits = [
         (direction, int(turn), round(lasting / 1e6))
-        for direction, turn, lasting, empty in zip(
-            made["direction"], made["turn"], made["end_ns"] - made["start_ns"], made["empty_ns"], strict=True
+        for direction, turn, lasting, empty, after_fin in zip(
+            *(
+                made["direction"],
+                made["turn"],
+                made["end_ns"] - made["start_ns"],
+                made["empty_ns"],
+                made["after_fin"],
+            ),
+            strict=True,
         )
-        if empty
+        if empty and not after_fin  # the wait for the acknowledgment of a FIN is nobody's turn
     ]
     client, server = ([wait[1:] for wait in waits if wait[0] == side] for side in (0, 1))
     assert client == [(OWN, 320), (PEERS, 200), (ANSWERING, 501), (PEERS, 801)]
