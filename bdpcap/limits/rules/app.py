@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Window, Writes
+from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Writes
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import (
+    BY_WRITES,
     DELAYED_BY_WINDOW,
     FOLLOWED,
+    MOSTLY_OWN,
+    OPEN,
     OWN_TIME,
     QUEUED,
+    SHORT_ROUNDS,
+    STABLE,
     STANDS,
     STEADY,
     TIMER,
@@ -34,7 +39,7 @@ OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5)).named(
 )
 EQUAL_WRITES = all_of(
     STEADY,
-    at_least(Writes.short_rounds, 0.75),
+    SHORT_ROUNDS,
     any_of(
         # A writer waits for a third of its send buffer, so one pause per round trip is a third of it or longer.
         all_of(at_most(Writes.short_per_burst, 1.2), at_most(AckClock.longest_period, 0.3)),
@@ -45,6 +50,7 @@ EQUAL_WRITES = all_of(
     "Data ran out in each round trip. Unlike with a full send buffer, the amount sent is constant while the flight "
     "varies, or no pause lasts a third of a round trip.",
 )
+ANSWERED_EACH = at_least(Writes.messages_per_reply, 0.75)
 OPENING = it(Flight.opening)
 LOSS = not_(it(Loss.none_recent))
 
@@ -52,7 +58,7 @@ RULES: Final = (
     Rule(
         id="app-idle",
         limit="app",
-        holds=any_of(all_of(it(Writes.idle), at_most(Window.closed_share, 0.1)), it(Writes.finished)),
+        holds=any_of(all_of(it(Writes.idle), OPEN), it(Writes.finished)),
         unless=it(Loss.outage),
         says="The program had nothing left to send.",
         why="Nothing is in flight and nothing is sent though the sender has the turn, or the FIN is out behind the last "
@@ -64,11 +70,11 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(
-                at_least(AckClock.own_time_share, 0.5),
+                MOSTLY_OWN,
                 at_least(Writes.short_per_burst, 0.6),
                 not_(FOLLOWED),
             ),
-            all_of(UNANSWERED, at_least(AckClock.chance, 1), at_least(Writes.short_rounds, 0.75)),
+            all_of(UNANSWERED, at_least(AckClock.chance, 1), SHORT_ROUNDS),
             OWN_PACE,
             EQUAL_WRITES,
         ),
@@ -88,7 +94,7 @@ RULES: Final = (
     Rule(
         id="app-blocks",
         limit="app",
-        holds=all_of(any_of(UNANSWERED, TIMER), at_least(Writes.bursts_after_short, 0.75)),
+        holds=all_of(any_of(UNANSWERED, TIMER), BY_WRITES),
         unless=HELD_OR_STANDS,
         says="{writes.bursts_after_short} of the bursts came after a short segment: each is one write of the program.",
         why="Bursts from a send buffer end anywhere in a write, or the flight stands.",
@@ -119,9 +125,9 @@ RULES: Final = (
         holds=any_of(
             all_of(
                 at_least(Writes.replies, 5),
-                any_of(at_most(AckClock.ack_response, 0.8), at_least(Writes.messages_per_reply, 0.75)),
+                any_of(at_most(AckClock.ack_response, 0.8), ANSWERED_EACH),
             ),
-            all_of(at_least(Writes.messages_per_reply, 0.75), at_least(Writes.after_short_share, 0.65)),
+            all_of(ANSWERED_EACH, at_least(Writes.after_short_share, 0.65)),
         ),
         unless=any_of(HELD_OR_STANDS, LOSS),
         says="The program waited for its peer's replies; nine rounds held {writes.replies}.",
@@ -133,9 +139,7 @@ SENDING = all_of(not_(it(Writes.idle)), not_(it(Writes.finished)))
 
 DETAILS: Final = {
     "response time": it(Writes.answering),
-    "own window": all_of(
-        at_least(Writes.replies, 9), at_most(Flight.spread, 0.1), at_least(Flight.segments, 10), SENDING
-    ),
+    "own window": all_of(at_least(Writes.replies, 9), STABLE, at_least(Flight.segments, 10), SENDING),
     "small writes": all_of(at_least(Writes.short_share, 0.5), at_most(Writes.empty_share, 0.33), SENDING),
     "idle": None,
 }

@@ -6,13 +6,16 @@ from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight, Loss, Writes
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import TIMER
+from bdpcap.limits.rules.common import BY_WRITES, SOME_ANSWERED, STABLE, TIMER
 
 __all__ = ["DETAILS", "RULES"]
 
 MOVED = it(Flight.moved)
 # Data that wait for the congestion window leave in whole segments, as acknowledgments arrive.
-WHOLE = all_of(at_most(Writes.short_share, 0.2), not_(at_least(Writes.bursts_after_short, 0.75)))
+WHOLE = all_of(at_most(Writes.short_share, 0.2), not_(BY_WRITES))
+
+# Nearly all acknowledgments released data at once.
+ALL_ANSWERED = at_least(AckClock.ack_response, 0.9)
 
 REPAIR = any_of(at_most(Loss.rounds_since, 1), it(Loss.outage))
 
@@ -48,7 +51,7 @@ RULES: Final = (
         holds=all_of(
             at_most(Flight.spread, 0.05),
             at_most(Flight.drift, 0.05),
-            at_least(AckClock.ack_response, 0.9),
+            ALL_ANSWERED,
             at_least(AckClock.bursts, 1),
             not_(TIMER),
             WHOLE,
@@ -64,8 +67,8 @@ RULES: Final = (
         id="cwnd-paced",
         limit="cwnd",
         holds=all_of(
-            at_most(Flight.spread, 0.1),
-            at_least(AckClock.ack_response, 0.9),
+            STABLE,
+            ALL_ANSWERED,
             any_of(at_most(AckClock.bursts, 1), TIMER),
             WHOLE,
             MOVED,
@@ -78,7 +81,7 @@ RULES: Final = (
     Rule(
         id="cwnd-growth",
         limit="cwnd",
-        holds=all_of(at_least(Flight.drift, 0.15), at_least(AckClock.ack_response, 0.3), MOVED),
+        holds=all_of(at_least(Flight.drift, 0.15), SOME_ANSWERED, MOVED),
         says="The flight moved by {flight.drift} a round, with {flight.most} in flight; window and link were not full.",
         why="A congestion window grows by about a segment a round, and falls after a loss.",
         source="RFC 5681 section 3.1; RFC 9438 section 4",

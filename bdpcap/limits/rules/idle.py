@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import Loss, Window, Writes
-from bdpcap.limits.rule import Rule, all_of, any_of, at_most, it
+from bdpcap.limits.evidence import Loss, Writes
+from bdpcap.limits.rule import Rule, all_of, any_of, it
+from bdpcap.limits.rules.common import OPEN
 
 __all__ = ["RULES"]
 
@@ -17,7 +18,7 @@ RULES: Final = (
         id="idle-turn",
         limit="idle",
         holds=any_of(
-            all_of(it(Writes.peers_turn), at_most(Window.closed_share, 0.1)),
+            all_of(it(Writes.peers_turn), OPEN),
             it(Writes.closing),
         ),
         unless=it(Loss.outage),

@@ -34,11 +34,13 @@ ELSEWHERE = any_of(it(Queue.on_return_path), it(Window.held_small)).named(
     "the wait is elsewhere",
     "Acknowledgments wait on the way back, or data wait for a slow reader: neither is a queue at the bottleneck.",
 )
-PAUSING = all_of(at_most(AckClock.ack_response, 0.5), at_least(Queue.pauses, 0.15)).named(
+# Half of the acknowledgments released nothing.
+HALF_UNANSWERED = at_most(AckClock.ack_response, 0.5)
+PAUSING = all_of(HALF_UNANSWERED, at_least(Queue.pauses, 0.15)).named(
     "the sender pauses",
     "A sender that pauses leaves the link idle, however deep the queue of each burst was.",
 )
-BEHIND = all_of(it(Queue.before_tap), not_(FULL), not_(at_most(AckClock.ack_response, 0.5))).named(
+BEHIND = all_of(it(Queue.before_tap), not_(FULL), not_(HALF_UNANSWERED)).named(
     "captured behind the bottleneck", "The tap sees what the bottleneck passes on."
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.evidence import Window
-from bdpcap.limits.rule import Rule, any_of, at_least, at_most, it
-from bdpcap.limits.rules.common import FULL
+from bdpcap.limits.rule import Rule, any_of, at_most, it
+from bdpcap.limits.rules.common import CLOSED, FULL
 
 __all__ = ["DETAILS", "RULES"]
 
@@ -24,7 +24,7 @@ RULES: Final = (
 )
 
 DETAILS: Final = {
-    "zero window": at_least(Window.closed_share, 0.1),
+    "zero window": CLOSED,
     "slow reader": any_of(it(Window.closing), at_most(Window.share_of_largest, 0.75)),
     "ramp": it(Window.rising),
     "buffer": None,

@@ -10,7 +10,7 @@ from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import OWN_TIME, STANDS, UNANSWERED
+from bdpcap.limits.rules.common import MOSTLY_OWN, OWN_TIME, SOME_ANSWERED, STANDS, UNANSWERED
 
 __all__ = ["RULES"]
 
@@ -40,7 +40,7 @@ RULES: Final = (
         unless=any_of(
             OWN_TIME,
             all_of(it(Flight.opening), not_(BLOCKED)),
-            all_of(it(Flight.reduced), at_least(AckClock.ack_response, 0.3), not_(BLOCKED)),
+            all_of(it(Flight.reduced), SOME_ANSWERED, not_(BLOCKED)),
         ),
         says="The writer was blocked: only {ack_clock.ack_response} of the acknowledgments were answered at once, with "
         "{flight.most} in flight.",
@@ -48,7 +48,7 @@ RULES: Final = (
         source="Linux sk_stream_write_space(), sk_stream_min_wspace()",
         blind="With autotuning, the buffer grows with the congestion window, and they take turns.",
         alternatives={
-            "app": at_least(AckClock.own_time_share, 0.5),
+            "app": MOSTLY_OWN,
             "cwnd": at_least(Flight.drift, 0.15),
         },
     ),
