@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bdpcap.words import rates
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def sharing(
     starts, ends = _float(beside["start_ns"]), _float(beside["end_ns"])
     together_ns = np.minimum(ends, end_ns) - np.maximum(starts, start_ns)
     part = np.divide(together_ns, ends - starts, out=np.ones(len(beside)), where=ends > starts)
-    per_second = 8e9 / (end_ns - start_ns)
-    udp_bps = float((_float(beside["payload_bytes"]) * part).sum()) * per_second
-    tcp_bps = float(summary["payload_bytes"]) * per_second
+    lasted_ns = end_ns - start_ns
+    udp_bps = float(rates.of_bytes((_float(beside["payload_bytes"]) * part).sum(), lasted_ns))
+    tcp_bps = float(rates.of_bytes(float(summary["payload_bytes"]), lasted_ns))
     shown = summary["capacity_bps"]
     capacity_bps = link_rate_bps
     if capacity_bps is None and pd.notna(shown) and shown >= udp_bps + tcp_bps:
