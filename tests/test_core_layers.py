@@ -38,8 +38,8 @@ LAYERS = {
         {"table", "udp"},
     ),
 }
-"""From the ground up, of the core and of what is in a folder: a room, `x.rs` with the folder `x`, may import what stands
-in a layer below its own, and itself."""
+"""Layers of the core and of the folders in it, from the ground up. A room is `x.rs` with the folder `x`; it may import
+itself and rooms of the layers below its own."""
 
 COMMENT = re.compile(r"//[^\n]*")
 TESTS = re.compile(
