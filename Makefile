@@ -19,7 +19,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 # It watches all memory: what leaks, and how much is taken at once.
 LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
-.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site instructions bench lab fuzz accuracy confidence audit help
+.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site instructions bench lab fuzz accuracy confidence thresholds audit help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -46,7 +46,7 @@ format: $(VENV)/ready ## apply the formatters
 	$(BIN)/ruff check --fix
 
 pages: $(VENV)/ready ## write every generated page, the notebooks' outputs and the reviewed texts anew
-	$(BIN)/python tests/pages.py
+	PYTHONPATH=benchmarks $(BIN)/python tests/pages.py
 
 check-pages: $(VENV)/ready ## fail, with the difference, if one of them would change (part of make test)
 	$(BIN)/python -m pytest --quiet --numprocesses auto tests/test_pages.py
@@ -99,6 +99,9 @@ fuzz-%:
 
 accuracy: $(VENV)/ready ## grade verdicts against lab/out and write docs/accuracy.md
 	$(BIN)/python benchmarks/accuracy.py $(LABELLED) -o docs/accuracy.md
+
+thresholds: $(VENV)/ready ## measure what moving each number of the rules changes, and write docs/thresholds.md
+	$(BIN)/python benchmarks/accuracy.py tests/data/labelled $(LABELLED) --thresholds -o docs/thresholds.md
 
 confidence: $(VENV)/ready ## measure how often each rule is right, from the repository's transfers and those of LABELLED
 	$(BIN)/python benchmarks/accuracy.py tests/data/labelled $(LABELLED) --confidence bdpcap/limits/confidence.csv

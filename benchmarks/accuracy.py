@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import ablation
 import confidence_table
 import later
+import sensitivity
 from batch import join, read_all
 from grading import judge
 from labelled import Transfer, find
@@ -46,6 +47,9 @@ def arguments() -> argparse.ArgumentParser:
         "--leave-one-out", action="store_true", help="thresholds found without a lab, graded on it"
     )
     parser.add_argument("--seed", type=int, default=1, help="of --leave-one-out (1)")
+    parser.add_argument(
+        "--thresholds", action="store_true", help="what changes with each number moved, as docs/thresholds.md"
+    )
     parser.add_argument("--delay", nargs="+", type=float, metavar="MS", help="what changes on a slower host")
     parser.add_argument("--calibration", action="store_true", help="each lab by the other labs' confidences")
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write bdpcap/limits/confidence.csv")
@@ -94,6 +98,9 @@ def reports(options: argparse.Namespace, sets: dict[str, list[Transfer]], batch:
         found = leave_one_out(batch, options.seed)
         rows = [[str(lab), *(percent(share / 100) for share in line)] for lab, line in found.iterrows()]
         yield from table(["lab left out, agreement", *found.columns], rows)
+    if options.thresholds:
+        asked = True
+        yield from sensitivity.page(batch)
     if options.delay:
         asked = True
         yield from changes(later.changes(transfers, options.delay), "answers later by")

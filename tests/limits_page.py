@@ -8,6 +8,8 @@ from functools import cached_property
 from importlib import import_module, resources
 from pathlib import Path
 
+from named_numbers import numbers
+
 from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR, OBSERVED
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.evidence import CONCEPTS
@@ -17,6 +19,8 @@ from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
 from bdpcap.words import units
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-limits-are-inferred.md"
+NO_JUDGES = {"classify", "stripes"}
+"""Modules of `bdpcap.limits` whose numbers decide no limit."""
 MARKED = re.compile(r"(?<=^<!-- generated: )(\w+)( -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
 
 
@@ -190,10 +194,19 @@ def _table(head, rows):
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
+def numbers_():
+    """Return every named number of evidence, doubts and tables: its module, value and source."""
+    rows = [
+        (f"`{one.name}`", f"{one.value:g}", one.means) for one in numbers() if one.module not in NO_JUDGES
+    ]
+    return _table(("number", "value", "meaning and source"), rows)
+
+
 SECTIONS = {
     "rules": rules,
     "shared": shared,
     "no_rule": no_rule,
     "confidence": confidence,
     "evidence": evidence,
+    "numbers": numbers_,
 }

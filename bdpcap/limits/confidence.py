@@ -31,7 +31,9 @@ DISTANCES: Final = ("wavering", "edge", "near", "inside")
 A round is wavering if at least `MANY` changes lie within `NEAR` rounds on either side.
 """
 NEAR: Final = 4
+"""Rounds from a change of the limit within which a round is near it; `REACH`, over which evidence is summed."""
 MANY: Final = 3
+"""Changes of the limit within `NEAR` rounds on either side from which a round wavers."""
 LEAST: Final = 0.3
 """Confidence where the table has no entry for the rule and the distance."""
 OBSERVED: Final = 1.0

@@ -27,6 +27,27 @@ MOST_BESIDE_ANOTHER: Final = 0.75
 On programs that no rule was tuned on, such verdicts had a mean confidence of 0.93 and were right in 0.73 of their time.
 """
 
+COARSE_TRUST: Final = 0.8
+"""Factor on the confidence where an RTT is at least one tick of a coarse clock: it may be a tick off, either way."""
+HIDDEN_TRUST: Final = 0.5
+"""Factor on the confidence where an RTT is below one tick of the clock: order is all that the capture shows."""
+LOSSY_TRUST: Final = 0.85
+"""Factor on the confidence of a round of which the capture lost a byte; `LOST_WEIGHT` lowers it by the share lost."""
+LOST_WEIGHT: Final = 0.5
+"""Part by which the confidence falls if the capture lost all of a round's data."""
+REVERSED_TRUST: Final = 0.8
+"""Factor on the confidence where time ran backwards: order and durations of some packets are wrong."""
+REACHED_TRUST: Final = 0.95
+"""Factor on the confidence of rwnd where the flight reached the window at the inferred scale."""
+INFERRED_TRUST: Final = 0.7
+"""Factor on the confidence of rwnd at another inferred scale: a scale one larger doubles the window."""
+SHARED_TRUST: Final = 0.65
+"""Factor on the confidence of sndbuf seen from afar, where a program's timer looks the same."""
+UNKNOWN_SCALE_TRUST: Final = 0.75
+"""Factor on the confidence of what ranks below rwnd, while the window's scale is unknown."""
+SUBFLOW_TRUST: Final = 0.6
+"""Factor on the confidence of rwnd where subflows share the window (RFC 8684 section 3.3.1)."""
+
 
 @dataclass(frozen=True)
 class Doubt:
@@ -61,29 +82,33 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
         Doubt(
             (tick_ns >= COARSE_NS) & ~(rounds.rtt_ns >= FINE_TICKS * tick_ns) & (rounds.zero_window_ns == 0),
             "The clock of the capture is too coarse for this round-trip time.",
-            np.where(rounds.rtt_ns >= tick_ns, 0.8, 0.5),
+            np.where(rounds.rtt_ns >= tick_ns, COARSE_TRUST, HIDDEN_TRUST),
         ),
         Doubt(
             (rounds.unseen_bytes > 0) & ~verdict.is_by("missed"),
             "The capture lost part of the round's data.",
-            0.85 - 0.5 * lost_share,
+            LOSSY_TRUST - LOST_WEIGHT * lost_share,
         ),
-        Doubt(rounds.time_reversals > 0, "Time ran backwards in the round.", 0.8 * ones),
+        Doubt(rounds.time_reversals > 0, "Time ran backwards in the round.", REVERSED_TRUST * ones),
         Doubt(
             by_window & (source == INFERRED)[flow],
             "The window scale is inferred.",
-            np.where(reached, 0.95, 0.7),
+            np.where(reached, REACHED_TRUST, INFERRED_TRUST),
         ),
         Doubt(
             perhaps_program & ~evidence.vantage.at_sender,
             "Away from the sender, a program that writes once per round trip looks the same.",
-            0.65 * ones,
+            SHARED_TRUST * ones,
         ),
-        Doubt(below_window & (source == UNKNOWN)[flow], "The window scale is unknown.", 0.75 * ones),
+        Doubt(
+            below_window & (source == UNKNOWN)[flow],
+            "The window scale is unknown.",
+            UNKNOWN_SCALE_TRUST * ones,
+        ),
         Doubt(
             by_window & (flows["multipath"][flow] > 0),
             "Other subflows of a multipath connection share the window.",
-            0.6 * ones,
+            SUBFLOW_TRUST * ones,
         ),
     ]
 

@@ -16,11 +16,20 @@ from numpy.typing import NDArray
 from bdpcap import _core
 from bdpcap.limits.counts import Counts
 
-__all__ = ["MILLION", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
+__all__ = ["HALF", "MILLION", "MILLISECOND_NS", "REACH", "SECOND_NS", "Bools", "Floats", "Ints", "Rounds"]
 
 REACH: Final = 4
 """Default number of rounds on either side that a sum includes: among nine rounds, one more or less decides nothing."""
+SIMILAR: Final = 0.1
+"""Relative difference of peak flights up to which the rounds on one side of a round are like it."""
+DIFFERENT: Final = 0.2
+"""Relative difference of peak flights from which the rounds on one side show another limit; twice `SIMILAR`."""
+HALF: Final = 0.5
+"""More than half is the most, and the percentile of a half is the median."""
+MILLISECOND_NS: Final = 1e6
+"""Nanoseconds in a millisecond."""
 SECOND_NS: Final = 1e9
+"""Nanoseconds in a second."""
 MILLION: Final = 1e6
 """Factor from fractions to whole numbers, since running sums are exact for whole numbers only."""
 
@@ -138,8 +147,8 @@ class Rounds(Counts):
             return np.abs(self._sums(here, first, past) / (past - first) - here) / np.maximum(here, 1.0)
 
         earlier, later = difference(REACH, 0), difference(0, REACH)
-        before = np.where((later < 0.1) & (earlier > 0.2), 0, REACH)
-        after = np.where((earlier < 0.1) & (later > 0.2), 0, REACH)
+        before = np.where((later < SIMILAR) & (earlier > DIFFERENT), 0, REACH)
+        after = np.where((earlier < SIMILAR) & (later > DIFFERENT), 0, REACH)
         return self._span(before, after)
 
     def percentile(self, values: Floats, weights: Floats, part: float) -> Floats:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from bdpcap.limits.evidence.field import Field
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["Condition", "Named", "Rule", "all_of", "any_of", "at_least", "at_most", "it", "not_"]
+__all__ = ["MEASURED", "Condition", "Named", "Rule", "all_of", "any_of", "at_least", "at_most", "it", "not_"]
+
+
+MEASURED: Final = "measured"
+"""The source of a number that no law gives; docs/thresholds.md shows what moving it changes in labelled transfers."""
 
 
 class Condition(ABC):
@@ -69,6 +73,7 @@ class _Threshold(Condition):
     quantity: Field[Floats]
     value: float
     sign: int
+    because: str
 
     def met(self, evidence: Evidence, among: Bools | None = None) -> Bools:  # noqa: ARG002
         result: Bools = self.sign * evidence.value(self.quantity) >= self.sign * self.value
@@ -77,18 +82,25 @@ class _Threshold(Condition):
     def __str__(self) -> str:
         return self._written("≥" if self.sign > 0 else "≤")
 
+    def lines(self) -> list[str]:
+        return [f"- {self}{self._reason}"]
+
     def opposite(self) -> str:
         """Return the text of the case that it does not hold."""
-        return f"{self._written('<' if self.sign > 0 else '>')}, or unknown"
+        return f"{self._written('<' if self.sign > 0 else '>')}, or unknown{self._reason}"
+
+    @property
+    def _reason(self) -> str:
+        return f" ({self.because})" if self.because else ""
 
     def _written(self, sign: str) -> str:
         unit = self.quantity.unit
         if unit == "share":
-            return f"`{self.quantity.name}` {sign} {100 * self.value:g} %"
+            return f"`{self.quantity.name}` {sign} {100 * self.value:.3g} %"
         counted = (
             "" if unit in ("ratio", "times") else f" {unit.removesuffix('s') if self.value == 1 else unit}"
         )
-        return f"`{self.quantity.name}` {sign} {self.value:g}{counted}"
+        return f"`{self.quantity.name}` {sign} {self.value:.3g}{counted}"
 
 
 @dataclass(frozen=True)
@@ -166,14 +178,14 @@ class _Several(Condition):
                 yield part
 
 
-def at_least(quantity: Field[Floats], value: float) -> Condition:
-    """Return the condition that a quantity is at least `value`."""
-    return _Threshold(quantity, value, 1)
+def at_least(quantity: Field[Floats], value: float, because: str = "") -> Condition:
+    """Return the condition that a quantity is at least `value`; `because` is the source of the value."""
+    return _Threshold(quantity, value, 1, because)
 
 
-def at_most(quantity: Field[Floats], value: float) -> Condition:
-    """Return the condition that a quantity is at most `value`."""
-    return _Threshold(quantity, value, -1)
+def at_most(quantity: Field[Floats], value: float, because: str = "") -> Condition:
+    """Return the condition that a quantity is at most `value`; `because` is the source of the value."""
+    return _Threshold(quantity, value, -1, because)
 
 
 def it(quantity: Field[Bools]) -> Condition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from bdpcap.tables.cells import Cells, Columns
 
 __all__ = ["flows", "rounds"]
+
+FILLED: Final = 0.1
+"""Share of a flow's active time at the link's rate from which it kept the link busy."""
+SHARED: Final = 1.5
+"""Rate of the initial bursts over that reached from which a busy link was shared with others."""
+BITS: Final = 8
+"""Bits in a byte."""
+NO_TIME: Final = 1e-9
+"""Nanoseconds that stand for none, so that they can divide."""
+ROUNDS_TO_ONE: Final = 0.5
+"""Nanoseconds above which a duration rounds to one; a half itself is rounded to even, which is 0."""
+BEYOND_64_BITS: Final = 2.0**63
+"""Least float that no signed integer of 64 bits holds."""
 
 
 def rounds(
@@ -66,14 +79,14 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     length = (counted["end_ns"] - counted["start_ns"]).astype(np.float64)
     *limited, idle = (np.bincount(flow, length * verdict.is_limit(name), count) for name in STATES)
     held, active = np.array(limited), np.sum(limited, axis=0)
-    total = np.maximum(active, 1e-9)
+    total = np.maximum(active, NO_TIME)
     # A flow without active time, as one whose packets all have the same time, has nothing to share out.
     held[-1] = np.where(active > 0, held[-1], total)
     most = held.argmax(axis=0)
     leads = verdict.limits == most[flow]
     weight = np.bincount(flow, length * leads, count)
     sure = np.bincount(flow, length * leads * verdict.confidence, count)
-    capacity = _capacity(evidence, held[LIMITS.index("link")] > 0.1 * total)
+    capacity = _capacity(evidence, held[LIMITS.index("link")] > FILLED * total)
     rtt_min_ns = floats(of_flows["rtt_min_ns"])
     # The minimum RTT includes the delay to the sender as known at the end; early rounds may include less of that delay.
     median_ns = np.maximum(_median_ns(evidence.rounds), np.nan_to_num(rtt_min_ns))
@@ -86,18 +99,20 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         "rtt_min_ns": _positive(rtt_min_ns),
         "rtt_median_ns": _whole(median_ns),
         "throughput_bps": _rate(np.where(acked > 0, acked, np.nan), life),
-        "capacity_bps": cells.known(np.where(np.isfinite(capacity) & (capacity > 0), 8 * capacity, np.nan)),
+        "capacity_bps": cells.known(
+            np.where(np.isfinite(capacity) & (capacity > 0), BITS * capacity, np.nan)
+        ),
         "bdp_bytes": _positive(capacity * evidence.queue.rtt_min_ns[first] / SECOND_NS),
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
         "active_ns": _whole(active),
         "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), active),
-        "idle_share": cells.known(idle / np.maximum(active + idle, 1e-9)),
+        "idle_share": cells.known(idle / np.maximum(active + idle, NO_TIME)),
         "limit": cells.named(most, LIMITS),
         **{
             f"{name}_share": cells.known(np.clip(share / total, 0.0, 1.0))
             for name, share in zip(LIMITS, held, strict=True)
         },
-        "confidence": cells.known(np.round(sure / np.maximum(weight, 1e-9), 2)),
+        "confidence": cells.known(np.round(sure / np.maximum(weight, NO_TIME), 2)),
     }
     columns = {name: made.get(name) or cells.whole(of_flows[name]) for name in tables.FLOWS}
     return columns, _longest(verdict.details, flow, length * leads, count)
@@ -119,7 +134,7 @@ def _capacity(evidence: Evidence, filled: np.ndarray) -> Floats:
     """
     first = evidence.rounds.starts
     reached, initial = evidence.rate.capacity[first], evidence.rate.initial_burst[first]
-    shared = filled & (initial > 1.5 * reached)
+    shared = filled & (initial > SHARED * reached)
     return np.where(shared, reached, np.fmax(reached, initial))
 
 
@@ -131,15 +146,15 @@ def _median_ns(of: Rounds) -> Floats:
 def _rate(amount_bytes: Floats, lasted_ns: Floats) -> Cells:
     """Return bits per second as cells; absent where the duration is 0 or the amount is NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return cells.known(np.where(lasted_ns > 0, 8 * amount_bytes * SECOND_NS / lasted_ns, np.nan))
+        return cells.known(np.where(lasted_ns > 0, BITS * amount_bytes * SECOND_NS / lasted_ns, np.nan))
 
 
 def _whole(values: Floats) -> Cells:
     """Return floats as integer cells; NaN and values beyond 64 bits are absent."""
-    absent = ~(np.abs(values) < 2.0**63)
+    absent = ~(np.abs(values) < BEYOND_64_BITS)
     return np.round(np.where(absent, 0, values)).astype(np.int64), absent
 
 
 def _positive(values: Floats) -> Cells:
     """Return floats as integer cells; values that round to 0 are absent, since the capture is too coarse for them."""
-    return _whole(np.where(values > 0.5, values, np.nan))  # 0.5 is rounded to even, which is 0
+    return _whole(np.where(values > ROUNDS_TO_ONE, values, np.nan))

@@ -22,7 +22,9 @@ __all__ = ["SELDOM", "AckClock"]
 
 LONG_NS: Final = 6e6
 """Length of a wait that is visible wherever the capture was taken, given the resolution of both ends' clocks."""
-SELDOM: Final = 0.45
+WHOLLY: Final = 0.8
+"""Share of a round from which the writer was blocked throughout. A gap in the capture between two such rounds is, too."""
+SELDOM: Final = 0.5
 """Value of `AckClock.chance` up to which acknowledgments start the bursts."""
 
 
@@ -113,14 +115,14 @@ class AckClock(Concept):
         Between two rounds above 0.8, the share is 1 if the capture lacks bytes of this round or a neighbour.
         """
         rounds = self.rounds
-        sent = [rounds.shifted(rounds.sent_bytes, by, np.nan) for by in range(-2, 3)]
+        sent = [rounds.shifted(rounds.sent_bytes, by, np.nan) for by in (-2, -1, 0, 1, 2)]
         missed = rounds.unseen_bytes > 0
         turns = rounds.near(rounds.writer_blocked_max_ns >= LONG_NS, REACH, REACH) & (
             np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent)
         )
         seen = self.all.vantage.at_sender | turns & self.has_timestamps & ~rounds.near(missed, REACH, REACH)
         share = np.where(seen, rounds.share(rounds.writer_blocked_ns), np.nan)
-        between = (rounds.shifted(share, -1, 0.0) > 0.8) & (rounds.shifted(share, 1, 0.0) > 0.8)
+        between = (rounds.shifted(share, -1, 0.0) > WHOLLY) & (rounds.shifted(share, 1, 0.0) > WHOLLY)
         return np.where(between & rounds.near(missed, 1, 1), 1.0, share)
 
     @field("times")

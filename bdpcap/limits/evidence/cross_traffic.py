@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
+from bdpcap.limits.evidence.rate import HIGH, NEAR_HIGHEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from bdpcap.limits.rounds import Floats, Ints
 
 __all__ = ["CrossTraffic", "meanwhile"]
+
+FEW: Final = 0.05
+"""Share of all bytes between two hosts from which other flows count: below it, they are control connections."""
 
 
 class CrossTraffic(Concept):
@@ -37,12 +41,14 @@ class CrossTraffic(Concept):
         """Rate of this flow and others, over the highest that they reached together; 0 if others had less than 5 %."""
         rounds, rate, carried = self.rounds, self.all.rate, self._carried
         long = rounds.rate_around_similar(carried)
-        most = rate.without_jumps(rate.percentile((self._rate, 0.95), (long, 0.9), rate.moving(carried)))
+        most = rate.without_jumps(
+            rate.percentile((self._rate, NEAR_HIGHEST), (long, HIGH), rate.moving(carried))
+        )
         others = rounds.ratio(
             rounds.around(self.all.vantage.cross_traffic_bytes, 1), rounds.around(carried, 1)
         )
         full = np.nan_to_num(rounds.ratio(self._rate, np.fmax(most, rate.capacity)))
-        return np.where(others >= 0.05, full, 0.0)
+        return np.where(others >= FEW, full, 0.0)
 
     @field("ratio")
     def over_initial(self) -> Floats:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
+from bdpcap.limits.rounds import HALF
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
@@ -30,6 +31,14 @@ EARLY: Final = 3
 
 The handshake, a request and delayed acknowledgments come before.
 """
+LEAST_DOUBLING: Final = 1.45
+"""Growth of the flight from which it is slow start: 1.5 with an ACK for each two segments (RFC 3465), less rounding."""
+MOST_DOUBLING: Final = 2.6
+"""Growth of the flight up to which it is slow start: 2, and a round's end may fall into the next burst."""
+REDUCED: Final = 0.6
+"""Flight over the largest so far below which a loss has reduced it. CUBIC falls to 0.7, Reno to 0.5 (RFC 9438)."""
+REDUCED_ROUNDS: Final = 64
+"""Rounds after a loss in which a reduced flight may be growing back: `REGROWTH` for a flight of a hundred segments."""
 INITIAL_WINDOW: Final = 10
 """Segments of the initial window (RFC 6928); a short segment may add one or leave one out."""
 
@@ -57,8 +66,8 @@ class Flight(Concept):
     @field("yes")
     def doubling(self) -> Bools:
         """Is it slow start: a flight of 1.45 to 2.6 times the one before, with less than half of the segments short?"""
-        growing = (self.growth >= 1.45) & (self.growth <= 2.6)
-        return growing & ~(self.all.writes.short_share >= 0.5)
+        growing = (self.growth >= LEAST_DOUBLING) & (self.growth <= MOST_DOUBLING)
+        return growing & ~(self.all.writes.short_share >= HALF)
 
     @field("yes")
     def opening(self) -> Bools:
@@ -107,8 +116,8 @@ class Flight(Concept):
 
         A send buffer would hold as much as before. A middlebox that merges acknowledgments looks like a blocked writer.
         """
-        below = self.most < 0.6 * self.rounds.most_so_far(self.most)
-        return below & ~self.all.vantage.at_sender & self.all.loss.recent(4 * STRETCH)
+        below = self.most < REDUCED * self.rounds.most_so_far(self.most)
+        return below & ~self.all.vantage.at_sender & self.all.loss.recent(REDUCED_ROUNDS)
 
     @field("yes")
     def initial(self) -> Bools:

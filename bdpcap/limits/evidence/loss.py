@@ -27,6 +27,11 @@ RTO_MIN_NS: Final = 2e8
 REPAIR: Final = 2
 """Rounds after duplicate acknowledgments within which a lost segment is retransmitted; from afar, a round later."""
 
+RESENT: Final = 0.3
+"""Share of the flight that a sender retransmits after an outage at least; single losses are fewer."""
+AFTER_OUTAGE: Final = 3
+"""Rounds in which retransmissions after an outage may go on: slow start from one segment (RFC 5681 section 3.1)."""
+
 
 class Loss(Concept):
     """Losses, retransmissions, and silences that losses explain."""
@@ -98,11 +103,11 @@ class Loss(Concept):
     @cached_property
     def _retransmitting(self) -> Bools:
         """Did the sender retransmit more than 0.3 of the largest flight?"""
-        part: Bools = self.rounds.retransmitted_bytes > 0.3 * self.rounds.in_flight_max_bytes
+        part: Bools = self.rounds.retransmitted_bytes > RESENT * self.rounds.in_flight_max_bytes
         return part
 
     @field("yes")
     def timer_fired(self) -> Bools:
         """Did a retransmission timeout fire in this round or an adjacent one, or does this round follow an outage?"""
         fired = self.rounds.near(self.rounds.timeouts > 0, 1, 1)
-        return fired | (self._retransmitting & self.rounds.near(self.outage, 3, 0))
+        return fired | (self._retransmitting & self.rounds.near(self.outage, AFTER_OUTAGE, 0))

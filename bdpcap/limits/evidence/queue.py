@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
-from bdpcap.limits.rounds import SECOND_NS
+from bdpcap.limits.rounds import HALF, MILLISECOND_NS, SECOND_NS
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats, Rounds
@@ -21,6 +21,22 @@ RISEN: Final = 0.3
 """Rise of the RTT, as a share of the largest, from which the flow itself filled the queue."""
 CLOCK_NS: Final = 1.5e6
 """Queueing delay that exceeds the error of a timestamp clock of 1 ms."""
+STANDING_PACKETS: Final = 1.5
+"""Packets queued from which a queue stands: one is in transmission, and half a packet is the error of a rate."""
+STANDING_NS: Final = 1e6
+"""Queueing delay from which a queue stands away from the sender: a tick of a timestamp clock."""
+MERGED_SEGMENTS: Final = 3.5
+"""Segments per ACK from which ACKs are merged on the way: a receiver acknowledges two, at times three."""
+LEAST_SAMPLES: Final = 3
+"""RTT samples of a round from which its least is one of several."""
+ABOVE_MINIMUM: Final = 1.2
+"""RTT over the minimum from which it rose: RTTs of an empty path vary by less."""
+FEW_PACKETS: Final = 3
+"""Packets below which the forward direction has no queue: an ACK of two segments delays by two."""
+MOSTLY: Final = 0.7
+"""Share of a queueing delay on one side of the tap that is most of it. Clocks may err by a tick in a few."""
+LITTLE: Final = 0.3
+"""Share of a queueing delay that is little of it: the rest of `MOSTLY`."""
 
 
 class Queue(Concept):
@@ -48,7 +64,7 @@ class Queue(Concept):
     @field("ms")
     def delay(self) -> Floats:
         """Median RTT of the round above the minimum, in ms."""
-        return np.maximum(self.rtt_ns - self.rtt_min_ns, 0.0) / 1e6
+        return np.maximum(self.rtt_ns - self.rtt_min_ns, 0.0) / MILLISECOND_NS
 
     @field("share")
     def share(self) -> Floats:
@@ -80,8 +96,8 @@ class Queue(Concept):
     @field("yes")
     def stands(self) -> Bools:
         """Did 1.5 packets or more queue for four fifths of the round, and for 1 ms or more away from the sender?"""
-        sure = self.all.vantage.at_sender | (self.rounds.queueing_delay_p20_ns >= CLOCK_NS / 1.5)
-        stands: Bools = (self.packets >= 1.5) & sure
+        sure = self.all.vantage.at_sender | (self.rounds.queueing_delay_p20_ns >= STANDING_NS)
+        stands: Bools = (self.packets >= STANDING_PACKETS) & sure
         return stands
 
     @field("packets")
@@ -105,7 +121,9 @@ class Queue(Concept):
         """
         rounds, rate = self.rounds, self.all.rate
         acks = np.maximum(rounds.around(rounds.acks, 1), 1.0)
-        merged = rounds.around(rounds.delivered_bytes, 1) / acks > 3.5 * self.all.vantage.mss_bytes
+        merged = (
+            rounds.around(rounds.delivered_bytes, 1) / acks > MERGED_SEGMENTS * self.all.vantage.mss_bytes
+        )
         packets = rate.packets(rounds.around(rounds.duration, 1) / acks, rate.capacity)
         return np.where(merged, np.nan_to_num(packets), 0.0)
 
@@ -122,7 +140,9 @@ class Queue(Concept):
         """
         rounds, rate = self.rounds, self.all.rate
         wait_ns = np.maximum(rounds.rtt_min_ns - self.rtt_min_ns, 0.0)
-        sampled = (rounds.rtt_samples >= 3) & (rounds.rtt_min_ns > 1.2 * self.rtt_min_ns)
+        sampled = (rounds.rtt_samples >= LEAST_SAMPLES) & (
+            rounds.rtt_min_ns > ABOVE_MINIMUM * self.rtt_min_ns
+        )
         packets = np.nan_to_num(rate.packets(wait_ns, rate.capacity)) - self._merging_packets
         return np.where(sampled, packets, 0.0)
 
@@ -139,7 +159,7 @@ class Queue(Concept):
         late = rounds.total(np.where(deep, rounds.forward_delay_p20_ns, 0.0))
         queued = rounds.total(np.where(deep, rounds.queueing_delay_p20_ns, 0.0))
         behind: Bools = ~self.all.vantage.at_sender & (
-            self.all.vantage.at_receiver | (late > 0.7 * queued) & (queued > 0)
+            self.all.vantage.at_receiver | (late > MOSTLY * queued) & (queued > 0)
         )
         return behind
 
@@ -159,16 +179,16 @@ class Queue(Concept):
         # that merges acknowledgments delays them behind a busy link, too.
         few = (
             self.all.rate.packets(rounds.queueing_delay_p20_ns - reverse_delay_p20_ns, self.all.rate.capacity)
-            < 3
+            < FEW_PACKETS
         )
         mostly = (
             few
-            | (self.all.window.full_share > 0.5)
-            | (reverse_delay_p20_ns > 0.7 * rounds.queueing_delay_p20_ns)
+            | (self.all.window.full_share > HALF)
+            | (reverse_delay_p20_ns > MOSTLY * rounds.queueing_delay_p20_ns)
         )
-        back = (reverse_delay_p20_ns > 0.5 * rounds.queueing_delay_p20_ns) & mostly
+        back = (reverse_delay_p20_ns > HALF * rounds.queueing_delay_p20_ns) & mostly
         no_forward_queue = vantage.at_receiver & (
-            rounds.forward_delay_p20_ns < 0.3 * rounds.queueing_delay_p20_ns
+            rounds.forward_delay_p20_ns < LITTLE * rounds.queueing_delay_p20_ns
         )
         return self.beyond_clock & (back | no_forward_queue)
 

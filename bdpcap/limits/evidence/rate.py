@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
-from bdpcap.limits.rounds import SECOND_NS
+from bdpcap.limits.rounds import HALF, SECOND_NS
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["Rate"]
+__all__ = ["HIGH", "NEAR_HIGHEST", "Rate"]
 
 SAME: Final = 0.05
 """Relative difference up to which two rates count as equal."""
@@ -21,6 +21,28 @@ FIRST_BURSTS: Final = 5
 """Rounds whose bursts show the bottleneck's rate: later, a full window or pacing may have spread the packets."""
 CONFIRMING: Final = 12
 """Rounds among which a second burst must confirm the first."""
+NEAR_HIGHEST: Final = 0.95
+"""Part of the time below the percentile that stands for the highest rate: the maximum includes jumps after a recovery."""
+HIGH: Final = 0.9
+"""Counterpart of `NEAR_HIGHEST` away from the sender, where the boundaries of rounds are less exact."""
+HIGH_RUN: Final = 0.75
+"""Part of the time below the percentile that stands for the highest rate over runs of packets, which vary more."""
+HIGH_RUN_FAR: Final = 0.6
+"""Counterpart of `HIGH_RUN` away from the sender."""
+JUMP: Final = 1.2
+"""Rate over that of the initial bursts up to which an excess is a jump after a recovery, not another bottleneck."""
+PAUSED: Final = 0.25
+"""Share of a round in pauses between acknowledgments that separate its bursts."""
+QUEUED_PACKETS: Final = 4
+"""Packets queued from which the queue, not the sender, spaced the packets: two ACKs of two segments."""
+FAR_ERROR: Final = 0.04
+"""Error of a rate over ten packets away from the sender, as a share: half a tick of 1 ms in 12 ms."""
+PROVING_PACKETS: Final = 3
+"""Packets queued that prove the capacity: an ACK of two segments delays by two."""
+PROVING_RATE: Final = 0.9
+"""Utilization at which a queue proves the capacity, since rounds that begin in slow start are slower."""
+PROVING_SHARE: Final = 0.03
+"""Share of the time, idle time left out, that proves the capacity: one round in some thirty."""
 
 
 class Rate(Concept):
@@ -73,8 +95,8 @@ class Rate(Concept):
         exact, so the average is longer and the percentiles are lower.
         """
         delivery_rate = self.rounds.delivery_rate
-        whole = self.percentile((self.smooth, 0.95), (self.long, 0.9), self.moving_ns)
-        runs = self.percentile((delivery_rate, 0.75), (delivery_rate, 0.6), self.moving_ns)
+        whole = self.percentile((self.smooth, NEAR_HIGHEST), (self.long, HIGH), self.moving_ns)
+        runs = self.percentile((delivery_rate, HIGH_RUN), (delivery_rate, HIGH_RUN_FAR), self.moving_ns)
         # Acknowledgments that arrive in clumps make the rate over runs arbitrarily high.
         return self.without_jumps(np.fmin(np.fmax(whole, runs), 2 * whole))
 
@@ -84,9 +106,9 @@ class Rate(Concept):
         Such an excess is a jump after a recovery; a larger one means that the bottleneck has changed. Without initial
         bursts, the median of the spacing rates stands in for them.
         """
-        usual = self.rounds.percentile(self.rounds.ack_spacing_rate, self.moving_ns, 0.5)
+        usual = self.rounds.percentile(self.rounds.ack_spacing_rate, self.moving_ns, HALF)
         burst = np.where(np.isnan(self.initial_burst), usual, self.initial_burst)
-        return np.where((rate > burst) & (rate < 1.2 * burst), burst, rate)
+        return np.where((rate > burst) & (rate < JUMP * burst), burst, rate)
 
     @field("share")
     def utilization(self) -> Floats:
@@ -119,9 +141,9 @@ class Rate(Concept):
         rate, number = rounds.ack_spacing_rate, rounds.round
         waiting = self.packets(rounds.queueing_delay_p20_ns, rate)
         # More packets than were sent cannot have queued at this rate: they were held back and released at once.
-        paused = (rounds.share(rounds.ack_pauses_ns) > 0.25) & ~(waiting > rounds.sent_segments)
+        paused = (rounds.share(rounds.ack_pauses_ns) > PAUSED) & ~(waiting > rounds.sent_segments)
         # Evenly spaced packets confirm no rate, unless a queue spaced them.
-        queued = waiting > 4
+        queued = waiting > QUEUED_PACKETS
         first = rounds.first(rate, FIRST_BURSTS, paused & (number < FIRST_BURSTS))
         return first, rounds.first(rate, CONFIRMING, (paused | queued) & (number < CONFIRMING))
 
@@ -180,7 +202,7 @@ class Rate(Concept):
         added for the error of a rate over ten packets.
         """
         burst = np.where(self.all.ack_clock.unseen, self.usual_burst, self.highest_burst)
-        far = np.where(self.all.vantage.at_sender, 0.0, 0.04)
+        far = np.where(self.all.vantage.at_sender, 0.0, FAR_ERROR)
         return np.fmin(self.over_initial, self.rounds.ratio(self.smooth, burst) + far)
 
     @field("ratio")
@@ -193,8 +215,10 @@ class Rate(Concept):
     def proven(self) -> Bools:
         """Did three packets or more queue, at 0.9 of the capacity or more, for over 3 % of the time that is not idle?"""
         rounds, queue = self.rounds, self.all.queue
-        shows = (queue.risen_packets >= 3) & queue.beyond_clock & (self.utilization >= 0.9)
+        shows = (
+            (queue.risen_packets >= PROVING_PACKETS) & queue.beyond_clock & (self.utilization >= PROVING_RATE)
+        )
         proof = rounds.total(np.where(shows, rounds.duration, 0.0))
         moving = rounds.total(np.where(self.all.writes.idle, 0.0, rounds.duration))
-        proven: Bools = proof > 0.03 * moving
+        proven: Bools = proof > PROVING_SHARE * moving
         return proven

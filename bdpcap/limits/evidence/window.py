@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
+from bdpcap.limits.rounds import HALF
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
@@ -15,6 +16,17 @@ __all__ = ["Window"]
 
 STALL: Final = 0.02
 """Share of a round with less than one segment usable, from which a full window is no rounding error."""
+
+LARGEST_YET: Final = 0.98
+"""Window over the largest so far from which it is the largest yet, but for the rounding of the window scale."""
+GROWN: Final = 1.005
+"""Growth of a window from which it is no rounding of the window scale: a half per cent."""
+RISING_ROUNDS: Final = 3
+"""Rounds within which a growing window grows again: Linux adds to it once a round trip (``tcp_rcv_space_adjust``)."""
+SMALL: Final = 0.75
+"""Window over the largest below which a slow reader holds it. A buffer that is read at once is nearly all free."""
+SHUT: Final = 0.3
+"""Share of a round with a closed window from which the wait lies there, not in a queue."""
 
 
 class Window(Concept):
@@ -69,16 +81,18 @@ class Window(Concept):
     def rising(self) -> Bools:
         """Is the window the largest so far, and does it grow further within three rounds?"""
         window = self.largest
-        next_most: Floats = np.fmax.reduce([self.rounds.shifted(window, by, np.nan) for by in (1, 2, 3)])
+        next_most: Floats = np.fmax.reduce(
+            [self.rounds.shifted(window, by, np.nan) for by in range(1, RISING_ROUNDS + 1)]
+        )
         # An increase of less than half a percent is a rounding error of the window scale.
-        return (self.share_of_largest >= 0.98) & (next_most > 1.005 * window)
+        return (self.share_of_largest >= LARGEST_YET) & (next_most > GROWN * window)
 
     @field("yes")
     def closing(self) -> Bools:
         """Does the window fall below three quarters of its largest in this round, and of that in the round before?"""
         rounds = self.rounds
         before = rounds.shifted(self.largest, -1, np.nan)
-        fallen: Bools = rounds.window_min_bytes < 0.75 * np.fmin(self.largest, before)
+        fallen: Bools = rounds.window_min_bytes < SMALL * np.fmin(self.largest, before)
         return fallen
 
     @field("share")
@@ -89,5 +103,5 @@ class Window(Concept):
     @field("yes")
     def held_small(self) -> Bools:
         """Is the window closed for 0.3 of the round, or full for 0.5 while a slow reader closes it or keeps it small?"""
-        small = self.closing | (self.share_of_largest <= 0.75)
-        return (self.closed_share >= 0.3) | (self.full_share >= 0.5) & small
+        small = self.closing | (self.share_of_largest <= SMALL)
+        return (self.closed_share >= SHUT) | (self.full_share >= HALF) & small

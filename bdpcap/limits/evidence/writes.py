@@ -9,7 +9,7 @@ import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
 from bdpcap.limits.evidence.flight import EARLY, STRETCH
-from bdpcap.limits.rounds import REACH
+from bdpcap.limits.rounds import HALF, REACH
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
@@ -25,6 +25,19 @@ SERVER: Final = 1
 FIN_BYTES: Final = 1
 """A FIN occupies one sequence number (RFC 9293 section 3.4)."""
 
+NOTHING: Final = 0.99
+"""Share of a round with nothing in flight from which it was idle: the last acknowledgment may come within it."""
+STEADY: Final = 0.1
+"""Spread of a flight that stands; see the condition `STABLE` of the rules."""
+QUARTER: Final = 0.25
+"""Part of a segment by which a flight varies at least, so that its variation is not one of headers."""
+VARIES_MORE: Final = 3
+"""Variation of the flight over that of the amount sent, from which the amount is constant and the flight is not."""
+ONE_EACH: Final = 1.25
+"""Short segments per burst up to which each burst ends in one, but for some."""
+SELDOM_OWN: Final = 0.2
+"""Share of the bytes in bursts at other times than ACKs up to which acknowledgments released a message's data."""
+
 
 class Writes(Concept):
     """A short segment ends the data to send: with more data, the segment would have been full."""
@@ -36,7 +49,7 @@ class Writes(Concept):
         """Was nothing sent, and nothing in flight for more than 99 % of the round?"""
         rounds = self.rounds
         nothing: Bools = (rounds.sent_bytes + rounds.retransmitted_bytes == 0) & (
-            rounds.share(rounds.empty_ns) > 0.99
+            rounds.share(rounds.empty_ns) > NOTHING
         )
         return nothing
 
@@ -93,7 +106,7 @@ class Writes(Concept):
         three times that of the amount. The first four rounds, and those within four of a loss, do not count.
         """
         rounds = self.rounds
-        counted = (rounds.sent_bytes > 0) & (rounds.round > EARLY) & (self.all.flight.spread <= 0.1)
+        counted = (rounds.sent_bytes > 0) & (rounds.round > EARLY) & (self.all.flight.spread <= STEADY)
         counted &= ~rounds.near(self.all.loss.signalled, REACH, REACH)
 
         def deviation(values: Floats) -> Floats:
@@ -101,9 +114,11 @@ class Writes(Concept):
             return rounds.total(np.where(counted, np.abs(values - usual), 0.0))
 
         flight = deviation(rounds.in_flight_max_bytes)
-        quarters = rounds.total(counted.astype(np.float64)) * self.all.vantage.mss_bytes / 4
+        quarters = rounds.total(counted.astype(np.float64)) * self.all.vantage.mss_bytes * QUARTER
         varies = (flight > 0) & (flight >= quarters)
-        constant: Bools = varies & (3 * deviation(rounds.sent_bytes) <= flight) & self.all.vantage.at_sender
+        constant: Bools = (
+            varies & (VARIES_MORE * deviation(rounds.sent_bytes) <= flight) & self.all.vantage.at_sender
+        )
         return constant
 
     @field("share")
@@ -120,7 +135,7 @@ class Writes(Concept):
     @field("share")
     def bursts_after_short(self) -> Floats:
         """Share of the bursts over nine rounds that follow a short segment; 0 if many lie within bursts."""
-        within = self._short > 1.2 * self._bursts
+        within = self._short > ONE_EACH * self._bursts
         return np.where(within, 0.0, self.rounds.around(self.rounds.short_ends) / self._bursts)
 
     @cached_property
@@ -161,9 +176,9 @@ class Writes(Concept):
         released by acknowledgments, and ends in a short segment late in the round.
         """
         rounds = self.rounds
-        released = (self.all.ack_clock.own_time_share < 0.2) & (rounds.empty_starts == 0)
+        released = (self.all.ack_clock.own_time_share < SELDOM_OWN) & (rounds.empty_starts == 0)
         full = rounds.short_segments == 0
         first = full & (self._next_sent > 0) & rounds.shifted(released, 1, False)
         last = rounds.shifted(full, -1, False) & released & (rounds.short_segments == 1)
-        result: Bools = first | last & (self.after_short_share < 0.5)
+        result: Bools = first | last & (self.after_short_share < HALF)
         return result

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Writes
-from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import (
     BY_WRITES,
     DELAYED_BY_WINDOW,
     FOLLOWED,
+    LATER,
     MOSTLY_OWN,
     OPEN,
     OWN_TIME,
@@ -32,7 +33,7 @@ HELD_OR_STANDS = any_of(DELAYED_BY_WINDOW, it(Writes.long_message), it(Loss.outa
     "held by something else",
     "The sender had data left, but a window, a long message's congestion window, an outage or a send buffer held it.",
 )
-OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5)).named(
+OWN_PACE = all_of(STEADY, OWN_TIME, at_least(Queue.pauses, 0.5, because="more than half")).named(
     "a program's pace",
     "Bursts come at other times than acknowledgments, with pauses between, and the flight stays the same. Away from the "
     "sender, the program's wait counts as RTT and looks like a queue.",
@@ -42,7 +43,14 @@ EQUAL_WRITES = all_of(
     SHORT_ROUNDS,
     any_of(
         # A writer waits for a third of its send buffer, so one pause per round trip is a third of it or longer.
-        all_of(at_most(Writes.short_per_burst, 1.2), at_most(AckClock.longest_period, 0.3)),
+        all_of(
+            at_most(Writes.short_per_burst, 1.25, because="one a burst, but for some"),
+            at_most(
+                AckClock.longest_period,
+                0.3,
+                because="a third of the buffer takes a third of the round trip, less a segment",
+            ),
+        ),
         it(Writes.constant_amount),
     ),
 ).named(
@@ -50,7 +58,7 @@ EQUAL_WRITES = all_of(
     "Data ran out in each round trip. Unlike with a full send buffer, the amount sent is constant while the flight "
     "varies, or no pause lasts a third of a round trip.",
 )
-ANSWERED_EACH = at_least(Writes.messages_per_reply, 0.75)
+ANSWERED_EACH = at_least(Writes.messages_per_reply, 0.75, because="one a reply, but for some")
 OPENING = it(Flight.opening)
 LOSS = not_(it(Loss.none_recent))
 
@@ -71,10 +79,10 @@ RULES: Final = (
         holds=any_of(
             all_of(
                 MOSTLY_OWN,
-                at_least(Writes.short_per_burst, 0.6),
+                at_least(Writes.short_per_burst, 0.5, because="more than half"),
                 not_(FOLLOWED),
             ),
-            all_of(UNANSWERED, at_least(AckClock.chance, 1), SHORT_ROUNDS),
+            all_of(UNANSWERED, LATER, SHORT_ROUNDS),
             OWN_PACE,
             EQUAL_WRITES,
         ),
@@ -86,7 +94,7 @@ RULES: Final = (
     Rule(
         id="app-starts",
         limit="app",
-        holds=at_least(AckClock.own_starts, 2),
+        holds=at_least(AckClock.own_starts, 2, because="one may be the first message, or follow an outage"),
         unless=any_of(HELD_OR_STANDS, LOSS),
         says="The program began to send {ack_clock.own_starts} times in nine rounds, with nothing in flight.",
         why="Nothing was waiting to be sent when all data had been acknowledged.",
@@ -103,7 +111,10 @@ RULES: Final = (
     Rule(
         id="app-short",
         limit="app",
-        holds=all_of(at_least(Writes.short_share, 0.9), at_most(Writes.segment_fill, 0.9)),
+        holds=all_of(
+            at_least(Writes.short_share, 0.9, because="nearly all"),
+            at_most(Writes.segment_fill, 0.9, because="options take less than a tenth of a segment"),
+        ),
         unless=any_of(HELD_OR_STANDS, LOSS, QUEUED),
         says="{writes.short_share} of the segments were short, with {writes.segment_fill} of the MSS on average.",
         why="Segments would have been full, had there been more to send.",
@@ -124,10 +135,10 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(
-                at_least(Writes.replies, 5),
-                any_of(at_most(AckClock.ack_response, 0.8), ANSWERED_EACH),
+                at_least(Writes.replies, 5, because="a reply in more than half of nine rounds"),
+                any_of(UNANSWERED, ANSWERED_EACH),
             ),
-            all_of(ANSWERED_EACH, at_least(Writes.after_short_share, 0.65)),
+            all_of(ANSWERED_EACH, at_least(Writes.after_short_share, 0.75, because=MEASURED)),
         ),
         unless=any_of(HELD_OR_STANDS, LOSS),
         says="The program waited for its peer's replies; nine rounds held {writes.replies}.",
@@ -139,7 +150,16 @@ SENDING = all_of(not_(it(Writes.idle)), not_(it(Writes.finished)))
 
 DETAILS: Final = {
     "response time": it(Writes.answering),
-    "own window": all_of(at_least(Writes.replies, 9), STABLE, at_least(Flight.segments, 10), SENDING),
-    "small writes": all_of(at_least(Writes.short_share, 0.5), at_most(Writes.empty_share, 0.33), SENDING),
+    "own window": all_of(
+        at_least(Writes.replies, 9, because="a reply in each of nine rounds"),
+        STABLE,
+        at_least(Flight.segments, 10, because="the initial window: RFC 6928"),
+        SENDING,
+    ),
+    "small writes": all_of(
+        at_least(Writes.short_share, 0.5, because="more than half"),
+        at_most(Writes.empty_share, 1 / 3, because=MEASURED),
+        SENDING,
+    ),
     "idle": None,
 }

@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight, Loss, Writes
-from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import BY_WRITES, SOME_ANSWERED, STABLE, TIMER
+from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rules.common import BY_WRITES, SLOWEST_GROWTH, SOME_ANSWERED, STABLE, TIMER
 
 __all__ = ["DETAILS", "RULES"]
 
 MOVED = it(Flight.moved)
 # Data that wait for the congestion window leave in whole segments, as acknowledgments arrive.
-WHOLE = all_of(at_most(Writes.short_share, 0.2), not_(BY_WRITES))
+WHOLE = all_of(at_most(Writes.short_share, 0.25, because=MEASURED), not_(BY_WRITES))
 
 # Nearly all acknowledgments released data at once.
-ALL_ANSWERED = at_least(AckClock.ack_response, 0.9)
+ALL_ANSWERED = at_least(AckClock.ack_response, 0.9, because="nearly all")
 
-REPAIR = any_of(at_most(Loss.rounds_since, 1), it(Loss.outage))
+REPAIR = any_of(
+    at_most(
+        Loss.rounds_since, 1, because="fast retransmit repairs within a round trip: RFC 5681 section 3.2"
+    ),
+    it(Loss.outage),
+)
 
 RULES: Final = (
     Rule(
@@ -40,7 +45,9 @@ RULES: Final = (
     Rule(
         id="cwnd-regrowth",
         limit="cwnd",
-        holds=all_of(at_least(Loss.rounds_since, 0), not_(it(Flight.regrown)), MOVED),
+        holds=all_of(
+            at_least(Loss.rounds_since, 0, because="there was a loss"), not_(it(Flight.regrown)), MOVED
+        ),
         says="The congestion window was growing again, {loss.rounds_since} after a loss: {flight.most} in flight.",
         why="CUBIC and Reno need half a round or more per segment in flight to regain what a loss took.",
         source="RFC 9438 section 4.3",
@@ -49,10 +56,10 @@ RULES: Final = (
         id="cwnd-fixed",
         limit="cwnd",
         holds=all_of(
-            at_most(Flight.spread, 0.05),
-            at_most(Flight.drift, 0.05),
+            at_most(Flight.spread, 0.05, because="one segment in a flight of twenty"),
+            at_most(Flight.drift, 0.05, because="less than a segment in sixteen rounds"),
             ALL_ANSWERED,
-            at_least(AckClock.bursts, 1),
+            at_least(AckClock.bursts, 1, because="unpaced segments leave in bursts"),
             not_(TIMER),
             WHOLE,
             MOVED,
@@ -69,7 +76,7 @@ RULES: Final = (
         holds=all_of(
             STABLE,
             ALL_ANSWERED,
-            any_of(at_most(AckClock.bursts, 1), TIMER),
+            any_of(at_most(AckClock.bursts, 1, because="paced segments leave without pauses"), TIMER),
             WHOLE,
             MOVED,
         ),
@@ -81,7 +88,7 @@ RULES: Final = (
     Rule(
         id="cwnd-growth",
         limit="cwnd",
-        holds=all_of(at_least(Flight.drift, 0.15), SOME_ANSWERED, MOVED),
+        holds=all_of(at_least(Flight.drift, 0.15, because=SLOWEST_GROWTH), SOME_ANSWERED, MOVED),
         says="The flight moved by {flight.drift} a round, with {flight.most} in flight; window and link were not full.",
         why="A congestion window grows by about a segment a round, and falls after a loss.",
         source="RFC 5681 section 3.1; RFC 9438 section 4",
@@ -89,7 +96,11 @@ RULES: Final = (
     Rule(
         id="cwnd-clocked",
         limit="cwnd",
-        holds=all_of(any_of(at_least(AckClock.ack_response, 0.6), it(AckClock.unseen)), WHOLE, MOVED),
+        holds=all_of(
+            any_of(at_least(AckClock.ack_response, 0.5, because="more than half"), it(AckClock.unseen)),
+            WHOLE,
+            MOVED,
+        ),
         says="Whole segments went out as acknowledgments came, with {flight.most} in flight; window and link were not "
         "full.",
         why="Whole segments waited for acknowledgments: only the congestion window held them.",

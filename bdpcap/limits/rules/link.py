@@ -9,21 +9,26 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.evidence import AckClock, CrossTraffic, Loss, Queue, Rate, Window
-from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import FULL
 
 __all__ = ["DETAILS", "RULES"]
 
+BUSY = "a link is busy or has a twentieth to spare: a segment in a flight of twenty"
+
 SPARE = any_of(
     all_of(
         FULL,
-        any_of(at_most(Rate.window_over_link, 0.9675), at_least(Rate.over_initial, 1.3)),
-        at_most(Queue.risen_packets, 4),
+        any_of(
+            at_most(Rate.window_over_link, 0.97, because=BUSY),
+            at_least(Rate.over_initial, 1.25, because="the bottleneck has changed since"),
+        ),
+        at_most(Queue.risen_packets, 4, because="two ACKs of two segments"),
     ),
     all_of(
         not_(FULL),
-        at_most(Rate.over_highest, 0.95),
-        any_of(at_most(Queue.risen_packets, 2), not_(it(Queue.stands))),
+        at_most(Rate.over_highest, 0.95, because=BUSY),
+        any_of(at_most(Queue.risen_packets, 2, because="an ACK of two segments"), not_(it(Queue.stands))),
     ),
 ).named(
     "time to spare",
@@ -35,8 +40,10 @@ ELSEWHERE = any_of(it(Queue.on_return_path), it(Window.held_small)).named(
     "Acknowledgments wait on the way back, or data wait for a slow reader: neither is a queue at the bottleneck.",
 )
 # Half of the acknowledgments released nothing.
-HALF_UNANSWERED = at_most(AckClock.ack_response, 0.5)
-PAUSING = all_of(HALF_UNANSWERED, at_least(Queue.pauses, 0.15)).named(
+HALF_UNANSWERED = at_most(AckClock.ack_response, 0.5, because="more than half")
+PAUSING = all_of(
+    HALF_UNANSWERED, at_least(Queue.pauses, 0.1, because="a busy link pauses for less than a tenth")
+).named(
     "the sender pauses",
     "A sender that pauses leaves the link idle, however deep the queue of each burst was.",
 )
@@ -48,7 +55,11 @@ RULES: Final = (
     Rule(
         id="link-queue",
         limit="link",
-        holds=all_of(it(Queue.stands), at_least(Queue.share, 0.85), at_least(Rate.utilization, 0.94)),
+        holds=all_of(
+            it(Queue.stands),
+            at_least(Queue.share, 0.9, because="all but the edges of the round"),
+            at_least(Rate.utilization, 0.95, because=BUSY),
+        ),
         unless=any_of(PAUSING, SPARE, ELSEWHERE),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
         "path's best.",
@@ -59,9 +70,9 @@ RULES: Final = (
         id="link-bloat",
         limit="link",
         holds=all_of(
-            at_least(Queue.always_packets, 12),
-            at_least(Queue.share, 0.95),
-            at_least(Rate.utilization, 0.75),
+            at_least(Queue.always_packets, 12, because=MEASURED),
+            at_least(Queue.share, 0.95, because="all but the edges of the round"),
+            at_least(Rate.utilization, 0.75, because=MEASURED),
         ),
         unless=any_of(ELSEWHERE, it(Loss.timer_fired)),
         says="Packets queued {queue.delay} throughout: the shortest round trip took {queue.least_rtt} of an empty path.",
@@ -73,12 +84,12 @@ RULES: Final = (
         limit="link",
         holds=all_of(
             it(Rate.proven),
-            at_least(Rate.utilization, 0.95),
-            at_least(Queue.share, 0.3),
+            at_least(Rate.utilization, 0.95, because=BUSY),
+            at_least(Queue.share, 0.25, because=MEASURED),
             not_(FULL),
         ),
         # No queue stands throughout, so initial bursts that passed a quarter faster show that the link has time to spare.
-        unless=any_of(SPARE, ELSEWHERE, BEHIND, at_most(Rate.over_initial, 0.8)),
+        unless=any_of(SPARE, ELSEWHERE, BEHIND, at_most(Rate.over_initial, 0.8, because="a quarter faster")),
         says="The rate was {rate.utilization} of this path's best, and a queue stood for {queue.share} of the round.",
         why="BBR and Vegas drain their queue. Once a deep queue has proved the capacity, the rate alone shows a busy "
         "link.",
@@ -89,8 +100,8 @@ RULES: Final = (
         limit="link",
         holds=all_of(
             it(Queue.stands),
-            at_least(Queue.share, 0.935),
-            at_least(Queue.unmerged_packets, 3),
+            at_least(Queue.share, 0.95, because="all but the edges of the round"),
+            at_least(Queue.unmerged_packets, 3, because="an ACK of two segments delays by two"),
             not_(FULL),
         ),
         unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
@@ -103,9 +114,9 @@ RULES: Final = (
         id="link-together",
         limit="link",
         holds=all_of(
-            at_least(CrossTraffic.utilization, 0.94),
-            at_least(CrossTraffic.over_initial, 0.9),
-            at_least(Queue.packets, 1),
+            at_least(CrossTraffic.utilization, 0.9, because="the flows' rounds do not begin together"),
+            at_least(CrossTraffic.over_initial, 0.9, because="the flows' rounds do not begin together"),
+            at_least(Queue.packets, 1, because="a packet waits at a busy link"),
             not_(FULL),
         ),
         unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
@@ -117,8 +128,8 @@ RULES: Final = (
         limit="link",
         holds=all_of(
             it(AckClock.unseen),
-            at_least(Rate.utilization, 0.97),
-            at_least(Rate.ack_spacing, 0.89),
+            at_least(Rate.utilization, 0.95, because=BUSY),
+            at_least(Rate.ack_spacing, 0.9, because="a busy link pauses for less than a tenth"),
             not_(FULL),
         ),
         unless=any_of(SPARE, ELSEWHERE),
@@ -128,7 +139,7 @@ RULES: Final = (
     Rule(
         id="link-behind",
         limit="link",
-        holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.97)),
+        holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.95, because=BUSY)),
         unless=any_of(SPARE, ELSEWHERE),
         says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
         why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight
-from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import MOSTLY_OWN, OWN_TIME, SOME_ANSWERED, STANDS, UNANSWERED
+from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
+from bdpcap.limits.rules.common import MOSTLY_OWN, OWN_TIME, SLOWEST_GROWTH, SOME_ANSWERED, STANDS, UNANSWERED
 
 __all__ = ["RULES"]
 
-BLOCKED = at_least(AckClock.blocked_share, 0.7)
+BLOCKED = at_least(AckClock.blocked_share, 0.75, because=MEASURED)
 
 RULES: Final = (
     Rule(
@@ -27,15 +27,18 @@ RULES: Final = (
         "is a send buffer's.",
         source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
         blind="A program that writes one block for each block acknowledged looks the same.",
-        alternatives={"app": at_least(AckClock.period, 0.85), "cwnd": it(AckClock.unseen)},
+        alternatives={
+            "app": at_least(AckClock.period, 0.8, because="once a round trip, as near as RTTs vary"),
+            "cwnd": it(AckClock.unseen),
+        },
     ),
     Rule(
         id="sndbuf-blocked",
         limit="sndbuf",
         holds=all_of(
             UNANSWERED,
-            not_(at_most(AckClock.blocked_share, 0.45)),
-            at_most(AckClock.empty_starts, 1),
+            not_(at_most(AckClock.blocked_share, 0.5, because="more than half")),
+            at_most(AckClock.empty_starts, 1, because="a blocked writer keeps data in flight"),
         ),
         unless=any_of(
             OWN_TIME,
@@ -49,7 +52,7 @@ RULES: Final = (
         blind="With autotuning, the buffer grows with the congestion window, and they take turns.",
         alternatives={
             "app": MOSTLY_OWN,
-            "cwnd": at_least(Flight.drift, 0.15),
+            "cwnd": at_least(Flight.drift, 0.15, because=SLOWEST_GROWTH),
         },
     ),
 )
