@@ -103,8 +103,8 @@ def test_distributions_before_and_after_a_date(out, flows):
     assert early.sum() == 7
     for period, own in (("before", flows[early]), ("after", flows[~early])):
         quantiles = answers.quantiles[period]
-        assert quantiles["flows"]["throughput_bps"] == own["throughput_bps"].notna().sum()
-        for name in ("throughput_bps", "rtt_median_ns", "window_max_bytes"):
+        assert quantiles["flows"]["active_throughput_bps"] == own["active_throughput_bps"].notna().sum()
+        for name in ("active_throughput_bps", "rtt_median_ns", "window_max_bytes"):
             expected = np.quantile(own[name].dropna().astype(float), [0.05, 0.25, 0.5, 0.75, 0.95])
             assert list(quantiles["percentiles"][name]) == pytest.approx(list(expected))
         since = answers.since[answers.since["period"] == period].set_index("limit")["share"]

@@ -92,7 +92,7 @@ def command(
 _NUMBERS: Final = [
     Column("stream", 6, "stream", str),
     Column("bytes", 7, "payload_bytes", units.data_size),
-    Column("throughput", 11, "throughput_bps", units.rate),
+    Column("throughput", 11, "active_throughput_bps", units.rate),
     Column("RTT", 7, "rtt_median_ns", units.duration),
     Column("window", 7, "window_max_bytes", units.data_size),
     Column("limit", -7, "limit"),

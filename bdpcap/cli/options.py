@@ -119,8 +119,8 @@ FailOn = Annotated[
         metavar="RULE",
         autocompletion=lambda: [f"{limit}>50%" for limit in STATE_NAMES],
         help="Exit with 3 if any flow breaks this rule: a limit's share of the time, 'rwnd>50%', or a condition over the "
-        "columns of `flows`, \"limit == 'rwnd' and throughput_bps < 0.8 * capacity_bps\". Repeatable. Flows of less "
-        "than ten full segments and less than 1 % of all bytes are ignored.",
+        "columns of `flows`, \"limit == 'rwnd' and active_throughput_bps < 0.8 * capacity_bps\". Repeatable. Flows of "
+        "less than ten full segments and less than 1 % of all bytes are ignored.",
     ),
 ]
 

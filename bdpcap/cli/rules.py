@@ -70,7 +70,7 @@ def parse(texts: Sequence[str] | None) -> list[Rule]:
             condition = expression.parse(typed, tables.FLOWS, _VALUES)
         except ValueError as error:
             raise typer.BadParameter(
-                f"{error}; write 'rwnd>50%', or \"limit == 'rwnd' and throughput_bps < 0.8 * capacity_bps\"; "
+                f"{error}; write 'rwnd>50%', or \"limit == 'rwnd' and active_throughput_bps < 0.8 * capacity_bps\"; "
                 f"columns: {', '.join(tables.FLOWS)}",
                 param_hint="--fail-on",
             ) from None

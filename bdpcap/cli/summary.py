@@ -97,7 +97,7 @@ def _text(answers: Answers, file: IO[str]) -> None:
     _section("Causes that cost most", answers.causes, [_LOST, _FLOWS, Column("finding", -40, "code")], file)
     worst = answers.worst.assign(flow=answers.worst["sender"] + " → " + answers.worst["receiver"])
     stream = Column("stream", 6, "stream", str)
-    rate = Column("throughput", 12, "throughput_bps", units.rate)
+    rate = Column("throughput", 12, "active_throughput_bps", units.rate)
     columns = [_LIMIT, _LOST, rate, stream, Column("capture", -40, "capture"), Column("flow", -50, "flow")]
     _section("Flows that lose most", worst, columns, file)
     for period, quantiles in answers.quantiles.items():

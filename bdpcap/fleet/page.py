@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["html"]
 
 _TITLES: Final = {
-    "throughput_bps": "Throughput (bit/s)",
+    "active_throughput_bps": "Throughput (bit/s)",
     "rtt_median_ns": "Median RTT (s)",
     "window_max_bytes": "Largest window (bytes)",
     "retransmitted": "Part of the bytes retransmitted",

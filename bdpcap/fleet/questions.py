@@ -20,7 +20,7 @@ __all__ = ["DISTRIBUTED", "Answers", "ask"]
 WORST: Final = 10
 """Most rows of each list."""
 DISTRIBUTED: Final = {
-    "throughput_bps": "throughput",
+    "active_throughput_bps": "throughput",
     "rtt_median_ns": "RTT",
     "window_max_bytes": "largest window",
     "retransmitted": "bytes retransmitted",
@@ -69,17 +69,17 @@ FROM findings JOIN (SELECT capture, stream, sender, sum(ns) AS ns FROM lost GROU
 WHERE weight = 'root cause' AND lost.ns > 0 GROUP BY code ORDER BY lost_ns DESC, code LIMIT $worst
 """
 _WORST: Final = """
-SELECT capture, stream, sender, receiver, "limit", throughput_bps,
+SELECT capture, stream, sender, receiver, "limit", active_throughput_bps,
        (rwnd_share + cwnd_share + sndbuf_share) * active_ns AS lost_ns
 FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
 """
 _QUANTILES: Final = """
 SELECT name, count(value) AS flows, quantile_cont(value, $percentiles) AS percentiles
-FROM (UNPIVOT (SELECT throughput_bps::DOUBLE AS throughput_bps, rtt_median_ns::DOUBLE AS rtt_median_ns,
+FROM (UNPIVOT (SELECT active_throughput_bps::DOUBLE AS active_throughput_bps, rtt_median_ns::DOUBLE AS rtt_median_ns,
                       window_max_bytes::DOUBLE AS window_max_bytes, retransmitted::DOUBLE AS retransmitted,
                       CASE WHEN $date_ns::BIGINT IS NULL THEN 'all'
                            WHEN start_ns < $date_ns::BIGINT THEN 'before' ELSE 'after' END AS period FROM flow)
-      ON throughput_bps, rtt_median_ns, window_max_bytes, retransmitted INTO NAME name VALUE value)
+      ON active_throughput_bps, rtt_median_ns, window_max_bytes, retransmitted INTO NAME name VALUE value)
 WHERE period = $period GROUP BY name
 """
 _SINCE: Final = """
