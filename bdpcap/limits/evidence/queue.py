@@ -23,8 +23,6 @@ CLOCK_NS: Final = 1.5e6
 """Queueing delay that exceeds the error of a timestamp clock of 1 ms."""
 STANDING_PACKETS: Final = 1.5
 """Packets queued from which a queue stands: one is in transmission, and half a packet is the error of a rate."""
-STANDING_NS: Final = 1e6
-"""Queueing delay from which a queue stands away from the sender: a tick of a timestamp clock."""
 MERGED_SEGMENTS: Final = 3.5
 """Segments per ACK from which ACKs are merged on the way: a receiver acknowledges two, at times three."""
 LEAST_SAMPLES: Final = 3
@@ -95,8 +93,8 @@ class Queue(Concept):
 
     @field("yes")
     def stands(self) -> Bools:
-        """Did 1.5 packets or more queue for four fifths of the round, and for 1 ms or more away from the sender?"""
-        sure = self.all.vantage.at_sender | (self.rounds.queueing_delay_p20_ns >= STANDING_NS)
+        """Did 1.5 packets or more queue for four fifths of the round, and for 1.5 ms or more away from the sender?"""
+        sure = self.all.vantage.at_sender | self.beyond_clock
         stands: Bools = (self.packets >= STANDING_PACKETS) & sure
         return stands
 
