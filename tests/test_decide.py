@@ -171,7 +171,17 @@ CASES = {
     ),
     "rwnd-full": ([WINDOW], {"room": {"window.full_share": 0}}),
     "sndbuf-standing": (
-        [STANDING],
+        [
+            STANDING,
+            # A write of several times the buffer: one burst for two round trips, and each follows an acknowledgment.
+            STANDING
+            | {
+                "ack_clock.period_spread": 0,
+                "ack_clock.period": 2,
+                "ack_clock.started_share": 1,
+                "ack_clock.ack_response": 0.1,
+            },
+        ],
         {
             "a flight that moves": {"flight.drift": 2},
             "rounds unlike each other": {"flight.spread": 1},

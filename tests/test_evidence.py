@@ -293,6 +293,21 @@ def test_a_burst_that_waits_for_a_slow_host_did_not_come_by_chance(wait_us):
     assert clock.chance.tolist() == pytest.approx([3 * wait_us / 20_000] * 9)
 
 
+def test_bursts_that_come_at_any_time_are_seen_by_their_share():
+    # Five acknowledgments a round of 20 ms, 4 ms apart: half of a timer's bursts come later than 2 ms after one.
+    def share(*waits_ms):
+        return counted(
+            [0] * len(waits_ms),
+            acks=[5] * len(waits_ms),
+            bursts=[1] * len(waits_ms),
+            burst_freed_bytes=[9000] * len(waits_ms),
+            burst_wait_ns=[MS * wait for wait in waits_ms],
+        ).ack_clock.started_share.tolist()
+
+    assert share(0.1, 0.2, 0.1, 0.3) == [1] * 4
+    assert share(0.5, 3.5, 1.0, 2.5) == [0.5] * 4
+
+
 def test_the_times_between_bursts_are_those_of_the_stretch():
     clock = counted(
         [0] * 5,

@@ -74,11 +74,29 @@ class AckClock(Concept):
         The wait of bursts after an acknowledgment times the rate of acknowledgments; the median over the stretch. It is
         small for a writer that waits for acknowledgments, even if its host wakes it late.
         """
+        return self.rounds.median_around(self._waits, STRETCH, STRETCH)
+
+    @field("share")
+    def started_share(self) -> Floats:
+        """Share of the stretch's rounds whose bursts acknowledgments started, by `chance` of each round alone.
+
+        The bursts of a timer come at any time between two acknowledgments, so that half of them or more are later.
+        """
+        rounds = self.rounds
+        started, known = self._waits <= SELDOM, np.isfinite(self._waits)
+        return rounds.ratio(
+            rounds.around(started.astype(np.float64), STRETCH),
+            rounds.around(known.astype(np.float64), STRETCH),
+        )
+
+    @cached_property
+    def _waits(self) -> Floats:
+        """Wait of each round's bursts after an acknowledgment, times the rate of acknowledgments; NaN where hidden."""
         rounds = self.rounds
         seen = self.all.vantage.at_sender | self.has_timestamps
-        waits_ns = np.where(rounds.burst_freed_bytes > 0, rounds.burst_wait_ns, np.nan)
-        covered = waits_ns * rounds.around(rounds.acks, 1) / rounds.around(rounds.duration, 1)
-        return np.where(seen, rounds.median_around(covered, STRETCH, STRETCH), np.nan)
+        waits_ns = np.where(seen & (rounds.burst_freed_bytes > 0), rounds.burst_wait_ns, np.nan)
+        waits: Floats = waits_ns * rounds.around(rounds.acks, 1) / rounds.around(rounds.duration, 1)
+        return waits
 
     @field("ratio")
     def period_spread(self) -> Floats:

@@ -112,7 +112,11 @@ OWN_TIME: Final = all_of(MOSTLY_OWN, LATER).named(
 
 STANDS: Final = all_of(
     STEADY,
-    not_(TIMER),
+    any_of(
+        not_(TIMER),
+        # A write larger than the buffer leaves in one burst, once all of the write before it is acknowledged.
+        all_of(UNANSWERED, at_least(AckClock.started_share, 0.9, because="nearly all")),
+    ),
     # A writer fills a third of the buffer at a time: three bursts a round trip, some a third of it or more apart.
     at_least(
         AckClock.longest_period,
