@@ -48,7 +48,11 @@ CASES = {
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
     ),
     "app-idle": (
-        [{"writes.idle": True, "window.closed_share": 0}, {"writes.finished": True}],
+        [
+            {"writes.idle": True, "window.closed_share": 0},
+            {"writes.drained": True, "window.closed_share": 0},
+            {"writes.finished": True},
+        ],
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
     ),
     "app-own-time": (
@@ -184,7 +188,7 @@ CASES = {
         ],
         {
             "a flight that moves": {"flight.drift": 2},
-            "rounds unlike each other": {"flight.spread": 1},
+            "rounds unlike each other": {"flight.spread": 1, "flight.level_share": 0.2},
             "whole segments": {"writes.short_rounds": 0},
             "bursts come anywhere": {"ack_clock.chance": 1},
             "a timer's": {"ack_clock.period_spread": 0, "ack_clock.period": 0.5},

@@ -321,6 +321,32 @@ def test_the_times_between_bursts_are_those_of_the_stretch():
     assert clock.period_spread.tolist() == pytest.approx([0.25] * 5)
 
 
+def test_a_flight_has_a_level_though_round_trips_wander():
+    most = [13_000, 13_694, 13_694, 12_900, 13_694, 13_694]
+    columns = {"in_flight_max_bytes": most, "sent_bytes": [9000] * 6}
+    assert counted([0] * 6, columns=columns).flight.level_share.tolist() == [1.0] * 6
+    growing = {"in_flight_max_bytes": [4000 * n for n in range(1, 7)], "sent_bytes": [9000] * 6}
+    assert max(counted([0] * 6, columns=growing).flight.level_share) <= 1 / 3
+
+
+def test_a_program_drained_the_pipe_if_a_short_segment_came_before_silence():
+    def drained(after_short_ns, sent=0):
+        return counted(
+            [0] * 3,
+            columns={
+                "sent_bytes": [5000, sent, 0],
+                "empty_ns": [0, 0, 20 * MS],
+                "length_ns": [20 * MS] * 3,
+                "after_short_ns": [after_short_ns, 20 * MS, 0],
+            },
+        ).writes.drained.tolist()
+
+    assert drained(0.8 * 20 * MS) == [True, True, False]
+    # More came, or the silence was short.
+    assert drained(0.8 * 20 * MS, sent=9000) == [False, True, False]
+    assert drained(0.2 * 20 * MS) == [False, True, False]
+
+
 # Loss
 
 

@@ -104,6 +104,21 @@ class Flight(Concept):
         level = rounds.median_around(mean, STRETCH, STRETCH)
         return rounds.median_around(rounds.ratio(np.abs(mean - level), level), STRETCH, STRETCH)
 
+    @field("share")
+    def level_share(self) -> Floats:
+        """Share of the stretch's rounds with data in flight whose largest flight is the median, within a segment.
+
+        A full buffer shows one largest flight even where RTTs wander, and the mean flight with them.
+        """
+        rounds = self.rounds
+        level = rounds.median_around(self.most, STRETCH, STRETCH)
+        flying = self.most > 0
+        equal = flying & (np.abs(self.most - level) <= self.all.vantage.mss_bytes)
+        return rounds.ratio(
+            rounds.around(equal.astype(np.float64), STRETCH),
+            rounds.around(flying.astype(np.float64), STRETCH),
+        )
+
     @field("yes")
     def regrown(self) -> Bools:
         """Has a loss-based congestion window had time to grow back since the latest loss, or was there no loss?"""

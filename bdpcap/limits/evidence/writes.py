@@ -54,6 +54,20 @@ class Writes(Concept):
         return nothing
 
     @field("yes")
+    def drained(self) -> Bools:
+        """Did a short segment end the data for half of the round or more, before one or two rounds that empty the pipe?
+
+        A send buffer that holds no more is never empty: the writer is woken before.
+        """
+        rounds = self.rounds
+        silent = rounds.sent_bytes + rounds.retransmitted_bytes == 0
+        empties = rounds.shifted(self.idle, 1, False) | (
+            rounds.shifted(silent, 1, False) & rounds.shifted(self.idle, 2, False)
+        )
+        drained: Bools = empties & (self.after_short_share >= HALF) & (rounds.retransmitted_bytes == 0)
+        return drained
+
+    @field("yes")
     def peers_turn(self) -> Bools:
         """Was nothing in flight until the peer sent data, or until the FIN or the end of the flow?"""
         waiting: Bools = self.rounds.turn == PEERS_TURN

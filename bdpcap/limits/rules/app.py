@@ -66,10 +66,10 @@ RULES: Final = (
     Rule(
         id="app-idle",
         limit="app",
-        holds=any_of(all_of(it(Writes.idle), OPEN), it(Writes.finished)),
+        holds=any_of(all_of(any_of(it(Writes.idle), it(Writes.drained)), OPEN), it(Writes.finished)),
         unless=it(Loss.outage),
         says="The program had nothing left to send.",
-        why="Nothing is in flight and nothing is sent though the sender has the turn, or the FIN is out behind the last "
+        why="Nothing is sent until the pipe is empty though the sender has the turn, or the FIN is out behind the last "
         "data.",
         source="RFC 9293 section 3.6",
     ),

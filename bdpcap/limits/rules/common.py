@@ -44,9 +44,18 @@ _CLOSED_SHARE: Final = 0.1
 _UPDATE: Final = "a window that opens at once is closed for one segment time of ten or more"
 CLOSED: Final = at_least(Window.closed_share, _CLOSED_SHARE, because=_UPDATE)
 OPEN: Final = at_most(Window.closed_share, _CLOSED_SHARE, because=_UPDATE)
-# The flight varies no more than this around its mean.
-STABLE: Final = at_most(
-    Flight.spread, 0.1, because="standing flights have 0.003 to 0.1, congestion windows 0.2 to 1.1: measured"
+# The flight varies no more than this around its mean, or has one level.
+STABLE: Final = any_of(
+    at_most(
+        Flight.spread,
+        0.1,
+        because="standing flights have 0.003 to 0.1, congestion windows 0.2 to 1.1: measured",
+    ),
+    at_least(
+        Flight.level_share,
+        0.75,
+        because="0.85 to 1 under a send buffer, 0.05 to 0.3 under a congestion window: measured",
+    ),
 )
 # Each burst ends in a short segment: it is one write.
 BY_WRITES: Final = at_least(Writes.bursts_after_short, 0.75, because=MEASURED)
