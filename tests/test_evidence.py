@@ -294,11 +294,13 @@ def test_a_burst_that_waits_for_a_slow_host_did_not_come_by_chance(wait_us):
 
 
 def test_bursts_that_come_at_any_time_are_seen_by_their_share():
-    # Five acknowledgments a round of 20 ms, 4 ms apart: half of a timer's bursts come later than 2 ms after one.
+    # Acknowledgments of 2,000 bytes at 500 bytes/ms are 4 ms apart: half of a timer's bursts come 2 ms later, or more.
     def share(*waits_ms):
         return counted(
             [0] * len(waits_ms),
             acks=[5] * len(waits_ms),
+            delivered_bytes=[10_000] * len(waits_ms),
+            ack_spacing_rate=[500_000] * len(waits_ms),
             bursts=[1] * len(waits_ms),
             burst_freed_bytes=[9000] * len(waits_ms),
             burst_wait_ns=[MS * wait for wait in waits_ms],

@@ -41,6 +41,8 @@ REACHED_TRUST: Final = 0.95
 """Factor on the confidence of rwnd where the flight reached the window at the inferred scale."""
 INFERRED_TRUST: Final = 0.7
 """Factor on the confidence of rwnd at another inferred scale: a scale one larger doubles the window."""
+EITHER_TRUST: Final = 0.8
+"""Factor on the confidence of sndbuf where bursts come once a round trip, as a program's timer may: 0.6 in all."""
 SHARED_TRUST: Final = 0.65
 """Factor on the confidence of sndbuf seen from afar, where a program's timer looks the same."""
 UNKNOWN_SCALE_TRUST: Final = 0.75
@@ -96,9 +98,9 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             np.where(reached, REACHED_TRUST, INFERRED_TRUST),
         ),
         Doubt(
-            perhaps_program & ~evidence.vantage.at_sender,
-            "Away from the sender, a program that writes once per round trip looks the same.",
-            SHARED_TRUST * ones,
+            perhaps_program,
+            "A program that writes once per round trip looks the same; `ss -tmi` on the sender separates them.",
+            np.where(evidence.vantage.at_sender, EITHER_TRUST, SHARED_TRUST),
         ),
         Doubt(
             below_window & (source == UNKNOWN)[flow],

@@ -13,7 +13,7 @@ import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
 from bdpcap.limits.evidence.flight import STRETCH
-from bdpcap.limits.rounds import REACH
+from bdpcap.limits.rounds import HALF, REACH, SECOND_NS
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
@@ -74,29 +74,32 @@ class AckClock(Concept):
         The wait of bursts after an acknowledgment times the rate of acknowledgments; the median over the stretch. It is
         small for a writer that waits for acknowledgments, even if its host wakes it late.
         """
-        return self.rounds.median_around(self._waits, STRETCH, STRETCH)
+        rounds = self.rounds
+        covered = self._wait_ns * rounds.around(rounds.acks, 1) / rounds.around(rounds.duration, 1)
+        return rounds.median_around(covered, STRETCH, STRETCH)
 
     @field("share")
     def started_share(self) -> Floats:
-        """Share of the stretch's rounds whose bursts acknowledgments started, by `chance` of each round alone.
+        """Share of the stretch's rounds whose bursts came in the first half of the time between two acknowledgments.
 
-        The bursts of a timer come at any time between two acknowledgments, so that half of them or more are later.
+        A timer's bursts come at any time in it. The time is that of acknowledgments in a row, without the pauses between.
         """
         rounds = self.rounds
-        started, known = self._waits <= SELDOM, np.isfinite(self._waits)
+        each = rounds.ratio(rounds.delivered_bytes, rounds.acks)
+        gap_ns = rounds.ratio(each, rounds.ack_spacing_rate) * SECOND_NS
+        waits = self._wait_ns / gap_ns
+        started, known = waits <= HALF, np.isfinite(waits)
         return rounds.ratio(
             rounds.around(started.astype(np.float64), STRETCH),
             rounds.around(known.astype(np.float64), STRETCH),
         )
 
     @cached_property
-    def _waits(self) -> Floats:
-        """Wait of each round's bursts after an acknowledgment, times the rate of acknowledgments; NaN where hidden."""
+    def _wait_ns(self) -> Floats:
+        """Wait of the round's bursts after an acknowledgment; NaN where hidden."""
         rounds = self.rounds
         seen = self.all.vantage.at_sender | self.has_timestamps
-        waits_ns = np.where(seen & (rounds.burst_freed_bytes > 0), rounds.burst_wait_ns, np.nan)
-        waits: Floats = waits_ns * rounds.around(rounds.acks, 1) / rounds.around(rounds.duration, 1)
-        return waits
+        return np.where(seen & (rounds.burst_freed_bytes > 0), rounds.burst_wait_ns, np.nan)
 
     @field("ratio")
     def period_spread(self) -> Floats:

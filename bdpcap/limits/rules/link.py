@@ -119,7 +119,7 @@ RULES: Final = (
             at_least(Queue.packets, 1, because="a packet waits at a busy link"),
             not_(FULL),
         ),
-        unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
+        unless=any_of(ELSEWHERE, it(Loss.timer_fired)),
         says="This flow and others between the same hosts used {cross_traffic.utilization} of this path's best rate.",
         why="Other flows fill what this flow leaves. A flow that sends in bursts sees their queue only now and then.",
     ),
