@@ -33,6 +33,13 @@ STANDING = STEADY | {
     "writes.replies": 0,
 }
 """A flight that stands, of bursts that acknowledgments start and short segments end."""
+BLOCKS = {
+    "ack_clock.period": 1,
+    "ack_clock.freed_share": 0.6,
+    "writes.equal_amounts": 1,
+    "flight.level_share": 0.5,
+}
+"""One write a round trip, of one size, which finds more or less in flight."""
 FIXED = STEADY | {
     "ack_clock.ack_response": 1,
     "ack_clock.bursts": 3,
@@ -82,7 +89,12 @@ CASES = {
         },
     ),
     "app-blocks": (
-        [{"ack_clock.ack_response": 0, "writes.bursts_after_short": 1}],
+        [
+            {"ack_clock.ack_response": 0, "writes.bursts_after_short": 1},
+            # Nagle's algorithm releases the rest of a write later, so that the next burst follows a full segment.
+            {"ack_clock.period_spread": 0, "ack_clock.period": 0.5, "writes.short_rounds": 1},
+            STANDING | BLOCKS,
+        ],
         {
             "acknowledgments answered": {"ack_clock.ack_response": 1},
             "bursts end anywhere": {"writes.bursts_after_short": 0},
@@ -192,6 +204,7 @@ CASES = {
             "whole segments": {"writes.short_rounds": 0},
             "bursts come anywhere": {"ack_clock.chance": 1},
             "a timer's": {"ack_clock.period_spread": 0, "ack_clock.period": 0.5},
+            "equal blocks": BLOCKS,
             "slow start": {"flight.opening": True},
             "a conversation": {"writes.replies": 9},
             "a loss": {"loss.none_recent": False},

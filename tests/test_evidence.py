@@ -323,6 +323,22 @@ def test_the_times_between_bursts_are_those_of_the_stretch():
     assert clock.period_spread.tolist() == pytest.approx([0.25] * 5)
 
 
+def test_a_burst_shows_how_much_of_the_flight_was_freed_before_it():
+    # Of 30,000 bytes, acknowledgments free a third before each of two bursts.
+    clock = counted(
+        [0] * 3, bursts=[2] * 3, burst_freed_bytes=[20_000] * 3, in_flight_max_bytes=[30_000] * 3
+    ).ack_clock
+    assert clock.freed_share.tolist() == pytest.approx([1 / 3] * 3)
+
+
+def test_equal_amounts_are_equal_to_the_byte():
+    def equal(*sent):
+        return counted([0] * len(sent), sent_bytes=list(sent)).writes.equal_amounts.tolist()
+
+    # A round in which nothing is sent says nothing about the size of writes.
+    assert equal(32_768, 32_768, 0, 32_768, 32_767) == [0.75] * 5
+
+
 def test_a_flight_has_a_level_though_round_trips_wander():
     most = [13_000, 13_694, 13_694, 12_900, 13_694, 13_694]
     columns = {"in_flight_max_bytes": most, "sent_bytes": [9000] * 6}

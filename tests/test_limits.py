@@ -113,12 +113,16 @@ def test_a_send_buffer_is_one_however_slowly_its_host_wakes_the_writer(size, wak
     assert settled(dialogue) == {"sndbuf"}
 
 
-@pytest.mark.parametrize(("view", "confident"), [("sender", 1.0), ("receiver", 0.0)])
-def test_a_send_buffer_filled_once_per_round_trip_is_certain_at_the_sender_only(view, confident):
-    rounds = bdpcap.analyze(ROOT / f"tests/data/labelled/tune/sndbuf_blocking/{view}.pcap.zst").rtts
-    standing = rounds[rounds["rule"] == "sndbuf-standing"]
-    assert set(standing["alternative"]) == {"app"}
-    assert (standing["confidence"] > 0.65).mean() == pytest.approx(confident, abs=0.05)
+def test_a_send_buffer_filled_once_per_round_trip_is_certain_at_the_sender_only():
+    # Only at the sender is it visible that acknowledgments start the bursts: a timer's would drift away from them.
+    def standing(view):
+        rounds = bdpcap.analyze(ROOT / f"tests/data/labelled/tune/sndbuf_blocking/{view}.pcap.zst").rtts
+        return rounds[rounds["rule"] == "sndbuf-standing"]
+
+    assert standing("sender")["alternative"].isna().all()
+    assert standing("sender")["confidence"].median() > 0.9
+    assert set(standing("receiver")["alternative"]) == {"app"}
+    assert standing("receiver")["confidence"].max() <= 0.6
 
 
 def test_a_blocked_writer_waits_for_more_acknowledgments_than_one():

@@ -42,9 +42,9 @@ REACHED_TRUST: Final = 0.95
 INFERRED_TRUST: Final = 0.7
 """Factor on the confidence of rwnd at another inferred scale: a scale one larger doubles the window."""
 EITHER_TRUST: Final = 0.8
-"""Factor on the confidence of sndbuf where bursts come once a round trip, as a program's timer may: 0.6 in all."""
+"""Factor on the confidence of sndbuf or app where bursts come once a round trip: 0.6 in all."""
 SHARED_TRUST: Final = 0.65
-"""Factor on the confidence of sndbuf seen from afar, where a program's timer looks the same."""
+"""Counterpart of `EITHER_TRUST` away from the sender: 0.49 in all."""
 UNKNOWN_SCALE_TRUST: Final = 0.75
 """Factor on the confidence of what ranks below rwnd, while the window's scale is unknown."""
 SUBFLOW_TRUST: Final = 0.6
@@ -75,7 +75,9 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     by_window = verdict.is_limit("rwnd")
     # These limits rank below the receiver's window, which cannot be excluded while its scale is unknown.
     below_window = verdict.is_limit("sndbuf", "cwnd")
-    perhaps_program = verdict.is_by("sndbuf-standing") & (verdict.alternatives == LIMITS.index("app"))
+    either = (verdict.is_by("sndbuf-standing") & (verdict.alternatives == LIMITS.index("app"))) | (
+        verdict.is_by("app-blocks") & (verdict.alternatives == LIMITS.index("sndbuf"))
+    )
     lost_share = np.clip(rounds.unseen_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     ones = np.ones(rounds.size)
@@ -98,8 +100,9 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             np.where(reached, REACHED_TRUST, INFERRED_TRUST),
         ),
         Doubt(
-            perhaps_program,
-            "A program that writes once per round trip looks the same; `ss -tmi` on the sender separates them.",
+            either,
+            "A full send buffer and a program that writes once per round trip look alike; `ss -tmi` on the sender "
+            "separates them.",
             np.where(evidence.vantage.at_sender, EITHER_TRUST, SHARED_TRUST),
         ),
         Doubt(

@@ -94,6 +94,16 @@ class AckClock(Concept):
             rounds.around(known.astype(np.float64), STRETCH),
         )
 
+    @field("share")
+    def freed_share(self) -> Floats:
+        """Share of the largest flight that was acknowledged in the pause before a burst; the median over the stretch.
+
+        Linux wakes a writer when a third of its send buffer is free, other stacks when half of it is.
+        """
+        rounds = self.rounds
+        freed = rounds.ratio(rounds.burst_freed_bytes, rounds.bursts + rounds.empty_starts)
+        return rounds.median_around(rounds.ratio(freed, rounds.in_flight_max_bytes), STRETCH, STRETCH)
+
     @cached_property
     def _wait_ns(self) -> Floats:
         """Wait of the round's bursts after an acknowledgment; NaN where hidden."""

@@ -136,6 +136,17 @@ class Writes(Concept):
         return constant
 
     @field("share")
+    def equal_amounts(self) -> Floats:
+        """Share of the stretch's rounds with new data that send the median amount, to the byte."""
+        rounds = self.rounds
+        sent = np.where(rounds.sent_bytes > 0, rounds.sent_bytes, np.nan)
+        equal = sent == rounds.median_around(sent, STRETCH, STRETCH)
+        return rounds.ratio(
+            rounds.around(equal.astype(np.float64), STRETCH),
+            rounds.around(np.isfinite(sent).astype(np.float64), STRETCH),
+        )
+
+    @field("share")
     def segment_fill(self) -> Floats:
         """Mean payload of the segments sent, as a share of the MSS."""
         mean = self.rounds.ratio(self.rounds.sent_bytes, self.rounds.sent_segments)

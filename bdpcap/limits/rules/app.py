@@ -13,9 +13,11 @@ from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most
 from bdpcap.limits.rules.common import (
     BY_WRITES,
     DELAYED_BY_WINDOW,
+    EQUAL_BLOCKS,
     FOLLOWED,
     LATER,
     MOSTLY_OWN,
+    ONCE,
     OPEN,
     OWN_TIME,
     QUEUED,
@@ -102,11 +104,16 @@ RULES: Final = (
     Rule(
         id="app-blocks",
         limit="app",
-        holds=all_of(any_of(UNANSWERED, TIMER), BY_WRITES),
+        holds=any_of(
+            all_of(UNANSWERED, BY_WRITES),
+            all_of(TIMER, any_of(BY_WRITES, all_of(SHORT_ROUNDS, not_(ONCE)))),
+            all_of(STEADY, EQUAL_BLOCKS),
+        ),
         unless=HELD_OR_STANDS,
-        says="{writes.bursts_after_short} of the bursts came after a short segment: each is one write of the program.",
+        says="Each burst was one write of the program; data ran out in {writes.short_rounds} of the rounds.",
         why="Bursts from a send buffer end anywhere in a write, or the flight stands.",
         blind="A timer in phase with the acknowledgments, whose writes fill the same flight, looks like a send buffer.",
+        alternatives={"sndbuf": EQUAL_BLOCKS},
     ),
     Rule(
         id="app-short",

@@ -12,10 +12,12 @@ __all__ = [
     "BY_WRITES",
     "CLOSED",
     "DELAYED_BY_WINDOW",
+    "EQUAL_BLOCKS",
     "FOLLOWED",
     "FULL",
     "LATER",
     "MOSTLY_OWN",
+    "ONCE",
     "OPEN",
     "OWN_TIME",
     "QUEUED",
@@ -24,6 +26,7 @@ __all__ = [
     "SOME_ANSWERED",
     "STABLE",
     "STANDS",
+    "STARTED",
     "STEADY",
     "TIMER",
     "UNANSWERED",
@@ -44,6 +47,12 @@ _CLOSED_SHARE: Final = 0.1
 _UPDATE: Final = "a window that opens at once is closed for one segment time of ten or more"
 CLOSED: Final = at_least(Window.closed_share, _CLOSED_SHARE, because=_UPDATE)
 OPEN: Final = at_most(Window.closed_share, _CLOSED_SHARE, because=_UPDATE)
+# The flight rises to one level.
+_LEVEL: Final = at_least(
+    Flight.level_share,
+    0.75,
+    because="0.85 to 1 under a send buffer, 0.05 to 0.3 under a congestion window: measured",
+)
 # The flight varies no more than this around its mean, or has one level.
 STABLE: Final = any_of(
     at_most(
@@ -51,11 +60,7 @@ STABLE: Final = any_of(
         0.1,
         because="standing flights have 0.003 to 0.1, congestion windows 0.2 to 1.1: measured",
     ),
-    at_least(
-        Flight.level_share,
-        0.75,
-        because="0.85 to 1 under a send buffer, 0.05 to 0.3 under a congestion window: measured",
-    ),
+    _LEVEL,
 )
 # Each burst ends in a short segment: it is one write.
 BY_WRITES: Final = at_least(Writes.bursts_after_short, 0.75, because=MEASURED)
@@ -89,6 +94,9 @@ DELAYED_BY_WINDOW: Final = any_of(at_least(Window.full_share, 0.5, because="more
     "no room in the window", "The window was full for much of the round, or closed for a part of it."
 )
 
+# One burst a round trip, or fewer.
+ONCE: Final = at_least(AckClock.period, 0.8, because="once a round trip, as near as RTTs vary")
+
 TIMER: Final = all_of(
     at_most(
         AckClock.period_spread,
@@ -97,7 +105,7 @@ TIMER: Final = all_of(
     ),
     not_(
         all_of(
-            at_least(AckClock.period, 0.8, because="once a round trip, as near as RTTs vary"),
+            ONCE,
             at_most(AckClock.period, 1.25, because="once a round trip, as near as RTTs vary"),
         )
     ),
@@ -119,12 +127,26 @@ OWN_TIME: Final = all_of(MOSTLY_OWN, LATER).named(
     "Most data come in bursts later after an acknowledgment than bursts at random times would.",
 )
 
+# Acknowledgments start the bursts; those of a timer drift away from them.
+STARTED: Final = at_least(AckClock.started_share, 0.9, because="nearly all")
+
+EQUAL_BLOCKS: Final = all_of(
+    ONCE,
+    at_least(AckClock.freed_share, 0.5, because="netstack wakes a writer at half, Linux at a third"),
+    at_least(Writes.equal_amounts, 0.75, because=MEASURED),
+    not_(_LEVEL),
+).named(
+    "equal blocks",
+    "Each round trip sends the same amount, to the byte, and the flight rises to another level each time. A writer that "
+    "waited for half of a buffer fills it to one level.",
+)
+
 STANDS: Final = all_of(
     STEADY,
     any_of(
         not_(TIMER),
         # A write larger than the buffer leaves in one burst, once all of the write before it is acknowledged.
-        all_of(UNANSWERED, at_least(AckClock.started_share, 0.9, because="nearly all")),
+        all_of(UNANSWERED, STARTED),
     ),
     # A writer fills a third of the buffer at a time: three bursts a round trip, some a third of it or more apart.
     at_least(
@@ -142,6 +164,7 @@ STANDS: Final = all_of(
     not_(it(Flight.opening)),
     not_(at_least(AckClock.empty_starts, 7, because="nearly one in each of nine rounds")),
     not_(MOSTLY_OWN),
+    not_(EQUAL_BLOCKS),
     it(Loss.none_recent),
     any_of(
         all_of(at_least(Writes.short_rounds, 0.5, because="more than half"), FOLLOWED),

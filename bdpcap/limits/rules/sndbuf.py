@@ -10,7 +10,16 @@ from typing import Final
 
 from bdpcap.limits.evidence import AckClock, Flight
 from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules.common import MOSTLY_OWN, OWN_TIME, SLOWEST_GROWTH, SOME_ANSWERED, STANDS, UNANSWERED
+from bdpcap.limits.rules.common import (
+    MOSTLY_OWN,
+    ONCE,
+    OWN_TIME,
+    SLOWEST_GROWTH,
+    SOME_ANSWERED,
+    STANDS,
+    STARTED,
+    UNANSWERED,
+)
 
 __all__ = ["RULES"]
 
@@ -28,7 +37,7 @@ RULES: Final = (
         source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
         blind="A program that writes one block for each block acknowledged looks the same.",
         alternatives={
-            "app": at_least(AckClock.period, 0.8, because="once a round trip, as near as RTTs vary"),
+            "app": all_of(ONCE, not_(STARTED)),
             "cwnd": it(AckClock.unseen),
         },
     ),

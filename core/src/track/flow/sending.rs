@@ -157,6 +157,7 @@ impl Flow {
             retransmitted_bytes: retransmitted,
             flight: (in_flight - fresh).max(0),
             small: length < self.mss || length > self.mss && length % self.mss != 0,
+            below_mss: length < self.mss,
             silent_ns: self.silent_ns(tsval),
         };
         self.last_data_tsval = tsval;

@@ -24,6 +24,8 @@ pub struct SentData {
     pub flight: i64,
     /// Is it smaller than the MSS, or does it end in a segment that is?
     pub small: bool,
+    /// Is it smaller than the MSS?
+    pub below_mss: bool,
     /// Minimum time without a send before it, by the sender's clock, ns; 0 where unknown.
     pub silent_ns: i64,
 }
@@ -45,6 +47,8 @@ pub struct Bursts {
     last_small: bool,
     /// When the newest burst began, ns; [`NULL`] before the first.
     began_ns: i64,
+    /// When the last send was the rest of a write after a pause, ns; else [`NULL`].
+    rest_ns: i64,
     /// Did the newest burst begin well after any acknowledgment?
     not_ack_clocked: bool,
     /// When acknowledgments arrived that no data has followed yet, ns.
@@ -78,6 +82,7 @@ impl Bursts {
             last_flight: 0,
             last_small: false,
             began_ns: NULL,
+            rest_ns: NULL,
             not_ack_clocked: false,
             unanswered: VecDeque::new(),
             first_unanswered_ns: NULL,
@@ -152,6 +157,9 @@ impl Bursts {
         let now_ns = data.time_ns;
         let paused = !self.has_sent()
             || (now_ns - self.last_send_ns).max(data.silent_ns) > self.burst_gap_ns / 2;
+        if self.rest_ns != NULL {
+            self.end_rest(paused, row);
+        }
         // Most segments immediately follow the one before.
         if paused || data.flight <= 0 || self.not_ack_clocked || data.retransmitted_bytes > 0 {
             self.begin_burst(data, ack_age_ns(), row);
@@ -205,15 +213,34 @@ impl Bursts {
             row.bursts_after_payload += i64::from(self.last_was_reply);
         }
         if has_new && (empty || paused) {
-            let before_ns = std::mem::replace(&mut self.began_ns, now_ns);
-            if before_ns != NULL && now_ns > before_ns {
-                let period_ns = now_ns - before_ns;
-                row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
-                row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
+            if data.below_mss && !self.last_small && !empty {
+                self.rest_ns = now_ns;
+            } else {
+                self.count_period(now_ns, row);
             }
         }
         if !has_new && let Some(after_send_ns) = after_send_ns {
             row.timeouts += i64::from(after_send_ns.min(after_ack_ns) >= Self::MIN_RTO_NS);
+        }
+    }
+
+    /// Decides about a short segment that followed full ones after a pause. It is the rest of a write, which Nagle's
+    /// algorithm (RFC 9293 section 3.7.4) released, if a pause follows. Otherwise it began a burst.
+    #[inline(never)] // only of a writer with Nagle's algorithm
+    fn end_rest(&mut self, paused: bool, row: &mut Round) {
+        let rest_ns = std::mem::replace(&mut self.rest_ns, NULL);
+        if !paused {
+            self.count_period(rest_ns, row);
+        }
+    }
+
+    /// Counts the time from the start of the burst before to that of a burst that began at `now_ns`.
+    fn count_period(&mut self, now_ns: i64, row: &mut Round) {
+        let before_ns = std::mem::replace(&mut self.began_ns, now_ns);
+        if before_ns != NULL && now_ns > before_ns {
+            let period_ns = now_ns - before_ns;
+            row.burst_period_max_ns = row.burst_period_max_ns.max(period_ns);
+            row.burst_period_min_ns = least(row.burst_period_min_ns, period_ns);
         }
     }
 
@@ -256,6 +283,7 @@ mod tests {
             retransmitted_bytes: 0,
             flight: 5000,
             small,
+            below_mss: small,
             silent_ns,
         };
         bursts.set_rtt_min(Some(20_000_000));
@@ -306,5 +334,27 @@ mod tests {
         assert_eq!((row.bursts, row.short_ends), (1, 1));
         sent(&mut bursts, 900_000, false, 9_000_000, &mut row);
         assert_eq!((row.bursts, row.short_ends), (2, 1));
+    }
+
+    #[test]
+    fn the_rest_of_a_write_begins_no_burst_unless_data_follow_at_once() {
+        let mut bursts = Bursts::new(0);
+        let mut row = Round {
+            burst_period_min_ns: NULL,
+            ..Round::default()
+        };
+        let ms = 1_000_000;
+        // Two writes 20 ms apart; an acknowledgment releases the rest of the first 8 ms after it.
+        for (at_ms, small) in [(0, false), (20, false), (28, true), (40, false)] {
+            sent(&mut bursts, at_ms * ms, small, 0, &mut row);
+        }
+        assert_eq!(
+            (row.burst_period_min_ns, row.burst_period_max_ns),
+            (20 * ms, 20 * ms)
+        );
+        // Here the rest goes out with the next write.
+        sent(&mut bursts, 50 * ms, true, 0, &mut row);
+        sent(&mut bursts, 50 * ms + 1000, false, 0, &mut row);
+        assert_eq!(row.burst_period_min_ns, 10 * ms);
     }
 }
