@@ -198,6 +198,22 @@ def test_a_queue_is_counted_in_packets_at_the_rate_that_serves_it():
     assert queue.stands.all()
 
 
+def test_a_round_that_only_delivers_has_the_queue_of_the_data_that_it_delivers():
+    # A write of 8 kB crosses a link of 250 kbit/s in two round trips, and is sent in the first of them.
+    queue = counted(
+        [0] * 2,
+        sent_bytes=[8192, 0],
+        acked_bytes=[2920, 5272],
+        delivered_bytes=[2920, 5272],
+        queueing_ns=[20 * MS, 0],
+        queueing_delay_p20_ns=[170 * MS, -(2**63)],
+        rtt_ns=[190 * MS, -(2**63)],
+        flow_rtt_min_ns=[20 * MS] * 2,
+    ).queue
+    assert queue.share.tolist() == [1, 1]
+    assert queue.delay_p20_ns.tolist() == [170 * MS] * 2
+
+
 def test_what_merged_acknowledgments_wait_is_no_queue():
     # An acknowledgment each 10 ms of ten packets: whoever merges them may hold each for as long, ten packets' time.
     queue = standing(acks=2).queue

@@ -64,6 +64,17 @@ class Queue(Concept):
         """Median RTT of the round above the minimum, in ms."""
         return np.maximum(self.rtt_ns - self.rtt_min_ns, 0.0) / MILLISECOND_NS
 
+    def _when_sent(self, values: Floats) -> Floats:
+        """Return values of the queue; those of the round before where a round only delivers what that one sent."""
+        rounds = self.rounds
+        silent = (rounds.sent_bytes + rounds.retransmitted_bytes == 0) & (rounds.delivered_bytes > 0)
+        return np.where(silent, rounds.shifted(values, -1, np.nan), values)
+
+    @cached_property
+    def delay_p20_ns(self) -> Floats:
+        """20th percentile of the queueing delay of the round's data, or of the data that the round delivers."""
+        return self._when_sent(self.rounds.queueing_delay_p20_ns)
+
     @field("share")
     def share(self) -> Floats:
         """Share of the round in which packets queued.
@@ -78,17 +89,17 @@ class Queue(Concept):
         wait_ns = np.fmax(rounds.rtt_ns, rounds.shifted(rounds.rtt_ns, -1, np.nan)) - self.rtt_min_ns
         idle_ns = np.maximum(rounds.silence_ns - np.nan_to_num(wait_ns), 0.0)
         most = np.maximum(1 - idle_ns / rounds.duration, 0.0)
-        return np.clip((rounds.queueing_ns + retransmission_ns) / rounds.duration, 0.0, most)
+        return np.clip(self._when_sent(rounds.share(rounds.queueing_ns + retransmission_ns)), 0.0, most)
 
     @field("packets")
     def packets(self) -> Floats:
         """Packets in the queue for four fifths of the round; 0 where unknown."""
-        return np.nan_to_num(self.all.rate.packets(self.rounds.queueing_delay_p20_ns, self.all.rate.capacity))
+        return np.nan_to_num(self.all.rate.packets(self.delay_p20_ns, self.all.rate.capacity))
 
     @property
     def beyond_clock(self) -> Bools:
         """Return whether the queueing delay exceeds the error of a timestamp clock."""
-        long: Bools = self.rounds.queueing_delay_p20_ns >= CLOCK_NS
+        long: Bools = self.delay_p20_ns >= CLOCK_NS
         return long
 
     @field("yes")
@@ -106,9 +117,7 @@ class Queue(Concept):
         """
         rounds = self.rounds
         data = np.where((rounds.round >= 1) & (rounds.sent_bytes > 0), rounds.rtt_min_ns, np.nan)
-        rest_ns = np.maximum(
-            rounds.queueing_delay_p20_ns - np.maximum(rounds.least(data) - self.rtt_min_ns, 0.0), 0.0
-        )
+        rest_ns = np.maximum(self.delay_p20_ns - np.maximum(rounds.least(data) - self.rtt_min_ns, 0.0), 0.0)
         return np.nan_to_num(self.all.rate.packets(rest_ns, self.all.rate.capacity))
 
     @cached_property
@@ -155,7 +164,7 @@ class Queue(Concept):
         rounds = self.rounds
         deep = self.beyond_clock & np.isfinite(rounds.forward_delay_p20_ns)
         late = rounds.total(np.where(deep, rounds.forward_delay_p20_ns, 0.0))
-        queued = rounds.total(np.where(deep, rounds.queueing_delay_p20_ns, 0.0))
+        queued = rounds.total(np.where(deep, self.delay_p20_ns, 0.0))
         behind: Bools = ~self.all.vantage.at_sender & (
             self.all.vantage.at_receiver | (late > MOSTLY * queued) & (queued > 0)
         )
@@ -176,18 +185,14 @@ class Queue(Concept):
         # Three packets or more in the forward direction contradict it, unless a full window explains them: a middlebox
         # that merges acknowledgments delays them behind a busy link, too.
         few = (
-            self.all.rate.packets(rounds.queueing_delay_p20_ns - reverse_delay_p20_ns, self.all.rate.capacity)
+            self.all.rate.packets(self.delay_p20_ns - reverse_delay_p20_ns, self.all.rate.capacity)
             < FEW_PACKETS
         )
         mostly = (
-            few
-            | (self.all.window.full_share > HALF)
-            | (reverse_delay_p20_ns > MOSTLY * rounds.queueing_delay_p20_ns)
+            few | (self.all.window.full_share > HALF) | (reverse_delay_p20_ns > MOSTLY * self.delay_p20_ns)
         )
-        back = (reverse_delay_p20_ns > HALF * rounds.queueing_delay_p20_ns) & mostly
-        no_forward_queue = vantage.at_receiver & (
-            rounds.forward_delay_p20_ns < LITTLE * rounds.queueing_delay_p20_ns
-        )
+        back = (reverse_delay_p20_ns > HALF * self.delay_p20_ns) & mostly
+        no_forward_queue = vantage.at_receiver & (rounds.forward_delay_p20_ns < LITTLE * self.delay_p20_ns)
         return self.beyond_clock & (back | no_forward_queue)
 
     @field("yes")

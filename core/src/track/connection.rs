@@ -61,14 +61,15 @@ pub struct Half {
 
 impl Half {
     /// Sets the flow's MSS from the SYNs and the segments that this end, `from`, has sent. Without a SYN, the MSS is the
-    /// largest captured payload up to 9,000 bytes (larger ones come from segmentation offload), else
-    /// [`Connection::DEFAULT_MSS`].
+    /// largest captured payload up to 9,000 bytes (larger ones come from segmentation offload), and at least the size that
+    /// every host takes (RFC 9293 section 3.7.1). Without payload, it is [`Connection::DEFAULT_MSS`].
     #[cold]
     fn set_mss(&mut self, from: usize, handshake: &Handshake) {
         let largest = self.flow.totals.largest_bytes;
         self.largest_at_mss_update = Some(largest);
         self.segment_bounds = handshake.segment_bounds(from, self.has_timestamps);
-        let seen = Some(largest).filter(|largest| (1..=9000).contains(largest));
+        let seen = Some(largest.max(Connection::LEAST_MSS))
+            .filter(|seen| largest > 0 && *seen <= Connection::LARGEST_FRAME);
         let bounds = self.segment_bounds.as_ref();
         let mss = bounds
             .map(|bounds| self.full_segment.payload(bounds))
@@ -156,6 +157,10 @@ pub struct Connection {
 impl Connection {
     /// MSS in bytes where the capture shows none: a full packet on Ethernet with timestamps.
     pub const DEFAULT_MSS: i64 = 1448;
+    /// The MSS of a receiver that announces none, in bytes: RFC 9293 section 3.7.1, over IPv4.
+    const LEAST_MSS: i64 = 536;
+    /// The payload of a jumbo frame, in bytes: larger payloads come from segmentation offload.
+    const LARGEST_FRAME: i64 = 9000;
 
     /// Returns a connection that begins with this segment; [`Self::segment`] must still process it. The last argument
     /// are the window scales that an earlier pass inferred for the data of the client and of the server.
