@@ -20,13 +20,14 @@ __all__ = [
     "ONCE",
     "OPEN",
     "OWN_TIME",
+    "PRECISE",
     "QUEUED",
     "SHORT_ROUNDS",
     "SLOWEST_GROWTH",
     "SOME_ANSWERED",
     "STABLE",
     "STANDS",
-    "STARTED",
+    "STARTED_ONCE",
     "STEADY",
     "TIMER",
     "UNANSWERED",
@@ -97,6 +98,9 @@ DELAYED_BY_WINDOW: Final = any_of(at_least(Window.full_share, 0.5, because="more
 # One burst a round trip, or fewer.
 ONCE: Final = at_least(AckClock.period, 0.8, because="once a round trip, as near as RTTs vary")
 
+# Equal intervals, as only a timer keeps them.
+PRECISE: Final = at_most(AckClock.period_spread, 0.08, because="timers have 0.02 to 0.08: measured")
+
 TIMER: Final = all_of(
     at_most(
         AckClock.period_spread,
@@ -128,7 +132,8 @@ OWN_TIME: Final = all_of(MOSTLY_OWN, LATER).named(
 )
 
 # Acknowledgments start the bursts; those of a timer drift away from them.
-STARTED: Final = at_least(AckClock.started_share, 0.9, because="nearly all")
+_STARTED: Final = at_least(AckClock.started_share, 0.9, because="nearly all")
+STARTED_ONCE: Final = all_of(ONCE, _STARTED)
 
 EQUAL_BLOCKS: Final = all_of(
     ONCE,
@@ -146,7 +151,7 @@ STANDS: Final = all_of(
     any_of(
         not_(TIMER),
         # A write larger than the buffer leaves in one burst, once all of the write before it is acknowledged.
-        all_of(UNANSWERED, STARTED),
+        all_of(UNANSWERED, _STARTED),
     ),
     # A writer fills a third of the buffer at a time: three bursts a round trip, some a third of it or more apart.
     at_least(
@@ -170,7 +175,7 @@ STANDS: Final = all_of(
         all_of(at_least(Writes.short_rounds, 0.5, because="more than half"), FOLLOWED),
         all_of(it(AckClock.unseen), it(Flight.regrown)),
     ),
-    not_(it(Writes.constant_amount)),
+    any_of(not_(it(Writes.constant_amount)), STARTED_ONCE),
 ).named(
     "a buffer's flight",
     "The flight stays the same, data ran out again and again, and acknowledgments start the bursts.",

@@ -17,7 +17,7 @@ from bdpcap.limits.rules.common import (
     SLOWEST_GROWTH,
     SOME_ANSWERED,
     STANDS,
-    STARTED,
+    STARTED_ONCE,
     UNANSWERED,
 )
 
@@ -37,7 +37,7 @@ RULES: Final = (
         source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
         blind="A program that writes one block for each block acknowledged looks the same.",
         alternatives={
-            "app": all_of(ONCE, not_(STARTED)),
+            "app": all_of(ONCE, not_(STARTED_ONCE)),
             "cwnd": it(AckClock.unseen),
         },
     ),
