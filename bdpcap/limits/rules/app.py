@@ -17,7 +17,6 @@ from bdpcap.limits.rules.common import (
     FOLLOWED,
     LATER,
     MOSTLY_OWN,
-    ONCE,
     OPEN,
     OWN_TIME,
     PRECISE,
@@ -66,6 +65,8 @@ ANSWERED_EACH = at_least(Writes.messages_per_reply, 0.75, because="one a reply, 
 OPENING = it(Flight.opening)
 LOSS = not_(it(Loss.none_recent))
 
+SEVERAL = at_least(AckClock.bursts, 2, because="an interval lies between two bursts")
+
 RULES: Final = (
     Rule(
         id="app-idle",
@@ -108,7 +109,7 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(UNANSWERED, BY_WRITES),
-            all_of(TIMER, any_of(BY_WRITES, all_of(SHORT_ROUNDS, PRECISE, not_(ONCE)))),
+            all_of(TIMER, any_of(BY_WRITES, all_of(SHORT_ROUNDS, PRECISE, SEVERAL))),
             all_of(STEADY, EQUAL_BLOCKS),
         ),
         unless=HELD_OR_STANDS,
