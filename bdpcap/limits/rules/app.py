@@ -109,7 +109,7 @@ RULES: Final = (
         limit="app",
         holds=any_of(
             all_of(UNANSWERED, BY_WRITES),
-            all_of(TIMER, any_of(BY_WRITES, all_of(SHORT_ROUNDS, PRECISE, SEVERAL))),
+            all_of(TIMER, any_of(BY_WRITES, all_of(SHORT_ROUNDS, PRECISE, SEVERAL, not_(QUEUED)))),
             all_of(STEADY, EQUAL_BLOCKS),
         ),
         unless=HELD_OR_STANDS,
