@@ -92,7 +92,12 @@ CASES = {
         [
             {"ack_clock.ack_response": 0, "writes.bursts_after_short": 1},
             # Nagle's algorithm releases the rest of a write later, so that the next burst follows a full segment.
-            {"ack_clock.period_spread": 0, "ack_clock.period": 0.5, "writes.short_rounds": 1},
+            {
+                "ack_clock.period_spread": 0,
+                "ack_clock.period": 0.5,
+                "ack_clock.bursts": 2,
+                "writes.short_rounds": 1,
+            },
             STANDING | BLOCKS,
         ],
         {

@@ -24,6 +24,11 @@ LONG_NS: Final = 6e6
 """Length of a wait that is visible wherever the capture was taken, given the resolution of both ends' clocks."""
 WHOLLY: Final = 0.8
 """Share of a round from which the writer was blocked throughout. A gap in the capture between two such rounds is, too."""
+TURNS: Final = 1.5
+"""Bytes sent in one round over those of another from which send buffer and congestion window take turns.
+
+A writer fills a third of the buffer, twice or three times a round.
+"""
 SELDOM: Final = 0.5
 """Value of `AckClock.chance` up to which acknowledgments start the bursts."""
 
@@ -142,14 +147,14 @@ class AckClock(Concept):
 
         Away from the sender, the resolution of the clocks hides waits of a few milliseconds. There the share is known
         only with timestamps, a wait of 6 ms within four rounds, and no missing bytes within four rounds. One of five
-        rounds must also send more than twice as much as another, as where congestion window and send buffer take turns.
+        rounds must also send more than 1.5 times as much as another: congestion window and send buffer take turns.
         Between two rounds above 0.8, the share is 1 if the capture lacks bytes of this round or a neighbour.
         """
         rounds = self.rounds
         sent = [rounds.shifted(rounds.sent_bytes, by, np.nan) for by in (-2, -1, 0, 1, 2)]
         missed = rounds.unseen_bytes > 0
         turns = rounds.near(rounds.writer_blocked_max_ns >= LONG_NS, REACH, REACH) & (
-            np.fmax.reduce(sent) > 2 * np.fmin.reduce(sent)
+            np.fmax.reduce(sent) > TURNS * np.fmin.reduce(sent)
         )
         seen = self.all.vantage.at_sender | turns & self.has_timestamps & ~rounds.near(missed, REACH, REACH)
         share = np.where(seen, rounds.share(rounds.writer_blocked_ns), np.nan)

@@ -61,8 +61,8 @@ pub struct Half {
 
 impl Half {
     /// Sets the flow's MSS from the SYNs and the segments that this end, `from`, has sent. Without a SYN, the MSS is the
-    /// largest captured payload up to 9,000 bytes (larger ones come from segmentation offload), and at least the size that
-    /// every host takes (RFC 9293 section 3.7.1). Without payload, it is [`Connection::DEFAULT_MSS`].
+    /// largest captured payload up to [`Connection::LARGEST_FRAME`], and at least [`Connection::LEAST_MSS`]. Without
+    /// payload, it is [`Connection::DEFAULT_MSS`].
     #[cold]
     fn set_mss(&mut self, from: usize, handshake: &Handshake) {
         let largest = self.flow.totals.largest_bytes;
