@@ -484,7 +484,17 @@ def test_a_rule_of_one_kind_says_so(rule):
     ("quantities", "alternative"),
     [
         pytest.param(STANDING | {"ack_clock.period": 1}, "app", id="once a round trip: a block for a block"),
+        pytest.param(
+            STANDING | {"ack_clock.period": 1, "ack_clock.started_share": 1},
+            None,
+            id="begun by acknowledgments",
+        ),
         pytest.param(STANDING | {"ack_clock.period": 0.4}, None, id="twice"),
+        pytest.param(
+            STANDING | {"ack_clock.period": 0.4, "ack_clock.reconstructed": True, "writes.equal_amounts": 1},
+            "app",
+            id="equal amounts, seen from afar",
+        ),
         pytest.param(
             STANDING | {"ack_clock.unseen": True, "flight.regrown": True, "ack_clock.period": 0.4},
             "cwnd",
@@ -495,6 +505,15 @@ def test_a_rule_of_one_kind_says_so(rule):
 def test_what_else_a_standing_flight_may_be(quantities, alternative):
     verdict = decide(known(QUIET | quantities))
     assert (verdict.limit[0], verdict.alternative[0]) == ("sndbuf", alternative)
+
+
+def test_bursts_of_equal_amounts_may_be_a_buffers_away_from_the_sender():
+    # Their cause is known to a tick of the clocks at best.
+    afar = {"ack_clock.reconstructed": True, "writes.equal_amounts": 1, "ack_clock.period_spread": 1}
+    for quantities in (OWN_TIME | {"writes.short_per_burst": 1}, {"ack_clock.own_starts": 9}):
+        near, far = (decide(known(QUIET | STEADY | quantities | more)) for more in ({}, afar))
+        assert (near.limit[0], near.alternative[0]) == ("app", None)
+        assert (far.limit[0], far.alternative[0]) == ("app", "sndbuf")
 
 
 # Doubts

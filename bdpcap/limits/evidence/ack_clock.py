@@ -48,6 +48,11 @@ class AckClock(Concept):
         """Is it unknown which acknowledgments the sender had when it sent: away from the sender, without timestamps?"""
         return ~self.all.vantage.at_sender & ~self.has_timestamps
 
+    @field("yes")
+    def reconstructed(self) -> Bools:
+        """Is the tap away from the sender, so that the cause of each burst is known to a tick of the clocks at best?"""
+        return ~self.all.vantage.at_sender
+
     @field("share")
     def ack_response(self) -> Floats:
         """Share of acknowledgments that released data at once, over up to nine rounds of similar flight.

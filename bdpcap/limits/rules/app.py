@@ -13,6 +13,7 @@ from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most
 from bdpcap.limits.rules.common import (
     BY_WRITES,
     DELAYED_BY_WINDOW,
+    EITHER,
     EQUAL_BLOCKS,
     FOLLOWED,
     LATER,
@@ -95,6 +96,7 @@ RULES: Final = (
         says="Bursts came at times of the program's own, {ack_clock.bursts} a round, not when acknowledgments did.",
         why="A timer or a user starts what no acknowledgment calls for. Such a burst ends in a short segment, since "
         "no application knows the size of segments.",
+        alternatives={"sndbuf": all_of(EITHER, STEADY)},
     ),
     Rule(
         id="app-starts",
@@ -103,6 +105,7 @@ RULES: Final = (
         unless=any_of(HELD_OR_STANDS, LOSS),
         says="The program began to send {ack_clock.own_starts} times in nine rounds, with nothing in flight.",
         why="Nothing was waiting to be sent when all data had been acknowledged.",
+        alternatives={"sndbuf": all_of(STABLE, any_of(EITHER, it(AckClock.unseen)))},
     ),
     Rule(
         id="app-blocks",

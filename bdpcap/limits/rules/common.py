@@ -12,6 +12,7 @@ __all__ = [
     "BY_WRITES",
     "CLOSED",
     "DELAYED_BY_WINDOW",
+    "EITHER",
     "EQUAL_BLOCKS",
     "FOLLOWED",
     "FULL",
@@ -144,6 +145,11 @@ EQUAL_BLOCKS: Final = all_of(
     "equal blocks",
     "Each round trip sends the same amount, to the byte, and the flight rises to another level each time. A writer that "
     "waited for half of a buffer fills it to one level.",
+)
+
+# Away from the sender, a buffer's flight stands, and so does a timer's whose writes have one size.
+EITHER: Final = all_of(
+    it(AckClock.reconstructed), at_least(Writes.equal_amounts, 0.75, because=MEASURED), not_(TIMER)
 )
 
 STANDS: Final = all_of(

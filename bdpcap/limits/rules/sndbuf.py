@@ -11,6 +11,7 @@ from typing import Final
 from bdpcap.limits.evidence import AckClock, Flight
 from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import (
+    EITHER,
     MOSTLY_OWN,
     ONCE,
     OWN_TIME,
@@ -37,7 +38,7 @@ RULES: Final = (
         source="Linux sk_stream_write_space(); RFC 5681 section 3.1",
         blind="A program that writes one block for each block acknowledged looks the same.",
         alternatives={
-            "app": all_of(ONCE, not_(STARTED_ONCE)),
+            "app": any_of(all_of(ONCE, not_(STARTED_ONCE)), EITHER),
             "cwnd": it(AckClock.unseen),
         },
     ),
