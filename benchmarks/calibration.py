@@ -10,7 +10,7 @@ import pandas as pd
 from grading import CONFIDENT, rows
 
 from bdpcap.limits import doubt
-from bdpcap.limits.confidence import DISTANCES, LEAST, distances, measured
+from bdpcap.limits.confidence import DISTANCES, LEAST, VANTAGES, distances, measured
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.rules import RULES
 
@@ -33,28 +33,30 @@ FLOWS: Final = 40
 
 
 def table(batch: Batch, verdict: Verdict, labs: Sequence[str]) -> pd.Series[float]:
-    """Return the share of time that is right by rule and distance from a change, from some labs only.
+    """Return the share of time that is right by vantage, rule and distance from a change, from some labs only.
 
     Labs weigh equally, captures equally within a lab. The number of transfers that show a share is (sum of weights)² /
     (sum of squares): one transfer's many rounds are one witness.
     """
     met = rows(batch, verdict)
     met = met[met["lab"].isin(labs) & (verdict.limit != "unknown")[met["row"]]]
-    met["weight"] /= met.groupby("lab")["capture"].transform("nunique")
+    met["vantage"] = np.asarray(VANTAGES)[batch.evidence.vantage.at_sender[met["row"]].astype(int)]
+    met["weight"] /= met.groupby(["lab", "vantage"])["capture"].transform("nunique")
     limits = {rule.id: rule.limit for rule in RULES} | dict.fromkeys(NO_RULE, "none")
     met = met.assign(
         rule=verdict.rule[met["row"]], distance=distances(batch.evidence.rounds, verdict.limits)[met["row"]]
     )
     met["limit"] = met["rule"].map(limits)
-    by_limit, by_distance, by_rule = (
-        _shares(met, by) for by in (["limit"], ["limit", "distance"], ["rule", "distance"])
-    )
     shares = {}
-    for rule in sorted({rule.id for rule in RULES} | set(met["rule"])):
-        for distance in DISTANCES:
-            limit = by_limit["right"].get(limits[rule], LEAST)
-            wide = by_distance["right"].get((limits[rule], distance), limit)
-            shares[rule, distance] = _pulled(by_rule, (rule, distance), wide)
+    for place, own in met.groupby("vantage"):
+        by_limit, by_distance, by_rule = (
+            _shares(own, by) for by in (["limit"], ["limit", "distance"], ["rule", "distance"])
+        )
+        for rule in sorted({rule.id for rule in RULES} | set(met["rule"])):
+            for distance in DISTANCES:
+                limit = by_limit["right"].get(limits[rule], LEAST)
+                wide = by_distance["right"].get((limits[rule], distance), limit)
+                shares[place, rule, distance] = _pulled(by_rule, (rule, distance), wide)
     return pd.Series(shares)
 
 
@@ -77,7 +79,7 @@ def _pulled(shares: pd.DataFrame, key: str | tuple[str, str], wide: float) -> fl
 
 def applied(batch: Batch, verdict: Verdict, shares: pd.Series[float]) -> Verdict:
     """Return the verdict with confidences of another table, doubts taken off."""
-    found = measured(batch.evidence.rounds, verdict.limits, verdict.rules, shares)
+    found = measured(batch.evidence, verdict.limits, verdict.rules, shares)
     plain = replace(verdict, confidence=found)
     return doubt.lowered(plain, doubt.doubts(batch.evidence, plain, batch.flows))
 

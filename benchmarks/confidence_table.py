@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["left_out", "text"]
 
 HEAD = f"""\
-# Share of time that a rule was right, by how far the round is from a change of the limit (confidence.py), in labelled
-# transfers captured at the sender, between and at the receiver. Labs weigh equally, transfers equally within a lab. Where
-# few transfers show it, a rule's share is pulled towards that of its limit at the same place, which counts as {PRIOR:g}
-# transfers. Made by benchmarks/accuracy.py --confidence from
+# Share of time that a rule was right, by vantage and by how far the round is from a change of the limit (confidence.py),
+# in labelled transfers captured at the sender, and away from it: between and at the receiver. Labs weigh equally,
+# transfers equally within a lab. Where few transfers show it, a rule's share is pulled towards that of its limit at the
+# same place, which counts as {PRIOR:g} transfers. Made by benchmarks/accuracy.py --confidence from
 """
 
 
@@ -34,9 +34,9 @@ def text(sets: Mapping[str, Sequence[Transfer]], batch: Batch, verdict: Verdict)
     for group, own in sets.items():
         about = [f"{len(own)} transfers", f"Linux {kernels(own)}", f"seeds: {seeds(own) or 'not noted'}"]
         lines.append(f"# {group} (lab {labs[group]}): {', '.join(about)}")
-    lines.append("rule,distance,right")
+    lines.append("vantage,rule,distance,right")
     shares = table(batch, verdict, list(labs.unique()))
-    lines += [f"{rule},{distance},{right:.3f}" for (rule, distance), right in shares.items()]
+    lines += [f"{','.join(key)},{right:.3f}" for key, right in shares.items()]
     return "\n".join(lines) + "\n"
 
 

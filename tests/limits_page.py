@@ -10,7 +10,7 @@ from pathlib import Path
 
 from named_numbers import numbers
 
-from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR, OBSERVED
+from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR, OBSERVED, VANTAGES
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.evidence import CONCEPTS
 from bdpcap.limits.evidence.field import Field
@@ -58,14 +58,20 @@ def confidence():
     origin = " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
     _, *rows = [line.split(",") for line in lines if not line.startswith("#")]
     right = defaultdict(dict)
-    for rule, distance, value, *_ in rows:
-        right[rule][distance] = f"{float(value):.2f}"
-    names = [name for name in [*(rule.id for rule in RULES), *NO_RULE] if name in right]
+    for place, rule, distance, value, *_ in rows:
+        right[rule, place][distance] = f"{float(value):.2f}"
+    names = [(rule.id, place) for rule in RULES for place in VANTAGES]
+    names += [(name, place) for name in NO_RULE for place in VANTAGES]
+    names = [name for name in names if name in right]
     table = _table(
-        ("rule", *DISTANCES),
-        [(f"`{name}`", *(right[name].get(distance, "") for distance in DISTANCES)) for name in names],
+        ("rule", "vantage", *DISTANCES),
+        [
+            (f"`{name}`", place, *(right[name, place].get(distance, "") for distance in DISTANCES))
+            for name, place in names
+        ],
     )
     explained = (
+        "The tap is at the *sender* or *away* from it. "
         "A round next to one with another limit is at an *edge*, as are the first and the last of a flow. "
         f"A round is *near* with an edge at most {units.number(NEAR, 'round')} away, else *inside*. "
         f"It is *wavering* where the limit changes {MANY} times or more within {units.number(NEAR, 'round')} on either "

@@ -1,6 +1,7 @@
-"""The confidence of a verdict: how often its rule was right in labelled transfers, by the distance from a change.
+"""The confidence of a verdict: how often its rule was right in labelled transfers, by vantage and distance from a change.
 
-Most errors lie next to a change of the limit, where a round holds two limits or the rules disagree. The table is made by
+Most errors lie next to a change of the limit, where a round holds two limits or the rules disagree. Away from the sender,
+what the sender knew is reconstructed. The table is made by
 ``benchmarks/accuracy.py --confidence``; its head lists the transfers.
 """
 
@@ -21,9 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.limits.decision import Places
+    from bdpcap.limits.evidence import Evidence
     from bdpcap.limits.rounds import Floats, Rounds
 
-__all__ = ["DISTANCES", "LEAST", "MANY", "NEAR", "OBSERVED", "distances", "measured"]
+__all__ = ["DISTANCES", "LEAST", "MANY", "NEAR", "OBSERVED", "VANTAGES", "distances", "measured"]
+
+VANTAGES: Final = ("away", "sender")
+"""Places of the tap whose confidences differ: anywhere away from the sender, and at the sender."""
 
 DISTANCES: Final = ("wavering", "edge", "near", "inside")
 """Distances of a round from one with another limit: adjacent (edge), at most `NEAR` rounds (near), more (inside).
@@ -56,7 +61,10 @@ def _distance(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def measured(
-    rounds: Rounds, limits: Places, rules: Places, shares: Mapping[tuple[str, str], float] | None = None
+    evidence: Evidence,
+    limits: Places,
+    rules: Places,
+    shares: Mapping[tuple[str, str, str], float] | None = None,
 ) -> Floats:
     """Return the confidence of each round, 0 where the limit is unknown, and `OBSERVED` where the round is idle.
 
@@ -65,21 +73,30 @@ def measured(
     limits, rules
         Indexes, as in `Verdict`.
     shares
-        Confidence by rule and distance; the default is the table of the package.
+        Confidence by vantage, rule and distance; the default is the table of the package.
     """
-    table = _table() if shares is None else _by_distance(shares)
-    found: Floats = np.where(limits == STATES.index(IDLE), OBSERVED, table[rules, _distance(rounds, limits)])
+    table = _table() if shares is None else _as_array(shares)
+    place = evidence.vantage.at_sender.astype(np.intp)
+    known = table[place, rules, _distance(evidence.rounds, limits)]
+    found: Floats = np.where(limits == STATES.index(IDLE), OBSERVED, known)
     return np.where(limits == LIMITS.index("unknown"), 0.0, found)
 
 
-def _by_distance(shares: Mapping[tuple[str, str], float]) -> Floats:
-    """Return an array of confidences: a row per entry of `DECIDING`, a column per entry of `DISTANCES`."""
-    return np.array([[shares.get((rule, distance), LEAST) for distance in DISTANCES] for rule in DECIDING])
+def _as_array(shares: Mapping[tuple[str, str, str], float]) -> Floats:
+    """Return an array of confidences by entry of `VANTAGES`, of `DECIDING` and of `DISTANCES`."""
+    return np.array(
+        [
+            [[shares.get((place, rule, distance), LEAST) for distance in DISTANCES] for rule in DECIDING]
+            for place in VANTAGES
+        ]
+    )
 
 
 @cache
 def _table() -> Floats:
-    """Return the confidences of confidence.csv, in the form of `_by_distance`."""
+    """Return the confidences of confidence.csv, in the form of `_as_array`."""
     with resources.files("bdpcap.limits").joinpath("confidence.csv").open(encoding="utf-8") as file:
         rows = csv.DictReader(line for line in file if not line.startswith("#"))
-        return _by_distance({(row["rule"], row["distance"]): float(row["right"]) for row in rows})
+        return _as_array(
+            {(row["vantage"], row["rule"], row["distance"]): float(row["right"]) for row in rows}
+        )

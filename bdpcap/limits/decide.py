@@ -54,7 +54,7 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     if left.any():
         limit[left] = _prevailing(evidence, limit)[left]
         rule[left & (limit != _UNKNOWN)] = DECIDING.index("prevailing")
-    right = confidence.measured(evidence.rounds, limit, rule)
+    right = confidence.measured(evidence, limit, rule)
     return Verdict(limit, _details(evidence, limit, rule), rule, right, _alternatives(evidence, rule))
 
 
