@@ -507,6 +507,14 @@ def test_what_else_a_standing_flight_may_be(quantities, alternative):
     assert (verdict.limit[0], verdict.alternative[0]) == ("sndbuf", alternative)
 
 
+def test_evenly_spaced_acknowledgments_from_a_queue_on_the_way_back_are_no_pacing():
+    waiting = {"queue.on_return_path": True, "queue.share": 1}
+    paced = decide(known(QUIET | FIXED | {"ack_clock.bursts": 0.5}))
+    assert (paced.limit[0], paced.detail[0]) == ("cwnd", "pacing")
+    late = decide(known(QUIET | FIXED | {"ack_clock.bursts": 0.5} | waiting))
+    assert (late.limit[0], late.detail[0]) == ("cwnd", "return path")
+
+
 def test_bursts_of_equal_amounts_may_be_a_buffers_away_from_the_sender():
     # Their cause is known to a tick of the clocks at best.
     afar = {"ack_clock.reconstructed": True, "writes.equal_amounts": 1, "ack_clock.period_spread": 1}

@@ -64,6 +64,10 @@ def _path(flow: Flow) -> str:
     return f"the path from {host(flow.sender)} to {host(flow.receiver)}"
 
 
+def _way_back_path(flow: Flow) -> str:
+    return f"the path from {host(flow.receiver)} to {host(flow.sender)}"
+
+
 def _programs(flow: Flow) -> str:
     return f"both ends, {host(flow.sender)} and {host(flow.receiver)}"
 
@@ -124,6 +128,13 @@ def _stall(flow: Flow, _: pd.DataFrame) -> str:
     if pd.isna(stall_ns):
         return f"the capture holds no acknowledgment, and {again}"
     return f"no acknowledgment of new data came for {units.duration(stall_ns)}"
+
+
+def _way_back(flow: Flow, own: pd.DataFrame) -> str:
+    least, usual = flow.summary["rtt_min_ns"], own.loc[own["detail"] == "return path", "rtt_ns"].median()
+    if pd.isna(least) or pd.isna(usual) or usual <= least:
+        return ""
+    return f"round trips took {units.duration(usual)}, {units.duration(least)} at best, and data did not wait"
 
 
 def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
@@ -195,7 +206,7 @@ def _undecided(_: Flow, own: pd.DataFrame) -> str:
 HABITS: Final = {
     "app-own-time": "it wrote at times of its own, not when acknowledgments came",
     "app-starts": "it began to send again and again with nothing in flight",
-    "app-blocks": "each burst was one write, and ended in a short segment",
+    "app-blocks": "each burst was one write",
     "app-short": "it wrote less than a segment at a time",
     "app-below-least": "it kept less than two segments in flight",
     "app-conversation": "it waited for its peer's replies",
@@ -240,6 +251,12 @@ CAUSES: Final[dict[tuple[str, str | None], Cause]] = {
         _stall,
         _path,
         "Find out why nothing came back: the path or its far end was gone.",
+    ),
+    ("cwnd", "return path"): Cause(
+        "Acknowledgments that waited on the way back held the sender back",
+        _way_back,
+        _way_back_path,
+        "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
     ),
     ("cwnd", "slow start"): Cause(
         "Slow start held the sender back",

@@ -98,6 +98,12 @@ _PHASES: Final = {
         "Find out why nothing came back: the path or its far end was gone.",
         (),
     ),
+    "return path": (
+        "a queue on the way back",
+        "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it. A larger congestion window "
+        "only lengthens it.",
+        (),
+    ),
     "recovery": (
         "recovery",
         "Find where packets are lost or delayed.",
@@ -107,11 +113,11 @@ _PHASES: Final = {
 """Phase of congestion control by detail: its name, advice, and the commands that carry it out."""
 
 
-def _outage_share(flow: Flow) -> float:
-    """Return the share of the time under congestion control that was an outage."""
+def _share(flow: Flow, detail: str) -> float:
+    """Return the share of the time under congestion control that had this detail."""
     held = flow.rtts[flow.rtts["limit"] == "cwnd"]
     length = held["end_ns"] - held["start_ns"]
-    return float(length[held["detail"] == "outage"].sum() / max(1, length.sum()))
+    return float(length[held["detail"] == detail].sum() / max(1, length.sum()))
 
 
 def congestion(flow: Flow) -> list[Finding]:
@@ -127,7 +133,7 @@ def congestion(flow: Flow) -> list[Finding]:
             "clamps it."
         )
         remedy, commands = _PHASES[most][1:]
-    elif _outage_share(flow) > 1 / 2:
+    elif _share(flow, "outage") > 1 / 2:
         stall_ns = flow.summary["longest_stall_ns"]
         sentence = (
             "The capture holds no acknowledgment, and the sender retransmitted again and again."
@@ -135,6 +141,12 @@ def congestion(flow: Flow) -> list[Finding]:
             else f"No acknowledgment of new data came for {units.duration(stall_ns)}."
         )
         remedy, commands = _PHASES["outage"][1:]
+    elif _share(flow, "return path") > 1 / 2:
+        sentence = (
+            f"Acknowledgments waited in a queue on the way back in {rounds['return path']} of "
+            f"{len(flow.rtts)} rounds."
+        )
+        remedy, commands = _PHASES["return path"][1:]
     elif retransmitted:
         part = units.share(retransmitted / max(1, payload))
         sentence = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import AckClock, Flight, Loss, Writes
+from bdpcap.limits.evidence import AckClock, Flight, Loss, Queue, Writes
 from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import BY_WRITES, SLOWEST_GROWTH, SOME_ANSWERED, STABLE, TIMER
 
@@ -24,6 +24,13 @@ REPAIR = any_of(
     it(Loss.outage),
 )
 
+WAY_BACK = all_of(
+    it(Queue.on_return_path), at_least(Queue.share, 0.9, because="all but the edges of the round")
+).named(
+    "a queue on the way back",
+    "Acknowledgments queue on the return path. They come at its rate, which looks like pacing or a clamp.",
+)
+
 RULES: Final = (
     Rule(
         id="cwnd-recovery",
@@ -40,7 +47,6 @@ RULES: Final = (
         says="Slow start had reached {flight.most} in flight.",
         why="Slow start begins with ten segments and doubles them each round trip.",
         source="RFC 5681 section 3.1; RFC 6928",
-        detail="slow start",
     ),
     Rule(
         id="cwnd-regrowth",
@@ -64,6 +70,7 @@ RULES: Final = (
             WHOLE,
             MOVED,
         ),
+        unless=WAY_BACK,
         says="The flight stood at {flight.most}, and {ack_clock.ack_response} of the acknowledgments released whole "
         "segments.",
         why="Data waited for acknowledgments, yet the congestion window did not grow: a setting clamps it.",
@@ -80,6 +87,7 @@ RULES: Final = (
             WHOLE,
             MOVED,
         ),
+        unless=WAY_BACK,
         says="Whole segments went out evenly, with {flight.most} in flight; window and link were not full.",
         why="Pacing spaces segments, or bursts of some, equally where neither window nor link holds them.",
         source="Linux tcp_update_pacing_rate(); draft-ietf-ccwg-bbr section 4.6",
@@ -111,6 +119,7 @@ RULES: Final = (
 DETAILS: Final = {
     "outage": it(Loss.outage),
     "recovery": REPAIR,
+    "return path": WAY_BACK,
     "slow start": any_of(it(Flight.doubling), it(Flight.initial)),
     "avoidance": None,
 }
