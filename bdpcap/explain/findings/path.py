@@ -100,8 +100,7 @@ _PHASES: Final = {
     ),
     "return path": (
         "a queue on the way back",
-        "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it. A larger congestion window "
-        "only lengthens it.",
+        "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
         (),
     ),
     "recovery": (
