@@ -93,3 +93,12 @@ def test_where_the_acknowledgments_are_missing_nothing_is_judged(name, streams):
 def test_a_syn_ack_that_comes_again_with_another_number_is_not_sent_data():
     flow = bdpcap.analyze(FOLDER / "KakaoTalk_chat.pcap.zst").flow(2).summary
     assert flow["in_flight_max_bytes"] <= flow["payload_bytes"] == 3722
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_info_counts_the_retries_of_a_wifi_link():
+    # tshark 4.0 finds 91 frames with `wlan.fc.retry == 1 && tcp`, and 2 of its 406 with TCP are ICMP messages.
+    info = bdpcap.analyze(SHARED / "captures/wild_b/kurose_80211.pcap.zst").info
+    assert (info.wifi_segments, info.wifi_retries) == (404, 91)
+    wired = bdpcap.analyze(FOLDER / "zwnd.pcap.zst").info
+    assert (wired.wifi_segments, wired.wifi_retries) == (0, 0)

@@ -98,6 +98,10 @@ class CaptureInfo:
     ``connections`` counts segments of connections that were not followed, ``rows`` rows, ``ranges`` ranges that were
     merged, ``headers`` frames with too many headers.
     """
+    wifi_segments: int = 0
+    """TCP segments in frames of IEEE 802.11."""
+    wifi_retries: int = 0
+    """Those of `wifi_segments` whose station had sent the frame before, without an acknowledgment of the link."""
     copies: int = 0
     """Packets that are copies of a packet captured before."""
     unacknowledged: int = 0

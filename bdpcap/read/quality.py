@@ -221,6 +221,14 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
             first_frame=first.get("copies"),
         ),
         Flaw(
+            "wifi-retries",
+            info.wifi_retries,
+            f"Sent again by the Wi-Fi link (802.11 retries): {units.number(info.wifi_retries, 'frame')} of "
+            f"{units.count(info.wifi_segments)} with TCP ({units.share(info.wifi_retries / max(1, info.wifi_segments))}).",
+            "TCP does not see them; they count as copies.",
+            grave=False,
+        ),
+        Flaw(
             "handshake-missing",
             counts["handshake-missing"],
             f"Handshake not captured: {_flows(counts['handshake-missing'])}.",

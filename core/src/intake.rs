@@ -22,6 +22,10 @@ pub struct Counts {
     pub filtered_out: u64,
     /// Number of TCP segments.
     pub segments: u64,
+    /// Number of TCP segments in frames of IEEE 802.11.
+    pub wifi_segments: u64,
+    /// Number of `wifi_segments` in frames that their station had sent before.
+    pub wifi_retries: u64,
     /// Number of UDP datagrams.
     pub datagrams: u64,
     /// Number of frames that are neither a TCP segment nor a UDP datagram, by reason ([`Undecoded::index`]).
@@ -288,6 +292,12 @@ impl Intake {
             match &decoded {
                 Ok(Packet::Tcp(_)) => {
                     counts.segments += 1;
+                    if let Some(retry) =
+                        decode::is_wifi_retry(frame.link_type, frame.data, frame.wire_len)
+                    {
+                        counts.wifi_segments += 1;
+                        counts.wifi_retries += u64::from(retry);
+                    }
                     if !path.is_plain() {
                         *counts.paths.entry(path).or_default() += 1;
                     }

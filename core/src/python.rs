@@ -355,6 +355,8 @@ impl Analysis {
         dict.set_item("frames", counts.frames)?;
         dict.set_item("filtered_out", counts.filtered_out)?;
         dict.set_item("segments", counts.segments)?;
+        dict.set_item("wifi_segments", counts.wifi_segments)?;
+        dict.set_item("wifi_retries", counts.wifi_retries)?;
         dict.set_item("datagrams", counts.datagrams)?;
         dict.set_item("streams", streams)?;
         dict.set_item("quoted", quoted)?;

@@ -40,6 +40,12 @@ const LINKS: &[(u32, &str, Next<'_>)] = &[
     (197, "ERF", Next::Erf),
 ];
 
+/// Is it a link type of IEEE 802.11?
+#[inline]
+pub(super) const fn is_wifi(link_type: u32) -> bool {
+    matches!(link_type, 105 | 119 | 127 | 163)
+}
+
 /// The LINKTYPE_ values that can be decoded.
 pub const LINK_TYPES: &[u32] = &{
     let mut link_types = [0; LINKS.len()];

@@ -41,6 +41,18 @@ pub use walk::Packet;
 
 use walk::walk;
 
+/// Returns whether a frame is a retry of IEEE 802.11: its station sent it before, but got no acknowledgment from the
+/// link. `None` for frames of other links. Arguments are those of [`decode()`].
+#[inline]
+#[must_use]
+pub fn is_wifi_retry(link_type: u32, data: &[u8], wire_len: u32) -> Option<bool> {
+    if link::is_wifi(link_type) {
+        wifi::is_retry(link_type, data, wire_len)
+    } else {
+        None
+    }
+}
+
 /// Decodes a frame as far as its innermost TCP or UDP header.
 ///
 /// `link_type` is a LINKTYPE_ value, `data` the captured bytes of the frame, `wire_len` its length in bytes on the wire.
