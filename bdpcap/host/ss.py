@@ -1,5 +1,5 @@
 """
-Logs of ``ss -tin`` with times.
+Logs of ``ss -tin`` with times, with or without ``-m``.
 
 Times are seconds since the epoch. A time is either on a separate line before the output (``date +%s.%N; ss -tin``), or
 in front of every line (``ss -tin | ts %.s``). Values are found by name, so their order does not matter and absent ones
@@ -24,6 +24,8 @@ _CONNECTION: Final = re.compile(
 _HEADER: Final = re.compile(r"(Netid\s+)?State\s+Recv-Q\s")
 _QUANTITY: Final = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)")
 _PREFIXES: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_MEMORY: Final = {"w": "buffer_used_bytes", "tb": "buffer_bytes"}
+"""Column by the letters before a number in ``skmem:(r0,rb131072,t0,tb46080,...)``."""
 _WITHOUT_DETAIL: Final = ("LISTEN", "TIME-WAIT", "UNCONN")
 
 
@@ -99,12 +101,20 @@ def _ends(found: re.Match[str]) -> tuple[str, str] | None:
         return None
 
 
+def _memory(text: str) -> dict[str, int]:
+    """Return the size of the send buffer and its use, from the values of ``skmem``."""
+    found = dict(re.findall(r"([a-z]+)(\d{1,18})", text))
+    return {column: int(found[letters]) for letters, column in _MEMORY.items() if letters in found}
+
+
 def _values(words: str) -> dict[str, int]:
     """Return the values of a line of details by column; unknown names and invalid values are left out."""
-    values = {}
+    values: dict[str, int] = {}
     before = ""
     for word in words.split():
         name, _, text = word.partition(":")
+        if name == "skmem":
+            values |= _memory(text)
         column, read_value = _NAMED.get(name, ("", _count))
         if before in _BEFORE_RATES:
             column, read_value, text = _BEFORE_RATES[before], _count, word.removesuffix("bps")
