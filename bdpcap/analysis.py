@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from bdpcap.comparing.settings import Settings
     from bdpcap.explain.findings import Findings
+    from bdpcap.host import Account
     from bdpcap.plots import Kind, Options
     from bdpcap.read.anonymize import Pseudonyms
     from bdpcap.read.core_pass import OneSource, Read, Source
@@ -44,6 +45,7 @@ def analyze(
     budget: Budget | None = None,
     memory_bytes: int | None = None,
     summarize: bool = False,
+    host: Account | None = None,
 ) -> Capture:
     """Read a capture and classify every round trip in it.
 
@@ -70,6 +72,8 @@ def analyze(
     summarize
         Keep flows, rounds and connections only, so that a pipe takes little memory. `Capture.exchanges` then raises
         `CaptureError`, and so does `Capture.events` if the source is a pipe.
+    host
+        Statistics of the sending host's kernel, from `bdpcap.host.read`. Where they decide, they outrank the rules.
 
     Raises
     ------
@@ -115,6 +119,7 @@ def analyze(
         events_left_out=left_out,
         summarized=summarize,
         watched=progress is True,
+        host=host,
     )
 
 
@@ -249,7 +254,7 @@ class Capture(capture.Capture):
     pseudonyms : Pseudonyms or None
         Pseudonyms for the names in the capture; None if the true names are used.
     host : bdpcap.host.Account or None
-        Statistics of the sending host's kernel for figures and reports, from `bdpcap.host.read`; None without any.
+        Statistics of the sending host's kernel, from `bdpcap.host.read`; None without any.
     frames_of_files : list of int
         Number of frames in each of ``info.files``.
     """

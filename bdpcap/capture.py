@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bdpcap.limits import Classification
     from bdpcap.limits.evidence import Evidence
+    from bdpcap.limits.rounds import Rounds
     from bdpcap.read.anonymize import Pseudonyms
     from bdpcap.read.core_pass import Read
     from bdpcap.read.facts import Damage, Fingerprint
@@ -54,6 +55,12 @@ class HostAccount(Protocol):
     def of(self, flow: Flow) -> pd.DataFrame:
         """Return the samples of a flow."""
 
+    def counters(self, flows: dict[str, Any], rounds: Rounds) -> dict[str, Any]:
+        """Return the quantities of `bdpcap.limits.evidence.Kernel` for the rounds of these flows."""
+
+    def named(self, pseudonyms: Pseudonyms) -> HostAccount:
+        """Return the statistics with pseudonyms for their addresses."""
+
     def doubts(self, capture: Capture) -> list[str]:
         """Return sentences about samples and lines that could not be used."""
 
@@ -77,6 +84,7 @@ class Capture:
         events_left_out: int = 0,
         summarized: bool = False,
         watched: bool = False,
+        host: HostAccount | None = None,
     ) -> None:
         self._summarized = summarized
         self._watched = watched
@@ -101,14 +109,14 @@ class Capture:
         self.frames_of_files: Final = [capture["frames"] for capture in core.captures()]
         self.scales: Final = scales
         self._udp = core_pass.named(core.datagrams(), pseudonyms)
-        self.host: HostAccount | None = None
-        """Statistics of the sending host's kernel for figures and reports, from `bdpcap.host.read`; None without any."""
+        self.host: Final = host.named(pseudonyms) if host and pseudonyms else host
 
     @cached_property
     def _classification(self) -> Classification:
         from bdpcap.limits import Classification  # noqa: PLC0415 - needed for verdicts only
 
-        return Classification(self._core, self._named, self._core.datagrams())
+        counters = None if self.host is None else self.host.counters
+        return Classification(self._core, self._named, self._core.datagrams(), counters)
 
     def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
         return core_pass.named(columns, self.pseudonyms)

@@ -92,10 +92,10 @@ def counted(flow, *, at_sender=True, at_receiver=False, mss=MSS, columns=None, *
     return Evidence(made, vantage(made.flow, at_sender=at_sender, at_receiver=at_receiver, mss=mss))
 
 
-def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1) -> Evidence:
+def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1, account=False) -> Evidence:
     """Evidence of which these quantities are known, each one number or one for every round, and nothing else.
 
-    What is so or not is not so, and every other number is NaN.
+    What is so or not is not so, and every other number is NaN. `account` says whether the sending host gave one.
     """
     count = count if flow is None else len(flow)
     flow = np.zeros(count, dtype=np.int64) if flow is None else np.asarray(flow)
@@ -105,7 +105,7 @@ def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1) -> Evidence:
         flow_rtt_min_ns=[RTT_MS * MS] * count,
         unseen_bytes=np.full(count, missed),
     )
-    evidence = Evidence(made, vantage(flow, flow_acks=flow_acks))
+    evidence = Evidence(made, vantage(flow, flow_acks=flow_acks), {} if account else None)
     for name, declared in DECLARED.items():
         concept, _, quantity = name.partition(".")
         value = quantities.get(name, False if declared.unit == "yes" else np.nan)

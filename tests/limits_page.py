@@ -10,12 +10,12 @@ from pathlib import Path
 
 from named_numbers import numbers
 
-from bdpcap.limits.confidence import DISTANCES, LEAST, MANY, NEAR, OBSERVED, VANTAGES
+from bdpcap.limits.confidence import ACCOUNT, DISTANCES, LEAST, MANY, NEAR, OBSERVED, VANTAGES
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.limits.evidence import CONCEPTS
 from bdpcap.limits.evidence.field import Field
 from bdpcap.limits.rule import Named
-from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
+from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.words import units
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-limits-are-inferred.md"
@@ -52,6 +52,11 @@ def no_rule():
     return _table(("`rule`", "what is said"), [(f"`{name}`", says) for name, says in NO_RULE.items()])
 
 
+def account():
+    """Return the rules of the sending kernel's account."""
+    return "\n\n".join([_prose(inspect.getdoc(kernel)), *map(_rule, kernel.RULES)])
+
+
 def confidence():
     """Return where the table of confidence comes from, and a row a rule."""
     lines = resources.files("bdpcap.limits").joinpath("confidence.csv").read_text("utf-8").splitlines()
@@ -77,7 +82,8 @@ def confidence():
         f"It is *wavering* where the limit changes {MANY} times or more within {units.number(NEAR, 'round')} on either "
         "side. "
         f"Where the table has no entry, the confidence is {LEAST:g}. Idle rounds have {OBSERVED:g}, since the packets "
-        "themselves show them; labels call them `app`."
+        "themselves show them; labels call them `app`. "
+        f"Rounds that the sending kernel's account decides have {ACCOUNT:g}."
     )
     return "\n\n".join(filter(None, [origin, explained, table if names else "Nothing is measured yet."]))
 
@@ -212,6 +218,7 @@ SECTIONS = {
     "rules": rules,
     "shared": shared,
     "no_rule": no_rule,
+    "account": account,
     "confidence": confidence,
     "evidence": evidence,
     "numbers": numbers_,

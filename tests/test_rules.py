@@ -19,12 +19,13 @@ from bdpcap.limits.decision import LIMITS, NO_RULE, STATES
 from bdpcap.limits.evidence import Queue, Window, declared
 from bdpcap.limits.evidence.field import Unit
 from bdpcap.limits.rule import Rule, all_of, any_of, at_least, at_most, it, not_
-from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
+from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import NAME, WRITTEN, sentences
 
 FULL, SHARE, STANDS = Window.full_share, Queue.share, Queue.stands
 NUMBERS = st.one_of(st.just(np.nan), st.floats(-1000, 1000))
-IDS = [rule.id for rule in RULES]
+EVERY = (*RULES, *kernel.RULES)
+IDS = [rule.id for rule in EVERY]
 
 
 def holds(condition, **quantities):
@@ -119,7 +120,7 @@ def test_what_belongs_together_is_written_as_one_list():
 
 def conditions():
     """Every condition of rules and details, and where it stands."""
-    for rule in RULES:
+    for rule in EVERY:
         yield rule.id, rule.holds
         if rule.unless is not None:
             yield rule.id, rule.unless
@@ -158,6 +159,7 @@ def test_every_threshold_has_a_source():
 def test_every_rule_has_an_id_of_its_own_that_begins_with_its_limit():
     assert len(set(IDS)) == len(IDS)
     assert not set(IDS) & set(NO_RULE)
+    assert all(rule.id.startswith("kernel-") for rule in kernel.RULES)
     for rule in RULES:
         assert rule.limit in PRECEDENCE
         assert re.fullmatch(rf"{rule.limit}(-[a-z]+)+", rule.id)
@@ -172,7 +174,7 @@ def test_every_limit_is_decided_by_some_rule_and_precedence_names_all():
     assert set(DETAILS) <= set(PRECEDENCE)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=operator.attrgetter("id"))
+@pytest.mark.parametrize("rule", EVERY, ids=operator.attrgetter("id"))
 def test_a_rule_says_why(rule):
     assert rule.why.strip()
     assert rule.says[0].isupper() or rule.says[0] == "{"
@@ -182,14 +184,14 @@ def test_a_rule_says_why(rule):
     assert rule.detail is None or rule.detail in DETAILS[rule.limit] or rule.limit == "cwnd"
 
 
-@pytest.mark.parametrize("rule", RULES, ids=operator.attrgetter("id"))
+@pytest.mark.parametrize("rule", EVERY, ids=operator.attrgetter("id"))
 def test_an_alternative_is_another_limit(rule):
     assert set(rule.alternatives) <= set(LIMITS) - {rule.limit, "unknown"}
 
 
 # Sentences
 
-SAID = {rule.id: rule.says for rule in RULES} | NO_RULE
+SAID = {rule.id: rule.says for rule in EVERY} | NO_RULE
 
 
 def quantities(number):

@@ -14,7 +14,7 @@ from bdpcap import plots, report
 from bdpcap.explain import trust
 from bdpcap.explain.findings import Code, Finding
 from bdpcap.limits import LIMITS
-from bdpcap.limits.rules import DETAILS, RULES
+from bdpcap.limits.rules import DETAILS, RULES, kernel
 from bdpcap.report import cause, page, ranking, verdict, weight
 from bdpcap.report.text import command_lines, wrap
 from bdpcap.report.weight import Weight
@@ -106,7 +106,7 @@ def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     known = {(limit, kind) for limit, kinds in DETAILS.items() for kind in kinds} | {("cwnd", "loss")}
     known |= {(rule.limit, rule.detail) for rule in RULES}
     assert {key for key in cause.CAUSES if key[1] is not None} <= known
-    assert set(cause.HABITS) <= {rule.id for rule in RULES}
+    assert set(cause.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.analysis import Capture
+    from bdpcap.host import Account
     from bdpcap.read.anonymize import Pseudonyms
     from bdpcap.read.facts import Damage
     from bdpcap.tables.events import Events
@@ -90,10 +91,12 @@ def capture(
     jobs: int | None = None,
     budget: list[str] | None = None,
     summarize: bool = False,
+    host: Account | None = None,
 ) -> Capture:
     """Analyse the named captures, with progress on a terminal; warn if two of them contain the same packets.
 
-    `outputs` is that of `sources`, `budget` is the option as typed, and `summarize` is that of `bdpcap.analyze`.
+    `outputs` is that of `sources`, `budget` is the option as typed; `summarize` and `host` are those of
+    `bdpcap.analyze`.
     """
     chosen = options.budget(budget)
     source = sources(captures, read, outputs)
@@ -105,6 +108,7 @@ def capture(
         jobs=jobs,
         budget=chosen,
         summarize=summarize,
+        host=host,
     )
     if (twice := same_packets(capture)) is not None:
         one, other = map(units.printable, twice)

@@ -69,7 +69,7 @@ def command(
         typer.Option(
             "--ss",
             metavar="FILE",
-            help="Log of `ss -tin` with times from the sending host, to compare with the capture. Repeatable.",
+            help="Log of `ss -tinm` with times from the sending host, which outranks the capture. Repeatable.",
         ),
     ] = None,
     tcp_info: Annotated[
@@ -105,9 +105,8 @@ def command(
     opening.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
     account = _account(ss, tcp_info)
     capture = opening.capture(
-        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, budget=budget
+        captures, read, filter_, names, outputs=map(_file, outputs), jobs=jobs, budget=budget, host=account
     )
-    capture.host = account
     if text is not None:
         with output.opened(_file(text)) as file:
             file.write(report.text(capture, full=full, ascii_only=ascii_))

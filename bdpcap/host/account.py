@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from bdpcap import tables
 from bdpcap.host import ss, tcp_info
+from bdpcap.host.rounds import around
 from bdpcap.tables import frames
 from bdpcap.words import units
 
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture, Flow
     from bdpcap.host.sample import Reading, Sample
+    from bdpcap.limits.rounds import Rounds
+    from bdpcap.read.anonymize import Pseudonyms
 
 APART_NS: Final = 1_000_000_000
 """Largest time between a sample and its flow's packets: the clocks of host and capture may differ."""
@@ -54,7 +61,9 @@ class Account:
             for pair in ((client, server), (server, client)):
                 lives[pair].append((int(start) - APART_NS, int(end) + APART_NS))
         elsewhere = outside = 0
-        for sender, receiver, time in zip(*self._ends(capture), self.samples["time_ns"], strict=True):
+        for sender, receiver, time in zip(
+            *(self.samples[name] for name in ("sender", "receiver", "time_ns")), strict=True
+        ):
             known = lives.get((sender, receiver))
             elsewhere += known is None
             outside += known is not None and not any(start <= time <= end for start, end in known)
@@ -73,18 +82,38 @@ class Account:
 
     def of(self, flow: Flow) -> pd.DataFrame:
         """Return the samples of a flow: its sender and receiver, within `APART_NS` of its first and last packet."""
-        start, end = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
-        lived = self.samples["time_ns"].between(start - APART_NS, end + APART_NS)
-        sender, receiver = self._ends(flow.capture)
-        return self.samples[lived & (sender == flow.sender) & (receiver == flow.receiver)]
+        return self._of(
+            flow.sender, flow.receiver, int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
+        )
 
-    def _ends(self, capture: Capture) -> tuple[pd.Series[str], pd.Series[str]]:
-        """Return the sender and the receiver of every sample under the names that the capture's tables use."""
-        sender, receiver = self.samples["sender"], self.samples["receiver"]
-        if capture.pseudonyms is None:
-            return sender, receiver
-        named = {end: capture.pseudonyms.endpoint(end) for end in {*sender, *receiver}}
-        return sender.map(named), receiver.map(named)
+    def counters(self, flows: dict[str, Any], rounds: Rounds) -> dict[str, Any]:
+        """Return the quantities of `bdpcap.limits.evidence.Kernel` by name, a value per round; NaN without samples.
+
+        `flows` has the names and times of the rounds' flows, with the columns of `bdpcap.tables.FLOWS`.
+        """
+        start, end = (rounds.columns[name].astype(np.int64) for name in ("start_ns", "end_ns"))
+        edges = np.append(rounds.starts, rounds.size)
+        pieces = [around(self.samples.iloc[:0], start[:0], end[:0])]
+        for first, past in pairwise(edges.tolist()):
+            flow = rounds.flow[first]
+            ends = (flows[name][flow] for name in ("sender", "receiver", "start_ns", "end_ns"))
+            pieces.append(around(self._of(*ends), start[first:past], end[first:past]))
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+    def named(self, pseudonyms: Pseudonyms) -> Account:
+        """Return the account with pseudonyms for the addresses of its samples."""
+        ends = {name: self.samples[name].map(pseudonyms.endpoint) for name in ("sender", "receiver")}
+        return replace(self, samples=self.samples.assign(**ends))
+
+    def _of(self, sender: str, receiver: str, start_ns: int, end_ns: int) -> pd.DataFrame:
+        """Return the samples of a connection that lived from `start_ns` to `end_ns`."""
+        own = self._by_ends.get((sender, receiver), self.samples.iloc[:0])
+        return own[own["time_ns"].between(int(start_ns) - APART_NS, int(end_ns) + APART_NS)]
+
+    @cached_property
+    def _by_ends(self) -> dict[Any, pd.DataFrame]:
+        """Samples by sender and receiver."""
+        return dict(iter(self.samples.groupby(["sender", "receiver"], sort=False)))
 
 
 def samples_of(flow: Flow) -> pd.DataFrame:

@@ -65,8 +65,9 @@ def compare(flow: Flow) -> Comparison | None:
     rounds = flow.rtts
     overlap = _overlap(rounds, time[0], time[-1])
     lasting = max(1, int(time[-1] - time[0]))
+    seen = rounds["overruled"].fillna(rounds["limit"])
     share = {
-        limit: float(overlap[(rounds["limit"] == limit).to_numpy()].sum()) / max(1, int(overlap.sum()))
+        limit: float(overlap[(seen == limit).to_numpy()].sum()) / max(1, int(overlap.sum()))
         for limit in ("rwnd", "sndbuf")
     }
     cwnd = _floats(samples["cwnd_segments"]) * _floats(samples["mss_bytes"])

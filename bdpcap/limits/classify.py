@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from bdpcap.tables import cells
 
     Columns = dict[str, Any]
+    Counters = Callable[[Columns, Rounds], Columns]
+    """Returns the quantities of `bdpcap.limits.evidence.Kernel` for rounds; the first argument describes their flows."""
 
 __all__ = ["Classification"]
 
@@ -65,10 +67,18 @@ class Classification:
         Returns the core's columns about directions with the final names of hosts.
     datagrams
         Columns of `bdpcap._core.Analysis.datagrams`.
+    counters
+        Returns the sending kernel's counters around rounds; None without an account of the host.
     """
 
-    def __init__(self, core: _core.Analysis, named: Callable[[Columns], Columns], datagrams: Columns) -> None:
-        self._core, self._named = core, named
+    def __init__(
+        self,
+        core: _core.Analysis,
+        named: Callable[[Columns], Columns],
+        datagrams: Columns,
+        counters: Counters | None = None,
+    ) -> None:
+        self._core, self._named, self._counters = core, named, counters
         paths = core.paths()
         self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
         self._rtt_ns = floats(paths["rtt_ns"])
@@ -107,7 +117,9 @@ class Classification:
             flow_acks=np.where(acknowledgments_missing(flows), 0.0, flows["acks"])[flow],
             capture_end_ns=np.full(len(flow), self._end_ns, dtype=np.float64),
         )
-        evidence = Evidence(Rounds(rounds, flow), seen)
+        all_rounds = Rounds(rounds, flow)
+        counted = None if self._counters is None else self._counters(flows, all_rounds)
+        evidence = Evidence(all_rounds, seen, counted)
         verdict = decide(evidence)
         doubts = doubt.doubts(evidence, verdict, flows)
         return _Classified(flows, evidence, doubt.lowered(verdict, doubts), doubts)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bdpcap.limits import confidence
 from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, NO_RULE, STATES, Verdict
-from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES
+from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import sentences
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["decide", "explain"]
 
 _UNKNOWN: Final = LIMITS.index("unknown")
 _NONE: Final = -1
-"""Index that stands for no detail or no alternative."""
+"""Index that stands for no detail, no alternative and nothing overruled."""
 REACH_RTTS: Final = 20
 """Round trips within which the limit of a sender seldom changes and changes back.
 
@@ -32,7 +33,10 @@ In labelled transfers, the limit was the same for 97 % of the time between two s
 
 
 def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
-    """Take the limit of highest precedence among those with a matching rule, and its first matching rule."""
+    """Take the limit of highest precedence among those with a matching rule, and its first matching rule.
+
+    Where the evidence has the sending kernel's account, the account outranks the rules about packets.
+    """
     size = evidence.rounds.size
     limit = np.full(size, _UNKNOWN, dtype=np.int8)
     rule = np.full(size, DECIDING.index("none"), dtype=np.int8)
@@ -55,16 +59,64 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         limit[left] = _prevailing(evidence, limit)[left]
         rule[left & (limit != _UNKNOWN)] = DECIDING.index("prevailing")
     right = confidence.measured(evidence, limit, rule)
-    return Verdict(limit, _details(evidence, limit, rule), rule, right, _alternatives(evidence, rule))
+    none = np.full(size, _NONE, dtype=np.int8)
+    verdict = Verdict(
+        limit,
+        _details(evidence, limit, rule),
+        rule,
+        right,
+        _alternatives(evidence, rule),
+        account=none,
+        overruled=none,
+    )
+    return verdict if evidence.counters is None else _accounted(evidence, verdict)
+
+
+def _accounted(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """Return the verdict with the limits that the sending kernel's account gives.
+
+    The account sees neither the link nor who has the turn: its limit replaces `link` and `idle` only where it precedes
+    them. Where account and capture agree, the rule about packets stays, since it shows more.
+    """
+    account = np.full(evidence.rounds.size, _NONE, dtype=np.int8)
+    for place, each in enumerate(kernel.RULES):
+        stands = [state for state in _UNSEEN if PRECEDENCE.index(state) < PRECEDENCE.index(each.limit)]
+        account[each.met(evidence, ~verdict.is_limit(*stands))] = place
+    known = account != _NONE
+    limit = np.where(known, _ACCOUNT_LIMIT[account], verdict.limits)
+    differs = limit != verdict.limits
+    rule = np.where(differs, len(DECIDING) - len(kernel.RULES) + account, verdict.rules).astype(np.int8)
+    beside = np.where(differs, _alternatives(evidence, rule), verdict.alternatives)
+    suggested = differs & (verdict.limits != _UNKNOWN)
+    return Verdict(
+        limit,
+        np.where(differs, _details(evidence, limit, rule), verdict.details),
+        rule,
+        np.where(known, confidence.ACCOUNT, verdict.confidence),
+        np.where(known & ~differs, _NONE, beside).astype(np.int8),
+        account=account,
+        overruled=np.where(suggested, verdict.limits, _NONE).astype(np.int8),
+    )
+
+
+_ACCOUNT_LIMIT: Final = np.array([STATES.index(rule.limit) for rule in kernel.RULES], dtype=np.int8)
+"""Index in `STATES` of the limit of each of the account's rules."""
+_UNSEEN: Final = (IDLE, "link")
+"""States that a sending kernel does not see."""
 
 
 def explain(evidence: Evidence, verdict: Verdict) -> list[str]:
     """Return the sentence of the deciding rule for each round."""
     words = np.full(evidence.rounds.size, "", dtype=object)
-    said = {rule.id: rule.says for rule in RULES} | NO_RULE
+    said = {rule.id: rule.says for rule in (*RULES, *kernel.RULES)} | NO_RULE
     for place in np.unique(verdict.rules):
         rows = np.flatnonzero(verdict.rules == place)
         words[rows] = sentences(said[DECIDING[place]], evidence, rows)
+    for place, each in enumerate(kernel.RULES):
+        rows = np.flatnonzero((verdict.account == place) & ~verdict.is_by(each.id))
+        words[rows] += " " + np.array(sentences(each.says, evidence, rows), dtype=object)
+    for place in np.unique(verdict.overruled[verdict.overruled != _NONE]):
+        words[verdict.overruled == place] += f" The capture alone suggested {LIMITS[place]}."
     result: list[str] = words.tolist()
     return result
 
@@ -83,7 +135,8 @@ def _details(evidence: Evidence, limit: Places, rule: Places) -> Places:
 
 
 _OWN_DETAIL: Final = np.array(
-    [_NONE if rule.detail is None else KINDS.index(rule.detail) for rule in RULES] + [_NONE] * len(NO_RULE),
+    [_NONE if rule.detail is None else KINDS.index(rule.detail) for rule in RULES]
+    + [_NONE] * (len(DECIDING) - len(RULES)),
     dtype=np.int8,
 )
 """The detail that each entry of `DECIDING` implies."""
@@ -92,9 +145,9 @@ _OWN_DETAIL: Final = np.array(
 def _alternatives(evidence: Evidence, rule: Places) -> Places:
     """Return the alternative of each round whose rule has one that holds."""
     other = np.full(len(rule), _NONE, dtype=np.int8)
-    for place, each in enumerate(RULES):
+    for each in chain(RULES, kernel.RULES):
         for limit, condition in each.alternatives.items():
-            rows = rule == place
+            rows = rule == DECIDING.index(each.id)
             if rows.any():
                 other[rows & condition.met(evidence, rows)] = LIMITS.index(limit)
     return other

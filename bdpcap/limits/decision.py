@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bdpcap.limits.rules import DETAILS, RULES
+from bdpcap.limits.rules import DETAILS, RULES, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,8 @@ NO_RULE: Final = {
 """Sentences of rounds that no rule decides."""
 
 
-DECIDING: Final = (*(rule.id for rule in RULES), *NO_RULE)
-"""Names of all that can decide a round: the ids of the rules, then the keys of `NO_RULE`."""
+DECIDING: Final = (*(rule.id for rule in RULES), *NO_RULE, *(rule.id for rule in kernel.RULES))
+"""Names of all that can decide a round: ids of the rules, keys of `NO_RULE`, ids of the kernel's rules."""
 
 KINDS: Final = tuple(
     dict.fromkeys([
@@ -65,6 +65,10 @@ class Verdict:
     """0 to 1."""
     alternatives: Places
     """Indexes in `LIMITS` of another limit that the capture cannot rule out."""
+    account: Places
+    """Indexes in `bdpcap.limits.rules.kernel.RULES` of the rule of the sending kernel's account that holds."""
+    overruled: Places
+    """Indexes in `LIMITS` of the limit that the capture alone suggested, where the kernel's account has another."""
 
     @property
     def limit(self) -> NDArray[np.object_]:

@@ -62,7 +62,7 @@ class Doubt:
 
 
 def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> list[Doubt]:
-    """Return all doubts about verdicts.
+    """Return all doubts about verdicts. What the sending kernel's account decides does not depend on the capture.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     reached = flows["scale_reached"][flow] > 0
     ones = np.ones(rounds.size)
     tick_ns = flows["tick_ns"][flow]
-    return [
+    found = [
         Doubt(
             (tick_ns >= COARSE_NS) & ~(rounds.rtt_ns >= FINE_TICKS * tick_ns) & (rounds.zero_window_ns == 0),
             "The clock of the capture is too coarse for this round-trip time.",
@@ -116,6 +116,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             SUBFLOW_TRUST * ones,
         ),
     ]
+    return [replace(each, holds=each.holds & (verdict.account < 0)) for each in found]
 
 
 def lowered(verdict: Verdict, found: Sequence[Doubt]) -> Verdict:

@@ -61,6 +61,7 @@ def rounds(
         "rule": cells.named(verdict.rules, DECIDING),
         "evidence": cells.texts(words),
         "alternative": cells.named(verdict.alternatives, LIMITS),
+        "overruled": cells.named(verdict.overruled, LIMITS),
     }
     return {name: made.get(name) or cells.whole(columns[name]) for name in tables.RTTS}
 

@@ -210,6 +210,7 @@ HABITS: Final = {
     "app-short": "it wrote less than a segment at a time",
     "app-below-least": "it kept less than two segments in flight",
     "app-conversation": "it waited for its peer's replies",
+    "kernel-room": "its kernel had sent all data, and the send buffer had room",
 }
 """Behaviour of the sending program in words, by the rule that decided."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,7 +80,7 @@ def held(flow: Flow) -> list[Held]:
 def sentence(flow: Flow) -> str:
     """Return the verdict: the main limit, its share of active time and the reason; then other limits with 10 % or more.
 
-    Idle time of 10 % or more of the flow's life comes last.
+    Then what the sending kernel's account overruled, and idle time, each from 10 %.
     """
     summary = flow.summary
     if summary["end_ns"] <= summary["start_ns"]:
@@ -97,7 +98,27 @@ def sentence(flow: Flow) -> str:
         if other != limit and part >= 0.1
     ]
     also = f" Also: {', '.join(others)}." if others else ""
-    return f"{verdict}{': ' if reason else ''}{reason}.{also}{_idle(summary)}"
+    return f"{verdict}{': ' if reason else ''}{reason}.{also}{_overruled(flow)}{_idle(summary)}"
+
+
+def _overruled(flow: Flow) -> str:
+    """Return a sentence on the limit that the sending kernel's account overruled for longest; empty below 10 %."""
+    if flow.capture.host is None:
+        return ""
+    rtts = flow.rtts[flow.rtts["overruled"].notna()]
+    lasting: dict[tuple[str, str], int] = defaultdict(int)
+    for before, after, start, end in zip(
+        *(rtts[name] for name in ("overruled", "limit", "start_ns", "end_ns")), strict=True
+    ):
+        lasting[before, after] += end - start
+    (before, after), longest = max(lasting.items(), key=lambda item: item[1], default=(("", ""), 0))
+    part = longest / flow.summary["active_ns"]
+    if part < 0.1:
+        return ""
+    return (
+        f" For {units.share(part)}, the capture alone suggested {LIMIT_NAMES[before]}; "
+        f"the sending kernel's counters show {LIMIT_NAMES[after]}."
+    )
 
 
 def _idle(summary: pd.Series[Any]) -> str:

@@ -122,6 +122,11 @@ RTTS: Final[dict[str, Column]] = {
     "rule": Column("str", "the id of the rule that decided, or why none did"),
     "evidence": Column("str", "what the rule says, with the numbers that decided"),
     "alternative": Column("str", "another limit that the capture cannot rule out, or null", STATES),
+    "overruled": Column(
+        "str",
+        "the limit that the capture alone suggests, where the sending kernel's account has another",
+        STATES,
+    ),
 }
 
 EVENTS: Final[dict[str, Column]] = {
@@ -215,6 +220,8 @@ HOST: Final[dict[str, Column]] = {
     "retransmits": Column("Int64", "segments retransmitted so far"),
     "rtt_ns": Column("Int64", "smoothed round-trip time"),
     "rtt_min_ns": Column("Int64", "least round-trip time of the last minutes"),
+    "buffer_used_bytes": Column("Int64", "memory that the send buffer holds, overhead of packets included"),
+    "buffer_bytes": Column("Int64", "size of the send buffer, in the same memory"),
     "busy_ns": Column("Int64", "time so far with anything unsent or unacknowledged"),
     "rwnd_limited_ns": Column("Int64", "of that, time limited by the receive window"),
     "sndbuf_limited_ns": Column("Int64", "of that, time limited by the send buffer"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bdpcap.limits.evidence.ack_clock import AckClock
 from bdpcap.limits.evidence.cross_traffic import CrossTraffic
 from bdpcap.limits.evidence.flight import Flight
+from bdpcap.limits.evidence.kernel import Kernel
 from bdpcap.limits.evidence.loss import Loss
 from bdpcap.limits.evidence.queue import Queue
 from bdpcap.limits.evidence.rate import Rate
@@ -15,6 +16,8 @@ from bdpcap.limits.evidence.window import Window
 from bdpcap.limits.evidence.writes import Writes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bdpcap.limits.evidence.field import Concept, Field, Values
     from bdpcap.limits.rounds import Bools, Floats, Ints, Rounds
 
@@ -24,6 +27,7 @@ __all__ = [
     "CrossTraffic",
     "Evidence",
     "Flight",
+    "Kernel",
     "Loss",
     "Queue",
     "Rate",
@@ -59,11 +63,20 @@ class Vantage:
 
 
 class Evidence:
-    """Evidence about the rounds of many flows; each quantity is computed when a rule first asks for it."""
+    """Evidence about the rounds of many flows; each quantity is computed when a rule first asks for it.
 
-    def __init__(self, rounds: Rounds, vantage: Vantage) -> None:
+    Parameters
+    ----------
+    counters
+        Quantities of `Kernel` by name, an entry per round, where the sending host's account was given.
+    """
+
+    def __init__(
+        self, rounds: Rounds, vantage: Vantage, counters: Mapping[str, Floats] | None = None
+    ) -> None:
         self.rounds: Final = rounds
         self.vantage: Final = vantage
+        self.counters: Final = counters
         self.window: Final = Window(self)
         self.loss: Final = Loss(self)
         self.flight: Final = Flight(self)
@@ -72,6 +85,7 @@ class Evidence:
         self.ack_clock: Final = AckClock(self)
         self.writes: Final = Writes(self)
         self.cross_traffic: Final = CrossTraffic(self)
+        self.kernel: Final = Kernel(self)
 
     def forget(self) -> None:
         """Drop all data at once. Concepts and evidence refer to each other, so both would wait for garbage collection."""
@@ -85,7 +99,8 @@ class Evidence:
 
 
 CONCEPTS: Final[dict[str, type[Concept]]] = {
-    concept.name: concept for concept in (Window, Loss, Flight, Rate, Queue, AckClock, Writes, CrossTraffic)
+    concept.name: concept
+    for concept in (Window, Loss, Flight, Rate, Queue, AckClock, Writes, CrossTraffic, Kernel)
 }
 
 
