@@ -40,7 +40,6 @@ _ENDS: Final = ("sender", "receiver")
 _OF_CARRIERS: Final = (
     "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "announced_mss_bytes",
     "handshake", "window_scale_source",
-    "sender_side_ns", "receiver_side_ns",
 )  # fmt: skip
 """Columns about directions in `Capture.carriers`, which show how far a capture can be trusted."""
 
@@ -116,7 +115,17 @@ class Capture:
         from bdpcap.limits import Classification  # noqa: PLC0415 - needed for verdicts only
 
         counters = None if self.host is None else self.host.counters
-        return Classification(self._core, self._named, self._core.datagrams(), counters)
+        return Classification(self._core, self._named, self._paths, self._places, counters)
+
+    @cached_property
+    def _paths(self) -> dict[str, Any]:
+        return self._core.paths()
+
+    @cached_property
+    def _places(self) -> NDArray[np.object_]:
+        """Where each direction of every stream was captured."""
+        delays = self._core.directions(names=("sender_side_ns", "receiver_side_ns"))
+        return vantage.places(delays, self._paths["of_streams"].astype(np.int64))
 
     def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
         return core_pass.named(columns, self.pseudonyms)
@@ -344,15 +353,21 @@ class Capture:
 
     @cached_property
     def carriers(self) -> dict[str, np.ndarray]:
-        """Columns about the directions that carried payload, and their ``vantage``. No round has to be classified."""
+        """Columns about the directions that carried payload. No round has to be classified."""
         pieces = [{name: np.zeros(0, dtype=np.int64) for name in _OF_CARRIERS}]
         for columns in core_pass.directions(self._core, self.pseudonyms, ("carried", *_OF_CARRIERS)):
             # A port scan has millions of directions without payload.
             carried = np.flatnonzero(columns["carried"])
             if len(carried):
                 pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
-        columns = core_pass.joined(pieces[1:] or pieces)
-        return columns | {"vantage": vantage.places(columns)}
+        return core_pass.joined(pieces[1:] or pieces)
+
+    @property
+    def places(self) -> NDArray[np.object_]:
+        """Where each of `carriers` was captured: sender, receiver, between or unknown. No round has to be classified."""
+        rows = 2 * self.carriers["stream"] + self.carriers["direction"]
+        places: NDArray[np.object_] = self._places[rows]
+        return places
 
     def directions(self, *names: str) -> dict[str, Any]:
         """Return the named columns of the core: two rows for each stream, the client's first.
@@ -447,7 +462,7 @@ class Capture:
     def vantage_of(self, flow: Flow) -> str:
         """Return the evidence for the vantage of a flow as text."""
         both = self.sides(flow.stream)
-        return vantage.sentence(both, both["sender"].index(flow.sender))
+        return vantage.sentence(both, both["sender"].index(flow.sender), str(flow.summary["vantage"]))
 
     def frame_span(self, first: int, last: int) -> str:
         """Return ``frames 12 to 40``; with several files also the file names and the frame numbers within the files."""

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import zstandard
 from oracles import ROOT, SHARED
-from packets import pcap, read_pcap
+from packets import Address, pcap, read_pcap
 from scenario import CLIENT, SERVER, scenario
 
 import bdpcap
@@ -309,6 +309,62 @@ def test_a_delay_of_the_host_itself_leaves_the_vantage_to_the_delays(tmp_path):
         "on the sending host (unfinished checksums), behind 20 ms of its own delay (a queueing discipline)"
         in flow.vantage_evidence
     )
+
+
+MEASURED = """
+    0     > S  0:0(0)       win 60000 <mss 1000,wscale 6>
+    +.020 < S. 0:0(0) ack 1 win 60000 <mss 1000,wscale 6>
+    +.001 > .  1:1(0) ack 1 win 1000
+    +0    > .  1:1001(1000) ack 1 win 1000
+    +.020 < .  1:1(0) ack 1001 win 1000
+"""
+"""A transfer captured 1 ms from its sender, of 21 ms there and back."""
+LATE = """
+    1     < .  1:1001(1000) ack 1 win 1000
+    +.040 > .  1:1(0) ack 1001 win 1000 # delayed: RFC 1122 section 4.2.3.2
+"""
+"""A transfer the other way, of which neither handshake nor timestamps show how far its sender is."""
+
+
+def together(first, second, *, server=SERVER):
+    """Packets of two connections of one client, the second one from another port."""
+    return scenario(first) + scenario(second, client=replace(CLIENT, port=40_001), server=server)
+
+
+def test_flows_between_two_hosts_were_captured_at_one_place(tmp_path):
+    capture = analyse(together(MEASURED, LATE), tmp_path)
+    assert capture.flows["vantage"].tolist() == ["sender", "receiver"]
+    assert capture.places.tolist() == ["sender", "receiver"]
+    assert "placed by other flows between the same hosts" in capture.flow(1).vantage_evidence
+    assert "placed by" not in capture.flow(0).vantage_evidence
+
+
+def test_flows_between_other_hosts_show_nothing_about_a_place(tmp_path):
+    other = replace(SERVER, host="198.51.100.3")
+    assert analyse(together(MEASURED, LATE, server=other), tmp_path).places.tolist() == ["sender", "unknown"]
+
+
+def test_a_delayed_acknowledgment_alone_shows_no_place(tmp_path):
+    """Each direction shows the delay of one end, and one of the two waited for a timer."""
+    request = """
+        0     > .  1:101(100) ack 1 win 1000
+        +.004 < .  1:1(0) ack 101 win 1000
+    """
+    assert analyse(together(request, LATE), tmp_path).places.tolist() == ["unknown", "unknown"]
+
+
+def test_the_least_delays_of_all_flows_count(tmp_path):
+    """A queue between tap and sender makes the first of two flows look as if captured between the ends."""
+    queued = MEASURED.replace("+.001 >", "+.010 >")
+    assert analyse(scenario(queued), tmp_path).places.tolist() == ["between"]
+    assert analyse(together(queued, MEASURED), tmp_path).places.tolist() == ["sender", "sender"]
+
+
+def test_two_ends_on_one_host_are_two_ends(tmp_path):
+    loopback = Address("127.0.0.1", 80)
+    packets = scenario(MEASURED, client=Address("127.0.0.1", 40_000), server=loopback)
+    packets += scenario(LATE, client=Address("127.0.0.1", 40_001), server=loopback)
+    assert analyse(packets, tmp_path).places.tolist() == ["sender", "unknown"]
 
 
 def test_netem_before_the_tap_is_told_from_the_wire():

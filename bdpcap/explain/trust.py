@@ -117,7 +117,7 @@ def _notes(capture: Capture) -> list[str]:
     """Return notes for the reader that the verdicts already allow for, one sentence each; empty if none."""
     info, flows = capture.info, capture.carriers
     scales = [str(scale) for scale in capture.scales]
-    placeless = int((flows["vantage"] == "unknown").sum())
+    placeless = int((capture.places == "unknown").sum())
     found = [
         (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
         (
@@ -139,13 +139,13 @@ def _vantage(capture: Capture) -> str:
     most_first = np.argsort(-flows["payload_bytes"], kind="stable")
     _, largest = np.unique(flows["stream"][most_first], return_index=True)
     names = {"sender": "at the sender", "receiver": "at the receiver", "between": "between the ends"}
-    places = flows["vantage"][most_first[largest]].tolist()
+    places = capture.places[most_first[largest]].tolist()
     seen = Counter(names.get(place, place) for place in places)
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
 
 
 def _captured(capture: Capture) -> str:
-    places = set(capture.carriers["vantage"].tolist())
+    places = set(capture.places.tolist())
     if not places:
         return "no flow carried payload"
     return "place of capture unknown" if places == {"unknown"} else f"captured {_vantage(capture)}"
@@ -159,7 +159,8 @@ def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     largest = int(flows["payload_bytes"].argmax())
     stream, direction = int(flows["stream"][largest]), int(flows["direction"][largest])
     which = f"stream {stream}: " if capture.info.streams > 1 else ""
-    return [("vantage shown by", f"{which}{vantage.sentence(capture.sides(stream), direction)}")]
+    shown = vantage.sentence(capture.sides(stream), direction, str(capture.places[largest]))
+    return [("vantage shown by", f"{which}{shown}")]
 
 
 def _drops(info: CaptureInfo) -> str:

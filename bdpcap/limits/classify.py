@@ -14,7 +14,6 @@ from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
 from bdpcap.limits.rounds import Rounds
-from bdpcap.read import vantage
 from bdpcap.read.ahead import ahead
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.tables.columns import floats
@@ -41,7 +40,6 @@ DIRECTION_COLUMNS: Final = (
     *tables.FLOWS,
     *NEEDED,
     *("direction", "acked_bytes", "tap_at_sender", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
-    *("sender_side_ns", "receiver_side_ns"),
 )
 """Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
 
@@ -65,8 +63,10 @@ class Classification:
         A pass that is complete.
     named
         Returns the core's columns about directions with the final names of hosts.
-    datagrams
-        Columns of `bdpcap._core.Analysis.datagrams`.
+    paths
+        Columns of `bdpcap._core.Analysis.paths`.
+    places
+        Where each direction of every stream was captured, from `bdpcap.read.vantage.places`.
     counters
         Returns the sending kernel's counters around rounds; None without an account of the host.
     """
@@ -75,18 +75,19 @@ class Classification:
         self,
         core: _core.Analysis,
         named: Callable[[Columns], Columns],
-        datagrams: Columns,
+        paths: Columns,
+        places: np.ndarray,
         counters: Counters | None = None,
     ) -> None:
-        self._core, self._named, self._counters = core, named, counters
-        paths = core.paths()
+        self._core, self._named, self._places, self._counters = core, named, places, counters
         self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
         self._rtt_ns = floats(paths["rtt_ns"])
         self._end_ns = paths["last_ns"]
         self.few: Final[bool] = paths["rounds"] <= BLOCK
         """Whether all rounds are classified together, once."""
         self._shared_rows = paths["row"]
-        self._shared_bytes = meanwhile(paths, self._path[self._shared_rows], datagrams, of_datagrams)
+        shared = self._path[self._shared_rows]
+        self._shared_bytes = meanwhile(paths, shared, core.datagrams(), of_datagrams)
 
     def _blocks(self) -> Iterator[tuple[Columns, Columns]]:
         """Yield the columns of the rounds and of the directions of each block; at least one block."""
@@ -101,7 +102,7 @@ class Classification:
         """Classify some streams, given in ascending order."""
         carried = np.flatnonzero(directions["carried"])
         flows = {name: _column(values)[carried] for name, values in self._named(directions).items()}
-        flows["vantage"] = vantage.places(flows)
+        flows["vantage"] = self._places[_rows(flows)]
         row = _rows(rounds)
         flow = np.searchsorted(_rows(flows), row)
         path = self._path[row]

@@ -3,6 +3,9 @@
 The vantage is the distance of the tap from the sending TCP, not the machine that captured. A queueing discipline of the
 sending host, such as netem, may delay packets between TCP and tap. So delays decide; signs of the host, such as partial
 checksums, are given in addition.
+
+All flows between two hosts pass the same tap, so they share their least delays. On a host with several interfaces, the
+packets between two hosts use one of them.
 """
 
 from __future__ import annotations
@@ -31,11 +34,35 @@ INITIAL_TTLS: Final = (64, 128, 255)
 """Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
 
 
-def places(directions: Mapping[str, Any]) -> NDArray[np.object_]:
-    """Return sender, receiver, between or unknown for each direction, from the round trips to either end."""
-    to_sender, to_receiver = (
-        floats(np.asarray(directions[f"{side}_side_ns"])) for side in ("sender", "receiver")
-    )
+def places(directions: Mapping[str, Any], paths: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Return sender, receiver, between or unknown for each direction, from the round trips to either end.
+
+    Parameters
+    ----------
+    directions
+        Columns of `bdpcap._core.Analysis.directions` for all streams of the capture.
+    paths
+        Number of the path from host to host of each direction, from `bdpcap._core.Analysis.paths`.
+    """
+    to_sender, to_receiver = _round_trips(directions)
+    back = paths.reshape(-1, 2)[:, ::-1].ravel()
+    # A direction that shows one end only may show a delayed acknowledgment, not the path: it adds nothing to the others.
+    shows = to_sender + to_receiver >= SHORTEST_NS
+    least = np.full(int(paths.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least, paths[shows], to_sender[shows])
+    np.minimum.at(least, back[shows], to_receiver[shows])
+    # Connections of a host with itself have one path for both directions.
+    shared = np.isfinite(least[paths]) & (paths != back)
+    return _placed(np.where(shared, least[paths], to_sender), np.where(shared, least[back], to_receiver))
+
+
+def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least round trips from the tap to the sender and to the receiver, in nanoseconds; NaN if unknown."""
+    sender, receiver = (directions[f"{side}_side_ns"] for side in ("sender", "receiver"))
+    return floats(np.asarray(sender)), floats(np.asarray(receiver))
+
+
+def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.object_]:
     whole = to_sender + to_receiver
     with np.errstate(divide="ignore", invalid="ignore"):
         part = to_sender / whole
@@ -46,7 +73,7 @@ def places(directions: Mapping[str, Any]) -> NDArray[np.object_]:
     return place
 
 
-def sentence(directions: Mapping[str, Any], row: int) -> str:
+def sentence(directions: Mapping[str, Any], row: int, place: str) -> str:
     """Return the evidence for the vantage of a direction: delays, the capturing host, and routers passed.
 
     Parameters
@@ -55,11 +82,14 @@ def sentence(directions: Mapping[str, Any], row: int) -> str:
         Columns of `bdpcap._core.Analysis.directions`; the two directions of a stream are adjacent rows.
     row
         The row of the direction.
+    place
+        Its place, from `places`.
     """
     pair = [row, row ^ 1]
     one = {name: [values[at] for at in pair] for name, values in directions.items()}
-    place = str(places({side: np.asarray(one[side]) for side in ("sender_side_ns", "receiver_side_ns")})[0])
-    return "; ".join(filter(None, [_delays(one), _host(one, place), _routers(one)]))
+    own = str(_placed(*_round_trips(one))[0])
+    others = None if own == place else "placed by other flows between the same hosts"
+    return "; ".join(filter(None, [_delays(one), others, _host(one, place), _routers(one)]))
 
 
 def _delays(one: Mapping[str, Any]) -> str:
