@@ -1,7 +1,8 @@
 """The sender's own account of a transfer, as `bdpcap report --ss` and `--tcp-info` read it.
 
-`python lab/account.py -o FOLDER` records a transfer that waits for the receive window, then for the send buffer. FOLDER
-gets `sender.pcap.zst`, `ss.log` and `tcp_info.jsonl`.
+`python lab/account.py limits -o FOLDER` records a transfer that waits for the receive window, then for the send buffer.
+`timer` instead of `limits` records a program that writes about once a round trip. FOLDER gets `sender.pcap.zst`, `ss.log`
+and `tcp_info.jsonl`.
 """
 
 from __future__ import annotations
@@ -56,14 +57,28 @@ def json_lines(samples: pd.DataFrame, source: str, destination: str) -> Iterator
         )
 
 
-def record(out: Path) -> None:
-    """Record the transfer."""
-    transfer = Transfer(
-        link={"rate_bps": 30_000_000, "delay_us": 15_000, "back_delay_us": 15_000, "queue_bytes": 200_000},
+LINK: Final = {"rate_bps": 30_000_000, "delay_us": 15_000, "back_delay_us": 15_000, "queue_bytes": 200_000}
+TRANSFERS: Final = {
+    "limits": Transfer(
+        link=LINK,
         sender={"cc": "cubic", "blocking": 1, "phases": "1500:bulk:0:0:100000,1500:bulk:0:0:12000"},
         receiver={"rcvbuf": 50_000},
         seconds=3,
-    )
+    ),
+    "timer": Transfer(
+        link=LINK,
+        sender={
+            "cc": "cubic", "nagle": 1,
+            "pattern": "paced", "chunk": 30_000, "write": 30_000, "gap_us": 31_000, "absolute": 1,
+        },
+        seconds=3,
+    ),
+}  # fmt: skip
+"""What is recorded: the receive window, then a send buffer; or a program that writes about once a round trip."""
+
+
+def record(transfer: Transfer, out: Path) -> None:
+    """Record the transfer."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary, (out / "ss.log").open("w") as log:
         raw, programs = Path(temporary, "raw"), Path(temporary, "programs")
@@ -71,7 +86,7 @@ def record(out: Path) -> None:
         build(programs)
 
         def ask(hosts: Hosts) -> None:
-            loop = f"while sleep {SS_EVERY_S}; do date +%s.%N; ss -tin; done"
+            loop = f"while sleep {SS_EVERY_S}; do date +%s.%N; ss -tinm; done"
             hosts.start(hosts.sender, "sh", "-c", loop, first=False, stdout=log)
 
         run(transfer, raw, programs, ask)
@@ -95,8 +110,10 @@ def sender_port(log: Path, destination: str) -> int:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description="record a transfer with the sender's own account (as root)")
+    parser.add_argument("which", choices=TRANSFERS)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    record(parser.parse_args().out)
+    given = parser.parse_args()
+    record(TRANSFERS[given.which], given.out)
 
 
 if __name__ == "__main__":

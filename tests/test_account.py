@@ -9,10 +9,10 @@ import pytest
 import zstandard
 from by_hand import MS, known
 from labelled import read_labels
-from oracles import SHARED
+from oracles import SHARED, TESTS
 
 import bdpcap
-from bdpcap import host, tables
+from bdpcap import host, report, tables
 from bdpcap.host import ss
 from bdpcap.host.rounds import around
 from bdpcap.limits.confidence import ACCOUNT
@@ -141,6 +141,17 @@ def test_what_was_not_sampled_is_not_known():
     assert np.isnan(one_round(samples([]), 92, 98)["unsent"])
 
 
+def test_a_sample_without_the_counter_leaves_the_others_undecided():
+    assert np.isnan(one_round(samples([MSS] * 9 + [None] + [MSS] * 10), 92, 98)["unsent_share"])
+
+
+def test_ss_leaves_out_that_nothing_is_unsent():
+    (sample,) = ss.read(
+        iter(["1795388643.2", "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2", "\t cubic cwnd:10 busy:4ms"])
+    ).samples
+    assert sample.said["not_sent_bytes"] == 0
+
+
 def test_ss_shows_the_send_buffer():
     memory = "skmem:(r0,rb131072,t0,tb46080,f3384,w17096,o0,bl0,d0)"
     (sample,) = ss.read(
@@ -150,6 +161,40 @@ def test_ss_shows_the_send_buffer():
 
 
 # Whole transfers
+
+HOST = TESTS / "data" / "host"
+"""Recorded by lab/account.py."""
+
+
+def test_the_account_names_a_program_that_looks_like_a_send_buffer():
+    """It writes 30,000 bytes every 31 ms, with Nagle; the RTT is 30 ms."""
+    account = host.read([HOST / "timer" / "ss.log"])
+    (flow,) = bdpcap.analyze(HOST / "timer" / "sender.pcap.zst", host=account)
+    assert flow.summary["limit"] == "app"
+    # A sample every 0.1 s: the first and the last rounds of three seconds have none before or after them.
+    assert flow.summary["app_share"] > 0.8
+    assert flow.findings[0].sentence.startswith("The sending application")
+
+
+def test_the_report_names_what_the_account_overrules(tmp_path):
+    """The log claims a full buffer all the time; for half of it, the capture shows a full receive window."""
+    begin = int(bdpcap.analyze(HOST / "sender.pcap.zst").info.first_ns)
+    lines = []
+    for time in range(begin, begin + 3_200 * MS, 20 * MS):
+        lines += [
+            f"{time // 10**9}.{time % 10**9:09}",
+            "ESTAB 0 0 192.168.1.3:43970 192.168.1.34:5001",
+            "\t skmem:(r0,tb100000,w99000) cubic mss:1448 cwnd:90 busy:3000ms",
+        ]
+    path = tmp_path / "ss.log"
+    path.write_text("\n".join(lines))
+    (flow,) = capture = bdpcap.analyze(HOST / "sender.pcap.zst", host=host.read([path]))
+    assert flow.summary["sndbuf_share"] > 0.9
+    said = "the capture alone suggested receive window; the sending kernel's counters show send buffer."
+    assert said in flow.verdict
+    assert said in " ".join(report.text(capture).split())
+    # The comparison with the host stays one of the capture alone.
+    assert host.compare(flow).rwnd_share == pytest.approx(0.5, abs=0.06)
 
 
 def log(samples, sender, receiver):

@@ -37,7 +37,7 @@ def around(samples: pd.DataFrame, start_ns: Ints, end_ns: Ints) -> dict[str, Flo
     Returns
     -------
     dict
-        Values are NaN for rounds without a sample before and after them, and where no sample has the counter.
+        Values are NaN for rounds without a sample before and after them, and where a sample lacks the counter.
     """
     time = samples["time_ns"].to_numpy(dtype=np.int64)
     count = len(time)
@@ -49,7 +49,10 @@ def around(samples: pd.DataFrame, start_ns: Ints, end_ns: Ints) -> dict[str, Flo
     def mean(values: Floats) -> Floats:
         known = np.isfinite(values)
         total, number = (np.append(0.0, np.cumsum(each)) for each in (np.where(known, values, 0.0), known))
-        return _ratio(total[last + 1] - total[first], number[last + 1] - number[first], covered)
+        counted = number[last + 1] - number[first]
+        return _ratio(
+            total[last + 1] - total[first], np.where(counted == last + 1 - first, counted, 0), covered
+        )
 
     def clocked(clock: Floats) -> Floats:
         return _ratio(clock[last] - clock[first], time[last] - time[first], covered)

@@ -124,7 +124,7 @@ def _values(words: str) -> dict[str, int]:
                 values[column] = min(read_value(text), MOST)
     # ss omits counters that are 0. Old versions of ss or of the kernel omit others, but they report these.
     if "busy_ns" in values:
-        values = {"rwnd_limited_ns": 0, "sndbuf_limited_ns": 0} | values
+        values = {"rwnd_limited_ns": 0, "sndbuf_limited_ns": 0, "not_sent_bytes": 0} | values
     if "cwnd_segments" in values:
         values = {"retransmits": 0, "unacked_segments": 0} | values
     return {column: value for column, value in values.items() if value < MOST}
