@@ -223,8 +223,9 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
         Flaw(
             "wifi-retries",
             info.wifi_retries,
-            f"Sent again by the Wi-Fi link (802.11 retries): {units.number(info.wifi_retries, 'frame')} of "
-            f"{units.count(info.wifi_segments)} with TCP ({units.share(info.wifi_retries / max(1, info.wifi_segments))}).",
+            "Sent again by the Wi-Fi link (802.11 retries): "
+            f"{units.share(info.wifi_retries / max(1, info.wifi_segments))} of the frames with TCP, "
+            f"{units.count(info.wifi_retries)} of {units.count(info.wifi_segments)}.",
             "TCP does not see them; they count as copies.",
             grave=False,
         ),
