@@ -21,8 +21,14 @@ macro_rules! packed_row {
             /// Appends the row to `bytes`, as its differences from `expected`; [`Self::unpack`] needs the same
             /// `expected`.
             pub fn pack(&self, expected: &Self, bytes: &mut Vec<u8>) {
-                let numbers = |row: &Self| [$(row.$field as i64),*];
-                $crate::track::row::packed::pack(&numbers(self), &numbers(expected), bytes);
+                let mut packer = $crate::track::row::packed::Packer::<{ $name::FIELDS }>::new();
+                let mut field = 0;
+                $(
+                    packer.add(field, self.$field as i64, expected.$field as i64);
+                    field += 1;
+                )*
+                debug_assert_eq!(field, Self::FIELDS);
+                packer.append_to(bytes);
             }
 
             /// Removes the next row from `bytes` and returns it; `expected` is the one that [`Self::pack`] was given.
@@ -117,26 +123,48 @@ fn mask_bytes(fields: usize) -> usize {
     fields.div_ceil(8)
 }
 
-/// Appends `row` to `bytes`, as its differences from `expected`.
-pub(crate) fn pack<const N: usize>(row: &[i64; N], expected: &[i64; N], bytes: &mut Vec<u8>) {
-    const { assert!(N <= MAX_FIELDS) };
-    // The row is assembled on the stack, so that `bytes` grows only once.
-    let mut packed = [0; 9 * (MAX_FIELDS + 1)];
-    let both = row.iter().zip(expected).rev();
-    let mut differ = both.fold(0_u64, |differ, (field, expected)| {
-        differ << 1 | u64::from(field != expected)
-    });
-    packed[..8].copy_from_slice(&differ.to_le_bytes());
-    let mut length = mask_bytes(N);
-    while differ != 0 {
-        let at = differ.trailing_zeros() as usize;
-        differ &= differ - 1;
-        length += write_varint(
-            encode_difference(row[at], expected[at]),
-            &mut packed[length..],
-        );
+/// A row of so many fields while it is packed. It is assembled on the stack, so that its bytes are appended at once.
+pub(crate) struct Packer<const FIELDS: usize> {
+    packed: [u8; 9 * (MAX_FIELDS + 1)],
+    /// Number of bytes of `packed` in use; the mask comes first.
+    length: usize,
+    /// Mask of differing fields.
+    differ: u64,
+}
+
+impl<const FIELDS: usize> Packer<FIELDS> {
+    /// Begins a row.
+    pub(crate) fn new() -> Self {
+        const { assert!(FIELDS <= MAX_FIELDS) };
+        Self {
+            packed: [0; 9 * (MAX_FIELDS + 1)],
+            length: mask_bytes(FIELDS),
+            differ: 0,
+        }
     }
-    bytes.extend_from_slice(&packed[..length]);
+
+    /// Adds the field with index `at`; fields are added in their order.
+    #[inline(always)] // only a comparison where the field is as expected, as most are
+    pub(crate) fn add(&mut self, at: usize, field: i64, expected: i64) {
+        if field != expected {
+            self.write(1 << at, field, expected);
+        }
+    }
+
+    /// Writes a field that differs from the expected one; `bit` is its bit of the mask.
+    #[inline(never)]
+    fn write(&mut self, bit: u64, field: i64, expected: i64) {
+        self.differ |= bit;
+        let out = &mut self.packed[self.length..];
+        self.length += write_varint(encode_difference(field, expected), out);
+    }
+
+    /// Appends the row to `bytes`.
+    pub(crate) fn append_to(mut self, bytes: &mut Vec<u8>) {
+        let mask = &self.differ.to_le_bytes()[..mask_bytes(FIELDS)];
+        self.packed[..mask.len()].copy_from_slice(mask);
+        bytes.extend_from_slice(&self.packed[..self.length]);
+    }
 }
 
 /// Removes the next row from `bytes`. `row` holds the expected row before and the packed one afterwards.
@@ -155,6 +183,14 @@ pub(crate) fn unpack<const N: usize>(row: &mut [i64; N], bytes: &mut &[u8]) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn pack<const N: usize>(row: &[i64; N], expected: &[i64; N], bytes: &mut Vec<u8>) {
+        let mut packer = Packer::<N>::new();
+        for (at, (&field, &expected)) in row.iter().zip(expected).enumerate() {
+            packer.add(at, field, expected);
+        }
+        packer.append_to(bytes);
+    }
 
     /// Values of fields: absent, small, or any number that a clock or counter can reach.
     fn field() -> impl Strategy<Value = i64> {
