@@ -67,7 +67,7 @@ pub struct Rounds {
     /// Time up to which evidence was counted, ns.
     clock_ns: i64,
     /// The open round.
-    current: OpenRound,
+    current: Box<OpenRound>,
     /// The open round ends when SND.UNA passes this sequence number.
     target_sequence: i64,
     /// Closed rounds that may still gain measurements, oldest first.
@@ -123,7 +123,7 @@ impl Rounds {
             direction,
             mss: 1,
             clock_ns: start_ns,
-            current: OpenRound::default(),
+            current: Box::default(),
             target_sequence: 1, // the acknowledgment of the SYN ends no round
             pending: VecDeque::new(),
             first_end: i64::MAX,
@@ -364,7 +364,6 @@ impl Rounds {
         }
         self.check_blocked(data.time_ns);
         let (new_bytes, retransmitted_bytes) = (data.new_bytes, data.retransmitted_bytes);
-        let in_flight = self.in_flight(sender);
         let row = &mut self.current.row;
         row.last_frame = frame;
         self.bursts.sent(data, ack_age_ns, row);
@@ -376,7 +375,7 @@ impl Rounds {
             row.retransmitted_segments += packets(retransmitted_bytes, self.mss);
         }
         row.short_segments += i64::from(data.small);
-        row.in_flight_max_bytes = row.in_flight_max_bytes.max(in_flight);
+        row.in_flight_max_bytes = row.in_flight_max_bytes.max(data.in_flight);
         if let Some(usable) = sender.usable_window() {
             row.usable_window_min_bytes = least(row.usable_window_min_bytes, usable);
         }
@@ -580,8 +579,8 @@ impl Rounds {
         row.silence_ns = row.silence_ns.max(now_ns - since_ns);
     }
 
-    /// Closes the open round at `now_ns` and opens the next one. `frame` is its first frame, and `next` is SND.NXT.
-    fn close(&mut self, now_ns: i64, frame: u64, next: i64, sender: &Sender) {
+    /// Closes the open round at `now_ns` and opens the next one. `frame` is its first frame, and `end_sequence` is SND.NXT.
+    fn close(&mut self, now_ns: i64, frame: u64, end_sequence: i64, sender: &Sender) {
         // If the clock was set back, the round ends no earlier than it began.
         let now_ns = now_ns.max(self.current.row.start_ns);
         self.count_silence(now_ns);
@@ -593,11 +592,19 @@ impl Rounds {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
         }
-        let mut done = self.spare.take().unwrap_or_default();
-        std::mem::swap(&mut self.current, &mut *done);
-        self.current.row = blank;
+        let next = match self.spare.take() {
+            Some(mut spare) => {
+                spare.row = blank;
+                spare
+            }
+            None => Box::new(OpenRound {
+                row: blank,
+                ..OpenRound::default()
+            }),
+        };
+        let mut done = std::mem::replace(&mut self.current, next);
         done.row.end_ns = now_ns;
-        done.end_sequence = next;
+        done.end_sequence = end_sequence;
         done.forward_delay_ns = self.forward_delay_ns;
         let length_ns = now_ns - done.row.start_ns;
         done.row.length_ns = length_ns;
@@ -609,7 +616,7 @@ impl Rounds {
         }
         self.pending.push_back(done);
         self.update_first_end();
-        self.target_sequence = next;
+        self.target_sequence = end_sequence;
     }
 
     /// Hands over every round that can gain no more measurements, now that `una` is SND.UNA at the tap.
@@ -645,11 +652,12 @@ impl Rounds {
             self.hand_over();
         }
         self.shift_ns = 0; // the last row ends with the last packet
-        if let Some(open) = self.pending.pop_front() {
-            let row = self.summarized(open);
+        if let Some(mut open) = self.pending.pop_front() {
+            self.summarize(&mut open);
+            let row = &open.row;
             let content = row.sent_bytes + row.retransmitted_bytes + row.acked_bytes > 0;
             if row.round == 0 || content || row.end_ns > row.start_ns {
-                self.packed.push(&row);
+                self.packed.push(row);
             }
         }
     }
@@ -668,18 +676,23 @@ impl Rounds {
     /// Hands over the first pending round.
     #[inline(never)] // runs once a round, in a loop that is entered twice a packet
     fn hand_over(&mut self) {
-        if let Some(open) = self.pending.pop_front() {
-            let row = self.summarized(open);
-            self.packed.push(&row);
+        if let Some(mut open) = self.pending.pop_front() {
+            self.summarize(&mut open);
+            self.packed.push(&open.row);
+            if !self.fin_seen && open.row.round >= Self::REUSE_FROM_ROUND {
+                open.measurements.clear();
+                (open.flight_integral, open.acknowledged) = (0, false);
+                self.spare = Some(open);
+            }
         }
         self.update_first_end();
     }
 
-    /// Returns the finished row of a round, with its boundaries on the sender's clock.
-    fn summarized(&mut self, mut open: Box<OpenRound>) -> Round {
-        let mut row = open.row;
+    /// Completes the row of a round, with its boundaries on the sender's clock.
+    fn summarize(&mut self, open: &mut OpenRound) {
+        let row = &mut open.row;
         open.measurements
-            .summarize(&mut row, self.rtt_min_ns(), self.mss, &mut self.queue);
+            .summarize(row, self.rtt_min_ns(), self.mss, &mut self.queue);
         // Boundaries move to the sender's clock. The first row keeps its start, and every other row starts where the
         // one before ends.
         row.start_ns = self.start_of(row.round, row.start_ns);
@@ -696,12 +709,6 @@ impl Rounds {
         };
         row.end_ns = (row.end_ns - delay_ns).max(row.start_ns + least_ns);
         self.end_ns = row.end_ns;
-        if !self.fin_seen && row.round >= Self::REUSE_FROM_ROUND {
-            open.measurements.clear();
-            (open.flight_integral, open.acknowledged) = (0, false);
-            self.spare = Some(open);
-        }
-        row
     }
 
     /// Returns the start of a round: the end of the one before, except for the first.

@@ -43,8 +43,8 @@ impl Flow {
         if arrival.captured_late_bytes > 0 {
             self.subtract_unseen(arrival.captured_late_bytes);
         }
-        if let (true, Some(una), Some(next)) =
-            (carries_data, self.sender.snd_una(), self.sender.snd_nxt())
+        if carries_data
+            && let (Some(una), Some(next)) = (self.sender.snd_una(), self.sender.snd_nxt())
         {
             let end = observed.end();
             self.scale.sent(arrival.start, end, una, next, self.mss);
@@ -53,7 +53,7 @@ impl Flow {
         effect.unseen_bytes = -arrival.captured_late_bytes;
         let retransmitted = arrival.kind == Kind::Retransmission;
         if retransmitted && carries_data {
-            effect.cause = self.classify_retransmission(&arrival, observed);
+            effect.cause = self.classify_retransmission(arrival, observed);
         }
         // A FIN waits for no window, so it is not in flight.
         let data_end = arrival.end - i64::from(segment.flags.has(Flags::FIN));
@@ -111,10 +111,10 @@ impl Flow {
     #[cold]
     fn classify_retransmission(
         &mut self,
-        arrival: &Arrival,
+        arrival: Arrival,
         observed: &ObservedSegment<'_>,
     ) -> Cause {
-        let &Arrival { start, end, .. } = arrival;
+        let Arrival { start, end, .. } = arrival;
         let time_ns = observed.at.time_ns;
         let retransmitted = RetransmittedSegment {
             start,
@@ -143,7 +143,9 @@ impl Flow {
         let is_retransmission = arrival.kind == Kind::Retransmission;
         let retransmitted = if is_retransmission { length } else { 0 };
         let fresh = length - retransmitted;
-        let in_flight = self.rounds.get().in_flight(&self.sender);
+        let silent_ns = self.silent_ns(tsval);
+        let rounds = self.rounds.get();
+        let in_flight = rounds.in_flight(&self.sender);
         let reordered = i64::from(arrival.kind == Kind::Reordered);
         let totals = &mut self.totals;
         totals.payload_bytes += arrival.new_bytes;
@@ -155,13 +157,12 @@ impl Flow {
             time_ns: at.time_ns,
             new_bytes: fresh,
             retransmitted_bytes: retransmitted,
-            flight: (in_flight - fresh).max(0),
+            in_flight,
             small: length < self.mss || length > self.mss && length % self.mss != 0,
             below_mss: length < self.mss,
-            silent_ns: self.silent_ns(tsval),
+            silent_ns,
         };
         self.last_data_tsval = tsval;
-        let rounds = self.rounds.get();
         let (tap_to_sender, forward_delay_ns) = (&self.tap_to_sender, known(self.forward_delay_ns));
         // Time since the sender received its last acknowledgment, if the tap is not at the sender.
         let ack_age_ns = || Some(tap_to_sender.ack_age_ns(at.time_ns, tsecr?)? - forward_delay_ns?);

@@ -20,14 +20,21 @@ pub struct SentData {
     pub new_bytes: i64,
     /// Payload bytes sent before.
     pub retransmitted_bytes: i64,
-    /// Bytes in flight before the send.
-    pub flight: i64,
+    /// Bytes in flight after the send.
+    pub in_flight: i64,
     /// Is it smaller than the MSS, or does it end in a segment that is?
     pub small: bool,
     /// Is it smaller than the MSS?
     pub below_mss: bool,
     /// Minimum time without a send before it, by the sender's clock, ns; 0 where unknown.
     pub silent_ns: i64,
+}
+
+impl SentData {
+    /// Returns the bytes in flight before the send.
+    fn flight_before(&self) -> i64 {
+        (self.in_flight - self.new_bytes).max(0)
+    }
 }
 
 /// The state of a flow's bursts.
@@ -161,7 +168,8 @@ impl Bursts {
             self.end_rest(paused, row);
         }
         // Most segments immediately follow the one before.
-        if paused || data.flight <= 0 || self.not_ack_clocked || data.retransmitted_bytes > 0 {
+        let flight = data.flight_before();
+        if paused || flight <= 0 || self.not_ack_clocked || data.retransmitted_bytes > 0 {
             self.begin_burst(data, ack_age_ns(), row);
         }
         while let Some(ack_ns) = self.unanswered.pop_front() {
@@ -170,7 +178,7 @@ impl Bursts {
         if self.not_ack_clocked {
             row.own_time_bytes += data.new_bytes;
         }
-        self.last_flight = data.flight + data.new_bytes;
+        self.last_flight = flight + data.new_bytes;
         self.last_small = data.small;
         self.last_send_ns = now_ns;
     }
@@ -187,7 +195,8 @@ impl Bursts {
             ),
         };
         let has_new = data.new_bytes > 0;
-        let empty = data.flight <= 0;
+        let flight = data.flight_before();
+        let empty = flight <= 0;
         let after_send_ns =
             (self.has_sent()).then(|| (now_ns - self.last_send_ns).max(data.silent_ns));
         let paused = after_send_ns.is_some_and(|after_ns| after_ns > gap_ns / 2);
@@ -206,7 +215,7 @@ impl Bursts {
             row.short_ends += short;
         }
         if has_new && after_send_ns.is_some() && (empty || paused) {
-            let freed = (self.last_flight - data.flight).max(1);
+            let freed = (self.last_flight - flight).max(1);
             row.burst_freed_bytes += freed;
             let share = freed as f64 / row.burst_freed_bytes as f64;
             row.burst_wait_ns += ((after_ack_ns.max(0) - row.burst_wait_ns) as f64 * share) as i64;
@@ -281,7 +290,7 @@ mod tests {
             time_ns,
             new_bytes: 1000,
             retransmitted_bytes: 0,
-            flight: 5000,
+            in_flight: 6000,
             small,
             below_mss: small,
             silent_ns,
