@@ -21,18 +21,16 @@ impl Fingerprint {
     /// packets captured within moments rarely collide.
     fn of(segment: &Segment) -> Self {
         let identification = u64::from(segment.identification.unwrap_or_default());
-        let words = [
-            u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment),
-            u64::from(segment.payload_bytes) << 40
-                | u64::from(segment.flags.0) << 32
-                | identification << 16
-                | u64::from(segment.checksum),
-        ];
-        // Products by an odd number lose nothing; the shift lets high bits count below (Fibonacci hashing).
-        let mixed = words.into_iter().fold(0u64, |hash, word| {
-            let product = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            product ^ product >> 29
-        });
+        let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgment);
+        let others = u64::from(segment.payload_bytes) << 40
+            | u64::from(segment.flags.0) << 32
+            | identification << 16
+            | u64::from(segment.checksum);
+        // Both halves of the product count, so each bit of one factor meets all of the other (as foldhash mixes). The
+        // constants, digits of pi, keep a factor from being 0.
+        let product = u128::from(numbers ^ 0x243f_6a88_85a3_08d3)
+            * u128::from(others ^ 0x1319_8a2e_0370_7344);
+        let mixed = product as u64 ^ (product >> 64) as u64;
         Self(mixed << 8 | u64::from(segment.ttl))
     }
 
@@ -125,14 +123,14 @@ impl Copies {
             self.recent.rotate_left(self.next);
             self.next = self.recent.len();
         }
+        if self.next == self.recent.len() && self.next == self.capacity() {
+            self.next = 0;
+        }
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = seen,
             None => self.recent.push(seen),
         }
         self.next += 1;
-        if self.next == self.capacity() {
-            self.next = 0;
-        }
         copy
     }
 
