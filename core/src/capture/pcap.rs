@@ -46,6 +46,9 @@ fn dialect(magic: [u8; 4]) -> Option<(ByteOrder, bool, bool)> {
 }
 
 impl Pcap {
+    /// Bytes of a record's header; the modified format has more fields after them.
+    const LEAST_HEADER_BYTES: usize = 16;
+
     /// Reads the file header; `None` if the magic number is not pcap's.
     pub fn open<R: Read>(
         magic: [u8; 4],
@@ -91,7 +94,11 @@ impl Pcap {
             time_unit: time_unit.to_owned(),
             ..Interface::default()
         });
-        let header_bytes = if modified { 24 } else { 16 };
+        let header_bytes = if modified {
+            24
+        } else {
+            Self::LEAST_HEADER_BYTES
+        };
         Ok(Some(Pcap {
             order,
             fraction_ns,
@@ -118,7 +125,7 @@ impl Pcap {
     /// Returns the next record if all of it is in memory.
     #[inline(always)]
     fn buffered<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
-        let header = window.bytes().get(..self.header_bytes)?;
+        let header: &[u8; Self::LEAST_HEADER_BYTES] = window.bytes().first_chunk()?;
         let [seconds, fraction] = [0, 4].map(|offset| self.order.u32(header, offset));
         let (captured, wire_len) = self.lengths(header);
         let needed = self.header_bytes + captured as usize;
