@@ -261,8 +261,11 @@ impl Connection {
         let (own, _) = own_and_other(&mut self.halves, from);
         own.has_timestamps |= segment.options.timestamps.is_some();
         let copy = own.flow.tap.copies.remember(segment, at.time_ns);
-        own.flow.totals.packets += i64::from(!copy);
-        own.flow.totals.copies += i64::from(copy);
+        if copy {
+            own.flow.totals.copies += 1;
+        } else {
+            own.flow.totals.packets += 1;
+        }
         if control && !self.process_control(from, segment, at, copy) {
             if self.wants_events {
                 rows.events
@@ -418,16 +421,13 @@ impl Connection {
     #[inline(never)] // seldom where the peer only sends
     fn process_ack(&mut self, to: usize, observed: &ObservedSegment<'_>, rows: &mut Rows) {
         let half = &mut self.halves[to];
-        let una = half.flow.tap.snd_una();
         let effect = half.flow.acknowledge(observed);
         self.unseen_bytes += effect.unseen_bytes;
         // An acknowledgment with payload may have waited for that payload: its RTT is not used for the turn.
         if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
             // Every second full-sized segment is acknowledged without delay (RFC 9293 section 3.8.6.3).
             let flow = &half.flow;
-            let now = flow.tap.snd_una();
-            let advanced = now.zip(una).map_or(0, |(now, before)| now - before);
-            if advanced >= 2 * flow.mss() {
+            if effect.acked_bytes >= 2 * flow.mss() {
                 let rtt_ns = effect.rtt_ns - flow.tap_to_sender.delay_ns();
                 self.turns.set_rtt(to as u8, rtt_ns);
             }
@@ -691,12 +691,14 @@ impl Connection {
     #[must_use]
     #[inline]
     pub fn has_ended(&self) -> bool {
-        self.fin_or_rst_seen
-            && (self.rst_seen
-                || self
-                    .halves
-                    .iter()
-                    .all(|half| half.flow.is_fin_acknowledged()))
+        self.fin_or_rst_seen && self.is_reset_or_finished()
+    }
+
+    /// Was a reset captured, or were both FINs acknowledged?
+    #[cold]
+    fn is_reset_or_finished(&self) -> bool {
+        let is_finished = |half: &Half| half.flow.is_fin_acknowledged();
+        self.rst_seen || self.halves.iter().all(is_finished)
     }
 
     /// Ends the connection: closes the last rounds and the last turn. Directions without payload have no rounds.

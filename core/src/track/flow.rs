@@ -26,18 +26,21 @@ pub struct Effect {
     pub cause: Cause,
     /// RTT of the whole path that the segment measured, in ns; [`NULL`] where it measured none.
     pub rtt_ns: i64,
+    /// Bytes by which it advanced SND.UNA at the tap.
+    pub acked_bytes: i64,
     /// Acknowledged bytes that the capture lacks; negative where the segment holds bytes that were counted as lacking.
     pub unseen_bytes: i64,
 }
 
 impl Effect {
-    /// Returns the effect of a segment that is no retransmission and measured no RTT.
+    /// Returns the effect of a segment that is no retransmission, measured no RTT and acknowledged nothing.
     #[must_use]
     pub const fn of(kind: Kind) -> Self {
         Self {
             kind,
             cause: Cause::None,
             rtt_ns: NULL,
+            acked_bytes: 0,
             unseen_bytes: 0,
         }
     }
@@ -129,6 +132,8 @@ pub struct Flow {
     /// Was the sender's last segment a keep-alive or a zero-window probe, with no acknowledgment since?
     last_was_probe: bool,
     fin_sent: bool,
+    /// Bytes known to have arrived by the last acknowledgment; see [`Tap::delivered`].
+    delivered: i64,
     /// When an acknowledgment last delivered something, in ns.
     last_delivery_ns: i64,
     /// Time of the last packet, in ns.
@@ -164,6 +169,7 @@ impl Flow {
             ece_echoes_congestion: true,
             last_was_probe: false,
             fin_sent: false,
+            delivered: 0,
             last_delivery_ns: at.time_ns,
             last_ns: at.time_ns,
             mss: 1448,

@@ -42,12 +42,12 @@ pub struct Ack {
 
 impl Ack {
     /// Returns the SACK blocks, as relative sequence numbers.
-    pub fn blocks(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
+    pub fn blocks(&self) -> impl Iterator<Item = (i64, i64)> {
         let ack = self.ack;
         self.blocks
-            .into_iter()
+            .iter()
             .take_while(|(start, end)| start < end)
-            .map(move |(start, end)| (ack + i64::from(start), ack + i64::from(end)))
+            .map(move |&(start, end)| (ack + i64::from(start), ack + i64::from(end)))
     }
 }
 
@@ -127,9 +127,12 @@ impl Sender {
     }
 
     /// Is the window closed, or too small to be used? Too small is less than a segment, and less than half of the
-    /// largest window so far (RFC 9293 section 3.8.6.2.1).
+    /// largest window so far (RFC 9293 section 3.8.6.2.1). A segment has at least one byte.
     #[must_use]
     pub fn is_window_unusable(&self, mss: i64) -> bool {
+        if self.window >= mss {
+            return false; // the usual case
+        }
         let least = mss.min(self.max_window / 2).max(1);
         self.window < least && self.window != NULL
     }

@@ -6,6 +6,7 @@ use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
 use super::{AdvertisedWindow, Effect, Flow, RepeatedAcks};
 use crate::decode::{Flags, Segment};
+use crate::track::null::NULL;
 use crate::track::tap::observed::ObservedSegment;
 use crate::track::tap::records::RttSample;
 
@@ -33,6 +34,13 @@ impl Flow {
 
     /// Adds the repeated acknowledgments to the totals and the open round. Call this before the flow's state changes.
     pub fn flush_repeated_acks(&mut self) {
+        if self.repeated_acks.acknowledgment.is_some() {
+            self.add_repeated_acks();
+        }
+    }
+
+    #[cold]
+    fn add_repeated_acks(&mut self) {
         let RepeatedAcks { count, last_ns, .. } = std::mem::take(&mut self.repeated_acks);
         if count > 0 {
             self.last_ns = last_ns;
@@ -113,29 +121,33 @@ impl Flow {
         }
         let ack = self.ack_of(observed);
         let (una, outstanding) = (self.tap.snd_una(), self.tap.is_outstanding());
-        let before = self.tap.delivered();
         let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
         if self.retransmissions.any() {
             let duplicate = self.dsack_block(segment, ack.ack);
             self.retransmissions
                 .detect_spurious(ack.ack, tsecr, duplicate, self.mss);
         }
-        let window = AdvertisedWindow::of(observed);
+        let window = AdvertisedWindow {
+            bytes: ack.window.unwrap_or(NULL),
+            field: Some(ack.window_field),
+        };
         let kind = self.kind_of_ack(segment, &ack, window, una, outstanding, observed.pure_ack);
         let mut effect = Effect::of(kind);
-        effect.unseen_bytes = seen.unseen_bytes;
+        (effect.acked_bytes, effect.unseen_bytes) = (seen.advanced, seen.unseen_bytes);
         self.last_was_probe = false;
         // An older acknowledgment does not update the window (SND.WL2, RFC 9293 section 3.10.7.4).
         if una.is_none_or(|una| ack.ack >= una) {
             self.advertised = window;
         }
         self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
+        let delivered = self.tap.delivered();
+        let newly_delivered = delivered - std::mem::replace(&mut self.delivered, delivered);
         if seen.advanced + seen.sacked > 0 {
-            self.measure_ack_spacing(before, tsval, at.time_ns);
+            self.measure_ack_spacing(newly_delivered, tsval, at.time_ns);
         }
         self.tap_to_sender.enqueue(&ack, tsval, at.time_ns);
         if let Some(sample) = seen.sample {
-            effect.rtt_ns = self.add_rtt(sample, at.time_ns);
+            effect.rtt_ns = self.add_rtt(sample, at.time_ns, delivered);
         }
         if self.tap_to_sender.tap_at_sender() {
             self.deliver(&ack, at.time_ns, at.frame);
@@ -180,16 +192,17 @@ impl Flow {
         pure_ack: bool,
     ) -> Kind {
         // Field and bytes are both compared: a SYN's window is not scaled, so an equal field may mean other bytes.
-        let same_window = self.advertised == AdvertisedWindow::UNKNOWN || self.advertised == window;
+        let same_window =
+            || self.advertised == AdvertisedWindow::UNKNOWN || self.advertised == window;
         if ack.window == Some(0) && ack.scaled {
             Kind::ZeroWindow
         } else if !pure_ack || una != Some(ack.ack) {
             Kind::Ack
-        } else if self.last_was_probe && same_window {
+        } else if self.last_was_probe && same_window() {
             Kind::KeepAliveAck
-        } else if outstanding && (same_window || segment.options.sack_blocks > 0) {
+        } else if outstanding && (same_window() || segment.options.sack_blocks > 0) {
             Kind::DuplicateAck
-        } else if !same_window {
+        } else if !same_window() {
             Kind::WindowUpdate
         } else {
             Kind::Ack
@@ -216,11 +229,10 @@ impl Flow {
     }
 
     /// Measures the time since the last acknowledgment that delivered something, and counts ticks of the receiver's
-    /// timestamp clock. `delivered_before` is the tap's number of delivered bytes before this acknowledgment.
+    /// timestamp clock. `delivered` is the number of bytes that this one delivered.
     #[inline]
-    fn measure_ack_spacing(&mut self, delivered_before: i64, tsval: Option<u32>, now_ns: i64) {
+    fn measure_ack_spacing(&mut self, delivered: i64, tsval: Option<u32>, now_ns: i64) {
         let gap_ns = (now_ns - self.last_delivery_ns).max(0);
-        let delivered = self.tap.delivered() - delivered_before;
         let rounds = self.rounds.get();
         if delivered > 0 {
             rounds.measurements().add_ack_spacing(gap_ns, delivered);
@@ -230,9 +242,10 @@ impl Flow {
         self.last_ack_tsval = tsval;
     }
 
-    /// Adds an RTT sample between tap and receiver; returns the RTT of the whole path, in ns.
+    /// Adds an RTT sample between tap and receiver, measured when `delivered` bytes had arrived in total; returns the RTT
+    /// of the whole path, in ns.
     #[inline]
-    fn add_rtt(&mut self, mut sample: RttSample, now_ns: i64) -> i64 {
+    fn add_rtt(&mut self, mut sample: RttSample, now_ns: i64, delivered: i64) -> i64 {
         if !sample.maybe_delayed {
             self.measure_tap_to_sender(|tap_to_sender| {
                 tap_to_sender.add_receiver_rtt(sample.rtt_ns)
@@ -240,7 +253,6 @@ impl Flow {
         }
         sample.rtt_ns = sample.rtt_ns.saturating_add(self.tap_to_sender.delay_ns());
         self.retransmissions.add_rtt(sample.rtt_ns);
-        let delivered = self.tap.delivered();
         self.rounds.get().add_rtt(sample, now_ns, delivered);
         sample.rtt_ns
     }

@@ -160,7 +160,7 @@ impl TapToSender {
     /// Is the tap at the sender, where packets pass when the sender sends or receives them? True while unknown.
     #[must_use]
     pub fn tap_at_sender(&self) -> bool {
-        self.at_sender.unwrap_or(true)
+        self.at_sender != Some(false)
     }
 
     /// Is an echo awaited that will show where the tap is? Until then, packets at the tap show no round trip.

@@ -46,6 +46,7 @@ impl RewrittenScale {
     }
 
     /// Ends a round trip: counts the shifts under which the bytes in flight stopped at the window.
+    #[inline(never)] // once a round trip
     fn end_round(&mut self, mss: i64, negotiated: usize) {
         let Some((smallest, largest)) = self.fields.filter(|_| self.flight > 0) else {
             return;

@@ -39,7 +39,9 @@ impl PerShift {
     /// Does the window allow data up to `end`? Counts the segment if it reaches the right edge.
     fn allows(&mut self, end: i64, una: i64, mss: i64) -> bool {
         let left = self.edge - end;
-        self.reached += u32::from((0..mss).contains(&left) && self.edge - una >= 8 * mss);
+        if (0..mss).contains(&left) && self.edge - una >= 8 * mss {
+            self.reached += 1;
+        }
         left >= 0
     }
 }
@@ -185,7 +187,9 @@ impl Scale {
             return;
         }
         self.checked_segments += 1;
-        if let Some((_, field)) = self.last_advertised.filter(|_| self.negotiated > 0) {
+        if self.negotiated > 0
+            && let Some((_, field)) = self.last_advertised
+        {
             self.rewritten.sent(end, una, mss, self.negotiated, field);
         }
         let lowest = self.lowest_followed();
