@@ -30,6 +30,7 @@ mod tunnel;
 mod undecoded;
 mod walk;
 mod wifi;
+mod wifi_retry;
 
 pub use datagram::Datagram;
 pub use headers::{Header, Kind, extent, headers};
@@ -47,7 +48,7 @@ use walk::walk;
 #[must_use]
 pub fn is_wifi_retry(link_type: u32, data: &[u8], wire_len: u32) -> Option<bool> {
     if link::is_wifi(link_type) {
-        wifi::is_retry(link_type, data, wire_len)
+        wifi_retry::is_retry(link_type, data, wire_len)
     } else {
         None
     }

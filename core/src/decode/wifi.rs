@@ -3,9 +3,7 @@
 
 use super::cursor::{Cursor, u32_at};
 use super::next::Next;
-use super::segment::Path;
 use super::undecoded::Undecoded;
-use super::walk::walk;
 
 /// Decodes radiotap (<https://www.radiotap.org>), whose flags announce padding and a frame check sequence.
 pub(super) fn radiotap(at: &mut Cursor<'_>) -> Result<Next<'static>, Undecoded> {
@@ -60,28 +58,6 @@ fn radiotap_flags(header: &[u8]) -> Option<u8> {
     } else {
         None
     }
-}
-
-/// Returns whether an IEEE 802.11 frame is a retry: its station sent it before, but got no acknowledgment from the link
-/// (IEEE 802.11-2020 section 9.2.4.1.8). `None` if the frame has no such header, or too little of it was captured.
-pub(super) fn is_retry(link_type: u32, data: &[u8], wire_len: u32) -> Option<bool> {
-    const RETRY: u16 = 0x0800;
-    /// A pseudo header may precede that of IEEE 802.11.
-    const HEADERS: usize = 2;
-
-    let mut control = None;
-    let mut path = Path::default();
-    let _ = walk(link_type, data, wire_len, HEADERS, &mut path, |next, at| {
-        if let Next::Wifi { swapped, .. } = next {
-            let mut ahead = *at;
-            let bytes: Option<&[u8; 2]> = ahead.take(Undecoded::Link).ok();
-            control = bytes.map(|bytes| match swapped {
-                true => u16::from_be_bytes(*bytes),
-                false => u16::from_le_bytes(*bytes),
-            });
-        }
-    });
-    control.map(|control| control & RETRY != 0)
 }
 
 /// Decodes the Prism monitor header or the AVS header. Both occur under either link type, and both state their length.
