@@ -4,6 +4,7 @@
 
 mod acknowledging;
 mod sending;
+mod sustained_rate;
 
 use super::at::At;
 use super::event::{Cause, Kind};
@@ -16,6 +17,7 @@ use super::sender::{Ack, Sender};
 use super::tap::Tap;
 use super::tap::observed::ObservedSegment;
 use super::tap::records::RttSample;
+use sustained_rate::SustainedRate;
 
 /// Effect of a segment on a flow.
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +138,7 @@ pub struct Flow {
     delivered: i64,
     /// When an acknowledgment last delivered something, in ns.
     last_delivery_ns: i64,
+    sustained_rate: SustainedRate,
     /// Time of the last packet, in ns.
     last_ns: i64,
     mss: i64,
@@ -171,6 +174,7 @@ impl Flow {
             fin_sent: false,
             delivered: 0,
             last_delivery_ns: at.time_ns,
+            sustained_rate: SustainedRate::new(at.time_ns),
             last_ns: at.time_ns,
             mss: 1448,
             last_ack_tsval: None,
@@ -219,6 +223,20 @@ impl Flow {
     #[must_use]
     pub fn longest_stall_ns(&self) -> Option<i64> {
         (self.acks() > 0).then(|| self.rounds.longest_stall_ns())
+    }
+
+    /// Returns the highest rate at which data were acknowledged twice, in bytes per second. Each time lasts for a round
+    /// trip or 30 ms, whichever is longer. `None` where that never happened twice.
+    #[must_use]
+    pub fn sustained_rate(&self) -> Option<i64> {
+        let rate = (self.sustained_rate).reached(self.last_delivery_ns, self.shortest_span_ns());
+        (rate > 0).then_some(rate)
+    }
+
+    /// Returns the time for which a rate counts as sustained, in ns.
+    #[inline]
+    fn shortest_span_ns(&self) -> i64 {
+        (self.rtt_min_ns().unwrap_or_default()).max(SustainedRate::SHORTEST_NS)
     }
 
     /// Sets the round trips that the handshake measured, in ns: from the tap to the sender and to the receiver.

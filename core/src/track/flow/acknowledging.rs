@@ -140,10 +140,15 @@ impl Flow {
             self.advertised = window;
         }
         self.count_ack(&ack, &seen, effect.kind == Kind::DuplicateAck);
+        if effect.kind == Kind::DuplicateAck || segment.options.sack_blocks > 0 {
+            let next = self.tap.snd_nxt().unwrap_or_default();
+            self.sustained_rate.add_missing(next);
+        }
         let delivered = self.tap.delivered();
         let newly_delivered = delivered - std::mem::replace(&mut self.delivered, delivered);
         if seen.advanced + seen.sacked > 0 {
-            self.measure_ack_spacing(newly_delivered, tsval, at.time_ns);
+            let una = una.unwrap_or_default();
+            self.measure_ack_spacing(newly_delivered, una, tsval, at.time_ns);
         }
         self.tap_to_sender.enqueue(&ack, tsval, at.time_ns);
         if let Some(sample) = seen.sample {
@@ -229,13 +234,15 @@ impl Flow {
     }
 
     /// Measures the time since the last acknowledgment that delivered something, and counts ticks of the receiver's
-    /// timestamp clock. `delivered` is the number of bytes that this one delivered.
+    /// timestamp clock. `delivered` is the number of bytes that this one delivered, and `una` was SND.UNA before it.
     #[inline]
-    fn measure_ack_spacing(&mut self, delivered: i64, tsval: Option<u32>, now_ns: i64) {
+    fn measure_ack_spacing(&mut self, delivered: i64, una: i64, tsval: Option<u32>, now_ns: i64) {
         let gap_ns = (now_ns - self.last_delivery_ns).max(0);
+        let shortest_ns = self.shortest_span_ns();
         let rounds = self.rounds.get();
         if delivered > 0 {
             rounds.measurements().add_ack_spacing(gap_ns, delivered);
+            (self.sustained_rate).add(gap_ns, delivered, una, now_ns, shortest_ns);
             self.last_delivery_ns = now_ns;
         }
         rounds.count(|row| row.ack_tsvals += i64::from(tsval != self.last_ack_tsval));

@@ -166,6 +166,7 @@ impl HalfOpen {
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
                 window_max_bytes: NULL,
                 longest_stall_ns: NULL,
+                sustained_rate: NULL,
                 rtt_min_ns: NULL,
                 initial_rtt_ns: NULL,
                 sender_side_ns: NULL,

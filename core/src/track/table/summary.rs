@@ -70,6 +70,9 @@ packed_row! {
         /// Longest time with data in flight and no acknowledgment of new data, in ns; [`NULL`] where no acknowledgment was
         /// captured.
         pub longest_stall_ns: i64,
+        /// Highest rate at which data were acknowledged twice, in bytes per second; see
+        /// [`crate::track::flow::Flow::sustained_rate`]. [`NULL`] where that never happened twice.
+        pub sustained_rate: i64,
         /// Bytes by which acknowledgment numbers advanced.
         pub acked_bytes: i64,
         /// Number of acknowledgments.
@@ -165,6 +168,7 @@ impl Summary {
             reordered: totals.reordered,
             copies: totals.copies,
             longest_stall_ns: or_null(flow.longest_stall_ns()),
+            sustained_rate: or_null(flow.sustained_rate()),
             acked_bytes: totals.acked_bytes,
             acks: flow.acks(),
             unseen_bytes: totals.unseen_bytes,
