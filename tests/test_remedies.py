@@ -21,7 +21,7 @@ import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.buffers import ERAS, RMEM_MAX, Knob, Setting
-from bdpcap.explain.capacity import Basis, basis, label, sent_a_window, word
+from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
 from bdpcap.explain.findings import Code, findings
 from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Facts
@@ -270,43 +270,16 @@ def known_rates(views=("sender", "middle", "receiver")):
                 headers = 110 if row["sender"].startswith("[") else 90  # Ethernet 38, IP, TCP, timestamps
                 payload = int(row["mss_bytes"])
                 true = link["rate_bps"] * payload / (payload + headers)
-                yield row, float(row["capacity_bps"]) / true
+                yield row, known_bps(row) / true
 
 
 def test_the_rate_told_is_about_the_links_and_a_bound_is_one():
     told = [(basis(row), ratio) for row, ratio in known_rates()]
     near = {kind: [abs(ratio - 1) <= 0.1 for one, ratio in told if one is kind] for kind in Basis}
-    # On 370 captures 90 % and 84 % were within a tenth; a few of these few may not be.
-    assert np.mean(near[Basis.FILLED]) >= 0.85
-    assert np.mean(near[Basis.BURSTS]) >= 0.8
+    # Of 620 captures 99 % were within a tenth; of these few, one capture of the return path's bottleneck is not.
+    assert np.mean(near[Basis.FILLED] + near[Basis.BURSTS]) >= 0.97
     # A lower bound, but for headers that other packets of the flow lack.
     assert all(ratio <= 1.05 for one, ratio in told if one is Basis.BOUND)
-
-
-def row(**values):
-    return {
-        "capacity_bps": 1e6,
-        "link_share": 0.0,
-        "in_flight_max_bytes": 20_000,
-        "mss_bytes": 1448,
-        "limit": "rwnd",
-    } | values
-
-
-def test_one_word_for_one_basis():
-    filled, bursts, bound = row(link_share=0.5), row(), row(limit="app")
-    assert [word(one) for one in (filled, bursts, bound, row(capacity_bps=None))] == [
-        "about ",
-        "about ",
-        "at least ",
-        "",
-    ]
-    assert [label(one, "the BDP") for one in (filled, bursts, bound)] == [
-        "the BDP",
-        "the BDP (estimate)",
-        "the BDP (at least)",
-    ]
-    assert basis(row(in_flight_max_bytes=14_479)) is Basis.BOUND
 
 
 def test_a_few_segments_at_a_time_show_no_path(tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain.capacity import Basis, basis
+from bdpcap.explain.capacity import Basis, basis, known_bps
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column, frames
@@ -278,11 +278,8 @@ def _link_rate(summary: pd.DataFrame, given: Settings) -> tuple[float | None, st
     """Return the link's rate and its source; flows that hardly filled the link show only a lower bound."""
     if given.link_rate:
         return float(given.link_rate), "given"
-    shown = _known(summary["capacity_bps"].max())
-    if shown is None:
-        return None, None
     fastest = summary.iloc[int(summary["capacity_bps"].fillna(0).to_numpy().argmax())]
-    return shown, _SOURCES[basis(fastest)]
+    return known_bps(fastest), _SOURCES[basis(fastest)]
 
 
 def _limit(summary: pd.DataFrame) -> tuple[str, float]:

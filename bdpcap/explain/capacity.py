@@ -1,19 +1,4 @@
-"""
-How well a flow shows the rate of its path, and the qualifier that texts and figures put before that rate.
-
-The table shows ``capacity_bps`` over the payload's share of the link rate, for 423 captures over links of known rate:
-
-=========  ========  ============  ==============  ==============
-basis      captures  within 10 %   5th percentile  95th percentile
-=========  ========  ============  ==============  ==============
-FILLED     121       90 %          0.90            1.09
-BURSTS     249       84 %          0.80            1.34
-BOUND      53        62 %          0.01            1.02
-=========  ========  ============  ==============  ==============
-
-So only BOUND is reported as a lower bound, and no advice is based on it. Where several flows filled a link, each
-shows only its own part of the link's rate.
-"""
+"""How well a flow shows the rate of its path, and the words that texts and figures put before that rate."""
 
 from __future__ import annotations
 
@@ -22,15 +7,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap.words import rates
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["INITIAL_WINDOW", "Basis", "basis", "delivered_bps", "label", "sent_a_window", "word"]
+__all__ = [
+    "INITIAL_WINDOW",
+    "Basis",
+    "basis",
+    "delivered_bps",
+    "known_bdp",
+    "known_bps",
+    "label",
+    "sent_a_window",
+    "spoken",
+    "spoken_bdp",
+    "word",
+]
 
 INITIAL_WINDOW: Final = 10
 """Segments that a sender may send at once (RFC 6928). Fewer in flight never show the rate of the path."""
+AGREE: Final = 1.2
+"""Highest over lowest rate up to which they agree: each is within 10 % of a rate between them."""
 _FILLED: Final = 0.1
 """Share of a flow's time in which it must fill the link to show the link's rate."""
 
@@ -39,11 +38,11 @@ class Basis(StrEnum):
     """Evidence behind a flow's ``capacity_bps``."""
 
     FILLED = "filled"
-    """The flow kept the link busy."""
+    """The flow kept the link busy, and its bursts agree on the link's rate."""
     BURSTS = "bursts"
-    """The flow did not fill the link, but the bottleneck spaced out its bursts: an estimate, too high or too low."""
+    """The flow did not fill the link, but its bursts agree on a rate."""
     BOUND = "bound"
-    """The flow sent too little at a time: the path carries at least this rate, perhaps much more."""
+    """The bursts agree on no rate: only that the path carries at least ``capacity_low_bps`` is known."""
 
 
 def basis(summary: pd.Series[Any] | Mapping[str, Any]) -> Basis | None:
@@ -54,11 +53,54 @@ def basis(summary: pd.Series[Any] | Mapping[str, Any]) -> Basis | None:
     -------
     None where the capture shows no rate.
     """
-    if pd.isna(summary["capacity_bps"]):
+    low, high = summary["capacity_low_bps"], summary["capacity_high_bps"]
+    if pd.isna(low) or pd.isna(summary["capacity_bps"]):
         return None
-    if summary["link_share"] >= _FILLED:
-        return Basis.FILLED
-    return Basis.BURSTS if sent_a_window(summary) and summary["limit"] != "app" else Basis.BOUND
+    if pd.isna(high) or high > AGREE * low:
+        return Basis.BOUND
+    return Basis.FILLED if summary["link_share"] >= _FILLED else Basis.BURSTS
+
+
+def known_bps(summary: pd.Series[Any] | Mapping[str, Any]) -> float | None:
+    """Return the rate on which sentences rest: the capacity if bursts agree on it, else the least that it can be."""
+    rests = basis(summary)
+    if rests is None:
+        return None
+    return float(summary["capacity_low_bps" if rests is Basis.BOUND else "capacity_bps"])
+
+
+def known_bdp(summary: pd.Series[Any] | Mapping[str, Any]) -> float | None:
+    """Return the BDP at `known_bps`, in bytes; None without a rate or an RTT."""
+    known = known_bps(summary)
+    if known is None or pd.isna(summary["bdp_bytes"]):
+        return None
+    return _bdp(summary, known)
+
+
+def _bdp(summary: pd.Series[Any] | Mapping[str, Any], rate_bps: float) -> float:
+    """Return the BDP at another rate than the capacity, in bytes."""
+    return float(summary["bdp_bytes"]) * rate_bps / float(summary["capacity_bps"])
+
+
+def spoken(summary: pd.Series[Any] | Mapping[str, Any]) -> str:
+    """Return the path's rate in words: about one rate, between two, or at least one; empty without a rate."""
+    return _words(summary, units.rate)
+
+
+def spoken_bdp(summary: pd.Series[Any] | Mapping[str, Any]) -> str:
+    """Return the path's BDP in words, as `spoken` does; empty without a rate or an RTT."""
+    if pd.isna(summary["bdp_bytes"]):
+        return ""
+    return _words(summary, lambda rate_bps: units.exact_bytes(round(_bdp(summary, rate_bps))))
+
+
+def _words(summary: pd.Series[Any] | Mapping[str, Any], show: Callable[[float], str]) -> str:
+    known, high = known_bps(summary), summary["capacity_high_bps"]
+    if known is None:
+        return ""
+    if basis(summary) is Basis.BOUND and pd.notna(high):
+        return f"between {show(known)} and {show(float(high))}"
+    return f"{word(summary)}{show(known)}"
 
 
 def sent_a_window(summary: pd.Series[Any] | Mapping[str, Any]) -> bool:
@@ -67,7 +109,7 @@ def sent_a_window(summary: pd.Series[Any] | Mapping[str, Any]) -> bool:
 
 
 def word(summary: pd.Series[Any] | Mapping[str, Any]) -> str:
-    """Return the qualifier of the path's rate or its BDP: "about " or "at least "; empty without a rate."""
+    """Return the qualifier of `known_bps`: "about " or "at least "; empty without a rate."""
     rests = basis(summary)
     return "" if rests is None else "at least " if rests is Basis.BOUND else "about "
 
@@ -79,7 +121,7 @@ def delivered_bps(rounds: pd.DataFrame) -> float:
 
 
 def label(summary: pd.Series[Any] | Mapping[str, Any], name: str) -> str:
-    """Return a label for the path's rate or its BDP, marked as estimate or lower bound where it is not a measurement."""
+    """Return a label for `known_bps` or its BDP, marked as estimate or lower bound where it is not a measurement."""
     kinds = {Basis.BURSTS: " (estimate)", Basis.BOUND: " (at least)"}
     rests = basis(summary)
     return name if rests is None else f"{name}{kinds.get(rests, '')}"

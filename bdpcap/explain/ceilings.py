@@ -15,6 +15,7 @@ import pandas as pd
 
 from bdpcap.explain import bdp, sendbuf
 from bdpcap.explain.buffers import ERAS, FIELD_MAX, SCALE_MAX, UNSCALED, Era, least_setting
+from bdpcap.explain.capacity import known_bdp, known_bps
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
@@ -132,12 +133,12 @@ def of(
         Full packet of the flow, to deduct headers from a given rate; None counts no headers.
     """
     trip = rtt_ns if rtt_ns is not None else _known(summary["rtt_min_ns"])
-    rate = rate_bps if rate_bps is not None else _known(summary["capacity_bps"])
+    rate = rate_bps if rate_bps is not None else known_bps(summary)
     if not trip or not rate:
         return None
     window = _known(summary["window_max_bytes"])
     measured = rate_bps is None and rtt_ns is None
-    need = math.ceil(_known(summary["bdp_bytes"]) or 0) if measured else math.ceil(rates.bytes_at(rate, trip))
+    need = math.ceil(known_bdp(summary) or 0) if measured else math.ceil(rates.bytes_at(rate, trip))
     if not 0 < need <= FIELD_MAX << SCALE_MAX:
         return None
     mss = max(1, int(summary["mss_bytes"]))

@@ -40,6 +40,7 @@ DIRECTION_COLUMNS: Final = (
     *tables.FLOWS,
     *NEEDED,
     *("direction", "acked_bytes", "tap_at_sender", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
+    "sustained_rate",
 )
 """Columns about directions that classification and the table of flows need; the core skips names that it lacks."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core, tables
+from bdpcap.limits.capacity import capacity
 from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, STATES
 from bdpcap.limits.rounds import SECOND_NS
 from bdpcap.tables import cells
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["flows", "rounds"]
 
-FILLED: Final = 0.1
-"""Share of a flow's active time at the link's rate from which it kept the link busy."""
-SHARED: Final = 1.5
-"""Rate of the initial bursts over that reached from which a busy link was shared with others."""
+SUSTAINED_NS: Final = 3e7
+"""Nanoseconds for which a sustained rate lasts at least, as in the core: a stalled host is silent for a third of it."""
 BITS: Final = 8
 """Bits in a byte."""
 NO_TIME: Final = 1e-9
@@ -87,12 +86,13 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     leads = verdict.limits == most[flow]
     weight = np.bincount(flow, length * leads, count)
     sure = np.bincount(flow, length * leads * verdict.confidence, count)
-    capacity = _capacity(evidence, held[LIMITS.index("link")] > FILLED * total)
     rtt_min_ns = floats(of_flows["rtt_min_ns"])
     # The minimum RTT includes the delay to the sender as known at the end; early rounds may include less of that delay.
     median_ns = np.maximum(_median_ns(evidence.rounds), np.nan_to_num(rtt_min_ns))
     life = (of_flows["end_ns"] - of_flows["start_ns"]).astype(np.float64)
     acked = floats(of_flows["acked_bytes"])
+    mean = np.where(active >= np.fmax(rtt_min_ns, SUSTAINED_NS), acked / total * SECOND_NS, np.nan)
+    path = capacity(evidence, np.fmax(floats(of_flows["sustained_rate"]), mean))
     made: dict[str, Cells] = {
         "sender": cells.texts(of_flows["sender"].tolist()),
         "receiver": cells.texts(of_flows["receiver"].tolist()),
@@ -100,10 +100,10 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         "rtt_min_ns": _positive(rtt_min_ns),
         "rtt_median_ns": _whole(median_ns),
         "throughput_bps": _rate(np.where(acked > 0, acked, np.nan), life),
-        "capacity_bps": cells.known(
-            np.where(np.isfinite(capacity) & (capacity > 0), BITS * capacity, np.nan)
-        ),
-        "bdp_bytes": _positive(capacity * evidence.queue.rtt_min_ns[first] / SECOND_NS),
+        "capacity_bps": _bps(path.estimate),
+        "capacity_low_bps": _bps(path.low),
+        "capacity_high_bps": _bps(path.high),
+        "bdp_bytes": _positive(path.estimate * evidence.queue.rtt_min_ns[first] / SECOND_NS),
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
         "active_ns": _whole(active),
         "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), active),
@@ -127,21 +127,14 @@ def _longest(details: Places, flow: Ints, held: Floats, count: int) -> Places:
     return longest
 
 
-def _capacity(evidence: Evidence, filled: np.ndarray) -> Floats:
-    """Return the bottleneck's rate in bytes per second for each flow; `filled` marks flows that kept the link busy.
-
-    The initial bursts show the rate, even where a window limits the flow later. A flow that kept the link busy at a much
-    lower rate shared the link, so its own highest rate counts.
-    """
-    first = evidence.rounds.starts
-    reached, initial = evidence.rate.capacity[first], evidence.rate.initial_burst[first]
-    shared = filled & (initial > SHARED * reached)
-    return np.where(shared, reached, np.fmax(reached, initial))
-
-
 def _median_ns(of: Rounds) -> Floats:
     """Return for each flow the median of its rounds' RTTs; NaN without one."""
     return _core.medians(np.where(of.rtt_ns > 0, of.rtt_ns, np.nan), of.starts)
+
+
+def _bps(rate: Floats) -> Cells:
+    """Return rates in bytes per second as cells in bits per second; absent where unknown or 0."""
+    return cells.known(np.where(np.isfinite(rate) & (rate > 0), BITS * rate, np.nan))
 
 
 def _rate(amount_bytes: Floats, lasted_ns: Floats) -> Cells:

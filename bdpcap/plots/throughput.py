@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
-import pandas as pd
 
-from bdpcap.explain.capacity import label
+from bdpcap.explain.capacity import known_bps, label
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
@@ -41,7 +41,7 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     rtts, sent = flow.rtts[shown], _sent(flow.events, flow.rtts)[shown]
     delivered = floats(rtts["throughput_bps"])
     allowed = rates.of_bytes(floats(rtts["window_max_bytes"]), floats(rtts["rtt_ns"]))
-    capacity = float(summary["capacity_bps"]) if pd.notna(summary["capacity_bps"]) else 0.0
+    capacity = known_bps(summary) or 0.0
     # The rate of a round shorter than a quarter of its RTT means little, so such rounds do not set the scale.
     whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
     canvas.fit(largest(delivered[whole], sent[whole]), largest(allowed), capacity)

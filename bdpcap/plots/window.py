@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-import pandas as pd
-
-from bdpcap.explain.capacity import label
+from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
@@ -15,6 +13,7 @@ from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
@@ -40,7 +39,7 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     in_flight, allowed = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
-    bdp = float(summary["bdp_bytes"]) if pd.notna(summary["bdp_bytes"]) else 0.0
+    bdp = known_bdp(summary) or 0.0
     # The largest window of the rounds, not of all packets: the window of a SYN limits no round.
     most = largest(floats(rtts["window_max_bytes"]))
     canvas.fit(largest(in_flight[canvas.within(time)]), most, bdp, largest(_cwnd_bytes(samples_of(flow))))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain.capacity import sent_a_window, word
+from bdpcap.explain.capacity import known_bps, sent_a_window, spoken, spoken_bdp
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
@@ -193,14 +193,13 @@ def path(summary: pd.Series[Any]) -> Path | None:
 
     They are also unknown if the flow never had ten segments in flight.
     """
-    capacity, bdp = summary["capacity_bps"], summary["bdp_bytes"]
-    if pd.isna(capacity) or pd.isna(bdp) or not sent_a_window(summary):
+    known = known_bps(summary)
+    if known is None or pd.isna(summary["bdp_bytes"]) or not sent_a_window(summary):
         return None
     reached = summary["active_throughput_bps"]
-    if pd.notna(reached) and capacity < reached:
+    if pd.notna(reached) and known < reached:
         return None
-    about = word(summary)
-    return Path(f"{about}{units.rate(capacity)}", f"{about}{units.exact_bytes(bdp)}")
+    return Path(spoken(summary), spoken_bdp(summary))
 
 
 def arithmetic(summary: pd.Series[Any]) -> list[str]:

@@ -85,6 +85,10 @@ FLOWS: Final[dict[str, Column]] = {
     ),
     "bdp_bytes": Column("Int64", "capacity times least round-trip time"),
     "vantage": Column("str", "where the capture was taken: sender, receiver, between or unknown", PLACES),
+    "capacity_low_bps": Column("Float64", "rate that the path carries at least, bits per second"),
+    "capacity_high_bps": Column(
+        "Float64", "rate that the path carries at most, bits per second; null unless bursts agree on one"
+    ),
     "active_ns": Column("int64", "time in which the flow was not idle"),
     "active_throughput_bps": Column(
         "Float64", "bytes acknowledged over active_ns, bits per second; null if none were"

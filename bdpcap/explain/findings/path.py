@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.bdp import MSS_BYTES
-from bdpcap.explain.capacity import Basis, basis, delivered_bps, sent_a_window, word
+from bdpcap.explain.capacity import Basis, basis, delivered_bps, sent_a_window, spoken, word
 from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
@@ -49,12 +49,13 @@ def link(flow: Flow) -> list[Finding]:
         if pd.notna(median)
         else ""
     )
+    carries = f"; the path can carry {spoken(flow.summary)}" if spoken(flow.summary) else ""
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values(kind="stable").index[len(busy) // 2]]
     return [
         Finding(
             code=Code.LINK_FULL,
-            sentence=f"The bottleneck was busy{did} {units.duration(lasting.sum())}{reached}; the path can carry about "
-            f"{units.rate(capacity)}.{trips}",
+            sentence=f"The bottleneck was busy{did} {units.duration(lasting.sum())}{reached}"
+            f"{carries}.{trips}",
             cause="The path was busy before this flow came: others keep a queue in front of the bottleneck."
             if others
             else "The sender keeps a queue in front of the bottleneck at all times.",
@@ -289,14 +290,13 @@ def _takes(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = N
 
 
 _LINK_RATE_FIRST: Final = (
-    "Give the link's rate (--link-rate) to learn what it takes. "
-    "This flow sent too little at a time to show it."
+    "Give the link's rate (--link-rate) to learn what it takes. The bursts of this flow do not agree on it."
 )
 _RATE_FROM: Final = {
     None: "rate given",
     Basis.FILLED: "rate of the link while the flow filled it",
     Basis.BURSTS: "rate estimated from bursts, for the flow never filled the link",
-    Basis.BOUND: "rate of what was sent, a lower bound: the flow never filled the link",
+    Basis.BOUND: "lowest rate that the capture shows: bursts agree on none",
 }
 
 

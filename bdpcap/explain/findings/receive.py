@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
-from bdpcap.explain.capacity import sent_a_window
+from bdpcap.explain.capacity import sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
@@ -55,7 +55,7 @@ def limits(flow: Flow) -> list[Finding]:
             "round trip.",
             remedy=(f"{SCALE_FIRST} Then let" if unscaled else "Let")
             + " the receiver's window grow until it exceeds rate times round-trip time"
-            + (f", here about {units.exact_bytes(need)}.{below_says}" if known else "."),
+            + (f", here {spoken_bdp(flow.summary)}.{below_says}" if known else "."),
             commands=(SCALING_ON,) if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
