@@ -229,14 +229,12 @@ impl Flow {
     /// trip or 30 ms, whichever is longer. `None` where that never happened twice.
     #[must_use]
     pub fn sustained_rate(&self) -> Option<i64> {
-        let rate = (self.sustained_rate).reached(self.last_delivery_ns, self.shortest_span_ns());
+        let rate = (self.sustained_rate).reached(
+            self.last_delivery_ns,
+            self.delivered,
+            SustainedRate::shortest_span_ns(self.rtt_min_ns()),
+        );
         (rate > 0).then_some(rate)
-    }
-
-    /// Returns the time for which a rate counts as sustained, in ns.
-    #[inline]
-    fn shortest_span_ns(&self) -> i64 {
-        (self.rtt_min_ns().unwrap_or_default()).max(SustainedRate::SHORTEST_NS)
     }
 
     /// Sets the round trips that the handshake measured, in ns: from the tap to the sender and to the receiver.

@@ -4,6 +4,7 @@
 use super::super::event::Kind;
 use super::super::sender::Ack;
 use super::super::tap::Acknowledged;
+use super::sustained_rate::SustainedRate;
 use super::{AdvertisedWindow, Effect, Flow, RepeatedAcks};
 use crate::decode::{Flags, Segment};
 use crate::track::null::NULL;
@@ -238,12 +239,16 @@ impl Flow {
     #[inline]
     fn measure_ack_spacing(&mut self, delivered: i64, una: i64, tsval: Option<u32>, now_ns: i64) {
         let gap_ns = (now_ns - self.last_delivery_ns).max(0);
-        let shortest_ns = self.shortest_span_ns();
+        if delivered > 0 {
+            let rounds = &self.rounds;
+            let shortest_ns = || SustainedRate::shortest_span_ns(rounds.rtt_min_ns());
+            let total = (self.delivered - delivered, self.delivered);
+            (self.sustained_rate).add((gap_ns, now_ns), total, una, shortest_ns);
+            self.last_delivery_ns = now_ns;
+        }
         let rounds = self.rounds.get();
         if delivered > 0 {
             rounds.measurements().add_ack_spacing(gap_ns, delivered);
-            (self.sustained_rate).add(gap_ns, delivered, una, now_ns, shortest_ns);
-            self.last_delivery_ns = now_ns;
         }
         rounds.count(|row| row.ack_tsvals += i64::from(tsval != self.last_ack_tsval));
         self.last_ack_tsval = tsval;
