@@ -110,6 +110,7 @@ def shown(packets):
 
 
 SHOWN_BY = {
+    Code.PATH_CHANGED: lambda: one_by_one([20] * 25 + [32] * 25),
     Code.WINDOW_BELOW_BDP: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
     Code.WINDOW_SETTING: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
     Code.WINDOW_FIELD_FULL: lambda: sample("rwnd_ipv6_drops.sender.pcapng.zst"),
@@ -416,3 +417,44 @@ def test_facts_decide_on_the_command_line_too(capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "The 73,552 seen agree: 2 x 50,000 x 3/4 - 1,448 = 73,552." in said
     assert "75,000 x 1/2" not in said
+
+
+# changes of the path
+
+
+def one_by_one(rtts_ms, segments=1):
+    """So many segments at a time, each group acknowledged after the next of these round trips."""
+    lines = [
+        "0 > S 0:0(0) win 64240 <mss 1460,wscale 7>",
+        f"+{rtts_ms[0] / 1000:.4f} < S. 0:0(0) ack 1 win 65535 <mss 1460,wscale 7>",
+        "+0 > . 1:1(0) ack 1 win 502",
+    ]
+    at = 1
+    for number, rtt_ms in enumerate(rtts_ms):
+        count = segments[number] if isinstance(segments, list) else segments
+        for _ in range(count):
+            lines.append(f"+.0001 > P. {at}:{at + 1000}(1000) ack 1 win 502")
+            at += 1000
+        lines.append(f"+{rtt_ms / 1000:.4f} < . 1:1(0) ack {at} win 502")
+    return bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+
+
+@pytest.mark.parametrize(("before_ms", "after_ms"), [(20, 32), (32, 20)])
+def test_a_step_of_the_least_round_trip_is_a_change_of_the_path(before_ms, after_ms):
+    finding = codes(one_by_one([before_ms] * 25 + [after_ms] * 25))[Code.PATH_CHANGED]
+    assert finding.values["rtt_before_ns"] == pytest.approx(before_ms * 1e6, rel=0.01)  # a burst takes 0.1 ms
+    assert finding.values["rtt_after_ns"] == pytest.approx(after_ms * 1e6, rel=0.01)
+    assert finding.remedy == ""
+
+
+@pytest.mark.parametrize(
+    ("rtts_ms", "segments"),
+    [
+        pytest.param([20] * 25 + [21] * 25, 1, id="within the clocks"),
+        pytest.param([20] * 25 + [32] * 10, 1, id="not for long"),
+        pytest.param([20, 26] * 25, 1, id="to and fro"),
+        pytest.param([20] * 25 + [32] * 25, [4] * 25 + [8] * 25, id="with more in flight"),
+    ],
+)
+def test_a_queue_or_a_clock_changes_no_path(rtts_ms, segments):
+    assert Code.PATH_CHANGED not in codes(one_by_one(rtts_ms, segments))

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.findings import handshake, path, program, receive, requests, retransmissions, send, tap
+from bdpcap.explain.findings import (
+    handshake,
+    path,
+    path_change,
+    program,
+    receive,
+    requests,
+    retransmissions,
+    send,
+    tap,
+)
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
 from bdpcap.explain.once import once
@@ -75,6 +85,7 @@ def gather(
         ("requests and responses", lambda: requests.explains(flow)),
         ("the program's pauses", lambda: program.pauses(flow)),
         ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
+        ("changes of the path", lambda: path_change.explains(flow)),
         ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
         ("retransmissions", lambda: retransmissions.explains(flow)),
         ("the receive window", lambda: receive.explains(flow, facts)),

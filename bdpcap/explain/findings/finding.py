@@ -39,6 +39,7 @@ class Code(StrEnum):
     APPLICATION_WINDOW = "application-window"
     WHAT_IT_TAKES = "what-it-takes"
     QUEUE_STANDING = "queue-standing"
+    PATH_CHANGED = "path-changed"
     UDP_BESIDE = "udp-beside"
     TIMEOUTS = "timeouts"
     SPURIOUS_RETRANSMISSIONS = "spurious-retransmissions"

@@ -108,8 +108,8 @@ impl SustainedRate {
         [first.max(rate), second.max(rate.min(first))]
     }
 
-    /// Returns the highest rate in bytes per second that two spans reached, the last of which ends at `last_ns`, when
-    /// `delivered` bytes had arrived in total; 0 if there are not two.
+    /// Returns the highest rate in bytes per second that two spans reached; 0 if there are not two. The open span ends at
+    /// `last_ns`, when `delivered` bytes had arrived in total.
     #[must_use]
     pub fn reached(&self, last_ns: i64, delivered: i64, shortest_ns: i64) -> i64 {
         self.with_open_span(last_ns, delivered, shortest_ns)[1]
