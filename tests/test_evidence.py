@@ -479,20 +479,55 @@ def test_a_window_is_full_if_less_than_a_segment_was_left_for_some_time(stalled,
     assert window.full_share.tolist() == [expected]
 
 
-def test_a_closing_window_is_a_slow_reader():
-    window = counted(
-        [0] * 4,
-        window_min_bytes=[60_000, 40_000, 40_000, 60_000],
-        window_max_bytes=[60_000, 60_000, 40_000, 60_000],
+def windows(smallest, largest, flight=None):
+    """A round for each pair of windows; the flight is at the largest throughout unless told."""
+    return counted(
+        [0] * len(largest),
+        window_min_bytes=smallest,
+        window_max_bytes=largest,
+        in_flight_mean_bytes=largest if flight is None else flight,
     ).window
-    # That it stays small is no fall.
-    assert window.closing.tolist() == [False, True, False, False]
-    assert window.share_of_largest.tolist() == pytest.approx([1, 1, 2 / 3, 1])
+
+
+def test_a_window_that_fell_once_and_stands_is_a_buffer():
+    # SO_RCVBUF set after accept(): 64,000 bytes at first, then 11,000 for good.
+    window = windows([64_000, 11_000] + [11_000] * 12, [64_000, 64_000] + [11_000] * 12)
+    assert window.share_of_largest[2:].tolist() == pytest.approx([11 / 64] * 12)
+    assert not window.unread.any()
+
+
+def test_a_window_that_falls_and_rises_holds_data_unread():
+    # A reader takes a few segments at a time: 30,000 to 50,000 of 64,000 bytes are left in turn.
+    window = windows(
+        [64_000] + [30_000, 40_000] * 6, [64_000] + [50_000, 45_000] * 6, [64_000] + [40_000] * 12
+    )
+    assert window.unread.tolist() == [False] + [True] * 12
+
+
+def test_a_reader_that_pauses_once_leaves_data_unread_from_the_round_in_which_the_window_falls():
+    window = windows([64_000] * 6 + [20_000, 0] + [64_000] * 6, [64_000] * 7 + [20_000] + [64_000] * 6)
+    assert np.flatnonzero(window.unread).tolist() == [6, 7]
+
+
+@pytest.mark.parametrize(
+    ("flight", "unread"),
+    [pytest.param(63_000, False, id="for a moment"), pytest.param(30_000, True, id="for half of the round")],
+)
+def test_how_long_a_window_was_small_is_seen_by_the_flight(flight, unread):
+    # A stack that advertises its free space at each segment, before its program has read: every round has such dips.
+    window = windows([20_000] * 9, [64_000] * 9, [flight] * 9)
+    assert window.unread[1:].tolist() == [unread] * 8
 
 
 def test_a_ramp_is_a_window_that_grows_yet():
     window = counted([0] * 4, window_max_bytes=[20_000, 40_000, 60_000, 60_000]).window
     assert window.rising.tolist() == [True, True, False, False]
+
+
+def test_a_window_that_returns_to_its_largest_is_no_ramp():
+    # Some windows are a segment larger than the usual one.
+    window = counted([0] * 8, window_max_bytes=[61_000, 60_000, 61_000, 60_000] * 2).window
+    assert not window.rising.any()
 
 
 # Writes

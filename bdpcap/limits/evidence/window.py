@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.limits.evidence.field import Concept, field
-from bdpcap.limits.rounds import HALF
+from bdpcap.limits.rounds import HALF, REACH
 
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["Window"]
+__all__ = ["SMALL", "Window"]
 
 STALL: Final = 0.02
 """Share of a round with less than one segment usable, from which a full window is no rounding error."""
@@ -24,7 +24,9 @@ GROWN: Final = 1.005
 RISING_ROUNDS: Final = 3
 """Rounds within which a growing window grows again: Linux adds to it once a round trip (``tcp_rcv_space_adjust``)."""
 SMALL: Final = 0.75
-"""Window over the largest below which a slow reader holds it. A buffer that is read at once is nearly all free."""
+"""Window over the largest below which data may be unread. A buffer that is read at once is nearly all free."""
+STANDING: Final = 0.005
+"""Part of a window by which it varies though it stands: the rounding of the window scale, a half per cent."""
 SHUT: Final = 0.3
 """Share of a round with a closed window from which the wait lies there, not in a queue."""
 
@@ -79,29 +81,47 @@ class Window(Concept):
 
     @field("yes")
     def rising(self) -> Bools:
-        """Is the window the largest so far, and does it grow further within three rounds?"""
-        window = self.largest
+        """Is the window the largest so far, and does it exceed that within three rounds?"""
+        most = self.rounds.most_so_far(self.largest)
         next_most: Floats = np.fmax.reduce(
-            [self.rounds.shifted(window, by, np.nan) for by in range(1, RISING_ROUNDS + 1)]
+            [self.rounds.shifted(self.largest, by, np.nan) for by in range(1, RISING_ROUNDS + 1)]
         )
         # An increase of less than half a percent is a rounding error of the window scale.
-        return (self.share_of_largest >= LARGEST_YET) & (next_most > GROWN * window)
+        return (self.largest >= LARGEST_YET * most) & (next_most > GROWN * most)
 
     @field("yes")
-    def closing(self) -> Bools:
-        """Does the window fall below three quarters of its largest in this round, and of that in the round before?"""
+    def stands(self) -> Bools:
+        """Is the largest window the usual one of nine rounds, and does the window keep still in most of them?
+
+        A buffer has one size. What a slow reader has not read takes a part of it that varies.
+        """
         rounds = self.rounds
-        before = rounds.shifted(self.largest, -1, np.nan)
-        fallen: Bools = rounds.window_min_bytes < SMALL * np.fmin(self.largest, before)
-        return fallen
+        usual = rounds.median_around(self.largest, REACH, REACH)
+        change = rounds.ratio(self.largest - rounds.window_min_bytes, self.largest)
+        still = rounds.median_around(change, REACH, REACH) <= STANDING
+        return still & (np.abs(self.largest - usual) <= STANDING * usual)
 
     @field("share")
     def share_of_largest(self) -> Floats:
-        """Window over the largest window of the flow so far."""
-        return self.rounds.ratio(self.largest, self.rounds.most_so_far(self.largest))
+        """Window over the largest before the round, by time: a dip lasts no longer than the flight is below it.
+
+        The flight of a sender that uses the window up shows for how long the window was how large.
+        """
+        rounds = self.rounds
+        held = np.clip(rounds.in_flight_mean_bytes, rounds.window_min_bytes, self.largest)
+        before = rounds.shifted(rounds.most_so_far(self.largest), -1, np.nan)
+        return rounds.ratio(held, np.where(np.isnan(before), self.largest, before))
+
+    @field("yes")
+    def unread(self) -> Bools:
+        """Is the window below 0.75 of its largest without standing there, or falls it to that? Data are unread then."""
+        rounds = self.rounds
+        small = (self.share_of_largest <= SMALL) & ~self.stands
+        falling = rounds.window_min_bytes < SMALL * self.largest
+        unread: Bools = small | falling & rounds.shifted(small, 1, missing=False)
+        return unread
 
     @field("yes")
     def held_small(self) -> Bools:
-        """Is the window closed for 0.3 of the round, or full for 0.5 while a slow reader closes it or keeps it small?"""
-        small = self.closing | (self.share_of_largest <= SMALL)
-        return (self.closed_share >= SHUT) | (self.full_share >= HALF) & small
+        """Is the window closed for 0.3 of the round, or full for 0.5 with data unread?"""
+        return (self.closed_share >= SHUT) | (self.full_share >= HALF) & self.unread

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bdpcap.limits.evidence import Window
-from bdpcap.limits.rule import MEASURED, Rule, any_of, at_most, it
+from bdpcap.limits.rule import Rule, it
 from bdpcap.limits.rules.common import CLOSED, FULL
 
 __all__ = ["DETAILS", "RULES"]
@@ -25,7 +25,7 @@ RULES: Final = (
 
 DETAILS: Final = {
     "zero window": CLOSED,
-    "slow reader": any_of(it(Window.closing), at_most(Window.share_of_largest, 0.75, because=MEASURED)),
+    "slow reader": it(Window.unread),
     "ramp": it(Window.rising),
     "buffer": None,
 }
