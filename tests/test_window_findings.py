@@ -12,6 +12,7 @@ from bdpcap.cli import main
 from bdpcap.explain.findings import Certainty, Code, findings
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
+from bdpcap.report import cause
 
 CLAIMS = {
     Code.WINDOW_SETTING,
@@ -51,6 +52,16 @@ def transfer(window, *, first=None, mss=1448, rounds=30, wscale=0, handshake=Tru
 
 def codes(flow, facts=None):
     return {finding.code: finding for finding in findings(flow, facts)}
+
+
+def test_a_window_that_fell_once_and_stands_is_no_slow_reader():
+    # SO_RCVBUF set after accept(): 50,000 bytes once, then eight segments in every round trip of 101 ms.
+    flow = transfer(8 * 1448, first=51_448, greeting=1448)
+    assert "slow reader" not in set(flow.rtts["detail"])
+    told = codes(flow)
+    assert Code.SLOW_READER not in told
+    assert cause.of(flow)[0] is cause.CAUSES["rwnd", None]
+    assert cause.of(flow)[0].reason(flow, flow.rtts).startswith("11,584 bytes per round trip")
 
 
 def test_the_first_window_is_the_syn_acks_and_not_what_first_data_left_of_it():

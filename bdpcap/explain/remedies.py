@@ -117,7 +117,8 @@ def receive_buffer(
     # Never advise less than the default of any kernel of these eras.
     value = max(*held.values(), *(most for _, most in defaults))
     how = (
-        f"Raise autotuning's maximum on the receiver; the window scale shows that no -w was set{unless}."
+        f"Raise autotuning's maximum on the receiver{unless}; if its program sets SO_RCVBUF after the handshake, remove "
+        "that first. The window scale shows that it set none before."
         if autotuned
         else f"{_WITHOUT_W} Then raise autotuning's maximum."
     )

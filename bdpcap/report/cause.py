@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.explain.capacity import delivered_bps
+from bdpcap.explain.findings.receive import in_force
 from bdpcap.explain.once import once
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.words import rates, units
@@ -39,8 +40,6 @@ def of(flow: Flow) -> tuple[Cause, pd.DataFrame]:
     limit = str(flow.summary["limit"])
     own = flow.rtts[flow.rtts["limit"] == limit]
     detail = _longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
-    if detail == "slow reader" and own["window_min_bytes"].min() == own["window_max_bytes"].max():
-        detail = "buffer"  # a slow reader would have changed the window
     if limit == "cwnd" and detail in ("recovery", "avoidance") and flow.summary["retransmitted_bytes"]:
         detail = "loss"
     return CAUSES.get((limit, detail)) or CAUSES[limit, None], own
@@ -78,8 +77,8 @@ def _window(flow: Flow, own: pd.DataFrame) -> str:
 
 
 def _allowed(flow: Flow) -> str:
-    window, rtt = flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"]
-    if pd.isna(window):
+    window, rtt = in_force(flow), flow.summary["rtt_min_ns"]
+    if window is None:
         return ""
     if pd.isna(rtt):
         return f"{units.exact_bytes(window)} were the most"

@@ -14,21 +14,22 @@ from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting, solved
 from bdpcap.explain.solver import Exactness
+from bdpcap.limits.evidence.window import SMALL
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["explains", "limits", "slow_part"]
+__all__ = ["explains", "in_force", "limits", "slow_part"]
 
 _SLOW = ("slow reader", "zero window")
 
 
 def limits(flow: Flow) -> list[Finding]:
     """Return findings on the rate that the window allows, and on a slow reader."""
-    window, rtt = flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"]
-    if pd.isna(window) or pd.isna(rtt) or rtt <= 0:
+    window, rtt = in_force(flow), flow.summary["rtt_min_ns"]
+    if window is None or pd.isna(rtt) or rtt <= 0:
         return []
     held = (flow.rtts["limit"] == "rwnd").to_numpy()
     part = slow_part(flow)
@@ -46,16 +47,21 @@ def limits(flow: Flow) -> list[Finding]:
     known = pd.notna(need) and sent_a_window(flow.summary)
     # Waiting for a slow reader is no lack of window, so no larger window is computed.
     below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
+    fell = window < flow.summary["window_max_bytes"]
+    grow = "the receiver's window grow until it exceeds rate times round-trip time"
+    remedy = f"{SCALE_FIRST} Then let {grow}" if unscaled else f"Let {grow}"
+    if fell:
+        remedy = (
+            f"See whether the receiving program sets SO_RCVBUF after the handshake. Without it, let {grow}"
+        )
     below = [
         Finding(
             code=Code.WINDOW_BELOW_BDP,
-            sentence=f"The window, at most {units.exact_bytes(window)}, allows no more than "
+            sentence=f"The window, {'usually' if fell else 'at most'} {units.exact_bytes(window)}, allows no more than "
             f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
-            remedy=(f"{SCALE_FIRST} Then let" if unscaled else "Let")
-            + " the receiver's window grow until it exceeds rate times round-trip time"
-            + (f", here {spoken_bdp(flow.summary)}.{below_says}" if known else "."),
+            remedy=remedy + (f", here {spoken_bdp(flow.summary)}.{below_says}" if known else "."),
             commands=(SCALING_ON,) if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
@@ -65,6 +71,20 @@ def limits(flow: Flow) -> list[Finding]:
         ),
     ]
     return told + below if part > 1 / 2 else below + told
+
+
+def in_force(flow: Flow) -> float | None:
+    """Return the window that limited the flow in bytes: its largest, or the usual one if it fell and stands.
+
+    None if unknown. SO_RCVBUF set after the handshake lowers a window once.
+    """
+    largest = flow.summary["window_max_bytes"]
+    if pd.isna(largest):
+        return None
+    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
+    stood = flow.rtts.loc[held, "window_max_bytes"].dropna()
+    fell = not stood.empty and stood.median() < SMALL * largest
+    return float(stood.median() if fell else largest)
 
 
 def slow_part(flow: Flow) -> float:
