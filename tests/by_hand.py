@@ -70,7 +70,7 @@ def rounds(flow, **columns) -> Rounds:
     return Rounds(made, flow)
 
 
-def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1) -> Vantage:
+def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1, tick_ns=1) -> Vantage:
     """Where the capture was taken, alike for all rounds; each flow has a path to itself."""
     count = len(flow)
     return Vantage(
@@ -82,6 +82,7 @@ def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1) ->
         path_rtt_ns=np.full(count, np.nan),
         cross_traffic_bytes=np.zeros(count),
         flow_acks=np.full(count, float(flow_acks)),
+        tick_ns=np.full(count, float(tick_ns)),
         capture_end_ns=np.full(count, np.inf),
     )
 
@@ -92,7 +93,7 @@ def counted(flow, *, at_sender=True, at_receiver=False, mss=MSS, columns=None, *
     return Evidence(made, vantage(made.flow, at_sender=at_sender, at_receiver=at_receiver, mss=mss))
 
 
-def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1, account=False) -> Evidence:
+def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1, account=False, tick_ns=1) -> Evidence:
     """Evidence of which these quantities are known, each one number or one for every round, and nothing else.
 
     What is so or not is not so, and every other number is NaN. `account` says whether the sending host gave one.
@@ -105,7 +106,7 @@ def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1, account=Fals
         flow_rtt_min_ns=[RTT_MS * MS] * count,
         unseen_bytes=np.full(count, missed),
     )
-    evidence = Evidence(made, vantage(flow, flow_acks=flow_acks), {} if account else None)
+    evidence = Evidence(made, vantage(flow, flow_acks=flow_acks, tick_ns=tick_ns), {} if account else None)
     for name, declared in DECLARED.items():
         concept, _, quantity = name.partition(".")
         value = quantities.get(name, False if declared.unit == "yes" else np.nan)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from by_hand import DECLARED, known
+from by_hand import DECLARED, MS, RTT_MS, known
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -452,6 +452,22 @@ def test_a_flow_without_acknowledgments_decides_nothing():
     verdict = decide(told("rrr", flow_acks=0))
     assert verdict.rule.tolist() == ["silent"] * 3
     assert verdict.limit.tolist() == ["unknown"] * 3
+
+
+@pytest.mark.parametrize(
+    ("tick_ms", "left"), [(0.001, "rraaa"), (RTT_MS / 2, "rr---"), (RTT_MS * 10, "rr---")]
+)
+def test_a_clock_too_coarse_for_a_round_trip_shows_a_full_window_only(tick_ms, left):
+    # Bytes fill a window, whatever the time.
+    evidence = told("rraaa", tick_ns=tick_ms * MS)
+    verdict = decide(evidence)
+    assert letters(verdict) == left
+    assert (verdict.rule == "coarse").tolist() == [letter == "-" for letter in left]
+
+
+def test_a_coarse_clock_times_a_long_round():
+    evidence = told("aaa", tick_ns=RTT_MS * MS / 10)
+    assert letters(decide(evidence)) == "aaa"
 
 
 # Details and alternatives

@@ -11,6 +11,7 @@ from bdpcap.limits import confidence
 from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, NO_RULE, STATES, Verdict
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import sentences
+from bdpcap.read.quality import COARSE_NS, FINE_TICKS, HIDDEN_TICKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         if not open_.any():
             break
     hidden = np.zeros(size, dtype=bool)
-    for reason, holds in _hidden(evidence).items():
+    for reason, holds in _hidden(evidence, limit).items():
         hidden |= holds
         limit[holds], rule[holds] = _UNKNOWN, DECIDING.index(reason)
     if hidden.any():
@@ -153,9 +154,9 @@ def _alternatives(evidence: Evidence, rule: Places) -> Places:
     return other
 
 
-def _hidden(evidence: Evidence) -> dict[str, Bools]:
-    """Return the rounds that the capture lacks too much of to decide, by key of `NO_RULE`."""
-    rounds = evidence.rounds
+def _hidden(evidence: Evidence, limit: Places) -> dict[str, Bools]:
+    """Return the rounds that the capture shows too little of to decide, by key of `NO_RULE`."""
+    rounds, tick_ns = evidence.rounds, evidence.vantage.tick_ns
     acked = np.maximum(rounds.around(rounds.acked_bytes, 1), 1.0)
     missed = rounds.around(rounds.unseen_bytes, 1) > acked / 2
     # The sender sent at once, but the capture shows the data a moment later, so that moment was not idle time.
@@ -163,7 +164,10 @@ def _hidden(evidence: Evidence) -> dict[str, Bools]:
     missed |= moment & rounds.shifted(missed, -1, missing=False)
     # The sender of one segment again and again received no acknowledgment either.
     silent = (evidence.vantage.flow_acks == 0) & ~evidence.loss.timer_backed_off
-    return {"missed": missed, "silent": silent}
+    # Bytes show a full window and an idle sender, and long rounds are timed well enough.
+    short = ~(rounds.rtt_ns >= HIDDEN_TICKS * tick_ns) & (rounds.length_ns < FINE_TICKS * tick_ns)
+    seen = (limit == LIMITS.index("rwnd")) | (limit == STATES.index(IDLE))
+    return {"missed": missed, "silent": silent, "coarse": (tick_ns >= COARSE_NS) & short & ~seen}
 
 
 def _bridged(evidence: Evidence, limit: Places, hidden: Bools) -> tuple[Ints, Ints]:

@@ -28,9 +28,7 @@ On programs that no rule was tuned on, such verdicts had a mean confidence of 0.
 """
 
 COARSE_TRUST: Final = 0.8
-"""Factor on the confidence where an RTT is at least one tick of a coarse clock: it may be a tick off, either way."""
-HIDDEN_TRUST: Final = 0.5
-"""Factor on the confidence where an RTT is below one tick of the clock: order is all that the capture shows."""
+"""Factor on the confidence where an RTT is few ticks of a coarse clock: it may be a tick off. Bytes show rwnd."""
 LOSSY_TRUST: Final = 0.85
 """Factor on the confidence of a round of which the capture lost a byte; `LOST_WEIGHT` lowers it by the share lost."""
 LOST_WEIGHT: Final = 0.5
@@ -81,12 +79,14 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     lost_share = np.clip(rounds.unseen_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     ones = np.ones(rounds.size)
-    tick_ns = flows["tick_ns"][flow]
+    tick_ns = evidence.vantage.tick_ns
     found = [
         Doubt(
-            (tick_ns >= COARSE_NS) & ~(rounds.rtt_ns >= FINE_TICKS * tick_ns) & (rounds.zero_window_ns == 0),
-            "The clock of the capture is too coarse for this round-trip time.",
-            np.where(rounds.rtt_ns >= tick_ns, COARSE_TRUST, HIDDEN_TRUST),
+            (tick_ns >= COARSE_NS)
+            & ~(rounds.rtt_ns >= FINE_TICKS * tick_ns)
+            & ~(by_window | verdict.is_by("coarse")),
+            "The clock of the capture is coarse for this round-trip time.",
+            COARSE_TRUST * ones,
         ),
         Doubt(
             (rounds.unseen_bytes > 0) & ~verdict.is_by("missed"),

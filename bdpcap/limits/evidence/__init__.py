@@ -58,6 +58,8 @@ class Vantage:
     """Bytes that other flows between the same hosts delivered during the round."""
     flow_acks: Floats
     """Number of the flow's acknowledgments in the capture; 0 also if most of them are missing."""
+    tick_ns: Floats
+    """Resolution of the capture's clock."""
     capture_end_ns: Floats
     """End of the last round of the capture, in nanoseconds since the epoch."""
 
