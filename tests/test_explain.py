@@ -109,6 +109,20 @@ def shown(packets):
     return bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
 
 
+def through_proxy(client="10.0.2.15", server="8.8.8.8", option="", answer=0.0001):
+    """A virtual machine whose host ends TCP: it asks the server, answers the SYN with an MSS only, and then at once."""
+    dialogue = f"""
+    0     > S  0:0(0) win 64240 <mss 1460,wscale 7>
+    +.025 < S. 0:0(0) ack 1 win 65535 <mss 1460{option}>
+    +0    > .  1:1(0) ack 1 win 64240
+    +.001 > P. 1:201(200) ack 1 win 64240
+    +{answer:.4f} < . 1:1(0) ack 201 win 65535
+    +.025 < P. 1:1461(1460) ack 201 win 65535
+    +0    > .  201:201(0) ack 1461 win 64240
+    """
+    return scenario(dialogue, client=Address(client, 40_000), server=Address(server, 443))
+
+
 SHOWN_BY = {
     Code.PATH_CHANGED: lambda: one_by_one([20] * 25 + [32] * 25),
     Code.WINDOW_BELOW_BDP: lambda: sample("linux61_advwinscale2_w50000.pcap.zst"),
@@ -141,6 +155,7 @@ SHOWN_BY = {
     Code.SEGMENT_SIZE: lambda: shown(dialogue()),
     Code.OFFLOAD: lambda: shown(dialogue(segments=2, segment=5840, window=11680)),
     Code.DELAY_BEFORE_TAP: lambda: sample("cwnd_loss_2pct.middle.pcap.zst"),
+    Code.PROXY: lambda: shown(through_proxy()),
 }
 PAGE = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## ([a-z-]+)\n\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -175,6 +190,20 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
     # netem held each way for 20 ms, and the tap stood behind one of them; the bottleneck queued the rest.
     assert 20e6 <= told["sender_side_ns"] < 21e6
     assert 20e6 <= told["receiver_side_ns"] < 25e6
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"server": "10.0.2.2"}, id="both are private"),
+        pytest.param({"client": "1.1.1.1"}, id="both are public"),
+        pytest.param({"option": ",wscale 7"}, id="a host that scales windows"),
+        pytest.param({"answer": 0.02}, id="data take 20 ms"),
+    ],
+)
+def test_a_server_on_the_internet_is_no_proxy(other):
+    assert Code.PROXY in codes(shown(through_proxy()))
+    assert Code.PROXY not in codes(shown(through_proxy(**other)))
 
 
 def test_a_scale_whose_other_syn_is_missing_is_taken_to_be_in_force():

@@ -36,7 +36,7 @@ _NO_CAUSE: Final = {
 _REMEDIED_BY: Final = {Code.WINDOW_BELOW_BDP: Code.WHAT_IT_TAKES}
 """Root causes with another finding that has the remedy in detail, if the flow has that finding."""
 
-_OF_THE_CAPTURE: Final = {Code.OFFLOAD, Code.DELAY_BEFORE_TAP, Code.WINDOW_SCALE_UNKNOWN}
+_OF_THE_CAPTURE: Final = {Code.OFFLOAD, Code.DELAY_BEFORE_TAP, Code.PROXY, Code.WINDOW_SCALE_UNKNOWN}
 """Findings about the capture, not the transfer: their remedy is a better capture."""
 
 

@@ -49,6 +49,7 @@ class Code(StrEnum):
     SEGMENT_SIZE = "segment-size"
     OFFLOAD = "offload"
     DELAY_BEFORE_TAP = "delay-before-tap"
+    PROXY = "proxy"
     CAPTURE_INCOMPLETE = "capture-incomplete"
     LEFT_OUT = "left-out"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
+from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -16,13 +20,16 @@ __all__ = ["explains", "incomplete"]
 MISSED: Final = 1 / 3
 """Share of missing data from which no setting is named. At 1/3, half as much is missing as was captured."""
 
+_NEAR_NS: Final = 1_000_000
+"""Round trip within which data are acknowledged on the same host or its network, but not across the Internet."""
+
 _USUAL_MSS: Final = 1460
 """MSS of Ethernet with IPv4."""
 
 
 def explains(flow: Flow) -> list[Finding]:
-    """Return findings on segments larger than the MSS, and on delays between the tap and both ends."""
-    return [told for told in (_offload(flow), _delay(flow)) if told is not None]
+    """Return findings on segments larger than the MSS, on delays between the tap and both ends, and on a proxy."""
+    return [told for told in (_offload(flow), _delay(flow), _proxy(flow)) if told is not None]
 
 
 def incomplete(flow: Flow) -> list[Finding]:
@@ -107,3 +114,38 @@ def _delay(flow: Flow) -> Finding | None:
         values={"sender_side_ns": int(near), "receiver_side_ns": int(far)},
         source="RFC 7323 section 4; Linux dev_hard_start_xmit() (after the qdisc)",
     )
+
+
+def _proxy(flow: Flow) -> Finding | None:
+    """Return a finding on a public address whose TCP ends beside a private one; None if there is no such sign."""
+    ends = {flow.sender: flow.counts, flow.receiver: flow.capture.counts_of(flow.stream, flow.receiver)}
+    public = [name for name in ends if _is_public(host(name))]
+    times_ns = [one["rtt_min_ns"] for one in ends.values() if one["rtt_min_ns"] is not None]
+    if (
+        len(public) != 1
+        or not all(one["ttl"] in INITIAL_TTLS for one in ends.values())
+        or not times_ns
+        or min(times_ns) >= _NEAR_NS
+        or flow.summary["window_scale_source"] != UNSCALED
+    ):
+        return None
+    address, ttl = host(public[0]), ends[public[0]]["ttl"]
+    return Finding(
+        code=Code.PROXY,
+        sentence=f"The packets of {address} passed no router (TTL {ttl}), and data took {units.duration(min(times_ns))} "
+        "to it and back: not the Internet path.",
+        cause="A NAT or proxy beside the capture, such as that of a virtual machine, ends TCP itself: round trips, "
+        "windows and losses are those of the way to it.",
+        remedy="Capture behind it, on the host's own interface, to see the path.",
+        evidence="TTL of both ends, round trip of data, and a SYN without window scale",
+        values={"rtt_ns": int(min(times_ns)), "ttl": int(ttl)},
+        source="RFC 791 section 3.2; RFC 3135 section 2",
+    )
+
+
+def _is_public(address: str) -> bool:
+    """Return whether an address belongs to the Internet; False for a pseudonym."""
+    try:
+        return ip_address(address).is_global
+    except ValueError:
+        return False
