@@ -519,6 +519,20 @@ def test_how_long_a_window_was_small_is_seen_by_the_flight(flight, unread):
     assert window.unread[1:].tolist() == [unread] * 8
 
 
+@pytest.mark.parametrize(("length_ms", "outrun"), [(5, True), (20, False)])
+def test_no_more_than_a_window_is_acknowledged_within_a_round_trip(length_ms, outrun):
+    # A window of ten segments is acknowledged every 5 or 20 ms; the RTT is 20 ms, it is said.
+    size = [14_600] * 4
+    window = counted(
+        [0] * 4,
+        length_ns=[length_ms * MS] * 4,
+        flow_rtt_min_ns=[20 * MS] * 4,
+        acked_bytes=size,
+        window_max_bytes=size,
+    ).window
+    assert window.outrun.any() == outrun
+
+
 def test_a_ramp_is_a_window_that_grows_yet():
     window = counted([0] * 4, window_max_bytes=[20_000, 40_000, 60_000, 60_000]).window
     assert window.rising.tolist() == [True, True, False, False]

@@ -35,6 +35,13 @@ LOST_WEIGHT: Final = 0.5
 """Part by which the confidence falls if the capture lost all of a round's data."""
 REVERSED_TRUST: Final = 0.8
 """Factor on the confidence where time ran backwards: order and durations of some packets are wrong."""
+OUTRUN_ROUNDS: Final = 3
+"""Rounds that acknowledge more than the window holds in less than an RTT, from which the RTT is too long.
+
+Away from the sender, one or two rounds of some labelled transfers did, at the end of the capture.
+"""
+TOO_LONG_TRUST: Final = 0.5
+"""Factor on the confidence where the RTT is too long: nearly all rules compare times with it."""
 REACHED_TRUST: Final = 0.95
 """Factor on the confidence of rwnd where the flight reached the window at the inferred scale."""
 INFERRED_TRUST: Final = 0.7
@@ -94,6 +101,12 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             LOSSY_TRUST - LOST_WEIGHT * lost_share,
         ),
         Doubt(rounds.time_reversals > 0, "Time ran backwards in the round.", REVERSED_TRUST * ones),
+        Doubt(
+            (rounds.total(evidence.window.outrun.astype(float)) >= OUTRUN_ROUNDS)
+            & (source != INFERRED)[flow],
+            "More was acknowledged within the round-trip time than the window holds: that time is too long.",
+            TOO_LONG_TRUST * ones,
+        ),
         Doubt(
             by_window & (source == INFERRED)[flow],
             "The window scale is inferred.",

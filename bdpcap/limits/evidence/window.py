@@ -69,6 +69,23 @@ class Window(Concept):
         return self.rounds.window_max_bytes
 
     @property
+    def outrun(self) -> Bools:
+        """Return whether, within the minimum RTT of the flow, more bytes were acknowledged than its largest window holds.
+
+        All that is acknowledged within a round trip was in flight at its start, so that round-trip time is too long.
+        """
+        rounds = self.rounds
+        rtt_ns, most = rounds.flow_rtt_min_ns, -rounds.least(-self.largest)
+        acked = rounds.acked_bytes - rounds.unseen_bytes
+        total, outrun = np.zeros(rounds.size), np.zeros(rounds.size, dtype=bool)
+        for by in range(REACH + 1):
+            total += rounds.shifted(acked, by, 0.0)
+            within = rounds.shifted(rounds.end_ns, by, np.nan) - rounds.start_ns <= rtt_ns
+            # An acknowledgment may cover a segment more than the window, such as a probe or a FIN.
+            outrun |= within & (total > most + self.all.vantage.mss_bytes)
+        return outrun
+
+    @property
     def roomy(self) -> Bools:
         """Return whether the window always held twice the largest flight, or is unknown."""
         rounds = self.rounds
