@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from dataclasses import replace
 
@@ -400,6 +401,43 @@ def test_near_the_receiver_no_round_ends_before_an_echo_tells_how_far_the_sender
     # A flight is there at once; until the second comes, nothing tells that it took its sender 50 ms.
     assert length_ns.iloc[:-1].min() >= 45e6
     assert "app" not in set(rounds["limit"])
+
+
+def test_the_pauses_of_a_program_far_away_are_no_round_trips():
+    # Beside the receiver, 20 ms from the sender, which sends two segments every 200 ms.
+    lines = [
+        "0      > S  0:0(0)       win 64240 <mss 1460,sackOK,TS val 1 ecr 0,wscale 7>",
+        "+.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,TS val 1 ecr 1,wscale 7>",
+        "+.0200 > .  1:1(0) ack 1 win 502 <TS val 21 ecr 1>",
+    ]
+    for at in range(40):
+        first, tick = 1 + 2896 * at, 200 * (at + 1)
+        lines += [
+            f"{tick / 1000} > P. {start}:{start + 1448}(1448) ack 1 win 502 <TS val {tick} ecr {tick - 200 or 1}>"
+            for start in (first, first + 1448)
+        ]
+        lines.append(f"+.0001 < . 1:1(0) ack {first + 2896} win 512 <TS val {tick} ecr {tick}>")
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines))))).flow(0)
+    assert flow.summary["rtt_median_ns"] == pytest.approx(20.1e6, rel=0.01)
+
+
+def test_a_handshake_slower_than_the_data_is_no_round_trip():
+    # Beside the client. A proxy beside it asks the server before it answers the SYN, and acknowledges data at once.
+    lines = [
+        "0     > S  0:0(0)       win 64240 <mss 1460>",
+        "+.025 < S. 0:0(0) ack 1 win 65535 <mss 1460>",
+        "+0    > .  1:1(0) ack 1 win 64240",
+    ]
+    for at in range(10):
+        asked, told = 1 + 100 * at, 1 + 1460 * at
+        lines += [
+            f"+.010  > P. {asked}:{asked + 100}(100) ack {told} win 64240",
+            f"+.0001 < .  {told}:{told}(0) ack {asked + 100} win 65535",
+            f"+.010  < P. {told}:{told + 1460}(1460) ack {asked + 100} win 65535",
+            f"+.0001 > .  {asked + 100}:{asked + 100}(0) ack {told + 1460} win 64240",
+        ]
+    capture = bdpcap.analyze(io.BytesIO(pcap(scenario("\n".join(lines)))))
+    assert (capture.flows["rtt_median_ns"] < 1e6).all()
 
 
 @pytest.mark.usefixtures("need_shared")

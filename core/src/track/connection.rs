@@ -423,8 +423,13 @@ impl Connection {
         let half = &mut self.halves[to];
         let effect = half.flow.acknowledge(observed);
         self.unseen_bytes += effect.unseen_bytes;
-        // An acknowledgment with payload may have waited for that payload: its RTT is not used for the turn.
+        // An acknowledgment with payload may have waited for that payload: its RTT shows no delay.
         if effect.rtt_ns != NULL && observed.segment.payload_bytes == 0 {
+            let other = &mut self.halves[1 - to];
+            if other.has_payload {
+                other.flow.tap_to_sender.add_other_rtt(effect.rtt_ns);
+            }
+            let half = &self.halves[to];
             // Every second full-sized segment is acknowledged without delay (RFC 9293 section 3.8.6.3).
             let flow = &half.flow;
             if effect.acked_bytes >= 2 * flow.mss() {

@@ -79,8 +79,9 @@ impl Flow {
         if let Some(tsecr) = tsecr
             && self.tap_to_sender.awaits_tsecr(tsecr)
         {
+            let idle = self.sender.in_flight() == 0;
             self.measure_tap_to_sender(|tap_to_sender| {
-                tap_to_sender.measure_tsecr(tsecr, at.time_ns)
+                tap_to_sender.measure_tsecr(tsecr, idle, at.time_ns)
             });
         }
         if self.tap_to_sender.has_acks_in_transit() {

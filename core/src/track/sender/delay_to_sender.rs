@@ -44,6 +44,10 @@ pub struct TapToSender {
     at_sender: Option<bool>,
     /// Round trip from the tap to the sender in the handshake, ns.
     handshake_ns: i64,
+    /// Number of round trips in a row that were shorter than half of `handshake_ns`.
+    sooner: u8,
+    /// Longest of them, ns.
+    sooner_max_ns: i64,
     /// Minimum round trip from the tap to the receiver, ns.
     receiver_rtt_ns: i64,
     /// Minimum delay measured by timestamps, ns.
@@ -95,6 +99,8 @@ impl Default for TapToSender {
             last_tsval: None,
             at_sender: None,
             handshake_ns: NULL,
+            sooner: 0,
+            sooner_max_ns: NULL,
             receiver_rtt_ns: NULL,
             measured_min_ns: NULL,
             delivered_ns: NULL,
@@ -116,6 +122,11 @@ impl TapToSender {
     /// Maximum wait for an echo, ns. A sender that is silent for longer after an acknowledgment was due has received
     /// it.
     const MAX_ECHO_WAIT_NS: i64 = 1_000_000_000;
+    /// Number of round trips in a row that show that the handshake was slow.
+    const SOONER: u8 = 3;
+    /// With nothing in flight a sender meets no queue of its own. It pauses if its answer takes more than this many times
+    /// the least delay: the queues of others seldom make a delay so much longer.
+    const PAUSE: i64 = 3;
     /// Maximum number of acknowledgments in transit: some may never be echoed.
     const MAX_IN_TRANSIT: usize = 1 << 16;
 
@@ -136,6 +147,34 @@ impl TapToSender {
             self.place_tap();
         }
         is_smallest
+    }
+
+    /// Adds a round trip, ns, that data of the other direction measured: the way to the sender and back is a part of it.
+    ///
+    /// A host that asks another one before it answers a SYN, as a proxy does, makes the handshake slow. So a few round
+    /// trips in a row of less than half of its delay replace that. A single one may be an acknowledgment of a middlebox.
+    #[inline]
+    pub fn add_other_rtt(&mut self, rtt_ns: i64) {
+        if rtt_ns < self.handshake_ns >> 1 {
+            self.add_sooner_rtt(rtt_ns);
+        } else if self.sooner > 0 {
+            self.sooner = 0;
+        }
+    }
+
+    /// Adds a round trip of less than half of the handshake's delay, ns.
+    #[cold]
+    fn add_sooner_rtt(&mut self, rtt_ns: i64) {
+        self.sooner += 1;
+        self.sooner_max_ns = if self.sooner == 1 {
+            rtt_ns
+        } else {
+            self.sooner_max_ns.max(rtt_ns)
+        };
+        if self.sooner == Self::SOONER {
+            self.handshake_ns = self.sooner_max_ns;
+            self.sooner = 0;
+        }
     }
 
     /// Decides whether the tap is at the sender, once the round trips to both ends are known.
@@ -250,23 +289,32 @@ impl TapToSender {
         (self.awaited.front()).is_some_and(|&(tsval, _)| tsecr.wrapping_sub(tsval) < 1 << 31)
     }
 
-    /// Processes the TSecr of a segment of the sender: the first one to echo a TSval measures the delay. Returns true
-    /// if the delay was added to the recent ones.
-    pub fn measure_tsecr(&mut self, tsecr: u32, time_ns: i64) -> bool {
+    /// Processes the TSecr of a segment of the sender: the first one to echo a TSval measures the delay. `idle` is whether
+    /// the sender had nothing in flight. Returns true if the delay was added to the recent ones.
+    pub fn measure_tsecr(&mut self, tsecr: u32, idle: bool, time_ns: i64) -> bool {
         let mut measured = false;
         while self.awaits_tsecr(tsecr)
             && let Some((tsval, tap_ns)) = self.awaited.pop_front()
         {
-            measured |= tsecr == tsval && self.add_delay((time_ns - tap_ns).max(0));
+            measured |= tsecr == tsval && self.add_delay((time_ns - tap_ns).max(0), idle);
         }
         measured
     }
 
     /// Adds a measured delay, ns; returns false where the handshake places the tap at the sender.
-    fn add_delay(&mut self, delay_ns: i64) -> bool {
+    fn add_delay(&mut self, delay_ns: i64, idle: bool) -> bool {
         self.measured_min_ns = least(self.measured_min_ns, delay_ns);
         if self.handshake_ns != NULL && self.tap_at_sender() {
             return false; // the tap stays at the sender: there is no delay to follow
+        }
+        self.add_recent(delay_ns, idle)
+    }
+
+    /// Adds a measured delay, ns, to the recent ones; returns false for the pause of an idle sender.
+    #[inline(never)] // not needed where the tap is at the sender
+    fn add_recent(&mut self, delay_ns: i64, idle: bool) -> bool {
+        if idle && (self.rtt_min_ns()).is_some_and(|min_ns| delay_ns / Self::PAUSE > min_ns) {
+            return false; // the program had nothing to send: its pause is no delay
         }
         self.recent_delays.get_or_insert_default().add(delay_ns);
         if self.handshake_ns == NULL {
@@ -462,7 +510,7 @@ mod tests {
         };
         path.handshake(20_000_000, 50_000);
         path.enqueue(&syn, Some(7), 0);
-        assert!(!path.measure_tsecr(7, 90_000_000));
+        assert!(!path.measure_tsecr(7, false, 90_000_000));
         assert_eq!(path.delay_ns(), 20_000_000);
     }
 
@@ -481,10 +529,44 @@ mod tests {
         for i in 0..10u32 {
             let tap_ns = i64::from(i) * 100_000_000;
             path.enqueue(&ack(i64::from(i)), Some(i), tap_ns);
-            path.measure_tsecr(i, tap_ns + 40_000_000);
+            path.measure_tsecr(i, false, tap_ns + 40_000_000);
             while path.next_arrived(tap_ns + 40_000_000, Some(i)).is_some() {}
         }
         assert_eq!(path.delay_ns(), 40_000_000);
         assert_eq!(path.rtt_min_ns(), Some(20_000_000));
+    }
+
+    #[test]
+    fn the_pause_of_an_idle_sender_is_no_delay() {
+        let mut path = TapToSender::default();
+        path.handshake(20_000_000, 50_000);
+        for (tsval, delay_ns, expected_ns) in [
+            (1, 200_000_000, 20_000_000),
+            (2, 25_000_000, 25_000_000),
+            (3, 200_000_000, 25_000_000),
+        ] {
+            let tap_ns = i64::from(tsval) * 1_000_000_000;
+            path.enqueue(&ack(i64::from(tsval)), Some(tsval), tap_ns);
+            path.measure_tsecr(tsval, true, tap_ns + delay_ns);
+            assert_eq!(path.delay_ns(), expected_ns);
+        }
+    }
+
+    #[test]
+    fn three_acknowledgments_in_a_row_show_that_the_handshake_was_slow() {
+        let delay_ns = |others_ns: &[i64]| {
+            let mut path = TapToSender::default();
+            path.handshake(20_000_000, 50_000);
+            for &rtt_ns in others_ns {
+                path.add_other_rtt(rtt_ns);
+            }
+            path.delay_ns()
+        };
+        assert_eq!(delay_ns(&[100_000, 300_000, 200_000]), 300_000);
+        assert_eq!(
+            delay_ns(&[100_000, 100_000, 19_000_000, 100_000]),
+            20_000_000
+        );
+        assert_eq!(delay_ns(&[11_000_000, 11_000_000, 11_000_000]), 20_000_000);
     }
 }
