@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import ablation
 import confidence_table
-import later
+import other_hosts
 import sensitivity
 from batch import join, read_all
 from grading import judge
@@ -50,7 +50,16 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--thresholds", action="store_true", help="what changes with each number moved, as docs/thresholds.md"
     )
-    parser.add_argument("--delay", nargs="+", type=float, metavar="MS", help="what changes on a slower host")
+    parser.add_argument(
+        "--delay", nargs="+", type=float, metavar="MS", help="what changes on a slower sender"
+    )
+    parser.add_argument(
+        "--clumps",
+        nargs="+",
+        type=float,
+        metavar="US",
+        help="what changes where a receiver's interrupts coalesce",
+    )
     parser.add_argument("--calibration", action="store_true", help="each lab by the other labs' confidences")
     parser.add_argument("--confidence", type=Path, metavar="FILE", help="write bdpcap/limits/confidence.csv")
     return parser
@@ -103,7 +112,10 @@ def reports(options: argparse.Namespace, sets: dict[str, list[Transfer]], batch:
         yield from sensitivity.page(batch)
     if options.delay:
         asked = True
-        yield from changes(later.changes(transfers, options.delay), "answers later by")
+        yield from changes(other_hosts.with_delays(transfers, options.delay), "answers later by")
+    if options.clumps:
+        asked = True
+        yield from changes(other_hosts.with_clumps(transfers, options.clumps), "arrivals in clumps of")
     if options.calibration:
         asked = True
         yield from calibrations(confidence_table.left_out(batch, judge(batch)))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
 from multiprocessing import get_context
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from delayed import delayed
 from labelled import LIMITS, VIEWS, read_labels
 
 import bdpcap
@@ -19,10 +18,12 @@ from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.rounds import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from labelled import Flow, Transfer
+
+    Change = Callable[[Transfer, str], bytes]
 
 __all__ = ["Batch", "Piece", "join", "read", "read_all", "workers"]
 
@@ -57,14 +58,9 @@ class Batch:
     """Which row of the evidence meets which bin, and for how long: bin, row, ns."""
 
 
-def read(transfer: Transfer, view: str, delay_ns: int = 0) -> Piece:
-    """Analyse one capture, with the sender's answers so much later."""
-    path = transfer.capture(view)
-    source: Any = path
-    if delay_ns:
-        host = transfer.flows[0].sender.rpartition(":")[0].strip("[]")
-        source = io.BytesIO(delayed(path, host, delay_ns))
-    evidence, flows = bdpcap.analyze(source).gathered
+def read(transfer: Transfer, view: str, change: Change | None = None) -> Piece:
+    """Analyse one capture, or what `change` makes of it."""
+    evidence, flows = _gathered(transfer.capture(view), change(transfer, view) if change else None)
     bins, met, seen = [], [], 0
     for number, flow in enumerate(transfer.flows):
         labels = read_labels(flow.labels)
@@ -80,6 +76,16 @@ def read(transfer: Transfer, view: str, delay_ns: int = 0) -> Piece:
     return Piece(
         transfer, view, rounds.columns, rounds.flow, evidence.vantage, flows, pd.concat(bins), pd.concat(met)
     )
+
+
+def _gathered(path: Path, content: bytes | None) -> tuple[Evidence, dict[str, np.ndarray]]:
+    """Return the evidence of a file, or of other content: in a file, as only files are read twice where that helps."""
+    if content is None:
+        return bdpcap.analyze(path).gathered
+    with NamedTemporaryFile(suffix=".pcap") as file:
+        file.write(content)
+        file.flush()
+        return bdpcap.analyze(file.name).gathered
 
 
 def _rows(flow: Flow, evidence: Evidence, flows: dict[str, np.ndarray]) -> np.ndarray:
@@ -108,10 +114,10 @@ def workers() -> ProcessPoolExecutor:
 
 
 def read_all(
-    transfers: Iterable[Transfer], views: Iterable[str] = tuple(VIEWS), delay_ns: int = 0
+    transfers: Iterable[Transfer], views: Iterable[str] = tuple(VIEWS), change: Change | None = None
 ) -> list[Piece]:
     """Analyse the captures of many transfers, as many at once as there are cores."""
-    jobs = [(transfer, view, delay_ns) for transfer in transfers for view in views]
+    jobs = [(transfer, view, change) for transfer in transfers for view in views]
     if len(jobs) < 8:
         return [read(*job) for job in jobs]
     with workers() as pool:

@@ -37,6 +37,16 @@ class Flow(NamedTuple):
     receiver: str
     labels: Path
 
+    @property
+    def sender_address(self) -> str:
+        """Address of the sender."""
+        return self.sender.rpartition(":")[0].strip("[]")
+
+    @property
+    def receiver_address(self) -> str:
+        """Address of the receiver."""
+        return self.receiver.rpartition(":")[0].strip("[]")
+
 
 @dataclass(frozen=True)
 class Transfer:
@@ -71,9 +81,14 @@ class Transfer:
 
     @property
     def lab(self) -> str:
-        """Which lab made it, by what each notes: home is this project's."""
+        """Which lab made it, by what each notes: home is this project's.
+
+        The labs of two sets of applications note the same; `--lab` of accuracy.py tells them apart.
+        """
         if "kind" in self.meta:
             return "home"
+        if "stack_sender" in self.meta:
+            return "stacks"
         if "flows" not in self.meta:
             return "second"
         return "apps" if "result" in self.meta else f"linux {self.kernel}"
