@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from types import SimpleNamespace
 
+import accuracy
 import batch
 import calibration
 import grading
@@ -126,6 +128,27 @@ def test_behind_the_bottleneck_what_arrives_tells_how_busy_it_is(view):
 def test_from_afar_echoes_tell_the_rounds_that_a_writer_slept_through(view):
     # A small buffer and a congestion window take turns, round by round; all for one of them makes two thirds right.
     assert by_name(view)["sndbuf_nagle"] >= 0.8
+
+
+@pytest.mark.parametrize(
+    ("noted", "lab"),
+    [
+        ({"kind": "link_bulk"}, "home"),
+        ({"stack_sender": "netstack"}, "stacks"),
+        ({}, "second"),
+        ({"flows": [], "result": {}}, "apps"),
+        ({"flows": [], "kernel": "6.1.0-56-amd64"}, "linux 6.1"),
+    ],
+)
+def test_a_transfer_belongs_to_the_lab_that_its_metadata_name(tmp_path, noted, lab):
+    (tmp_path / "meta.json").write_text(json.dumps({"params": {}} | noted))
+    assert labelled.Transfer(tmp_path, "set").lab == lab
+
+
+def test_sets_of_one_lab_may_be_named_as_labs_of_their_own(tmp_path):
+    (tmp_path / "meta.json").write_text(json.dumps({"params": {}, "flows": [], "result": {}}))
+    sets = {group: [labelled.Transfer(tmp_path, group)] for group in ("apps", "apps_b")}
+    assert accuracy.named(sets, ["more apps=apps_b"]) == {"apps": "apps", "apps_b": "more apps"}
 
 
 @pytest.fixture
