@@ -23,6 +23,7 @@ __all__ = [
     "Hosts",
     "addresses",
     "build",
+    "build_netstack",
     "captures",
     "counters",
     "do",
@@ -57,6 +58,12 @@ def build(folder: Path, programs: Mapping[str, Iterable[str | Path]] = PROGRAMS,
         paths = [str(TOOLS / source) for source in sources]
         command = ["cc", "-O2", "-Wall", "-o", str(folder / program), *paths, *flags, "-pthread", "-lm"]
         subprocess.run(command, check=True)
+
+
+def build_netstack(folder: Path) -> None:
+    """Compile the receiver whose TCP is gVisor's, from the source of that, which Go fetches."""
+    command = ["go", "build", "-o", str(folder / "netstack"), "."]
+    subprocess.run(command, check=True, cwd=TOOLS / "netstack")
 
 
 def words(options: Mapping[str, object]) -> list[str]:
@@ -113,12 +120,13 @@ class Hosts:
         both = (self.sender, self.receiver)
         for host, address in zip(both, addresses(transfer.v6), strict=True):
             nodad = ("nodad",) if transfer.v6 else ()
-            do("ip", "-n", host, "link", "set", "eth0", "txqueuelen", 10000, "up")
-            do("ip", "-n", host, "addr", "add", f"{address}/{prefix}", "dev", "eth0", *nodad)
+            do("ip", "-n", host, "link", "set", "eth0", "mtu", transfer.host_mtu, "txqueuelen", 10000, "up")
+            if host == self.sender or not transfer.netstack:  # else two stacks would answer
+                do("ip", "-n", host, "addr", "add", f"{address}/{prefix}", "dev", "eth0", *nodad)
             merge = host == self.receiver and transfer.gro_flush_ns
             do("ip", "netns", "exec", host, "ethtool", "-K", "eth0", "gro", "on" if merge else "off")
         for host, other, address in zip(both, both[::-1], addresses(transfer.v6)[::-1], strict=True):
-            hardware = json.loads(do("ip", "-j", "-n", other, "link", "show", "dev", "eth0"))[0]["address"]
+            hardware = self.hardware(other)
             do("ip", "-n", host, "neigh", "replace", address, "lladdr", hardware, "dev", "eth0")
         if transfer.gro_flush_ns:
             settings = f"echo {transfer.gro_flush_ns} >gro_flush_timeout; echo 10 >napi_defer_hard_irqs"
@@ -128,6 +136,23 @@ class Hosts:
         for host, changes in zip(both, sysctls, strict=True):
             for setting in changes:
                 do("ip", "netns", "exec", host, "sysctl", "-qw", setting)
+
+    @staticmethod
+    def hardware(host: str) -> str:
+        """Hardware address of a host."""
+        shown: list[dict[str, str]] = json.loads(do("ip", "-j", "-n", host, "link", "show", "dev", "eth0"))
+        return shown[0]["address"]
+
+    def receiving(self, transfer: Transfer) -> tuple[str, dict[str, Any]]:
+        """Program that receives, and its options."""
+        if not transfer.netstack:
+            return "trecv", transfer.receiver
+        peer, own = addresses(0)
+        return "netstack", {
+            "address": own,
+            "peer": peer,
+            "peer_mac": self.hardware(self.sender),
+        } | transfer.receiver
 
     def lock_route(self, metrics: str) -> None:
         """Set metrics of the sender's route; the second connection takes them up, so there has to be a first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from draw import NO_AUTOTUNING, NO_TIMESTAMPS, Draw
+from draw import NO_AUTOTUNING, NO_TIMESTAMPS, Draw, receive_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +92,13 @@ def rwnd_zero_window(d: Draw) -> Transfer:
 
 
 @kind
+def rwnd_after_accept(d: Draw) -> Transfer:
+    """SO_RCVBUF set after accept(): the window falls once, and stands."""
+    buffer = receive_buffer(d.real(0.15, 0.6) * d.bdp)
+    return d.transfer(receiver={"rcvbuf_accepted": buffer})
+
+
+@kind
 def rwnd_nots(d: Draw) -> Transfer:
     """A small receive buffer, without timestamps."""
     return d.transfer(window=d.real(0.15, 0.6) * d.bdp, receiver_sysctl=(NO_TIMESTAMPS,))
@@ -140,6 +147,22 @@ def sndbuf_nots(d: Draw) -> Transfer:
 def sndbuf_lowat(d: Draw) -> Transfer:
     """TCP_NOTSENT_LOWAT: the writer waits, though not for the buffer."""
     return d.transfer(sender={"lowat": d.whole(8000, 64000), "write": d.whole(4000, 16000)})
+
+
+@kind
+def sndbuf_bbr(d: Draw) -> Transfer:
+    """A small buffer beside BBR, which paces."""
+    d.cc = "bbr"
+    return small_sndbuf(d, 0.12, 0.4, {"write": SEGMENT * d.whole(2, 15)})
+
+
+@kind
+def sndbuf_paced(d: Draw) -> Transfer:
+    """A small buffer beside pacing at 1.3 to 3 times its rate, as `fq` paces."""
+    d.cc, share = "cubic", d.real(0.15, 0.4)
+    pace = int(d.real(1.3, 3) * share * d.rate_bps / 8)
+    sender = {"sndbuf": int(share * d.bdp), "write": SEGMENT * d.whole(2, 15), "max_pace": pace}
+    return d.transfer(sender=sender)
 
 
 # The link
@@ -345,6 +368,30 @@ def app_small(d: Draw) -> Transfer:
     return paced(d, d.whole(100, 1300), d.whole(1500, 12000))
 
 
+@kind
+def app_nagle(d: Draw) -> Transfer:
+    """A block every so often, with Nagle's algorithm."""
+    sender = {"pattern": "paced", "chunk": d.whole(2000, 30000), "gap_us": d.whole(7000, 60000), "nagle": 1}
+    return d.transfer(sender=sender)
+
+
+@kind
+def app_timer(d: Draw) -> Transfer:
+    """A block at a fixed interval near the RTT or a fraction of it, at times with Nagle's algorithm."""
+    gap_us = int(d.random.choice([1 / 4, 1 / 3, 1 / 2, 1, 2]) * d.real(0.95, 1.05) * d.rtt_ms * 1000)
+    chunk = int(d.real(0.1, 0.5) * d.rate_bps / 8 * gap_us / 1e6)
+    sender = {"pattern": "paced", "chunk": chunk, "gap_us": gap_us, "absolute": 1, "nagle": d.whole(0, 1)}
+    return d.transfer(sender=sender)
+
+
+@kind
+def app_framed(d: Draw) -> Transfer:
+    """A message of three short segments, one after another, every so often."""
+    piece = d.whole(100, 1300)
+    sender = {"pattern": "paced", "chunk": 3 * piece, "piece": piece, "gap_us": d.whole(3000, 30000)}
+    return d.transfer(sender=sender)
+
+
 def at_rate(d: Draw, share: float) -> Transfer:
     """Write at a share of the link's rate, at a period that is not the RTT's."""
     d.rate_mbps, gap_us = min(d.rate_mbps, 50), d.whole(2000, 15000)
@@ -447,6 +494,16 @@ def path_return_bottleneck(d: Draw) -> Transfer:
 
 
 @kind
+def path_return_congested(d: Draw) -> Transfer:
+    """A bulk transfer whose acknowledgments fill a slow link on their way back, and are lost there."""
+    d.rate_mbps = d.real(20, 60)
+    need = d.rate_bps * 114 / 2 / 1538  # a 90-byte frame and its gaps for every two segments
+    return d.transfer(
+        link={"back_rate_bps": round(need * d.real(0.3, 0.8)), "back_queue_bytes": d.whole(3000, 30000)}
+    )
+
+
+@kind
 def path_jitter_rwnd(d: Draw) -> Transfer:
     """A delay that wanders."""
     return d.transfer(link={"jitter_us": d.whole(2000, 6000)}, window=d.real(0.2, 0.7) * d.bdp)
@@ -512,6 +569,88 @@ def path_ipv6_link(d: Draw) -> Transfer:
     """IPv6."""
     d.rate_mbps *= 0.7
     return d.transfer(v6=1, snap=128)
+
+
+# Less than the SYNs say
+
+
+def small_mtu(d: Draw, **settings: Any) -> Transfer:
+    """Take a path MTU below the MSS of both SYNs, as path MTU discovery leaves it."""
+    mtu = d.random.choice([1280, 1400, 1420, 1492])
+    return d.transfer(route=f"mtu {mtu} advmss 1460", **settings)
+
+
+@kind
+def mtu_rwnd(d: Draw) -> Transfer:
+    """A path MTU below the MSS, and a small window."""
+    return small_mtu(d, window=d.real(0.2, 0.7) * d.bdp)
+
+
+@kind
+def mtu_link(d: Draw) -> Transfer:
+    """A path MTU below the MSS, and a full link."""
+    d.rate_mbps *= 0.6
+    return small_mtu(d)
+
+
+@kind
+def mtu_loss(d: Draw) -> Transfer:
+    """A path MTU below the MSS, and loss."""
+    return small_mtu(d, link={"loss_ppm": int(d.log(1500, 15000))})
+
+
+@kind
+def mtu_sndbuf(d: Draw) -> Transfer:
+    """A path MTU below the MSS, and a small send buffer."""
+    d.rate_mbps *= 2
+    return small_mtu(d, sender={"sndbuf": int(d.real(0.12, 0.4) * d.bdp), "write": d.whole(4000, 40000)})
+
+
+def jumbo(d: Draw, **settings: Any) -> Transfer:
+    """Take hosts with jumbo frames over a path of 1,500 bytes."""
+    return d.transfer(host_mtu=9000, route="mtu 1500 advmss 8960", **settings)
+
+
+@kind
+def jumbo_link(d: Draw) -> Transfer:
+    """Jumbo hosts, and a full link."""
+    d.rate_mbps *= 0.6
+    return jumbo(d)
+
+
+@kind
+def jumbo_loss(d: Draw) -> Transfer:
+    """Jumbo hosts, and loss."""
+    return jumbo(d, link={"loss_ppm": int(d.log(1500, 15000))})
+
+
+@kind
+def jumbo_sndbuf(d: Draw) -> Transfer:
+    """Jumbo hosts, and a small send buffer."""
+    d.rate_mbps *= 2
+    return jumbo(d, sender={"sndbuf": int(d.real(0.12, 0.4) * d.bdp), "write": d.whole(4000, 40000)})
+
+
+# Another TCP stack receives: gVisor's
+
+
+@kind
+def netstack_rwnd(d: Draw) -> Transfer:
+    """A receive buffer of gVisor's netstack below the BDP."""
+    return d.transfer(receiver={"rcvbuf": int(d.real(0.2, 0.7) * d.bdp)}, netstack=True)
+
+
+@kind
+def netstack_link(d: Draw) -> Transfer:
+    """A full link to gVisor's netstack."""
+    d.rate_mbps *= 0.6
+    return d.transfer(netstack=True)
+
+
+@kind
+def netstack_loss(d: Draw) -> Transfer:
+    """Random loss on the way to gVisor's netstack."""
+    return d.transfer(link={"loss_ppm": int(d.log(1500, 15000))}, netstack=True)
 
 
 # Window scales that a middlebox changes. Big buffers: the raw field is what is left of the window.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from damage import damage
 from draw import Draw
-from hosts import build
+from hosts import build, build_netstack
 from kinds import KINDS
 from pack import VIEWS, pack, shares
 from quiet import quiet
@@ -47,8 +48,9 @@ def hints(transfer: Transfer) -> dict[str, bool]:
     sender, receiver = transfer.sender, transfer.receiver
     return {
         "paced": sender["cc"] == "bbr" or "max_pace" in sender,
+        "own_pace": sender.get("pattern") == "paced",
         "slow_reader": any(name in receiver for name in ("rate", "pause_ms", "phases")),
-        "small_writes": sender.get("pattern") == "paced" and sender["chunk"] < 1448,
+        "small_writes": sender.get("pattern") == "paced" and sender.get("piece", sender["chunk"]) < 1448,
     }
 
 
@@ -133,7 +135,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs = Path(folder)
         build(programs)
-        for group, kind, name, transfer in plan(options.seed, options.draws, options.kinds or list(KINDS)):
+        planned = [*plan(options.seed, options.draws, options.kinds or list(KINDS))]
+        if any(transfer.netstack for *_, transfer in planned) and shutil.which("go"):
+            build_netstack(programs)
+        for group, kind, name, transfer in planned:
             if group in sets and not (options.out / group / name / "meta.json").exists():
                 about = {"name": name, "kind": kind, "set": group, "seed": f"{options.seed}/{group}/{name}"}
                 produce(transfer, options.out, programs, about)

@@ -51,6 +51,8 @@ class Transfer:
     route: str = ""  # metrics of the sender's route
     snap: int = 96
     v6: int = 0
+    netstack: bool = False  # the receiver's TCP is gVisor's
+    host_mtu: int = 1500  # of both hosts' interfaces; the path carries 1,500 bytes
     gro_flush_ns: int = 0  # the receiver merges segments that come within so long
     host_delay: bool = False  # the sender's capture is taken behind a delay on the sending host
 
@@ -88,9 +90,10 @@ def run(
         target = addresses(transfer.v6)[1]
         with captures(hosts, folder, transfer.snap) as missed:
             receivers, senders = [], []
+            program, receiving = hosts.receiving(transfer)
             for port in range(PORT, PORT + transfer.flows):
                 process = hosts.start(
-                    hosts.receiver, "trecv", port, *words(transfer.receiver), stdout=subprocess.PIPE
+                    hosts.receiver, program, port, *words(receiving), stdout=subprocess.PIPE
                 )
                 ready(process)
                 receivers.append(process)

@@ -91,7 +91,7 @@ def label(folder: Path, hints: dict[str, Any]) -> pd.DataFrame:
     folder
         What `transfer.run` left.
     hints
-        What only the settings know: `paced`, `slow_reader` and `small_writes` (bool).
+        What only the settings know: `paced`, `own_pace`, `slow_reader` and `small_writes` (bool).
 
     Returns
     -------
@@ -102,6 +102,8 @@ def label(folder: Path, hints: dict[str, Any]) -> pd.DataFrame:
     info = pd.read_csv(folder / "info.csv")
     link = pd.read_csv(folder / "link.csv")
     state = states(info, paced=hints["paced"])
+    if hints["own_pace"]:  # had it more to send, Nagle's algorithm would hold nothing back
+        state[state == "nagle"] = "app"
     congestion = cwnd_details(info)
     busy, still = Busy(link), pauses(info, link)
     time, window = info["t_ns"].to_numpy(), info["snd_wnd"].to_numpy()

@@ -80,7 +80,7 @@ def test_a_rest_that_nagle_holds_back_is_neither_window(state, changes):
     assert states(rest).tolist() == [state]
 
 
-HINTS = {"paced": False, "slow_reader": False, "small_writes": False}
+HINTS = {"paced": False, "own_pace": False, "slow_reader": False, "small_writes": False}
 LINK = "t_ns,direction,event,bytes,queue_bytes,duration_ns\n"
 
 
@@ -95,6 +95,12 @@ def test_a_busy_bottleneck_outranks_the_window_but_not_the_application(tmp_path)
     assert set(labelled(tmp_path, samples(100, cwnd=10), busy)["truth"]) == {"link"}
     idle = samples(100, notsent=0, outq=10 * MSS)
     assert set(labelled(tmp_path, idle, busy)["truth"]) == {"app"}
+
+
+@pytest.mark.parametrize(("own_pace", "truth"), [(True, "app"), (False, "nagle")])
+def test_a_rest_that_nagle_holds_back_is_all_that_a_writer_at_its_own_pace_has(tmp_path, own_pace, truth):
+    rest = samples(100, notsent=500, outq=10 * MSS + 500)
+    assert set(labelled(tmp_path, rest, "", own_pace=own_pace)["truth"]) == {truth}
 
 
 def test_time_in_which_the_machine_stood_still_is_not_labelled(tmp_path):
@@ -171,6 +177,16 @@ def test_a_seed_says_everything_about_a_transfer(kind):
     assert first.link != other.link
     assert first.link["delay_us"] > 0
     assert first.link["rate_bps"] > 0
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith(("mtu_", "jumbo_"))])
+def test_a_route_carries_less_than_both_handshakes_say(kind):
+    transfer = KINDS[kind](Draw("a"))
+    words = transfer.route.split()
+    route = dict(zip(words[::2], words[1::2], strict=True))
+    headers = 40  # IPv4 and TCP without options
+    assert int(route["advmss"]) + headers == transfer.host_mtu
+    assert int(route["mtu"]) < transfer.host_mtu
 
 
 FLOW = NEUTRAL | {

@@ -2,7 +2,7 @@
  *
  *   trecv PORT [name=value ...]
  *
- * rcvbuf; rate (bytes/s, 0 as they come); chunk (bytes a read); pause_ms every_ms (stops reading); phases=MS:RATE,...
+ * rcvbuf; rcvbuf_accepted (set after accept()); rate (bytes/s, 0 as they come); chunk (bytes a read); pause_ms every_ms (stops reading); phases=MS:RATE,...
  * (one after another, over and over); reply (bytes that are answered by one, after think_us).
  */
 #define _GNU_SOURCE
@@ -24,6 +24,7 @@ int main(int argc, char **argv)
         double rate;
     } phases[PHASES];
     int phase_count = 0, phase = -1, one = 1, rcvbuf = number(argc, argv, "rcvbuf", 0);
+    int accepted = number(argc, argv, "rcvbuf_accepted", 0);
     double rate = number(argc, argv, "rate", 0);
     long chunk = number(argc, argv, "chunk", 65536), reply = number(argc, argv, "reply", 0);
     uint64_t pause = number(argc, argv, "pause_ms", 0) * 1000000, every = number(argc, argv, "every_ms", 1000) * 1000000;
@@ -45,6 +46,8 @@ int main(int argc, char **argv)
     printf("ready\n");
     fflush(stdout);
     int sock = accept(listener, NULL, NULL);
+    if (accepted)
+        setsockopt(sock, SOL_SOCKET, SO_RCVBUF, &accepted, sizeof accepted);
     socklen_t size = sizeof rcvbuf;
     getsockopt(sock, SOL_SOCKET, SO_RCVBUF, &rcvbuf, &size);
     setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);

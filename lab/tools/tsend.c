@@ -4,6 +4,7 @@
  *
  * pattern: bulk; paced (`chunk` bytes, then `gap_us` of sleep, or every `gap_us` with absolute=1);
  *          onoff (bulk for `chunk` ms, silent for `gap_us`); credits (`credits` chunks outstanding, one more a reply)
+ * piece:   bytes a call of each chunk; all of it by default
  * phases:  MS:PATTERN:CHUNK:GAP_US:SNDBUF,... one after another, over and over
  * Also: sndbuf, cc (cubic; nothing: the host's own), bytes, seconds, write (bytes a call), blocking, nagle, lowat, max_pace (bytes/s).
  */
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
         return 2;
     long size = number(argc, argv, "bytes", 0), write_size = number(argc, argv, "write", 262144);
     long chunk = number(argc, argv, "chunk", 65536), gap_us = number(argc, argv, "gap_us", 0), outstanding = 0, sent = 0;
-    long credits = number(argc, argv, "credits", 0);
+    long credits = number(argc, argv, "credits", 0), piece = number(argc, argv, "piece", sizeof zeros);
     int blocking = number(argc, argv, "blocking", 0), absolute = number(argc, argv, "absolute", 0);
     const char *pattern = text(argc, argv, "pattern", "bulk");
     int phase_count = read_phases(text(argc, argv, "phases", ""), phases), phase = -1;
@@ -161,7 +162,7 @@ int main(int argc, char **argv)
             want = size - sent;
         for (long written = 0; written < want && wall_ns() < end && wall_ns() < stop;) {
             blocked = blocking;
-            ssize_t got = write(sock, zeros, want - written);
+            ssize_t got = write(sock, zeros, want - written < piece ? want - written : piece);
             blocked = 0;
             if (got > 0) {
                 written += got;
