@@ -132,7 +132,8 @@ class Bursts:
     def share(self, rate: Floats, holds: Bools) -> Floats:
         """Return the share of the bursts of a flow's `rate` for which a condition holds; NaN without such bursts."""
         rounds = self._evidence.rounds
-        near = self._seen & (np.abs(rounds.ack_spacing_rate / rounds.per_flow(rate) - 1) <= SAME)
+        level = rounds.per_flow(rate)
+        near = self._seen & (np.abs(rounds.ack_spacing_rate - level) <= SAME * level)
         count = len(rounds.starts)
         held, all_ = (
             np.bincount(rounds.flow[which], minlength=count).astype(np.float64)
@@ -160,7 +161,7 @@ class Bursts:
         of_flow = np.bincount(flow, minlength=count)
         sharing, faster = end - begin, np.cumsum(of_flow)[flow] - end
         enough = (sharing >= np.maximum(SHARING, least * of_flow[flow])) & (sharing > faster)
-        result = np.full((3, count), np.nan)
+        result = np.full((len(Level._fields), count), np.nan)
         found = np.flatnonzero(enough)
         top = np.full(count, -1)
         top[flow[found]] = found  # the last of each flow, its highest

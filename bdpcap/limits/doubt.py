@@ -29,10 +29,12 @@ On programs that no rule was tuned on, such verdicts had a mean confidence of 0.
 
 COARSE_TRUST: Final = 0.8
 """Factor on the confidence where an RTT is few ticks of a coarse clock: it may be a tick off. Bytes show rwnd."""
-LOSSY_TRUST: Final = 0.85
+LOSSY_TRUST: Final = 0.8
 """Factor on the confidence of a round of which the capture lost a byte; `LOST_WEIGHT` lowers it by the share lost."""
 LOST_WEIGHT: Final = 0.5
 """Part by which the confidence falls if the capture lost all of a round's data."""
+BRIDGED_TRUST: Final = 0.5
+"""Factor on the confidence of a round that takes the limit of its neighbours: the capture lacks most of its data."""
 REVERSED_TRUST: Final = 0.8
 """Factor on the confidence where time ran backwards: order and durations of some packets are wrong."""
 OUTRUN_ROUNDS: Final = 3
@@ -99,6 +101,11 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             (rounds.unseen_bytes > 0) & ~verdict.is_by("missed"),
             "The capture lost part of the round's data.",
             LOSSY_TRUST - LOST_WEIGHT * lost_share,
+        ),
+        Doubt(
+            verdict.is_by("bridged"),
+            "Nothing of the round itself shows it.",
+            BRIDGED_TRUST * ones,
         ),
         Doubt(rounds.time_reversals > 0, "Time ran backwards in the round.", REVERSED_TRUST * ones),
         Doubt(

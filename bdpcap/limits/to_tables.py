@@ -133,8 +133,9 @@ def _median_ns(of: Rounds) -> Floats:
 
 
 def _bps(rate: Floats) -> Cells:
-    """Return rates in bytes per second as cells in bits per second; absent where unknown or 0."""
-    return cells.known(np.where(np.isfinite(rate) & (rate > 0), BITS * rate, np.nan))
+    """Return whole bits per second as cells, from bytes per second; absent below one."""
+    bits = np.round(BITS * rate)
+    return cells.known(np.where(bits >= 1, bits, np.nan))
 
 
 def _rate(amount_bytes: Floats, lasted_ns: Floats) -> Cells:

@@ -117,7 +117,7 @@ def _delay(flow: Flow) -> Finding | None:
 
 
 def _proxy(flow: Flow) -> Finding | None:
-    """Return a finding on a public address whose TCP ends beside a private one; None if there is no such sign."""
+    """Return a finding on a public address whose TCP ends near a private one; None if there is no such sign."""
     ends = {flow.sender: flow.counts, flow.receiver: flow.capture.counts_of(flow.stream, flow.receiver)}
     public = [name for name in ends if _is_public(host(name))]
     times_ns = [one["rtt_min_ns"] for one in ends.values() if one["rtt_min_ns"] is not None]

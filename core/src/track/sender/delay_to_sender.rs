@@ -124,7 +124,7 @@ impl TapToSender {
     const MAX_ECHO_WAIT_NS: i64 = 1_000_000_000;
     /// Number of round trips in a row that show that the handshake was slow.
     const SOONER: u8 = 3;
-    /// With nothing in flight a sender meets no queue of its own. It pauses if its answer takes more than this many times
+    /// With nothing in flight a sender meets no queue that it made. It pauses if its answer takes more than this many times
     /// the least delay: the queues of others seldom make a delay so much longer.
     const PAUSE: i64 = 3;
     /// Maximum number of acknowledgments in transit: some may never be echoed.
