@@ -133,8 +133,7 @@ class Counts:
     delivery_rate = Column(floats)
     """Median delivery rate over runs of 16 packets, in bytes per second."""
     ack_spacing_rate = Column(floats)
-    """Rate at which half of the bytes were acknowledged, or faster, in bytes per second; the mean outside pauses where
-    that differs by more than a twentieth."""
+    """Rate at which half of the bytes were acknowledged, or faster, in bytes per second."""
     ack_pauses_ns = Column(floats)
     """Time between ACKs in excess of `ack_spacing_rate`, in gaps of more than three times the expected length."""
     forward_delay_p20_ns = Column(floats)

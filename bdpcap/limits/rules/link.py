@@ -139,16 +139,10 @@ RULES: Final = (
     Rule(
         id="link-behind",
         limit="link",
-        holds=all_of(
-            BEHIND,
-            at_least(Rate.tap_utilization, 0.95, because=BUSY),
-            # Pacing never shows the capacity. Without timestamps there are no round-trip times that could prove it.
-            any_of(it(Rate.proven), it(AckClock.unseen)),
-        ),
+        holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.95, because=BUSY)),
         unless=any_of(SPARE, ELSEWHERE),
         says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
-        why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does, once a "
-        "queue has proved the capacity.",
+        why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",
     ),
 )
 

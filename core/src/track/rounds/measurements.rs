@@ -59,7 +59,7 @@ pub struct Measurements {
     skipped: u32,
     /// Delivery rates of runs of packets, bytes per second.
     run_rates: Vec<i64>,
-    /// Of the acknowledgments of each instant: picoseconds per byte, time since those before in ns, bytes delivered.
+    /// Of each acknowledgment: picoseconds per byte, time since the one before in ns, bytes delivered.
     spacings: Vec<(i64, i64, i64)>,
     /// Excess delays from the sender to the tap, ns.
     forward_delays: Vec<i64>,
@@ -84,8 +84,6 @@ impl Default for Measurements {
 impl Measurements {
     /// Noise of hosts and timers in an RTT, ns, which is no queue.
     const NOISE_NS: i64 = 150_000;
-    /// Longest time between packets that one interrupt hands over, ns: measured, 0.3 to 2 us on Linux.
-    const INSTANT_NS: i64 = 5_000;
 
     /// Adds an RTT.
     pub fn add_rtt(&mut self, sample: RttSample) {
@@ -115,17 +113,8 @@ impl Measurements {
         push_bounded(&mut self.run_rates, rate);
     }
 
-    /// Adds an acknowledgment that passes the tap `gap_ns` after the one before and delivers `bytes`. Those of one
-    /// instant count as one; those of an instant in the round before do not count.
-    #[inline]
-    pub fn add_ack_spacing(&mut self, mut gap_ns: i64, mut bytes: i64) {
-        if gap_ns <= Self::INSTANT_NS {
-            let Some((_, before_ns, bytes_before)) = self.spacings.pop() else {
-                return;
-            };
-            gap_ns += before_ns;
-            bytes += bytes_before;
-        }
+    /// Adds an acknowledgment that passes the tap `gap_ns` after the one before and delivers `bytes`.
+    pub fn add_ack_spacing(&mut self, gap_ns: i64, bytes: i64) {
         let pace = gap_ns.saturating_mul(1_000) / bytes.max(1);
         push_bounded(&mut self.spacings, (pace, gap_ns, bytes));
     }
@@ -242,9 +231,7 @@ impl Measurements {
     /// Writes the rate at which half of the bytes were delivered, or faster, and the time in pauses.
     ///
     /// A pause is a gap between acknowledgments that is more than three times as long as this rate explains; the
-    /// explained part is subtracted. A busy bottleneck leaves no pauses. Where interrupts or a clock round times, single
-    /// gaps are too long or too short for what they deliver. So the rate is the mean outside pauses if that differs by
-    /// more than a twentieth.
+    /// explained part is subtracted. A busy bottleneck leaves no pauses.
     fn summarize_spacing(&mut self, row: &mut Round) {
         (row.ack_spacing_rate, row.ack_pauses_ns) = (NULL, NULL);
         if self.spacings.len() < 4 {
@@ -253,22 +240,19 @@ impl Measurements {
         let Some(middle) = median_pace(&mut self.spacings).filter(|&pace| pace > 0) else {
             return;
         };
-        let (mut steady_ns, mut steady_bytes) = (0_i64, 0_i64);
-        let mut pauses_ns = 0_i64;
-        for &(_, gap_ns, bytes) in &self.spacings {
-            let explained_ns = bytes.saturating_mul(middle) / 1_000;
-            if gap_ns > explained_ns.saturating_mul(3) {
-                pauses_ns = pauses_ns.saturating_add(gap_ns - explained_ns);
-            } else {
-                steady_ns = steady_ns.saturating_add(gap_ns);
-                steady_bytes = steady_bytes.saturating_add(bytes);
-            }
-        }
-        let median = 1_000_000_000_000 / middle;
-        let mean = (i128::from(steady_bytes) * 1_000_000_000 / i128::from(steady_ns.max(1))) as i64;
-        let rounded = median.abs_diff(mean) > mean.unsigned_abs() / 20;
-        row.ack_spacing_rate = if rounded { mean } else { median };
-        row.ack_pauses_ns = pauses_ns;
+        row.ack_spacing_rate = 1_000_000_000_000 / middle;
+        row.ack_pauses_ns = self
+            .spacings
+            .iter()
+            .map(|&(_, gap_ns, bytes)| {
+                let explained = bytes.saturating_mul(middle) / 1_000;
+                if gap_ns > explained.saturating_mul(3) {
+                    gap_ns - explained
+                } else {
+                    0
+                }
+            })
+            .fold(0, i64::saturating_add);
     }
 }
 
@@ -299,44 +283,6 @@ fn median_pace(spacings: &mut [(i64, i64, i64)]) -> Option<i64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    /// Returns the rate, bytes per second, and the pauses, ns, of acknowledgments of 1000 bytes at these times.
-    fn spacing(times_ns: &[i64]) -> (i64, i64) {
-        let (mut measured, mut row) = (Measurements::default(), Round::default());
-        for pair in times_ns.windows(2) {
-            measured.add_ack_spacing(pair[1] - pair[0], 1000);
-        }
-        measured.summarize_spacing(&mut row);
-        (row.ack_spacing_rate, row.ack_pauses_ns)
-    }
-
-    #[test]
-    fn times_that_are_rounded_up_leave_the_rate_as_it_is() {
-        let pace_ns = 270_000;
-        for clump_ns in [50_000, 100_000, 250_000, 1_000_000] {
-            let rounded = |number: i64| (number * pace_ns).div_ceil(clump_ns) * clump_ns;
-            let times_ns: Vec<i64> = (0..200).map(rounded).collect();
-            let (rate, pauses_ns) = spacing(&times_ns);
-            let error = (rate * pace_ns) as f64 / 1e12 - 1.0;
-            // A clump more or less at each end.
-            let tolerance = 2.0 * clump_ns as f64 / (200 * pace_ns) as f64;
-            assert!(error.abs() <= tolerance, "{clump_ns} ns: {error}");
-            assert_eq!(pauses_ns, 0);
-        }
-    }
-
-    #[test]
-    fn gaps_between_bursts_do_not_slow_their_rate() {
-        // Bursts of forty at intervals of 0.1 ms, 0.25 ms or 10 ms apart.
-        for (gap_ns, pauses_ns) in [(250_000, 0), (10_000_000, 9 * 9_900_000)] {
-            let times_ns: Vec<i64> = (0..10)
-                .flat_map(|burst| {
-                    (0..40).map(move |it| burst * (3_900_000 + gap_ns) + it * 100_000)
-                })
-                .collect();
-            assert_eq!(spacing(&times_ns), (10_000_000, pauses_ns));
-        }
-    }
 
     proptest! {
         // The oracle sorts all spacings and counts bytes.

@@ -92,8 +92,8 @@ packed_row! {
         pub queueing_ns: i64,
         /// Median delivery rate over runs of 16 packets, bytes per second; NULL without a run.
         pub delivery_rate: i64,
-        /// Rate at which half of the bytes were acknowledged, or faster, bytes per second; the mean outside pauses where
-        /// that differs by more than a twentieth. NULL with fewer than four acknowledgments.
+        /// Rate at which half of the bytes were acknowledged, or faster, bytes per second; NULL with fewer than four
+        /// acknowledgments.
         pub ack_spacing_rate: i64,
         /// Time in pauses between acknowledgments, in excess of the time that `ack_spacing_rate` explains, ns; NULL without
         /// that rate. A pause is a gap more than three times as long as explained.
