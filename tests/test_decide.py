@@ -183,12 +183,8 @@ CASES = {
         },
     ),
     "link-behind": (
-        [
-            {"queue.before_tap": True, "rate.tap_utilization": 1, "rate.proven": True},
-            {"queue.before_tap": True, "rate.tap_utilization": 1, "ack_clock.unseen": True},
-        ],
+        [{"queue.before_tap": True, "rate.tap_utilization": 1}],
         {
-            "a pace of the sender's": {"rate.proven": False},
             "a tap before the bottleneck": {"queue.before_tap": False},
             "half the rate": {"rate.tap_utilization": 0.5},
             "a full window": WINDOW,
