@@ -18,6 +18,7 @@ from small_transfer import write_pcap
 import bdpcap
 from bdpcap import _core
 from bdpcap.cli import main
+from bdpcap.limits.decision import LIMITS
 
 CLIENT, SERVER = bytes([203, 0, 113, 77]), bytes([198, 51, 100, 88])
 CLIENT6 = bytes.fromhex("20014860000000000000000000008844")
@@ -62,7 +63,8 @@ def same_analysis(capture, stream, ours, events, *, names=None):
         if (
             capture.info.tick_ns != ours.info.tick_ns
         ):  # few frames do not show a coarse clock, and then no doubt
-            unsure = expected.columns.intersection(["confidence", "evidence", "bdp_bytes"])
+            decided = ["limit", "detail", "rule", "alternative", *(f"{name}_share" for name in LIMITS)]
+            unsure = expected.columns.intersection(["confidence", "evidence", "bdp_bytes", *decided])
             expected[unsure] = part[unsure]
         if (
             "bdp_bytes" in expected and capture.info.streams > 1
