@@ -161,6 +161,14 @@ class Rounds(Counts):
             self.around(np.round(MILLION * values), reach) / self.around(np.ones(self.size), reach) / MILLION
         )
 
+    def share_around(self, holds: Bools, among: Bools, reach: int) -> Floats:
+        """Return how many rounds hold over how many are `among`, in the round and `reach` rounds on either side.
+
+        NaN where none is among them.
+        """
+        held, all_ = (self.around(which.astype(np.float64), reach) for which in (holds, among))
+        return self.ratio(held, all_)
+
     def rate_around(self, values: Floats, reach: int) -> Floats:
         """Return the sum over the round and `reach` rounds on either side, per second."""
         return self.around(values, reach) / self.around(self.duration, reach) * SECOND_NS

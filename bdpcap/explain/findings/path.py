@@ -49,7 +49,8 @@ def link(flow: Flow) -> list[Finding]:
         if pd.notna(median)
         else ""
     )
-    carries = f"; the path can carry {spoken(flow.summary)}" if spoken(flow.summary) else ""
+    known = spoken(flow.summary)
+    carries = f"; the path can carry {known}" if known else ""
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values(kind="stable").index[len(busy) // 2]]
     return [
         Finding(

@@ -63,7 +63,8 @@ def _step(rtt_ns: np.ndarray) -> int | None:
     if len(rtt_ns) < 2 * ROUNDS:
         return None
     spans = np.lib.stride_tricks.sliding_window_view(rtt_ns, ROUNDS)
-    least, tight = spans.min(axis=1), np.median(spans, axis=1) <= TIGHT * spans.min(axis=1)
+    least = spans.min(axis=1)
+    tight = np.median(spans, axis=1) <= TIGHT * least
     before, after = least[:-ROUNDS], least[ROUNDS:]
     step = np.abs(after - before)
     clear = (step >= STEP * np.minimum(before, after)) & (step >= STEP_NS) & tight[:-ROUNDS] & tight[ROUNDS:]

@@ -99,10 +99,7 @@ class AckClock(Concept):
         gap_ns = rounds.ratio(each, rounds.ack_spacing_rate) * SECOND_NS
         waits = self._wait_ns / gap_ns
         started, known = waits <= HALF, np.isfinite(waits)
-        return rounds.ratio(
-            rounds.around(started.astype(np.float64), STRETCH),
-            rounds.around(known.astype(np.float64), STRETCH),
-        )
+        return rounds.share_around(started, known, STRETCH)
 
     @field("share")
     def freed_share(self) -> Floats:

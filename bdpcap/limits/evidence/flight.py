@@ -114,10 +114,7 @@ class Flight(Concept):
         level = rounds.median_around(self.most, STRETCH, STRETCH)
         flying = self.most > 0
         equal = flying & (np.abs(self.most - level) <= self.all.vantage.mss_bytes)
-        return rounds.ratio(
-            rounds.around(equal.astype(np.float64), STRETCH),
-            rounds.around(flying.astype(np.float64), STRETCH),
-        )
+        return rounds.share_around(equal, flying, STRETCH)
 
     @field("yes")
     def regrown(self) -> Bools:

@@ -106,9 +106,8 @@ class Writes(Concept):
     @field("share")
     def short_rounds(self) -> Floats:
         """Share of the stretch's rounds with new data in which a short segment shows that the data ran out."""
-        sending = self.rounds.sent_bytes > 0
-        short = self.rounds.around((self.rounds.short_segments > 0).astype(np.float64), STRETCH)
-        return self.rounds.ratio(short, self.rounds.around(sending.astype(np.float64), STRETCH))
+        rounds = self.rounds
+        return rounds.share_around(rounds.short_segments > 0, rounds.sent_bytes > 0, STRETCH)
 
     @field("yes")
     def constant_amount(self) -> Bools:
@@ -141,10 +140,7 @@ class Writes(Concept):
         rounds = self.rounds
         sent = np.where(rounds.sent_bytes > 0, rounds.sent_bytes, np.nan)
         equal = sent == rounds.median_around(sent, STRETCH, STRETCH)
-        return rounds.ratio(
-            rounds.around(equal.astype(np.float64), STRETCH),
-            rounds.around(np.isfinite(sent).astype(np.float64), STRETCH),
-        )
+        return rounds.share_around(equal, np.isfinite(sent), STRETCH)
 
     @field("share")
     def segment_fill(self) -> Floats:

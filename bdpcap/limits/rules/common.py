@@ -136,10 +136,13 @@ OWN_TIME: Final = all_of(MOSTLY_OWN, LATER).named(
 _STARTED: Final = at_least(AckClock.started_share, 0.9, because="nearly all")
 STARTED_ONCE: Final = all_of(ONCE, _STARTED)
 
+# Nearly each round trip sends the same amount, to the byte.
+_EQUAL_AMOUNTS: Final = at_least(Writes.equal_amounts, 0.75, because=MEASURED)
+
 EQUAL_BLOCKS: Final = all_of(
     ONCE,
     at_least(AckClock.freed_share, 0.5, because="netstack wakes a writer at half, Linux at a third"),
-    at_least(Writes.equal_amounts, 0.75, because=MEASURED),
+    _EQUAL_AMOUNTS,
     not_(_LEVEL),
 ).named(
     "equal blocks",
@@ -148,9 +151,7 @@ EQUAL_BLOCKS: Final = all_of(
 )
 
 # Away from the sender, a buffer's flight stands, and so does a timer's whose writes have one size.
-EITHER: Final = all_of(
-    it(AckClock.reconstructed), at_least(Writes.equal_amounts, 0.75, because=MEASURED), not_(TIMER)
-)
+EITHER: Final = all_of(it(AckClock.reconstructed), _EQUAL_AMOUNTS, not_(TIMER))
 
 STANDS: Final = all_of(
     STEADY,
