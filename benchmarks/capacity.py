@@ -13,17 +13,15 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import random
-import struct
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
-import zstandard
 from batch import workers
 from labelled import VIEWS
 from markdown import table
+from retimed import stalled
 
 import bdpcap
 from bdpcap.explain.capacity import Basis, basis
@@ -31,10 +29,6 @@ from bdpcap.explain.capacity import Basis, basis
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-HEADER: Final = struct.Struct("<IIII")
-UNIT_NS: Final = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
-STALL_NS: Final = (2e6, 10e6)
-BETWEEN_NS: Final = (50e6, 200e6)
 NEAR: Final = 0.1
 FAR: Final = 1.5
 ALONE: Final = 0.9
@@ -42,27 +36,6 @@ ALONE: Final = 0.9
 ETHERNET, PREAMBLE = 14, 24  # the emulated links count preamble, check sequence and gap; tbf does not
 IPV4, IPV6, TCP, TIMESTAMPS = 20, 40, 20, 12
 VARIES: Final = {"police_bps", "rate_low_bps"}
-
-
-def stalled(raw: bytes, seed: str) -> bytes:
-    """Return a little-endian pcap as a host that stalls at times would have written it."""
-    unit_ns = UNIT_NS[struct.unpack_from("<I", raw)[0]]
-    draw = random.Random(seed)  # noqa: S311 - no secret
-    out, at = [raw[:24]], 24
-    begin = end = 0.0
-    while at + HEADER.size <= len(raw):
-        seconds, fraction, kept, length = HEADER.unpack_from(raw, at)
-        time_ns = seconds * 10**9 + fraction * unit_ns
-        end = end or float(time_ns)
-        while time_ns >= end:
-            begin = end + draw.uniform(*BETWEEN_NS)
-            end = begin + draw.uniform(*STALL_NS)
-        if time_ns >= begin:
-            time_ns = int(end)
-        frame = raw[at + HEADER.size : at + HEADER.size + kept]
-        out += [HEADER.pack(time_ns // 10**9, time_ns % 10**9 // unit_ns, kept, length), frame]
-        at += HEADER.size + kept
-    return b"".join(out)
 
 
 def link_bps(meta: dict[str, Any]) -> float | None:
@@ -92,10 +65,7 @@ def grade(folder: Path, view: str, busy: bool) -> dict[str, Any] | None:
     if rate_bps is None:
         return None
     path = next(folder.glob(f"{view}.pcap*"))
-    raw = path.read_bytes()
-    if path.suffix == ".zst":
-        raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
-    capture = bdpcap.analyze(io.BytesIO(stalled(raw, f"{folder.name} {view}") if busy else raw))
+    capture = bdpcap.analyze(io.BytesIO(stalled(path, f"{folder.name} {view}")) if busy else path)
     flow = max(capture, key=lambda one: int(one.summary["payload_bytes"]))
     others = int(capture.datagrams["payload_bytes"].sum())
     alone = int(flow.summary["payload_bytes"]) >= ALONE * (int(flow.summary["payload_bytes"]) + others)

@@ -83,7 +83,7 @@ class Transfer:
     def lab(self) -> str:
         """Which lab made it, by what each notes: home is this project's.
 
-        The labs of two sets of applications note the same; `--lab` of accuracy.py tells them apart.
+        The labs of two sets of applications note the same; `--lab` of accuracy.py separates them.
         """
         if "kind" in self.meta:
             return "home"

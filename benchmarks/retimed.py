@@ -1,4 +1,4 @@
-"""Captures as other hosts would have made them: a slower sender, or a receiver that gets its packets in clumps.
+"""Captures as other hosts would have made them: a slower sender, packets in clumps, or a capturing host that stalls.
 
 No rule may rest on how fast a host answers an acknowledgment, or on how soon it notices a packet.
 """
@@ -6,6 +6,7 @@ No rule may rest on how fast a host answers an acknowledgment, or on how soon it
 from __future__ import annotations
 
 import ipaddress
+import random
 import struct
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["clumped", "delayed"]
+__all__ = ["clumped", "delayed", "stalled"]
 
 HEADER = struct.Struct("<IIII")
 UNIT_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}
 ETHERNET = 14
 IPV6 = 40
 ACK = 16
+STALL_NS = (2e6, 10e6)
+BETWEEN_NS = (50e6, 200e6)
 
 Record = tuple[int, int, int, bytes]  # time in ns, bytes kept, bytes on the wire, frame
 
@@ -50,6 +53,23 @@ def clumped(path: Path, receiver: str, clump_ns: int) -> bytes:
         own = is_from(rest[-1], address)
         now_ns = max(now_ns, time_ns if own else -(-time_ns // clump_ns) * clump_ns)
         later.append((now_ns, *rest))
+    return _written(head, unit_ns, later)
+
+
+def stalled(path: Path, seed: str) -> bytes:
+    """Return a capture of a host that stalls at times: all packets of a stall get the time of its end.
+
+    A stall lasts `STALL_NS`, with `BETWEEN_NS` between two, drawn from `seed`.
+    """
+    draw = random.Random(seed)  # noqa: S311 - no secret
+    head, unit_ns, records = _read(path)
+    begin = end = float(records[0][0]) if records else 0.0
+    later = []
+    for time_ns, *rest in records:
+        while time_ns >= end:
+            begin = end + draw.uniform(*BETWEEN_NS)
+            end = begin + draw.uniform(*STALL_NS)
+        later.append((int(end) if time_ns >= begin else time_ns, *rest))
     return _written(head, unit_ns, later)
 
 

@@ -74,7 +74,7 @@ TRANSFERS: Final = {
         seconds=3,
     ),
 }  # fmt: skip
-"""What is recorded: the receive window, then a send buffer; or a program that writes about once a round trip."""
+"""The recorded limits: the receive window, then a send buffer; or a program that writes about once a round trip."""
 
 
 def record(transfer: Transfer, out: Path) -> None:

@@ -96,7 +96,7 @@ def counted(flow, *, at_sender=True, at_receiver=False, mss=MSS, columns=None, *
 def known(quantities, count=1, *, flow=None, missed=0, flow_acks=1, account=False, tick_ns=1) -> Evidence:
     """Evidence of which these quantities are known, each one number or one for every round, and nothing else.
 
-    What is so or not is not so, and every other number is NaN. `account` says whether the sending host gave one.
+    Conditions are false, and every other number is NaN. `account` says whether the sending host gave one.
     """
     count = count if flow is None else len(flow)
     flow = np.zeros(count, dtype=np.int64) if flow is None else np.asarray(flow)

@@ -480,7 +480,7 @@ def test_a_window_is_full_if_less_than_a_segment_was_left_for_some_time(stalled,
 
 
 def windows(smallest, largest, flight=None):
-    """A round for each pair of windows; the flight is at the largest throughout unless told."""
+    """A round for each pair of windows; the flight is the largest window unless given."""
     return counted(
         [0] * len(largest),
         window_min_bytes=smallest,
@@ -521,7 +521,7 @@ def test_how_long_a_window_was_small_is_seen_by_the_flight(flight, unread):
 
 @pytest.mark.parametrize(("length_ms", "outrun"), [(5, True), (20, False)])
 def test_no_more_than_a_window_is_acknowledged_within_a_round_trip(length_ms, outrun):
-    # A window of ten segments is acknowledged every 5 or 20 ms; the RTT is 20 ms, it is said.
+    # A window of ten segments is acknowledged every 5 or 20 ms; the measured RTT is 20 ms.
     size = [14_600] * 4
     window = counted(
         [0] * 4,
