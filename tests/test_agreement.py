@@ -34,7 +34,8 @@ def finding(code, **values):
 
 
 def summary(**values):
-    return pd.Series({"bdp_bytes": 50_000, "window_max_bytes": 40_000, **values})
+    rates = dict.fromkeys(("capacity_bps", "capacity_low_bps", "capacity_high_bps"), 10e6)
+    return pd.Series({"bdp_bytes": 50_000, "window_max_bytes": 40_000, "link_share": 0, **rates, **values})
 
 
 def fired(*told, **values):
@@ -46,6 +47,8 @@ def test_a_window_below_the_bdp_is_below_it():
     assert fired(told) == []
     assert fired(told, bdp_bytes=40_000) == [Code.WINDOW_BELOW_BDP]
     assert fired(told, bdp_bytes=None) == []
+    # A lower bound of the BDP contradicts nothing.
+    assert fired(told, bdp_bytes=40_000, capacity_high_bps=None) == []
 
 
 def test_a_window_too_small_leaves_no_queue_of_its_own():

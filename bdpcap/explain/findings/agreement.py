@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ class Check:
 
 
 def _below_bdp(told: Mapping[Code, Finding], summary: pd.Series[Any]) -> bool:
-    return _reaches(_values(told[Code.WINDOW_BELOW_BDP])["window_bytes"], summary["bdp_bytes"])
+    # Where only a lower bound of the capacity is known, the BDP may be larger than the window.
+    bounded = basis(summary) is Basis.BOUND
+    return not bounded and _reaches(
+        _values(told[Code.WINDOW_BELOW_BDP])["window_bytes"], summary["bdp_bytes"]
+    )
 
 
 def _own_queue(told: Mapping[Code, Finding], _: pd.Series[Any]) -> bool:
