@@ -6,6 +6,7 @@ import pytest
 from oracles import SHARED
 from packets import pcap
 from scenario import scenario
+from small_transfer import write_pcap
 
 import bdpcap
 from bdpcap.cli import main
@@ -129,3 +130,12 @@ def test_a_known_buffer_is_predicted_without_a_capture(capsys):
     assert "SO_RCVBUF of 5,000 leads to a window of 2,896 (Linux 3.4 to 6.5)." in " ".join(
         capsys.readouterr().out.split()
     )
+
+
+def test_a_lower_bound_of_the_bdp_below_the_window_is_no_goal(tmp_path):
+    # Eight segments a round trip, at once: no burst shows the rate of the path.
+    flow = bdpcap.analyze(write_pcap(tmp_path / "transfer.pcap")).flow(0)
+    assert flow.summary["bdp_bytes"] < flow.summary["window_max_bytes"]
+    (below,) = [finding for finding in flow.findings if finding.code is Code.WINDOW_BELOW_BDP]
+    assert "here" not in below.remedy
+    assert "below" not in below.remedy

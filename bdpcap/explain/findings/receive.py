@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
-from bdpcap.explain.capacity import sent_a_window, spoken_bdp
+from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
@@ -44,7 +44,8 @@ def limits(flow: Flow) -> list[Finding]:
     )
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
-    known = pd.notna(need) and sent_a_window(flow.summary)
+    # A lower bound of the BDP that the window exceeds is no goal.
+    known = (known_bdp(flow.summary) or 0) > window and sent_a_window(flow.summary)
     # Waiting for a slow reader is no lack of window, so no larger window is computed.
     below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
     fell = window < flow.summary["window_max_bytes"]
