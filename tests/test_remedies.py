@@ -27,6 +27,7 @@ from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Facts
 from bdpcap.report import ranking, verdict
 
+LINUX = remedies.Host("receiver", system="linux")
 HOSTS = {"sender", "receiver", "bottleneck", "both ends"}
 DEFAULTS = {
     "net.ipv4.tcp_rmem": 4_194_304,  # the least of any era
@@ -61,14 +62,50 @@ esac
 """
 
 
-class Host:
+# One for Solaris' ipadm(8), which likewise knows every property.
+IPADM = """#!/bin/sh
+cd "$(dirname "$0")/table" || exit 1
+case "$1" in
+  show-prop) [ -f "$5" ] || echo 1048576 > "$5"; cat "$5" ;;
+  set-prop) echo "${3#*=}" > "${3%%=*}" ;;
+  *) exit 2 ;;
+esac
+"""
+
+# For Windows' netsh and findstr, with the words of the first; findstr finds any of several words.
+NETSH = """#!/bin/sh
+cd "$(dirname "$0")/table" || exit 1
+[ -f level ] || echo "${LEVEL:-normal}" > level
+case "$*" in
+  *"set global"*) echo "${5#*=}" > level ;;
+  *) printf 'Receive-Side Scaling State          : disabled\nReceive Window Auto-Tuning Level    : %s\n' "$(cat level)" ;;
+esac
+"""
+FINDSTR = """#!/bin/sh
+grep -E "$(echo "$1" | tr ' ' '|')"
+"""
+
+# For tc(8), with the qdisc that the file names.
+TC = """#!/bin/sh
+cd "$(dirname "$0")/table" || exit 1
+case "$*" in
+  *replace*) echo fq_codel > qdisc ;;
+  *) printf 'qdisc %s 8001: root refcnt 2\n' "$(cat qdisc)" ;;
+esac
+"""
+STAND_INS = (
+    ("sysctl", SYSCTL), ("ndd", NDD), ("ipadm", IPADM), ("netsh", NETSH), ("findstr", FINDSTR), ("tc", TC)
+)  # fmt: skip
+
+
+class Computer:
     """A host with a table of sysctls, on which printed commands are run by the shell."""
 
     def __init__(self, folder, **values):
         self.table = folder / "table"
         self.table.mkdir(parents=True)
         self.path = folder
-        for name, text in (("sysctl", SYSCTL), ("ndd", NDD)):
+        for name, text in STAND_INS:
             script = folder / name
             script.write_text(text)
             script.chmod(0o755)
@@ -102,6 +139,10 @@ def table(rmem, wmem, most):
         "net__ipv4__tcp_sack": 1,
         "net__ipv4__tcp_early_retrans": 3,
         "kern__ipc__maxsockbuf": most,
+        "net__inet__tcp__autorcvbufmax": most,
+        "net__inet__tcp__autosndbufmax": most,
+        "net__inet__tcp__recvbuf_max": most,
+        "net__inet__tcp__sendbuf_max": most,
     }
 
 
@@ -148,17 +189,19 @@ three = st.tuples(values_, values_, values_)
     wmem=three,
     most=values_,
     autotuned=st.booleans(),
+    system=st.sampled_from(["", "linux", "windows", "macos", "freebsd", "solaris", "lwip", "netstack"]),
 )
-def test_no_command_lowers_what_a_host_has(tmp_path_factory, need, eras, rmem, wmem, most, autotuned):
-    host = Host(tmp_path_factory.mktemp("host"), **table(rmem, wmem, most))
+def test_no_command_lowers_what_a_host_has(tmp_path_factory, need, eras, rmem, wmem, most, autotuned, system):
+    host = Computer(tmp_path_factory.mktemp("host"), **table(rmem, wmem, most))
     before = host.values()
-    receiver = remedies.receive_buffer(need, 1448, eras, autotuned=autotuned)
-    fixed = remedies.fixed_buffer(need)
-    sender = remedies.send_buffer(need, was_limit=autotuned)
-    kept = remedies.fixed_buffer(need, sending=True)
+    ends = {end: remedies.Host(end, system=system) for end in ("sender", "receiver")}
+    receiver = remedies.receive_buffer(need, 1448, eras, ends["receiver"], autotuned=autotuned)
+    fixed = remedies.fixed_buffer(need, ends["receiver"])
+    sender = remedies.send_buffer(need, ends["sender"], was_limit=autotuned)
+    kept = remedies.fixed_buffer(need, ends["sender"])
     commands = [*receiver.commands, *fixed.commands, *sender.commands, *kept.commands]
     assert_sound(commands)
-    host.run(*(command for command in commands if "iperf" not in command))
+    host.run(*(command for command in commands if "netsh" not in command))
     after = host.values()
     for name, values in before.items():
         if all(value.isdigit() for value in values):
@@ -172,13 +215,104 @@ def test_no_command_lowers_what_a_host_has(tmp_path_factory, need, eras, rmem, w
         for era in (era for era in eras if era.linux):
             grown = Setting(era, Knob.GROWN, int(after["net.ipv4.tcp_rmem"][2]))
             assert grown.advertises(1448).raw >= need
-    if "net.core.rmem_max" in sets:
-        assert int(after["net.core.rmem_max"][0]) >= need
+    for name in sets & {"net.core.rmem_max", "net.inet.tcp.autorcvbufmax", "net.inet.tcp.recvbuf_max"}:
+        assert int(after[name][0]) >= need
+
+
+@pytest.mark.parametrize(
+    ("level", "then"),
+    [
+        ("disabled", "normal"),
+        ("highlyrestricted", "normal"),
+        ("normal", "normal"),
+        ("experimental", "experimental"),
+    ],
+)
+def test_windows_autotuning_is_raised_to_normal_and_never_lowered(tmp_path, level, then):
+    host = Computer(tmp_path, level=level)
+    told = remedies.receive_buffer(200_000, 1448, ERAS, remedies.Host("receiver", system="windows"))
+    (sets,) = [command for command in told.commands if "set global" in command]
+    host.run(f"{sets.partition('   # ')[0]} || true")
+    assert host.values()["level"] == [then]
+
+
+@pytest.mark.parametrize(
+    ("qdisc", "then"), [("pfifo_fast", "fq_codel"), ("tbf", "tbf"), ("htb", "htb"), ("cake", "cake")]
+)
+def test_a_fair_queue_never_replaces_a_shaper(tmp_path, qdisc, then):
+    host = Computer(tmp_path, qdisc=qdisc)
+    told = remedies.fair_queue(remedies.Host("sender"), remedies.Host("receiver"))
+    host.run(*told)
+    assert host.values()["qdisc"] == [then]
+
+
+@pytest.mark.parametrize(
+    "system", ["", "linux", "windows", "macos", "freebsd", "solaris", "lwip", "netstack"]
+)
+def test_a_host_of_others_gets_words_and_no_command(system):
+    ends = {end: remedies.Host(end, "8.8.8.8", system, ours=False) for end in ("sender", "receiver")}
+    told = [
+        remedies.receive_buffer(2**24, 1448, ERAS, ends["receiver"]),
+        remedies.fixed_buffer(2**24, ends["receiver"]),
+        remedies.send_buffer(2**24, ends["sender"], was_limit=True),
+        remedies.window_scaling(ends["sender"], ends["receiver"]),
+        *(remedies.on_losses(kind, ends["sender"]) for kind in remedies.Losses),
+    ]
+    assert not any(one.commands for one in told)
+    assert not remedies.fair_queue(*ends.values())
+    assert "8.8.8.8" in told[0].words
+    assert "8.8.8.8" in told[2].words
+
+
+SYSTEM_WORDS = {
+    "linux": ("net.ipv4", "net.core"),
+    "windows": ("netsh",),
+    "macos": ("autorcvbufmax", "autosndbufmax"),
+    "freebsd": ("recvbuf_max", "sendbuf_max"),
+    "solaris": ("ndd", "ipadm"),
+}
+
+
+@pytest.mark.parametrize(
+    "system", ["windows", "macos", "freebsd", "solaris", "lwip", "netstack", "virtual-nat", "linux"]
+)
+def test_a_host_gets_commands_of_its_own_system_alone(system):
+    ends = {end: remedies.Host(end, system=system) for end in ("sender", "receiver")}
+    told = [
+        remedies.receive_buffer(2**24, 1448, ERAS, ends["receiver"]),
+        remedies.fixed_buffer(2**24, ends["receiver"]),
+        remedies.send_buffer(2**24, ends["sender"], was_limit=True),
+    ]
+    text = " ".join(" ".join((one.words, *one.commands)) for one in told)
+    for other, words in SYSTEM_WORDS.items():
+        assert other == system or not any(word in text for word in words), (system, other)
+    assert system not in SYSTEM_WORDS or any(word in text for word in SYSTEM_WORDS[system])
+
+
+@pytest.mark.parametrize(
+    ("program", "role", "end", "said"),
+    [
+        ("iperf2", "server", "receiver", "iperf -s without -w"),
+        ("iperf3", "server", "receiver", "iperf3 -c without -w"),  # iperf3's server takes the client's
+        ("http", "server", "sender", "sndbuf="),
+        ("ssh", "server", "receiver", "OpenSSH sets no SO_RCVBUF"),
+        ("", "", "receiver", "setReceiveBufferSize"),
+    ],
+)
+def test_a_program_is_told_where_its_buffer_is_set(program, role, end, said):
+    host = remedies.Host(end, system="linux", role=role, program=program)
+    told = (
+        remedies.receive_buffer(200_000, 1448, ERAS, host)
+        if end == "receiver"
+        else remedies.send_buffer(200_000, host)
+    )
+    assert said in told.words
+    assert ("iperf" in told.words) == program.startswith("iperf")
 
 
 @given(st.integers(3000, 2**28), st.sampled_from([era for era in ERAS if era.linux]))
 def test_what_the_default_reaches_takes_no_setting(need, era):
-    told = remedies.receive_buffer(need, 1448, [era])
+    told = remedies.receive_buffer(need, 1448, [era], LINUX)
     least, most = remedies.autotuned_default(era)
     assert least <= most
     sets = [value for command in told.commands for name, value in written(command) if name.endswith("rmem")]
@@ -186,7 +320,7 @@ def test_what_the_default_reaches_takes_no_setting(need, era):
         assert not sets
     for value in sets:
         assert value >= most
-    assert "without -w" in told.words
+    assert "set no SO_RCVBUF" in told.words
 
 
 @pytest.mark.parametrize(
@@ -212,7 +346,7 @@ def test_a_window_scale_tells_a_buffer_that_was_set_from_one_that_grows():
 
 
 def test_commands_for_all_samples_are_sound_and_run(tmp_path):
-    host = Host(tmp_path, **table((4096, 131_072, 33_554_432), (4096, 16_384, 4_194_304), 4_194_304))
+    host = Computer(tmp_path, **table((4096, 131_072, 33_554_432), (4096, 16_384, 4_194_304), 4_194_304))
     before = host.values()
     seen = set()
     for path in SAMPLES:
@@ -232,11 +366,18 @@ def test_commands_for_all_samples_are_sound_and_run(tmp_path):
 
 def test_no_sentence_on_what_to_do_is_longer_than_25_words():
     eras = [[era] for era in ERAS] + [ERAS]
-    said = [remedies.receive_buffer(2**size, 1448, one).words for size in (16, 28) for one in eras]
-    said += [
-        remedies.send_buffer(2**size, was_limit=limit).words for size in (16, 28) for limit in (True, False)
-    ]
-    said += [remedies.fixed_buffer(2**20).words, remedies.memory(2**28)]
+    programs = ("", "iperf2", "iperf3", "http", "smb", "rsync", "hdfs", "kafka", "ssh")
+    said = [remedies.memory(2**28)]
+    for system in ("", "linux", "windows", "macos", "freebsd", "solaris", "lwip", "netstack", "virtual-nat"):
+        for program in programs:
+            for size in (16, 28):
+                host = remedies.Host("receiver", "192.0.2.1", system, "server", program)
+                said += [remedies.receive_buffer(2**size, 1448, one, host).words for one in eras]
+                said += [remedies.fixed_buffer(2**size, host).words]
+                host = remedies.Host("sender", "192.0.2.1", system, "server", program)
+                said += [
+                    remedies.send_buffer(2**size, host, was_limit=limit).words for limit in (True, False)
+                ]
     for path in SAMPLES:
         capture = bdpcap.analyze(path)
         for flow in ranking.listed(capture, capture.flows.head(2)):

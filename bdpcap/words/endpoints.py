@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["host", "port"]
+from ipaddress import ip_address
+
+__all__ = ["host", "is_public", "port"]
 
 
 def host(end: str) -> str:
@@ -13,3 +15,11 @@ def host(end: str) -> str:
 def port(end: str) -> int:
     """Return the port of ``address:port``."""
     return int(end.rpartition(":")[2])
+
+
+def is_public(address: str) -> bool:
+    """Return whether an address belongs to the Internet; False for a pseudonym."""
+    try:
+        return ip_address(address).is_global
+    except ValueError:
+        return False

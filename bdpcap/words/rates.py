@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["bytes_at", "of_bytes"]
+__all__ = ["bytes_at", "duration_ns", "of_bytes"]
 
 
 def of_bytes(amount_bytes: Any, duration_ns: Any) -> Any:
@@ -18,3 +18,8 @@ def of_bytes(amount_bytes: Any, duration_ns: Any) -> Any:
 def bytes_at(rate_bps: Any, duration_ns: Any) -> Any:
     """Return the bytes that a rate carries in `duration_ns`; over the round-trip time this is the BDP."""
     return rate_bps * duration_ns / 8e9
+
+
+def duration_ns(amount_bytes: Any, rate_bps: Any) -> Any:
+    """Return the nanoseconds that bytes take at a rate."""
+    return amount_bytes * 8e9 / rate_bps

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from bdpcap.explain import remedies
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
@@ -16,13 +17,7 @@ from bdpcap.words import rates, units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["SCALE_FIRST", "SCALING_ON", "explains"]
-
-SCALE_FIRST: Final = (
-    f"Turn window scaling on at both ends first: without it no buffer makes a window of more than {FIELD_MAX:,} "
-    "bytes."
-)
-SCALING_ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1   # both ends"
+__all__ = ["explains"]
 
 _IPV4, _IPV6, _TIMESTAMPS, _OPTIONS = 40, 60, 12, 40
 _LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1480: "a tunnel, IP in IP"}
@@ -42,12 +37,13 @@ def _scaling(flow: Flow) -> Finding | None:
             if pd.notna(rtt) and rtt
             else ""
         )
+        advice = remedies.window_scaling(remedies.of(flow, "sender"), remedies.of(flow, "receiver"))
         return Finding(
             code=Code.WINDOW_UNSCALED,
             sentence=f"No window scale is in force: a window can be {FIELD_MAX:,} bytes at most{most}.",
             cause="One side at least offered no window scaling, or a middlebox took the option out.",
-            remedy="Turn window scaling on at both ends; compare captures of the handshake at both ends.",
-            commands=(SCALING_ON,),
+            remedy=f"{advice.words} Compare captures of the handshake at both ends.",
+            commands=advice.commands,
             evidence=f"window scale {source} in the handshake",
             values={"window_scale_source": source},
             exactness=Exactness.EXACT,

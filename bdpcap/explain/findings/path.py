@@ -12,11 +12,9 @@ from bdpcap.explain.bdp import MSS_BYTES
 from bdpcap.explain.capacity import Basis, basis, delivered_bps, sent_a_window, spoken, word
 from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.setting import solved
 from bdpcap.explain.headers import full_packet, packet
-from bdpcap.explain.remedies import is_autotuned
 from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 from bdpcap.words import units
@@ -154,11 +152,8 @@ def congestion(flow: Flow) -> list[Finding]:
             f"The sender retransmitted {units.exact_bytes(retransmitted)} of "
             f"{units.exact_bytes(payload)} ({part})."
         )
-        remedy = (
-            "Find where packets are lost. Then see which congestion control the sender has. Over long paths CUBIC, "
-            "Linux's default, recovers faster than Reno. Random loss slows both; BBR much less."
-        )
-        commands = remedies.CONGESTION_CONTROL
+        advice = remedies.on_losses(remedies.losses(flow), remedies.of(flow, "sender"))
+        remedy, commands = advice.words, advice.commands
     else:
         said = ", ".join(f"{_PHASES.get(str(name), (name,))[0]} in {count}" for name, count in rounds.items())
         sentence = (
@@ -171,7 +166,7 @@ def congestion(flow: Flow) -> list[Finding]:
             sentence=sentence,
             cause="Congestion control allowed less in flight than the path and the receiver could have taken.",
             remedy=remedy,
-            commands=commands,
+            commands=remedies.of(flow, "sender").linux(*commands),
             values={"retransmitted_bytes": int(retransmitted), "payload_bytes": int(payload)},
             evidence=_rounds(flow, "cwnd"),
             frames=_frames(flow, "cwnd"),
@@ -211,7 +206,7 @@ def _queue(flow: Flow, sentence: str) -> Finding:
         sentence=sentence,
         cause="More is in flight than the path holds; the rest waits in a router's buffer.",
         remedy="Do not raise the window. Shorten the queue at the bottleneck: fq_codel or CAKE.",
-        commands=remedies.FAIR_QUEUE,
+        commands=_fair_queue(flow),
         evidence=f"median of {len(flow.rtts)} rounds against the minimum RTT",
         values={
             "rtt_min_ns": int(flow.summary["rtt_min_ns"]),
@@ -219,6 +214,10 @@ def _queue(flow: Flow, sentence: str) -> Finding:
         },
         source="RFC 7567 section 2; RFC 8290",
     )
+
+
+def _fair_queue(flow: Flow) -> tuple[str, ...]:
+    return remedies.fair_queue(*(remedies.of(flow, end) for end in ("sender", "receiver")))
 
 
 def asked(
@@ -252,7 +251,7 @@ def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
             f"{units.rate(beside.tcp_bps)}.{lost}",
             cause="UDP does not give way when packets are lost, TCP does.",
             remedy="Limit the sender of the datagrams, or give each a share of the bottleneck: fq_codel or CAKE.",
-            commands=remedies.FAIR_QUEUE,
+            commands=_fair_queue(flow),
             evidence=f"{beside.streams} UDP {'flow' if beside.streams == 1 else 'flows'} between the same hosts",
             values={"udp_bps": beside.udp_bps, "tcp_bps": beside.tcp_bps, "link_share": beside.link_share},
             source="RFC 8085 section 3.1",
@@ -264,16 +263,21 @@ def _takes(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = N
     summary = None if flow is None else flow.summary
     rested = None if ceiling.rate_given or summary is None else basis(summary)
     about = word(summary) if rested is not None and summary is not None else ""
-    remedy, commands = (_LINK_RATE_FIRST, ()) if rested is Basis.BOUND else _raise(ceiling, eras, flow)
+    sender, receiver = _ends(flow)
+    advice = (
+        remedies.Remedy(_LINK_RATE_FIRST)
+        if rested is Basis.BOUND
+        else _raise(ceiling, eras, flow, sender, receiver)
+    )
     if ceiling.unscaled:
-        remedy, commands = f"{SCALE_FIRST} {remedy}", (SCALING_ON, *commands)
+        advice = remedies.joined(remedies.window_scaling(sender, receiver), advice)
     return Finding(
         code=Code.WHAT_IT_TAKES,
         sentence=f"To fill {about}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window "
         f"of {units.exact_bytes(ceiling.bdp_bytes)} (the BDP).{_headers(ceiling)}{_reach(ceiling)}",
         cause=ceiling.then,
-        remedy=remedy,
-        commands=commands,
+        remedy=advice.words,
+        commands=advice.commands,
         evidence=f"{_RATE_FROM[rested]}, {'RTT given' if ceiling.rtt_given else 'minimum RTT'}",
         values={
             "rate_bps": ceiling.rate_bps,
@@ -320,35 +324,57 @@ def _reach(ceiling: ceilings.Ceiling) -> str:
     return reach if ceiling.measured_bps is None else f"{reach} Measured: {units.rate(ceiling.measured_bps)}."
 
 
-def _raise(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> tuple[str, tuple[str, ...]]:
+def _ends(flow: Flow | None) -> tuple[remedies.Host, remedies.Host]:
+    if flow is None:
+        return remedies.UNKNOWN["sender"], remedies.UNKNOWN["receiver"]
+    return remedies.of(flow, "sender"), remedies.of(flow, "receiver")
+
+
+def _raise(
+    ceiling: ceilings.Ceiling,
+    eras: Sequence[Era],
+    flow: Flow | None,
+    sender: remedies.Host,
+    receiver: remedies.Host,
+) -> remedies.Remedy:
     """Return advice on the buffers to raise by host, with alternatives, and the commands for it."""
-    advice = [] if ceiling.suffices else _receiver(ceiling, eras, flow)
-    words = [one.words for one in advice] or ["The receive buffer is large enough."]
     held = flow is not None and str(flow.summary["limit"]) == "sndbuf"
+    advice = (
+        [remedies.Remedy("The receive buffer is large enough.")]
+        if ceiling.suffices
+        else _receiver(ceiling, eras, flow, receiver)
+    )
     if held:
-        words.append("The send buffer was the limit: see its finding.")
+        advice.append(remedies.Remedy("The send buffer was the limit."))
     else:
-        advice.append(remedies.send_buffer(ceiling.bdp_bytes))
-        words.append(
-            "Both ends must hold it, the smaller buffer limits: SO_SNDBUF, if set, must be "
-            f"{ceiling.sndbuf:,} or more."
+        advice.append(remedies.send_buffer(ceiling.bdp_bytes, sender))
+        advice.append(
+            remedies.Remedy(
+                "Both ends must hold it, the smaller buffer limits: SO_SNDBUF, if set, must be "
+                f"{ceiling.sndbuf:,} or more."
+            )
         )
     if not ceiling.suffices and not held:
-        words += [_instead(ceiling), remedies.memory(2 * max(ceiling.rcvbuf.values()))]
-    return " ".join(filter(None, words)), tuple(command for one in advice for command in one.commands)
+        advice += [
+            remedies.Remedy(_instead(ceiling)),
+            remedies.Remedy(remedies.memory(2 * max(ceiling.rcvbuf.values()))),
+        ]
+    return remedies.joined(*advice)
 
 
-def _receiver(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None) -> list[remedies.Remedy]:
+def _receiver(
+    ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None, host: remedies.Host
+) -> list[remedies.Remedy]:
     """Return advice on how the receiver's window grows; on a fixed buffer only if one may have been set."""
     need, mss = ceiling.bdp_bytes, MSS_BYTES
     if flow is not None:
         mss, scale = max(1, int(flow.summary["mss_bytes"])), flow.summary["window_scale"]
-        if pd.notna(scale) and ceiling.window and is_autotuned(ceiling.window, mss, int(scale)):
+        if pd.notna(scale) and ceiling.window and remedies.is_autotuned(ceiling.window, mss, int(scale)):
             was_limit = str(flow.summary["limit"]) == "rwnd"
-            return [remedies.receive_buffer(need, mss, eras, autotuned=True, was_limit=was_limit)]
+            return [remedies.receive_buffer(need, mss, eras, host, autotuned=True, was_limit=was_limit)]
     return [
-        remedies.receive_buffer(need, mss, eras),
-        remedies.fixed_buffer(max(ceiling.rcvbuf.values())),
+        remedies.receive_buffer(need, mss, eras, host),
+        remedies.fixed_buffer(max(ceiling.rcvbuf.values()), host),
     ]
 
 

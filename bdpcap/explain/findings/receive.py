@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from bdpcap.explain import remedies
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.findings.handshake import SCALE_FIRST, SCALING_ON
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting, solved
 from bdpcap.explain.solver import Exactness
@@ -50,7 +50,8 @@ def limits(flow: Flow) -> list[Finding]:
     below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
     fell = window < flow.summary["window_max_bytes"]
     grow = "the receiver's window grow until it exceeds rate times round-trip time"
-    remedy = f"{SCALE_FIRST} Then let {grow}" if unscaled else f"Let {grow}"
+    scaling = remedies.window_scaling(remedies.of(flow, "sender"), remedies.of(flow, "receiver"))
+    remedy = f"{scaling.words} Then let {grow}" if unscaled else f"Let {grow}"
     if fell:
         remedy = (
             f"See whether the receiving program sets SO_RCVBUF after the handshake. Without it, let {grow}"
@@ -63,7 +64,7 @@ def limits(flow: Flow) -> list[Finding]:
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
             remedy=remedy + (f", here {spoken_bdp(flow.summary)}.{below_says}" if known else "."),
-            commands=(SCALING_ON,) if unscaled else (),
+            commands=scaling.commands if unscaled else (),
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
             values={"window_bytes": int(window), "rtt_ns": int(rtt), "ceiling_bps": ceiling},
@@ -119,7 +120,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
         f"application takes {units.rate(flow.summary['active_throughput_bps'])}.",
         cause="The receiving application reads more slowly than data arrives, so its window closes.",
         remedy="Look at the receiving application; a larger buffer only delays the moment the window closes.",
-        commands=("ss -tmi   # receiver: Recv-Q is what it has not read",),
+        commands=remedies.of(flow, "receiver").linux("ss -tmi   # receiver: Recv-Q is what it has not read"),
         evidence=f"slow reader or zero window in {slow.sum()} of {held.sum()} rounds that the window limited",
         frames=frames(flow, slow),
         values={"window_min_bytes": smallest, "window_max_bytes": largest},

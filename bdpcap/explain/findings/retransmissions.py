@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain import remedies
 from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
@@ -40,6 +41,7 @@ def _timeouts(flow: Flow) -> Finding | None:
     if timed <= int(counted["spurious_retransmits"]) or wait_ns < _NOTABLE_WAIT * life_ns:
         return None
     total = int(counted["retransmits"])
+    sender = remedies.of(flow, "sender")
     return Finding(
         code=Code.TIMEOUTS,
         sentence=f"Timers caused {timed:,} of {units.number(total, 'retransmission')}. The sender waited "
@@ -47,8 +49,8 @@ def _timeouts(flow: Flow) -> Finding | None:
         cause="Too few acknowledgments came to report the loss: all in flight was lost, or the last of it, "
         "or the acknowledgments were.",
         remedy="Find the outages or the queue that drops whole flights. Turn SACK and tail loss probes on at both ends.",
-        commands=(
-            "sysctl net.ipv4.tcp_sack   # both ends: 1 is on",
+        commands=sender.linux(
+            "sysctl net.ipv4.tcp_sack   # sender: 1 is on",
             "sysctl net.ipv4.tcp_early_retrans   # sender: 3 is usual",
         ),
         evidence=f"{units.number(int(counted['timeouts']), 'timeout')}, "
@@ -78,7 +80,9 @@ def _spurious(flow: Flow) -> Finding | None:
         if reordered
         else "Packets or acknowledgments came later than the sender's timers allow, or acknowledgments were lost.",
         remedy="Look for reordering on the path (links in parallel), and for delay that jumps.",
-        commands=("nstat -az TcpExtTCPDSACKRecv TcpExtTCPSpuriousRTOs   # sender",),
+        commands=remedies.of(flow, "sender").linux(
+            "nstat -az TcpExtTCPDSACKRecv TcpExtTCPSpuriousRTOs   # sender"
+        ),
         evidence="duplicates that the receiver reported (D-SACK), or old timestamps that it echoed",
         values={"retransmits": total, "spurious_retransmits": needless, "reordered": reordered},
         exactness=Exactness.EXACT,

@@ -106,16 +106,18 @@ def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
 
 def _remedy(flow: Flow, flight: int) -> remedies.Remedy:
     need = flow.summary["bdp_bytes"]
+    sender = remedies.of(flow, "sender")
     if pd.isna(need) or basis(flow.summary) is Basis.BOUND:
-        return remedies.send_buffer(flight, was_limit=True)
+        return remedies.send_buffer(flight, sender, was_limit=True)
     if fills(flow):
         return remedies.Remedy(
             f"Leave the send buffer: {units.exact_bytes(flight)} in flight already fill about "
             f"{units.rate(flow.summary['capacity_bps'])}. More would only wait in a queue."
         )
-    raised = remedies.send_buffer(int(need), was_limit=True)
-    kept = remedies.fixed_buffer(sendbuf.least_setting(int(need)), sending=True)
-    return remedies.Remedy(f"{raised.words} {kept.words}", (*raised.commands, *kept.commands))
+    return remedies.joined(
+        remedies.send_buffer(int(need), sender, was_limit=True),
+        remedies.fixed_buffer(sendbuf.least_setting(int(need)), sender),
+    )
 
 
 def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) -> tuple[str, Exactness]:

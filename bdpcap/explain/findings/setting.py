@@ -9,7 +9,6 @@ import pandas as pd
 
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
-from bdpcap.explain.findings.handshake import SCALING_ON
 from bdpcap.explain.findings.predicted import clues, predicted, unknown
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
 from bdpcap.words import units
@@ -249,7 +248,6 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
             if scale
             else "Turn window scaling on at both ends, and look for a middlebox that strips it."
         ),
-        commands=() if scale else (SCALING_ON,),
         evidence=clues(seen),
         frames=where,
         values={"window_bytes": seen.window, "window_scale": seen.scale},

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain import remedies
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
 from bdpcap.read.vantage import INITIAL_TTLS
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -85,7 +85,7 @@ def _offload(flow: Flow) -> Finding | None:
         cause=f"The captured host {action}; times inside such a burst are not those of the wire.",
         remedy="Before a capture that is to show packets as the wire has them, turn offload off on the captured host; "
         "for measuring throughput leave it on.",
-        commands=(
+        commands=remedies.of(flow, "receiver" if receiving else "sender").linux(
             "ethtool -k eth0   # captured host: what is on",
             "ethtool -K eth0 tso off gso off" if not receiving else "ethtool -K eth0 gro off lro off",
             *(() if receiving else ("ethtool -K eth0 gro off   # captured host, for the other direction",)),
@@ -119,7 +119,7 @@ def _delay(flow: Flow) -> Finding | None:
 def _proxy(flow: Flow) -> Finding | None:
     """Return a finding on a public address whose TCP ends near a private one; None if there is no such sign."""
     ends = {flow.sender: flow.counts, flow.receiver: flow.capture.counts_of(flow.stream, flow.receiver)}
-    public = [name for name in ends if _is_public(host(name))]
+    public = [name for name in ends if is_public(host(name))]
     times_ns = [one["rtt_min_ns"] for one in ends.values() if one["rtt_min_ns"] is not None]
     if (
         len(public) != 1
@@ -141,11 +141,3 @@ def _proxy(flow: Flow) -> Finding | None:
         values={"rtt_ns": int(min(times_ns)), "ttl": int(ttl)},
         source="RFC 791 section 3.2; RFC 3135 section 2",
     )
-
-
-def _is_public(address: str) -> bool:
-    """Return whether an address belongs to the Internet; False for a pseudonym."""
-    try:
-        return ip_address(address).is_global
-    except ValueError:
-        return False

@@ -1,0 +1,90 @@
+"""The rate to expect once a limit of a flow is lifted, and the limit that comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.explain.capacity import Basis, basis, delivered_bps
+from bdpcap.explain.once import once
+from bdpcap.limits import IDLE
+from bdpcap.words import rates
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["Lift", "lifts"]
+
+_NOTABLE: Final = 0.1
+"""Smallest share of active time under a limit for which a rate is expected: less moves no rate by a tenth."""
+_FULL: Final = 0.9
+"""Smallest ratio of the expected rate to the link's at which the link comes next: rates of links are known to 10 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """One limit of a flow, and what lifting it gives."""
+
+    limit: str
+    """Limit that is lifted: ``rwnd``, ``sndbuf`` or ``app``."""
+    now_bps: float
+    """Rate of the flow's active time."""
+    then_bps: float
+    """Rate to expect without the limit."""
+    follows: str
+    """Limit that comes next."""
+
+
+@once
+def lifts(flow: Flow) -> tuple[Lift, ...]:
+    """
+    Return the limits that can be lifted, each with the rate to expect, highest rate first.
+
+    Rounds under the limit are taken to move their bytes at the rate that the other limits allow: that of the link,
+    the window over the RTT, or, where a program paused, the rate of the other rounds. Empty where the capture does not
+    show the link's rate.
+    """
+    summary = flow.summary
+    # Of a lower bound no rate to expect follows.
+    if basis(summary) in (None, Basis.BOUND):
+        return ()
+    link_bps = float(summary["capacity_bps"])
+    rtts = flow.rtts[flow.rtts["limit"] != IDLE]
+    lasting = rtts["end_ns"] - rtts["start_ns"]
+    now_bps = delivered_bps(rtts) if len(rtts) else 0.0
+    if not 0 < now_bps < link_bps:
+        return ()
+    found = []
+    for limit in ("rwnd", "sndbuf", "app"):
+        held = (rtts["limit"] == limit).to_numpy()
+        if lasting[held].sum() < _NOTABLE * lasting.sum():
+            continue
+        left = rtts[~held]
+        allowed = min(link_bps, _allowed_bps(summary, left, limit) or link_bps)
+        moved = float(rtts.loc[held, "acked_bytes"].sum())
+        took_ns = float(lasting[~held].sum()) + rates.duration_ns(moved, allowed)
+        then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
+        if then_bps > now_bps:
+            found.append(Lift(limit, now_bps, then_bps, _follows(left, then_bps, link_bps)))
+    return tuple(sorted(found, key=lambda one: -one.then_bps))
+
+
+def _allowed_bps(summary: pd.Series, left: pd.DataFrame, limit: str) -> float | None:
+    """Return the rate that the other limits allow in the rounds of a lifted one; None if only the link bounds it."""
+    if limit == "rwnd":
+        return None
+    window, rtt_ns = summary["window_max_bytes"], summary["rtt_min_ns"]
+    by_window = None if pd.isna(window) or pd.isna(rtt_ns) else float(rates.of_bytes(window, rtt_ns))
+    if limit == "app" and left["acked_bytes"].any():
+        others = delivered_bps(left)
+        return others if by_window is None else min(others, by_window)
+    return by_window
+
+
+def _follows(left: pd.DataFrame, then_bps: float, link_bps: float) -> str:
+    if then_bps >= _FULL * link_bps or left.empty:
+        return "link"
+    lasting = (left["end_ns"] - left["start_ns"]).groupby(left["limit"]).sum()
+    return str(lasting.idxmax())

@@ -1,0 +1,34 @@
+"""Advice and commands that lift a limit, for the host that they are for; none lowers a value that a host has."""
+
+from bdpcap.explain.remedies.congestion import Losses, fair_queue, losses, on_losses
+from bdpcap.explain.remedies.host import UNKNOWN, Host, of
+from bdpcap.explain.remedies.receive import (
+    autotuned_default,
+    fixed_buffer,
+    is_autotuned,
+    memory,
+    receive_buffer,
+)
+from bdpcap.explain.remedies.remedy import Remedy, joined
+from bdpcap.explain.remedies.scaling import window_scaling
+from bdpcap.explain.remedies.send import WMEM_DEFAULT, send_buffer
+
+__all__ = [
+    "UNKNOWN",
+    "WMEM_DEFAULT",
+    "Host",
+    "Losses",
+    "Remedy",
+    "autotuned_default",
+    "fair_queue",
+    "fixed_buffer",
+    "is_autotuned",
+    "joined",
+    "losses",
+    "memory",
+    "of",
+    "on_losses",
+    "receive_buffer",
+    "send_buffer",
+    "window_scaling",
+]

@@ -1,0 +1,84 @@
+"""Advice on losses, on queues and on congestion control: one line for what was seen."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.explain.remedies.remedy import Remedy
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+    from bdpcap.explain.remedies.host import Host
+
+__all__ = ["Losses", "fair_queue", "losses", "on_losses"]
+
+_FLAT: Final = 1.25
+"""Largest ratio of median to minimum RTT without a standing queue: a quarter, by which ACKs are often delayed."""
+_POLICED: Final = 0.05
+"""Smallest share of retransmitted bytes that shows a policer.
+
+Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no queue of a link loses that much for long.
+"""
+
+
+class Losses(StrEnum):
+    """Kind of a flow's losses, by how many there are and whether a queue stood before them."""
+
+    POLICED = "policed"
+    """Many, without a queue: something drops what exceeds a rate."""
+    OVERFLOW = "overflow"
+    """A queue stood: it overflows."""
+    SCATTERED = "scattered"
+    """Few, without a queue: errors on a link, or a queue that is too short for a burst."""
+
+
+def losses(flow: Flow) -> Losses:
+    """Return the kind of a flow's losses."""
+    summary = flow.summary
+    part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
+    least, median = summary["rtt_min_ns"], summary["rtt_median_ns"]
+    flat = pd.notna(least) and pd.notna(median) and median <= _FLAT * least
+    if not flat:
+        return Losses.OVERFLOW
+    return Losses.POLICED if part >= _POLICED else Losses.SCATTERED
+
+
+def on_losses(kind: Losses, sender: Host) -> Remedy:
+    """Return advice on losses: what to look for, and at most one command, for the sender."""
+    if kind is Losses.POLICED:
+        return Remedy(
+            "Look for a policer: something on the path drops what exceeds its rate. Shape the sender below that rate, "
+            "or buy more; a sender that ignores loss makes it worse."
+        )
+    if kind is Losses.OVERFLOW:
+        return Remedy(
+            "Find the queue that overflows: its drop counters show it. A fair queue there (fq_codel, CAKE) keeps round "
+            "trips short."
+        )
+    words = (
+        "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows CUBIC "
+        "and Reno most."
+    )
+    return Remedy(words, sender.linux(_IN_FORCE))
+
+
+_IN_FORCE: Final = (
+    "sysctl net.ipv4.tcp_congestion_control   # sender: bbr bears random loss better than cubic and reno"
+)
+
+_SHAPERS: Final = "tbf|htb|hfsc|cake|netem"
+"""Queueing disciplines that limit the rate or emulate a path: replacing one would remove the limit (tc(8))."""
+
+
+def fair_queue(*hosts: Host) -> tuple[str, ...]:
+    """Return the commands for a fair queue at the bottleneck; none where that is on the Internet."""
+    if not all(host.ours for host in hosts):
+        return ()
+    show = "tc qdisc show dev eth0"
+    return (
+        f"{show}   # bottleneck, on its outgoing interface: a shaper takes fq_codel below it",
+        f"{show} root | grep -qE '{_SHAPERS}' || tc qdisc replace dev eth0 root fq_codel   # bottleneck: no shaper there",
+    )

@@ -1,0 +1,93 @@
+"""Who advice addresses: an end of a flow with its system, role and program, and whether its reader can change it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.words.endpoints import host, is_public
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["UNKNOWN", "Host", "is_ours", "of"]
+
+_SITE_BITS: Final = {4: 16, 6: 48}
+"""Prefix that the hosts of one site share: the usual assignment to an organisation (RFC 6177 section 2; for IPv4, what
+was a class B)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """
+    One end of a flow.
+
+    Attributes
+    ----------
+    end
+        ``sender`` or ``receiver`` of the flow's data.
+    address
+        IP address, or its pseudonym; empty without a capture.
+    system
+        Family of its system, as in `bdpcap.hosts`; empty if unknown.
+    role
+        ``client`` or ``server``; empty if the handshake was not captured.
+    program
+        Program or protocol of the connection; empty if unknown.
+    ours
+        Whether the reader can change the host's settings; False for a host of others on the Internet.
+    """
+
+    end: str
+    address: str = ""
+    system: str = ""
+    role: str = ""
+    program: str = ""
+    ours: bool = True
+
+    def linux(self, *commands: str) -> tuple[str, ...]:
+        """Return commands of Linux if the reader can run them on this host; else none."""
+        return commands if self.ours and self.system == "linux" else ()
+
+
+UNKNOWN: Final = {end: Host(end) for end in ("sender", "receiver")}
+"""Ends of a path without a capture: nothing is known of them."""
+
+
+def of(flow: Flow, end: str) -> Host:
+    """Return the sender or the receiver of a flow."""
+    summary = flow.summary
+    address = host(flow.sender if end == "sender" else flow.receiver)
+    system = summary.get(f"{end}_system")
+    is_client = (int(flow.counts["direction"]) == 0) == (end == "sender")
+    return Host(
+        end=end,
+        address=address,
+        system=system if isinstance(system, str) else "",
+        role=("client" if is_client else "server") if int(flow.counts["handshake"]) else "",
+        program="",
+        ours=is_ours(flow, end),
+    )
+
+
+def is_ours(flow: Flow, end: str) -> bool:
+    """
+    Return whether the reader of a capture can change settings of one end.
+
+    That is so for a private address, for the host of the capture, and for one of the same site as the reader's own host.
+    """
+    own, other = (flow.sender, flow.receiver) if end == "sender" else (flow.receiver, flow.sender)
+    vantage = str(flow.summary["vantage"])
+    if not is_public(host(own)) or vantage == end:
+        return True
+    if not is_public(host(other)):
+        return False
+    # Between two public hosts, the place of the capture shows which one is the reader's.
+    return vantage not in ("sender", "receiver") or _are_of_one_site(host(own), host(other))
+
+
+def _are_of_one_site(one: str, other: str) -> bool:
+    first, second = ip_address(one), ip_address(other)
+    site = ip_network(f"{one}/{_SITE_BITS[first.version]}", strict=False)
+    return first.version == second.version and second in site

@@ -1,0 +1,78 @@
+"""Advice on a send buffer that holds enough bytes in flight, by system, program and owner of the sender."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.explain import sendbuf
+from bdpcap.explain.remedies import programs
+from bdpcap.explain.remedies.remedy import Remedy, raised, third_raised
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.explain.remedies.host import Host
+
+__all__ = ["WMEM_DEFAULT", "send_buffer"]
+
+WMEM_DEFAULT: Final = 4_194_304
+"""Default of net.ipv4.tcp_wmem[2] in every era (tcp_init(): at most 4 MiB)."""
+_AUTOTUNED: Final = {
+    "macos": ("macOS", "net.inet.tcp.autosndbufmax"),
+    "freebsd": ("FreeBSD", "net.inet.tcp.sendbuf_max"),
+}
+"""Maximum of the send buffer's autotuning by system: XNU's tcp_subr.c, and FreeBSD's tcp(4)."""
+
+
+def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
+    """
+    Return advice on a send buffer that holds enough bytes in flight.
+
+    Parameters
+    ----------
+    need
+        Required bytes in flight.
+    host
+        The sender.
+    was_limit
+        Whether the send buffer was the limit: either SO_SNDBUF is set, or autotuning's maximum was lowered.
+    """
+    if not host.ours:
+        return Remedy(
+            f"Ask the operator of {host.address} for a send buffer that holds {units.exact_bytes(need)} in flight."
+        )
+    unset = programs.unset(host, "SO_SNDBUF")
+    if host.system == "linux":
+        return _linux(need, unset, was_limit=was_limit)
+    if host.system in _AUTOTUNED:
+        name, maximum = _AUTOTUNED[host.system]
+        return Remedy(
+            f"{unset} {name}'s autotuning must reach {units.exact_bytes(need)}.",
+            (
+                f"sysctl {maximum}   # sender, {name}: today's value",
+                raised(maximum, need, f"sender, {name}", write=""),
+            ),
+        )
+    if host.system:
+        return Remedy(unset)
+    return Remedy(
+        f"{unset} On Linux, autotuning reaches tcp_wmem[2]; needed are "
+        f"{units.data_size(2 * sendbuf.least_setting(need))} of memory."
+    )
+
+
+def _linux(need: int, unset: str, *, was_limit: bool) -> Remedy:
+    held = 2 * sendbuf.least_setting(need)
+    words = (
+        f"{unset} Autotuning reaches tcp_wmem[2], {units.data_size(WMEM_DEFAULT)} by default; needed are "
+        f"{units.data_size(held)} of memory."
+    )
+    if was_limit:
+        words += " If none was set, tcp_wmem[2] is too small."
+    # The capture does not show tcp_wmem, so it is read and, where it was lowered, raised.
+    return Remedy(
+        words,
+        (
+            "sysctl net.ipv4.tcp_wmem   # sender: today's values; the third is autotuning's maximum",
+            third_raised("net.ipv4.tcp_wmem", max(held, WMEM_DEFAULT), "sender"),
+        ),
+    )
