@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -19,8 +19,8 @@ __all__ = ["Lift", "lifts"]
 
 _NOTABLE: Final = 0.1
 """Smallest share of active time under a limit for which a rate is expected: less moves no rate by a tenth."""
-_FULL: Final = 0.9
-"""Smallest ratio of the expected rate to the link's at which the link comes next: rates of links are known to 10 %."""
+_GAIN: Final = 1.1
+"""Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,20 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             continue
         left = rtts[~held]
         allowed = min(link_bps, _allowed_bps(summary, left, limit) or link_bps)
-        moved = float(rtts.loc[held, "acked_bytes"].sum())
-        took_ns = float(lasting[~held].sum()) + rates.duration_ns(moved, allowed)
+        rest_ns = rates.duration_ns(float(rtts.loc[held, "acked_bytes"].sum()), allowed)
+        took_ns = float(lasting[~held].sum()) + rest_ns
         then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
-        if then_bps > now_bps:
-            found.append(Lift(limit, now_bps, then_bps, _follows(left, then_bps, link_bps)))
+        if then_bps >= _GAIN * now_bps:
+            others = {
+                str(name): float(ns) for name, ns in lasting[~held].groupby(left["limit"]).sum().items()
+            }
+            follows = "link" if allowed == link_bps else "rwnd"
+            others[follows] = others.get(follows, 0) + rest_ns
+            found.append(Lift(limit, now_bps, then_bps, max(others, key=lambda name: others[name])))
     return tuple(sorted(found, key=lambda one: -one.then_bps))
 
 
-def _allowed_bps(summary: pd.Series, left: pd.DataFrame, limit: str) -> float | None:
+def _allowed_bps(summary: pd.Series[Any], left: pd.DataFrame, limit: str) -> float | None:
     """Return the rate that the other limits allow in the rounds of a lifted one; None if only the link bounds it."""
     if limit == "rwnd":
         return None
@@ -81,10 +86,3 @@ def _allowed_bps(summary: pd.Series, left: pd.DataFrame, limit: str) -> float | 
         others = delivered_bps(left)
         return others if by_window is None else min(others, by_window)
     return by_window
-
-
-def _follows(left: pd.DataFrame, then_bps: float, link_bps: float) -> str:
-    if then_bps >= _FULL * link_bps or left.empty:
-        return "link"
-    lasting = (left["end_ns"] - left["start_ns"]).groupby(left["limit"]).sum()
-    return str(lasting.idxmax())

@@ -59,8 +59,8 @@ def on_losses(kind: Losses, sender: Host) -> Remedy:
             "trips short."
         )
     words = (
-        "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows CUBIC "
-        "and Reno most."
+        "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows "
+        "CUBIC and Reno most."
     )
     return Remedy(words, sender.linux(_IN_FORCE))
 
