@@ -23,6 +23,7 @@ __all__ = [
     "NULL",
     "OPTIMISED",
     "SCALE_SOURCES",
+    "SYN_OPTIONS",
     "Analysis",
     "Annotated",
     "CaptureError",
@@ -61,6 +62,8 @@ OPTIMISED: Final[bool]
 """Whether the core was compiled with optimisation; false in a debug build."""
 SCALE_SOURCES: Final[list[str]]
 """Names of the codes in the `window_scale_source` column of directions."""
+SYN_OPTIONS: Final[list[str]]
+"""Letters of the four-bit codes in the `syn_layout` column of directions."""
 
 class CaptureError(Exception):
     """A capture could not be read at all."""

@@ -1,7 +1,7 @@
 //! # Columns
 //! Converts rows to named columns, the form in which the core returns results.
 
-use crate::decode::{Endpoint, Layer, Path};
+use crate::decode::{Endpoint, Layer, Marks, Path};
 use crate::track::row::row;
 use crate::track::{
     Cause, DatagramFlow, Ending, Event, FieldVisitor, Kind, Life, NULL, Opening, Round, Row,
@@ -145,13 +145,14 @@ pub fn events(rows: &[Event], wanted: impl Fn(&str) -> bool) -> Columns {
 }
 
 /// Lists of names, for the columns that hold indices into them: `kind` and `cause` of events, `handshake` and `ended`
-/// of connections, `window_scale_source` of directions.
-pub const NAMES: [(&str, &[&str]); 5] = [
+/// of connections, `window_scale_source` of directions; and the letters of the options in `syn_layout`.
+pub const NAMES: [(&str, &[&str]); 6] = [
     ("KINDS", &Kind::NAMES),
     ("CAUSES", &Cause::NAMES),
     ("HANDSHAKES", &Opening::NAMES),
     ("ENDINGS", &Ending::NAMES),
     ("SCALE_SOURCES", &ScaleSource::NAMES),
+    ("SYN_OPTIONS", &Marks::CODES),
 ];
 
 /// Builder of a text column that holds each distinct text once.

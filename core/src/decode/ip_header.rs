@@ -45,6 +45,14 @@ impl Header<'_> {
         }
     }
 
+    /// Returns whether an IPv4 packet must not be fragmented; `false` for IPv6.
+    pub(super) const fn dont_fragment(self) -> bool {
+        match self {
+            Self::V4(fixed) => fixed[6] & 0x40 != 0,
+            Self::V6(_) => false,
+        }
+    }
+
     /// Returns this header as a layer around an inner packet.
     pub(super) fn layer(self) -> Layer {
         let [source, destination] = self.addresses();

@@ -1,21 +1,8 @@
 //! # Options
 //! TCP options (RFC 9293 section 3.2).
 
+use super::option_list::{kind, split_value};
 use super::segment::Options;
-
-/// Option kinds (IANA "TCP Option Kind Numbers").
-mod kind {
-    pub const END: u8 = 0;
-    pub const NO_OPERATION: u8 = 1;
-    pub const MSS: u8 = 2;
-    pub const WINDOW_SCALE: u8 = 3;
-    pub const SACK_PERMITTED: u8 = 4;
-    pub const SACK: u8 = 5;
-    pub const TIMESTAMPS: u8 = 8;
-    pub const MULTIPATH: u8 = 30;
-    pub const FAST_OPEN: u8 = 34;
-    pub const EXPERIMENT: u8 = 254;
-}
 
 /// Experiment identifier that TCP Fast Open used before it got an option kind (RFC 7413 section 4.1.1).
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
@@ -120,13 +107,6 @@ impl Options {
         self.sack_blocks = blocks.len() as u8;
         true
     }
-}
-
-/// Splits the bytes after an option's kind into the option's value and the rest of the list. The option's length
-/// includes the bytes of kind and length. `None` if the length does not fit the list.
-fn split_value(tail: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (len, tail) = tail.split_first()?;
-    tail.split_at_checked(usize::from(*len).checked_sub(2)?)
 }
 
 #[cfg(test)]

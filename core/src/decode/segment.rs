@@ -4,6 +4,8 @@
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
+use super::marks::Marks;
+
 /// One end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint {
@@ -191,6 +193,8 @@ pub struct Segment {
     pub ecn: u8,
     /// TCP checksum field as captured; it distinguishes copies of one packet from retransmissions.
     pub checksum: u16,
+    /// What only a few segments show: the layout of a SYN's options, or the cookie of iperf3.
+    pub marks: Marks,
 }
 
 impl Segment {

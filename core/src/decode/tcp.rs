@@ -3,6 +3,7 @@
 
 use super::cursor::{Cursor, u16_at, u32_at};
 use super::ip_header::Header;
+use super::marks::Marks;
 use super::segment::{Endpoint, Flags, Options, Segment};
 use super::undecoded::Undecoded;
 
@@ -15,6 +16,8 @@ pub struct Tcp<'a> {
     /// Whether the snaplen cut the options.
     cut: bool,
     payload_bytes: u32,
+    /// Captured part of the payload.
+    payload: &'a [u8],
 }
 
 impl<'a> Tcp<'a> {
@@ -37,12 +40,26 @@ impl<'a> Tcp<'a> {
     pub fn segment(&self) -> Segment {
         let fixed = self.fixed;
         let [source, destination] = self.ends();
+        let flags = Flags(fixed[13]);
+        let marks = if flags.has(Flags::SYN) {
+            Marks::of_syn(
+                self.ip.identification(),
+                self.ip.dont_fragment(),
+                self.options,
+                self.cut,
+                self.payload_bytes > 0,
+            )
+        } else if self.payload_bytes == Marks::COOKIE_BYTES {
+            Marks::of_payload(self.payload)
+        } else {
+            Marks::default()
+        };
         Segment {
             source,
             destination,
             sequence: u32_at(fixed, 4),
             acknowledgment: u32_at(fixed, 8),
-            flags: Flags(fixed[13]),
+            flags,
             window: u16_at(fixed, 14),
             header_bytes: (fixed[12] >> 4) * 4,
             payload_bytes: self.payload_bytes,
@@ -51,6 +68,7 @@ impl<'a> Tcp<'a> {
             identification: self.ip.identification(),
             ecn: self.ip.ecn(),
             checksum: u16_at(fixed, 16),
+            marks,
         }
     }
 }
@@ -67,13 +85,15 @@ pub(super) fn header<'a>(at: &mut Cursor<'a>, ip: Header<'a>) -> Result<Tcp<'a>,
         .wire_len()
         .checked_sub(options_len)
         .ok_or(Undecoded::Tcp)?;
-    let options = at.data().get(..options_len);
+    let split = at.data().split_at_checked(options_len);
+    let (options, payload) = split.unwrap_or((at.data(), &[]));
     Ok(Tcp {
         ip,
         fixed,
-        options: options.unwrap_or(at.data()),
-        cut: options.is_none(),
+        options,
+        cut: split.is_none(),
         payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
+        payload,
     })
 }
 

@@ -52,7 +52,10 @@ proptest! {
         let mut bytes = packet.bytes;
         let length_at = if bytes[0] >> 4 == 4 { 2 } else { 4 };
         bytes[length_at..length_at + 2].fill(0);
-        let expected = Segment { payload_bytes: packet.segment.payload_bytes + more, ..packet.segment };
+        let mut expected = Segment { payload_bytes: packet.segment.payload_bytes + more, ..packet.segment };
+        if more > 0 && expected.flags.has(Flags::SYN) {
+            expected.marks.0 |= Marks::PAYLOAD;
+        }
         prop_assert_eq!(decode(RAW, &bytes, bytes.len() as u32 + more), Ok((expected, packet.path)));
     }
 
@@ -67,7 +70,8 @@ proptest! {
         } else {
             let (segment, _) = decoded.expect("the fixed header is there");
             prop_assert!(segment.options == packet.segment.options || segment.options.incomplete);
-            prop_assert_eq!(Segment { options: packet.segment.options, ..segment }, packet.segment);
+            let Segment { options, marks, .. } = packet.segment;
+            prop_assert_eq!(Segment { options, marks, ..segment }, packet.segment);
         }
     }
 

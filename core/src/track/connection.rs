@@ -133,6 +133,8 @@ pub struct Connection {
     pub initial_rtt_ns: Option<i64>,
     /// Headers around the first packet.
     pub path: Arc<Path>,
+    /// The client's first payload is a cookie of iperf3.
+    pub iperf3_cookie: bool,
     /// Window scales in force, by the end that advertises; only a SYN changes them. `None` where unknown.
     shifts: [Option<u8>; 2],
     /// Window scales that an earlier pass inferred, by the end that advertises; `None` where it inferred none.
@@ -194,6 +196,7 @@ impl Connection {
             last: at,
             initial_rtt_ns: None,
             path,
+            iperf3_cookie: false,
             shifts: inferred_shifts,
             inferred_shifts,
             turns: Turns::default(),
@@ -453,6 +456,9 @@ impl Connection {
         let largest = own.flow.totals.largest_bytes;
         if own.largest_at_mss_update != Some(largest) || largest == 0 {
             own.set_mss(from, &self.handshake);
+            // The first payload is at the relative sequence number 1.
+            self.iperf3_cookie |=
+                from == 0 && observed.sequence == 1 && observed.segment.marks.is_iperf3_cookie();
         }
         if own.add_size(observed.segment) {
             own.set_mss(from, &self.handshake);

@@ -10,7 +10,7 @@ use etherparse::{
 use proptest::prelude::*;
 
 use crate::budget::Budget;
-use crate::decode::{self, Endpoint, Flags, Layer, Options, Path, Segment, Undecoded};
+use crate::decode::{self, Endpoint, Flags, Layer, Marks, Options, Path, Segment, Undecoded};
 
 /// A packet as etherparse writes it, and the segment that decoding must return.
 #[derive(Debug, Clone)]
@@ -150,6 +150,50 @@ fn tcp_header() -> impl Strategy<Value = TcpHeader> {
     })
 }
 
+/// Returns the marks of a SYN with these options and so much payload; of other segments it returns none.
+fn marks(ip: &IpHeaders, tcp: &TcpHeader, elements: &[TcpOptionElement], payload: usize) -> Marks {
+    if !tcp.syn {
+        return Marks::default();
+    }
+    let of = |element: &TcpOptionElement| match element {
+        TcpOptionElement::Noop => ('N', 1),
+        TcpOptionElement::MaximumSegmentSize(_) => ('M', 4),
+        TcpOptionElement::WindowScale(_) => ('W', 3),
+        TcpOptionElement::SelectiveAcknowledgementPermitted => ('S', 2),
+        TcpOptionElement::SelectiveAcknowledgement(_, more) => {
+            ('K', 10 + 8 * more.iter().flatten().count())
+        }
+        TcpOptionElement::Timestamp(..) => ('T', 10),
+    };
+    let (mut letters, lengths): (String, Vec<usize>) = elements.iter().map(of).unzip();
+    let rest = tcp.header_len() - TcpHeader::MIN_LEN - lengths.iter().sum::<usize>();
+    if rest > 0 {
+        letters.push('E');
+    }
+    let code = |letter: char| {
+        let place = |code: &&str| code.starts_with(letter);
+        Marks::CODES
+            .iter()
+            .position(place)
+            .expect("a letter of a code") as u64
+    };
+    let codes = letters
+        .chars()
+        .rev()
+        .fold(0, |word, letter| word << 4 | code(letter));
+    let bit = |mask, holds: bool| if holds { mask } else { 0 };
+    let of_ip = match ip {
+        IpHeaders::Ipv4(header, _) => {
+            Marks::IPV4
+                | bit(Marks::DONT_FRAGMENT, header.dont_fragment)
+                | bit(Marks::IDENTIFICATION_ZERO, header.identification == 0)
+        }
+        IpHeaders::Ipv6(..) => 0,
+    };
+    let padding = rest.saturating_sub(1) as u64;
+    Marks(codes | padding << Marks::PADDING | bit(Marks::PAYLOAD, payload > 0) | of_ip)
+}
+
 /// Generates a packet with an Ethernet header, up to two VLAN tags, IP and TCP.
 pub(crate) fn ethernet_packet() -> impl Strategy<Value = Packet> {
     let vlans = prop::collection::vec(0..4096_u16, 0..=2);
@@ -223,6 +267,7 @@ pub(crate) fn ethernet_packet() -> impl Strategy<Value = Packet> {
                 identification,
                 ecn,
                 checksum: written_checksum(&bytes),
+                marks: marks(&ip, &tcp, &elements, payload.len()),
             };
             Packet {
                 bytes,

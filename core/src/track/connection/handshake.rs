@@ -1,7 +1,7 @@
 //! # Handshake
 //! The SYNs of a connection: the options that they negotiate and the round trips that they measure.
 
-use crate::decode::{Flags, Options, Segment};
+use crate::decode::{Flags, Marks, Options, Segment};
 use crate::track::sender::full_segment::SegmentBounds;
 
 /// Source of a window scale.
@@ -40,6 +40,8 @@ struct Syn {
     sequence: u32,
     window: u16,
     options: Options,
+    /// Layout of the options.
+    layout: Marks,
     transmissions: Vec<SynTransmission>,
 }
 
@@ -104,7 +106,7 @@ impl Handshake {
                 // Later retransmissions may omit the options because of middleboxes. A SYN-ACK with a scale answers a
                 // SYN that had one (RFC 7323 section 2.2).
                 if segment.options.window_scale.is_some() {
-                    syn.options = segment.options;
+                    (syn.options, syn.layout) = (segment.options, segment.marks);
                 }
                 if syn.transmissions.len() < Syn::MAX_TRANSMISSIONS {
                     syn.transmissions.push(transmission);
@@ -115,6 +117,7 @@ impl Handshake {
                     sequence: segment.sequence,
                     window: segment.window,
                     options: segment.options,
+                    layout: segment.marks,
                     transmissions: vec![transmission],
                 });
             }
@@ -175,7 +178,6 @@ impl Handshake {
     /// segments carry timestamps.
     #[must_use]
     pub fn segment_bounds(&self, from: usize, has_timestamps: bool) -> Option<SegmentBounds> {
-        let mss = |end: usize| self.syns[end].as_ref().and_then(|syn| syn.options.mss);
         let usual = self.options().filter_map(|options| options.mss).min()?;
         let has_timestamps = self
             .options()
@@ -183,7 +185,7 @@ impl Handshake {
         let payload = |mss: u16| (i64::from(mss) - if has_timestamps { 12 } else { 0 }).max(1);
         (usual > 0).then(|| SegmentBounds {
             usual: payload(usual),
-            announced: payload(mss(1 - from).unwrap_or(usual)),
+            announced: payload(self.mss(1 - from).unwrap_or(usual)),
         })
     }
 
@@ -198,6 +200,24 @@ impl Handshake {
     #[must_use]
     pub fn window(&self, end: usize) -> Option<u16> {
         self.syns[end].as_ref().map(|syn| syn.window)
+    }
+
+    /// Returns the layout of the options in the SYN of `end`; `None` where the SYN was not captured.
+    #[must_use]
+    pub fn layout(&self, end: usize) -> Option<Marks> {
+        self.syns[end].as_ref().map(|syn| syn.layout)
+    }
+
+    /// Returns the MSS option in the SYN of `end`, in bytes; `None` without one.
+    #[must_use]
+    pub fn mss(&self, end: usize) -> Option<u16> {
+        self.syns[end].as_ref()?.options.mss
+    }
+
+    /// Returns the window scale option in the SYN of `end` as sent, in force or not; `None` without one.
+    #[must_use]
+    pub fn own_scale(&self, end: usize) -> Option<u8> {
+        self.syns[end].as_ref()?.options.window_scale
     }
 
     /// May the ends use SACK (RFC 2018 section 2)? `false` only where a captured SYN lacks the option.

@@ -75,7 +75,7 @@ fn has_partial_checksum(segment: &Segment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::{Endpoint, Flags, Options};
+    use crate::decode::{Endpoint, Flags, Marks, Options};
 
     fn segment(checksum: u16) -> Segment {
         let end = |last, port| Endpoint {
@@ -96,6 +96,7 @@ mod tests {
             identification: None,
             ecn: 0,
             checksum,
+            marks: Marks::default(),
         }
     }
 

@@ -163,6 +163,9 @@ impl HalfOpen {
                     .map_or(NULL, |bounds| bounds.announced),
                 window_scale: scale_or_null(shift, source),
                 ttl: if from == 0 { syn.ttl.into() } else { NULL },
+                syn_layout: handshake.layout(from).map_or(NULL, |marks| marks.0 as i64),
+                syn_mss_bytes: handshake.mss(from).map_or(NULL, i64::from),
+                syn_scale: handshake.own_scale(from).map_or(NULL, i64::from),
                 syn_window_bytes: handshake.window(1 - from).map_or(NULL, i64::from),
                 window_max_bytes: NULL,
                 longest_stall_ns: NULL,
@@ -195,7 +198,7 @@ impl HalfOpen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::Options;
+    use crate::decode::{Marks, Options};
     use crate::track::connection::Rows;
     use proptest::prelude::*;
 
@@ -204,6 +207,7 @@ mod tests {
             sequence: u32, acknowledgment: u32, window: u16, ttl: u8, ecn in 0..4u8, checksum: u16,
             identification: Option<u16>, others: u8, mss: Option<u16>, window_scale: Option<u8>,
             timestamps: Option<(u32, u32)>, [sack_permitted, fast_open, multipath, incomplete]: [bool; 4],
+            marks in 0..1u64 << 60,
         ) -> Segment {
             let end = |last, port| Endpoint { address: [10, 0, 0, last].into(), port };
             Segment {
@@ -222,6 +226,7 @@ mod tests {
                 identification,
                 ecn,
                 checksum,
+                marks: Marks(marks),
             }
         }
     }

@@ -3,7 +3,7 @@
 //! that track connections, and each cache line costs a wait. Short-lived connections keep their segments in this form,
 //! too.
 
-use crate::decode::{Endpoint, Flags, Options, Segment};
+use crate::decode::{Endpoint, Flags, Marks, Options, Segment};
 use crate::track::at::At;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -55,7 +55,7 @@ enum Content {
 
 impl Line {
     /// Returns the addresses of a segment that fits a line; `None` where it does not. Captured segments over IPv4 fit
-    /// if they have no other option than timestamps.
+    /// if they have no other option than timestamps, and no marks.
     #[inline]
     fn fits(provenance: Provenance, segment: &Segment) -> Option<[Ipv4Addr; 2]> {
         match (
@@ -64,7 +64,9 @@ impl Line {
             segment.destination.address,
         ) {
             (Provenance::Captured, IpAddr::V4(source), IpAddr::V4(destination))
-                if segment.identification.is_some() && segment.options.is_timestamps() =>
+                if segment.identification.is_some()
+                    && segment.options.is_timestamps()
+                    && segment.marks == Marks::default() =>
             {
                 Some([source, destination])
             }
@@ -147,6 +149,7 @@ impl Line {
             identification: Some(self.identification),
             ecn: self.ecn,
             checksum: self.checksum,
+            marks: Marks::default(),
         }
     }
 }
@@ -251,10 +254,12 @@ mod tests {
             source in end(), destination in end(), options in options(), sequence: u32, acknowledgment: u32,
             flags: u8, window: u16, header_bytes: u8, payload_bytes: u32, ttl: u8, identification: Option<u16>,
             ecn in 0..4u8, checksum: u16,
+            marks in prop_oneof![Just(0), any::<u64>()],
         ) -> Segment {
             Segment {
                 source, destination, sequence, acknowledgment, flags: Flags(flags), window, header_bytes,
                 payload_bytes, options, ttl, identification, ecn, checksum,
+                marks: Marks(marks),
             }
         }
     }
@@ -287,6 +292,7 @@ mod tests {
             let mut plain = segment;
             (plain.source.address, plain.destination.address) = addresses.map(|bits| Ipv4Addr::from(bits).into()).into();
             plain.identification = Some(identification);
+            plain.marks = Marks::default();
             plain.options = Options { timestamps, ..Options::default() };
             let mut lines = Lines::default();
             lines.push(Provenance::Captured, &plain, 0, At { time_ns: 7, frame: 1 });

@@ -64,7 +64,7 @@ mod tests {
     use super::super::{Commands, InferredScales, Table, WantedEvents};
     use super::*;
     use crate::budget::Budget;
-    use crate::decode::Options;
+    use crate::decode::{Marks, Options};
     use proptest::prelude::*;
     use std::net::IpAddr;
 
@@ -91,6 +91,7 @@ mod tests {
             identification: Some(0),
             ecn: 0,
             checksum: 0,
+            marks: Marks::default(),
         }
     }
 

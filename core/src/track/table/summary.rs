@@ -96,6 +96,13 @@ packed_row! {
         pub scale_exceeded: i64,
         /// Largest time to live (or hop limit) of the sender's first packets; [`NULL`] where there are none.
         pub ttl: i64,
+        /// Layout of the options in the sender's SYN, the word of [`crate::decode::Marks`]; [`NULL`] where the SYN was not
+        /// captured.
+        pub syn_layout: i64,
+        /// MSS option in the sender's SYN, in bytes; [`NULL`] without one.
+        pub syn_mss_bytes: i64,
+        /// Window scale option in the sender's SYN, in force or not; [`NULL`] without one.
+        pub syn_scale: i64,
         /// Window in the receiver's SYN, in bytes, unscaled; [`NULL`] where the SYN was not captured.
         pub syn_window_bytes: i64,
         /// Largest window that the receiver advertised, in bytes; [`NULL`] where unknown.
@@ -179,6 +186,14 @@ impl Summary {
             scale_checked: i64::from(flow.scale.checked_segments()),
             scale_exceeded: i64::from(flow.scale.far_overruns()),
             ttl: or_null(half.first_packets.ttl().map(i64::from)),
+            syn_layout: or_null(
+                connection
+                    .handshake
+                    .layout(from)
+                    .map(|marks| marks.0 as i64),
+            ),
+            syn_mss_bytes: or_null(connection.handshake.mss(from).map(i64::from)),
+            syn_scale: or_null(connection.handshake.own_scale(from).map(i64::from)),
             syn_window_bytes: or_null(connection.handshake.window(1 - from).map(i64::from)),
             window_max_bytes: or_null(totals.window_max_bytes),
             in_flight_max_bytes: totals.in_flight_max_bytes,
@@ -203,6 +218,8 @@ packed_row! {
         /// Bits of Wireshark's `tcp.completeness`; see
         /// [`crate::track::connection::lifecycle::Lifecycle::completeness`].
         pub completeness: u8,
+        /// 1 where the client's first payload is a cookie of iperf3, else 0.
+        pub iperf3_cookie: u8,
         /// The end that sent the first FIN or the reset: 0 the client, 1 the server; [`NULL`] where the connection is
         /// open.
         pub ended_by: i64,
@@ -233,6 +250,7 @@ impl Life {
             handshake: lifecycle.opening() as u8,
             ended: ended as u8,
             completeness: lifecycle.completeness(carried),
+            iperf3_cookie: u8::from(connection.iperf3_cookie),
             ended_by: by.map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),

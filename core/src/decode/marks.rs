@@ -1,0 +1,203 @@
+//! # Marks
+//! What the bytes of a few segments show about the host or the program that sent them.
+
+use super::option_list::{kind, split_value};
+
+/// What only a few segments show, in one word: the layout of a SYN, or the cookie of iperf3. It is 0 in all others.
+///
+/// The order and the padding of a SYN's options differ between TCP stacks. From the lowest bit: [`Marks::OPTIONS`]
+/// codes of four bits, each for an option or for a run of no operations, whose letters are [`Marks::CODES`]; the number
+/// of bytes after the end of the list, at most 15; then single bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Marks(pub u64);
+
+impl Marks {
+    /// Letters of the codes: none, end of list, no operation, MSS, window scale, SACK permitted, timestamps, Fast Open,
+    /// multipath, SACK blocks, any other option, a list that is malformed or cut by the snaplen, options beyond those
+    /// that fit, and two, four and eight times no operation.
+    pub const CODES: [&'static str; 16] = [
+        "", "E", "N", "M", "W", "S", "T", "F", "P", "K", "?", "!", "+", "NN", "NNNN", "NNNNNNNN",
+    ];
+    /// Number of codes that fit.
+    pub const OPTIONS: u32 = 13;
+    /// Position of the number of bytes after the end of the list.
+    pub const PADDING: u32 = 4 * Self::OPTIONS;
+    /// The packet has the flag "don't fragment" (IPv4).
+    pub const DONT_FRAGMENT: u64 = 1 << 56;
+    /// The packet has an IPv4 header.
+    pub const IPV4: u64 = 1 << 57;
+    /// The identification is 0 (IPv4).
+    pub const IDENTIFICATION_ZERO: u64 = 1 << 58;
+    /// The SYN carries payload.
+    pub const PAYLOAD: u64 = 1 << 59;
+    /// The payload is a cookie of iperf3.
+    const IPERF3_COOKIE: u64 = 1 << 60;
+
+    /// Length of iperf3's cookie in bytes, with the NUL that ends it (iperf3's `COOKIE_SIZE`).
+    pub(super) const COOKIE_BYTES: u32 = 37;
+    /// Least number of captured bytes of a cookie. So many letters by chance have a probability below 1e-14 in random bytes.
+    const LEAST_COOKIE_BYTES: usize = 16;
+
+    const END: u64 = 1;
+    const OTHER: u64 = 10;
+    const MALFORMED: u64 = 11;
+    const MORE: u64 = 12;
+    /// Codes for runs of no operations, and the lengths of these runs, the longest first.
+    const RUNS: [(u64, usize); 4] = [(15, 8), (14, 4), (13, 2), (2, 1)];
+    const MAX_PADDING: usize = 15;
+
+    /// Returns the layout of a SYN; `cut` means that the snaplen has cut the end of its options. Only IPv4 has an
+    /// identification and a flag "don't fragment".
+    #[cold]
+    pub(super) fn of_syn(
+        identification: Option<u16>,
+        dont_fragment: bool,
+        options: &[u8],
+        cut: bool,
+        has_payload: bool,
+    ) -> Self {
+        let mut word = layout(options, cut);
+        if has_payload {
+            word |= Self::PAYLOAD;
+        }
+        if let Some(identification) = identification {
+            word |= Self::IPV4;
+            if identification == 0 {
+                word |= Self::IDENTIFICATION_ZERO;
+            }
+            if dont_fragment {
+                word |= Self::DONT_FRAGMENT;
+            }
+        }
+        Self(word)
+    }
+
+    /// Returns the mark of a payload of [`Self::COOKIE_BYTES`] bytes, of which these are captured. iperf3 begins each
+    /// of its connections with 36 random characters of `a` to `z` and `2` to `7`, and a NUL (iperf3's `make_cookie`).
+    #[cold]
+    pub(super) fn of_payload(captured: &[u8]) -> Self {
+        let letters = usize::try_from(Self::COOKIE_BYTES - 1).unwrap_or_default();
+        let (cookie, end) = captured.split_at(captured.len().min(letters));
+        let is_cookie = cookie.len() >= Self::LEAST_COOKIE_BYTES
+            && cookie
+                .iter()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'2'..=b'7'))
+            && end.first().is_none_or(|byte| *byte == 0);
+        Self(if is_cookie { Self::IPERF3_COOKIE } else { 0 })
+    }
+
+    /// Returns whether the payload is a cookie of iperf3.
+    #[must_use]
+    pub const fn is_iperf3_cookie(self) -> bool {
+        self.0 & Self::IPERF3_COOKIE != 0
+    }
+}
+
+/// Returns the codes of an option list, and its padding.
+fn layout(list: &[u8], cut: bool) -> u64 {
+    let (mut word, mut at) = (0, 0);
+    let mut rest = list;
+    while let Some((option, tail)) = rest.split_first() {
+        if at == Marks::PADDING {
+            let last = Marks::PADDING - 4;
+            return word & !(15 << last) | Marks::MORE << last;
+        }
+        let code = match *option {
+            kind::END => {
+                let padding = tail.len().min(Marks::MAX_PADDING) as u64;
+                return word | Marks::END << at | padding << Marks::PADDING;
+            }
+            kind::NO_OPERATION => {
+                let same = rest.iter().take_while(|byte| **byte == kind::NO_OPERATION);
+                let length = same.count();
+                let fits = |run: &&(u64, usize)| run.1 <= length;
+                let (code, run) = *Marks::RUNS.iter().find(fits).unwrap_or(&(Marks::OTHER, 1));
+                rest = &rest[run..];
+                word |= code << at;
+                at += 4;
+                continue;
+            }
+            kind::MSS => 3,
+            kind::WINDOW_SCALE => 4,
+            kind::SACK_PERMITTED => 5,
+            kind::TIMESTAMPS => 6,
+            kind::FAST_OPEN => 7,
+            kind::MULTIPATH => 8,
+            kind::SACK => 9,
+            _ => Marks::OTHER,
+        };
+        let Some((_, after)) = split_value(tail) else {
+            return word | Marks::MALFORMED << at;
+        };
+        rest = after;
+        word |= code << at;
+        at += 4;
+    }
+    if cut && at < Marks::PADDING {
+        word |= Marks::MALFORMED << at;
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Returns the letters of a list's options, as a reader would write them.
+    fn letters(list: &[u8], cut: bool) -> String {
+        let word = layout(list, cut);
+        (0..Marks::OPTIONS)
+            .map(|at| (word >> (4 * at) & 15) as usize)
+            .filter(|code| *code > 0)
+            .map(|code| Marks::CODES[code])
+            .collect()
+    }
+
+    #[test]
+    fn options_are_kept_in_their_order() {
+        let linux = [
+            2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7,
+        ];
+        assert_eq!(letters(&linux, false), "MSTNW");
+        let macos = [
+            2, 4, 5, 180, 1, 3, 3, 6, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 4, 2, 0, 0,
+        ];
+        assert_eq!(letters(&macos, false), "MNWNNTSE");
+        assert_eq!(layout(&macos, false) >> Marks::PADDING, 1);
+        assert_eq!(letters(&[], false), "");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_marked() {
+        assert_eq!(letters(&[2, 4, 5, 180, 3], false), "M!");
+        assert_eq!(letters(&[2, 4, 5, 180, 8, 0, 1], false), "M!");
+        assert_eq!(letters(&[2, 4, 5, 180], true), "M!");
+        assert_eq!(letters(&[1; 39], false), "N".repeat(39));
+        assert_eq!(letters(&[4, 2].repeat(13), false), "S".repeat(13));
+        assert_eq!(letters(&[4, 2].repeat(14), false), "S".repeat(12) + "+");
+    }
+
+    #[test]
+    fn a_cookie_is_recognised_by_its_letters() {
+        let cookie = [&[b'a'; 18][..], &[b'7'; 18], &[0]].concat();
+        for captured in [16, 30, 36, 37] {
+            assert!(Marks::of_payload(&cookie[..captured]).is_iperf3_cookie());
+        }
+        assert!(!Marks::of_payload(&cookie[..15]).is_iperf3_cookie());
+        for (at, byte) in [(0, b'A'), (20, b'8'), (36, b'a')] {
+            let mut other = cookie.clone();
+            other[at] = byte;
+            assert!(!Marks::of_payload(&other).is_iperf3_cookie());
+        }
+    }
+
+    proptest! {
+            #[test]
+            fn any_bytes_have_a_layout(list in prop::collection::vec(any::<u8>(), 0..44), cut: bool) {
+    let marks = Marks::of_syn(Some(0), true, &list, cut, true);
+                prop_assert!(i64::try_from(marks.0).is_ok());
+                prop_assert!(letters(&list, cut).len() <= 44);
+            }
+        }
+}
