@@ -207,7 +207,7 @@ class Capture:
         from bdpcap.tables import connections, frames  # noqa: PLC0415 - needed for tables only
 
         named = connections.named(
-            self._core.connections(), self.directions(*_ENDS, "start_ns", "end_ns"), self.info.last_ns
+            self._core.connections(), self.directions(*connections.NEEDED), self.info.last_ns
         )
         return frames.described(frames.frame(tables.CONNECTIONS, named), tables.CONNECTIONS)
 

@@ -20,6 +20,7 @@ PACKAGE = ROOT / "bdpcap"
 LAYERS = (
     {"_core"},
     {"words"},
+    {"hosts"},
     {"tables"},
     {"read"},
     {"limits"},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import _core, tables
+from bdpcap.hosts import columns as hosts
 from bdpcap.limits import doubt, to_tables
 from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
@@ -39,6 +40,7 @@ DIRECTIONS: Final = 2
 DIRECTION_COLUMNS: Final = (
     *tables.FLOWS,
     *NEEDED,
+    *hosts.NEEDED,
     *("direction", "acked_bytes", "tap_at_sender", "initial_rtt_ns", "multipath", "scale_reached", "tick_ns"),
     "sustained_rate",
 )
@@ -104,6 +106,8 @@ class Classification:
         carried = np.flatnonzero(directions["carried"])
         flows = {name: _column(values)[carried] for name, values in self._named(directions).items()}
         flows["vantage"] = self._places[_rows(flows)]
+        for end, rows in (("sender", carried), ("receiver", carried ^ 1)):
+            flows[f"{end}_system"], flows[f"{end}_system_certainty"] = hosts.systems(directions, rows)
         row = _rows(rounds)
         flow = np.searchsorted(_rows(flows), row)
         path = self._path[row]

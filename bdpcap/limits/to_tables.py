@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core, tables
+from bdpcap.hosts import CERTAINTIES, FAMILIES
 from bdpcap.limits.capacity import capacity
 from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, STATES
 from bdpcap.limits.rounds import SECOND_NS
@@ -115,6 +116,9 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         },
         "confidence": cells.known(np.round(sure / np.maximum(weight, NO_TIME), 2)),
     }
+    for end in ("sender", "receiver"):
+        made[f"{end}_system"] = cells.named(of_flows[f"{end}_system"], FAMILIES)
+        made[f"{end}_system_certainty"] = cells.named(of_flows[f"{end}_system_certainty"], CERTAINTIES)
     columns = {name: made.get(name) or cells.whole(of_flows[name]) for name in tables.FLOWS}
     return columns, _longest(verdict.details, flow, length * leads, count)
 

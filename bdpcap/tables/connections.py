@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.hosts import CERTAINTIES, FAMILIES, PROGRAMS
+from bdpcap.hosts import columns as hosts
+from bdpcap.words.endpoints import port
 
-__all__ = ["named", "with_timeouts"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["NEEDED", "named", "with_timeouts"]
+
+NEEDED: Final = ("sender", "receiver", "start_ns", "end_ns", *hosts.NEEDED)
+"""Columns about directions that `named` needs."""
 
 _FIRST_TIMEOUT_NS: Final = 3_000_000_000
 """Longest wait before the first retransmission of a SYN: 3 s (RFC 1122); today it is 1 s (RFC 6298 section 2.1)."""
@@ -64,7 +75,7 @@ def named(
     columns
         Columns of `bdpcap._core.Analysis.connections`.
     directions
-        Columns of `bdpcap._core.Analysis.directions`: for each stream the client's row, then the server's.
+        The columns `NEEDED` of `bdpcap._core.Analysis.directions`: for each stream the client's row, then the server's.
     capture_end_ns
         Time of the capture's last frame; None if there is none.
     """
@@ -77,4 +88,31 @@ def named(
     found = with_timeouts(columns, times["end_ns"], capture_end_ns)
     seen = found.pop("seen")
     named = {**found, **times, "client": sides["sender"], "server": sides["receiver"], "ended_by": by}
+    named |= _hosts(columns, directions, sides)
     return {name: np.asarray(column)[seen] for name, column in named.items()}
+
+
+def _hosts(
+    columns: dict[str, np.ndarray], directions: dict[str, Any], sides: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the columns on both ends' systems, and on the program."""
+    families, certainties = hosts.systems(directions, np.arange(2 * len(columns["syns"])))
+    program, program_certainty = hosts.programs(
+        [port(end) for end in sides["sender"]],
+        [port(end) for end in sides["receiver"]],
+        (columns["iperf3_cookie"] > 0).tolist(),
+        (columns["syns"] + columns["syn_acks"] > 0).tolist(),
+    )
+    return {
+        "client_system": _texts(families[::2], FAMILIES),
+        "client_system_certainty": _texts(certainties[::2], CERTAINTIES),
+        "server_system": _texts(families[1::2], FAMILIES),
+        "server_system_certainty": _texts(certainties[1::2], CERTAINTIES),
+        "program": _texts(program, PROGRAMS),
+        "program_certainty": _texts(program_certainty, CERTAINTIES),
+    }
+
+
+def _texts(places: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.object_]:
+    """Return texts from their indexes in `names`; the index -1 is None."""
+    return np.array([*names, None], dtype=object)[places]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from bdpcap import _core
+from bdpcap.hosts import CERTAINTIES, FAMILIES, PROGRAMS
 from bdpcap.words.palette import LIMIT_NAMES, STATE_NAMES
 
 __all__ = [
@@ -102,6 +103,14 @@ FLOWS: Final[dict[str, Column]] = {
     "app_share": Column("float64", "share of active time limited by the sending application"),
     "unknown_share": Column("float64", "share of active time that the evidence does not decide"),
     "confidence": Column("float64", "confidence of the rounds that carry the limit, weighted by time"),
+    "sender_system": Column("str", "family of the sender's system by its SYN; null where unknown", FAMILIES),
+    "sender_system_certainty": Column("str", "how sure sender_system is: likely or possible", CERTAINTIES),
+    "receiver_system": Column(
+        "str", "family of the receiver's system by its SYN; null where unknown", FAMILIES
+    ),
+    "receiver_system_certainty": Column(
+        "str", "how sure receiver_system is: likely or possible", CERTAINTIES
+    ),
 }
 
 RTTS: Final[dict[str, Column]] = {
@@ -174,6 +183,16 @@ CONNECTIONS: Final[dict[str, Column]] = {
     "completeness": Column(
         "int64", "what was captured: SYN 1, SYN-ACK 2, ACK 4, data 8, FIN 16, RST 32 (as tcp.completeness)"
     ),
+    "client_system": Column("str", "family of the client's system by its SYN; null where unknown", FAMILIES),
+    "client_system_certainty": Column("str", "how sure client_system is: likely or possible", CERTAINTIES),
+    "server_system": Column(
+        "str", "family of the server's system by its SYN-ACK; null where unknown", FAMILIES
+    ),
+    "server_system_certainty": Column("str", "how sure server_system is: likely or possible", CERTAINTIES),
+    "program": Column(
+        "str", "program or protocol by iperf3's cookie, or by a well-known port; or null", PROGRAMS
+    ),
+    "program_certainty": Column("str", "likely by a cookie, possible by a port", CERTAINTIES),
 }
 
 EXCHANGES: Final[dict[str, Column]] = {

@@ -1,0 +1,99 @@
+"""Systems and programs of many connections, as columns of indexes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap.hosts.names import FAMILIES
+from bdpcap.hosts.programs import PROGRAMS, program_of
+from bdpcap.hosts.syn import Syn
+from bdpcap.hosts.systems import CERTAINTIES, system_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bdpcap.hosts.systems import System
+
+    Places = NDArray[np.int64]
+
+__all__ = ["NEEDED", "programs", "syns", "systems"]
+
+NEEDED: Final = ("syn_layout", "ttl", "syn_window_bytes", "syn_scale", "syn_mss_bytes")
+"""Columns of `bdpcap._core.Analysis.directions` that show the systems."""
+_REMEMBERED: Final = 1 << 14
+"""Different SYNs whose system is remembered; most captures have few, a port scan with random fields has many."""
+
+
+def _numbers(directions: dict[str, Any]) -> NDArray[np.int64]:
+    """Return for each direction, as a row, the arguments of `Syn.of_core` for its sender's SYN."""
+    columns = {name: np.asarray(directions[name]).astype(np.int64) for name in NEEDED}
+    # The window of a SYN limits the other direction, whose row is its neighbour.
+    columns["syn_window_bytes"] = columns["syn_window_bytes"].reshape(-1, 2)[:, ::-1].ravel()
+    return np.stack([columns[name] for name in NEEDED], axis=1)
+
+
+def syns(directions: dict[str, Any]) -> list[Syn | None]:
+    """Return the SYN of each direction's sender; None where it was not captured.
+
+    Parameters
+    ----------
+    directions
+        The columns `NEEDED` of whole streams: for each the client's row, then the server's.
+    """
+    return [Syn.of_core(*row) for row in _numbers(directions).tolist()]
+
+
+def systems(directions: dict[str, Any], rows: Places) -> tuple[Places, Places]:
+    """Return the system of the sender of some directions, as indexes of `FAMILIES` and of `CERTAINTIES`; -1 if unknown.
+
+    Parameters
+    ----------
+    directions
+        The columns `NEEDED` of whole streams: for each the client's row, then the server's.
+    rows
+        The rows of the wanted directions.
+    """
+    numbers = _numbers(directions)
+    remembered: dict[tuple[int, ...], tuple[int, int]] = {}
+    found = np.full((len(rows), 2), -1, dtype=np.int64)
+    wanted = zip(numbers[rows].tolist(), numbers[rows ^ 1].tolist(), (rows & 1).tolist(), strict=True)
+    for at, (own, other, is_server) in enumerate(wanted):
+        # Of the SYN that a server answers, only the layout matters.
+        key = (*own, is_server, other[0] if is_server else 0)
+        places = remembered.get(key)
+        if places is None:
+            places = _places(_system(own, other, is_answer=bool(is_server)))
+            if len(remembered) < _REMEMBERED:
+                remembered[key] = places
+        found[at] = places
+    return found[:, 0], found[:, 1]
+
+
+def _system(own: list[int], other: list[int], *, is_answer: bool) -> System | None:
+    syn = Syn.of_core(*own)
+    asked = Syn.of_core(*other) if is_answer else None
+    return None if syn is None else system_of(syn, asked, is_answer=is_answer)
+
+
+def _places(system: System | None) -> tuple[int, int]:
+    if system is None:
+        return -1, -1
+    return FAMILIES.index(system.family), CERTAINTIES.index(system.certainty)
+
+
+def programs(
+    client_ports: list[int], server_ports: list[int], cookies: list[bool], syns: list[bool]
+) -> tuple[Places, Places]:
+    """Return the program of each connection, as indexes of `PROGRAMS` and of `CERTAINTIES`; -1 where unknown.
+
+    The parameters are those of `bdpcap.hosts.program_of`, one entry for each connection.
+    """
+    found = np.full((len(server_ports), 2), -1, dtype=np.int64)
+    for at, row in enumerate(zip(client_ports, server_ports, cookies, syns, strict=True)):
+        client_port, server_port, has_cookie, has_syn = row
+        program = program_of(client_port, server_port, has_cookie=has_cookie, has_syn=has_syn)
+        if program is not None:
+            found[at] = PROGRAMS.index(program.name), CERTAINTIES.index(program.certainty)
+    return found[:, 0], found[:, 1]
