@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
-    from bdpcap.capture import Flow
+    from bdpcap.capture import Capture, Flow
 
 __all__ = ["UNKNOWN", "Host", "is_ours", "of"]
 
@@ -59,16 +60,23 @@ def of(flow: Flow, end: str) -> Host:
     """Return the sender or the receiver of a flow."""
     summary = flow.summary
     address = host(flow.sender if end == "sender" else flow.receiver)
-    system = summary.get(f"{end}_system")
+    system = summary[f"{end}_system"]
     is_client = (int(flow.counts["direction"]) == 0) == (end == "sender")
     return Host(
         end=end,
         address=address,
         system=system if isinstance(system, str) else "",
         role=("client" if is_client else "server") if int(flow.counts["handshake"]) else "",
-        program="",
+        program=_programs(flow.capture).get(flow.stream, ""),
         ours=is_ours(flow, end),
     )
+
+
+@once
+def _programs(capture: Capture) -> dict[int, str]:
+    """Return the known programs of a capture's connections, by stream."""
+    known = capture.connections[["stream", "program"]].dropna()
+    return dict(zip(known["stream"].tolist(), known["program"].astype(str).tolist(), strict=True))
 
 
 def is_ours(flow: Flow, end: str) -> bool:

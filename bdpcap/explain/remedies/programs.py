@@ -32,6 +32,8 @@ def unset(host: Host, option: str) -> str:
     if known is not None:
         return f"{known} sets no {option}, so its system's maximum decides."
     where = _table().get((host.program, host.role, option)) or _table()["", "", option]
+    if not host.ours:
+        return f"Ask the operator of {host.address} whether the program sets {option} ({where})."
     return f"Let the {verb} program set no {option} ({where}): with it kept, nothing changes."
 
 

@@ -74,9 +74,7 @@ def receive_buffer(
         Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow needed.
     """
     if not host.ours:
-        return Remedy(
-            f"Ask the operator of {host.address} for a receive window of {units.exact_bytes(need)} or more."
-        )
+        return Remedy(f"{programs.unset(host, 'SO_RCVBUF')} A window of {units.exact_bytes(need)} is needed.")
     linux = [era for era in eras if era.linux]
     # Arithmetic that only Linux has names the system as well as a SYN does.
     system = host.system or (
@@ -220,7 +218,7 @@ def _solaris(need: int, mss: int, host: Host) -> Remedy:
     )
 
 
-def _lwip(need: int, mss: int, host: Host) -> Remedy:
+def _embedded(need: int, mss: int, host: Host) -> Remedy:
     """Advise on lwIP's window, which is fixed when the stack is built: lwIP opt.h, TCP_WND."""
     del host
     setting = math.ceil(need / mss) * mss
@@ -252,7 +250,7 @@ _BY_SYSTEM: Final[dict[str, Callable[[int, int, Host], Remedy]]] = {
     "macos": _macos,
     "freebsd": _freebsd,
     "solaris": _solaris,
-    "lwip": _lwip,
+    "embedded": _embedded,
     "netstack": _netstack,
     "virtual-nat": _virtual_nat,
 }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["window_scaling"]
 
-_WITHOUT: Final = {"lwip": "lwIP (LWIP_WND_SCALE)", "virtual-nat": "A virtual machine's NAT"}
+_WITHOUT: Final = {"embedded": "lwIP (LWIP_WND_SCALE)", "virtual-nat": "A virtual machine's NAT"}
 """Stacks that are built without window scaling: lwIP opt.h, and SYN-ACKs of NATs."""
 _ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1"
 

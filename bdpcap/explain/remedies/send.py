@@ -36,11 +36,9 @@ def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
     was_limit
         Whether the send buffer was the limit: either SO_SNDBUF is set, or autotuning's maximum was lowered.
     """
-    if not host.ours:
-        return Remedy(
-            f"Ask the operator of {host.address} for a send buffer that holds {units.exact_bytes(need)} in flight."
-        )
     unset = programs.unset(host, "SO_SNDBUF")
+    if not host.ours:
+        return Remedy(f"{unset} It must hold {units.exact_bytes(need)} in flight.")
     if host.system == "linux":
         return _linux(need, unset, was_limit=was_limit)
     if host.system in _AUTOTUNED:
