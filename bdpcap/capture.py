@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast,
 
 import numpy as np
 
-from bdpcap import _core
+from bdpcap import _core, hosts
+from bdpcap.hosts import columns as host_columns
 from bdpcap.read import core_pass, rotation, vantage
 from bdpcap.read.progress import shown
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, acknowledgments_missing, flaws
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, port
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -482,6 +483,22 @@ class Capture:
             raise _core.CaptureError("bytes are no file: save the capture to a file first")
         return cast("list[str]", self._sources)
 
+    def systems_of(self, stream: int) -> tuple[hosts.System | None, hosts.System | None]:
+        """Return the systems of a stream's client and server by their SYNs; None where unknown."""
+        client, server = host_columns.of_streams(self._core.directions(stream, 1, host_columns.NEEDED))
+        return client, server
+
+    def program_of(self, stream: int) -> hosts.Program | None:
+        """Return the program of a stream, by a cookie of iperf3 or by a well-known port; None where unknown."""
+        client, server = self._core.directions(stream, 1, ("sender",))["sender"]
+        life = self._core.connections(stream, 1)
+        return hosts.program_of(
+            port(client),
+            port(server),
+            has_cookie=bool(life["iperf3_cookie"][0]),
+            has_syn=bool(life["syns"][0] + life["syn_acks"][0]),
+        )
+
     def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
         """Write the packets of a stream to a pcap file with times in nanoseconds.
 
@@ -597,6 +614,17 @@ class Flow:
         table = self.capture.exchanges
         first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
         return table.iloc[first:end].reset_index(drop=True)
+
+    @property
+    def systems(self) -> tuple[hosts.System | None, hosts.System | None]:
+        """The systems of the sender and of the receiver by their SYNs; None where unknown."""
+        client, server = self.capture.systems_of(self.stream)
+        return (server, client) if self.counts["direction"] else (client, server)
+
+    @property
+    def program(self) -> hosts.Program | None:
+        """The program of the flow's connection, by a cookie of iperf3 or a well-known port; None where unknown."""
+        return self.capture.program_of(self.stream)
 
     @property
     def vantage_evidence(self) -> str:
