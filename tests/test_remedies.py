@@ -256,7 +256,7 @@ def test_a_host_of_others_gets_words_and_no_command(system):
         remedies.receive_buffer(2**24, 1448, ERAS, ends["receiver"]),
         remedies.fixed_buffer(2**24, ends["receiver"]),
         remedies.send_buffer(2**24, ends["sender"], was_limit=True),
-        remedies.window_scaling(ends["sender"], ends["receiver"]),
+        remedies.window_scaling(ends["receiver"]),
         *(remedies.on_losses(kind, ends["sender"]) for kind in remedies.Losses),
     ]
     assert not any(one.commands for one in told)

@@ -42,9 +42,9 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     """
     Return the limits that can be lifted, each with the rate to expect, highest rate first.
 
-    Rounds under the limit are taken to move their bytes at the rate that the other limits allow: that of the link,
-    the window over the RTT, or, where a program paused, the rate of the other rounds. Empty where the capture does not
-    show the link's rate.
+    Rounds under the limit are taken to move their bytes at the rate that the other limits allow. That is the link's
+    rate, or the window over the RTT. Where a program paused, it is the rate of the other rounds. Empty where the capture
+    does not show the link's rate.
     """
     summary = flow.summary
     # Of a lower bound no rate to expect follows.

@@ -37,12 +37,12 @@ def _scaling(flow: Flow) -> Finding | None:
             if pd.notna(rtt) and rtt
             else ""
         )
-        advice = remedies.window_scaling(remedies.of(flow, "sender"), remedies.of(flow, "receiver"))
+        advice = remedies.scaling_of(flow)
         return Finding(
             code=Code.WINDOW_UNSCALED,
             sentence=f"No window scale is in force: a window can be {FIELD_MAX:,} bytes at most{most}.",
             cause="One side at least offered no window scaling, or a middlebox took the option out.",
-            remedy=f"{advice.words} Compare captures of the handshake at both ends.",
+            remedy=advice.words,
             commands=advice.commands,
             evidence=f"window scale {source} in the handshake",
             values={"window_scale_source": source},

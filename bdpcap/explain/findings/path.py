@@ -269,8 +269,8 @@ def _takes(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = N
         if rested is Basis.BOUND
         else _raise(ceiling, eras, flow, sender, receiver)
     )
-    if ceiling.unscaled:
-        advice = remedies.joined(remedies.window_scaling(sender, receiver), advice)
+    if ceiling.unscaled and flow is not None:
+        advice = remedies.joined(remedies.scaling_of(flow), advice)
     return Finding(
         code=Code.WHAT_IT_TAKES,
         sentence=f"To fill {about}{units.rate(ceiling.rate_bps)} over {units.duration(ceiling.rtt_ns)} takes a window "

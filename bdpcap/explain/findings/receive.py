@@ -50,7 +50,7 @@ def limits(flow: Flow) -> list[Finding]:
     below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
     fell = window < flow.summary["window_max_bytes"]
     grow = "the receiver's window grow until it exceeds rate times round-trip time"
-    scaling = remedies.window_scaling(remedies.of(flow, "sender"), remedies.of(flow, "receiver"))
+    scaling = remedies.scaling_of(flow) if unscaled else remedies.Remedy("")
     remedy = f"{scaling.words} Then let {grow}" if unscaled else f"Let {grow}"
     if fell:
         remedy = (
@@ -64,7 +64,7 @@ def limits(flow: Flow) -> list[Finding]:
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
             remedy=remedy + (f", here {spoken_bdp(flow.summary)}.{below_says}" if known else "."),
-            commands=scaling.commands if unscaled else (),
+            commands=scaling.commands,
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
             values={"window_bytes": int(window), "rtt_ns": int(rtt), "ceiling_bps": ceiling},

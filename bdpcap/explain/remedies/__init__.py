@@ -10,7 +10,7 @@ from bdpcap.explain.remedies.receive import (
     receive_buffer,
 )
 from bdpcap.explain.remedies.remedy import Remedy, joined
-from bdpcap.explain.remedies.scaling import window_scaling
+from bdpcap.explain.remedies.scaling import scaling_of, window_scaling
 from bdpcap.explain.remedies.send import WMEM_DEFAULT, send_buffer
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "of",
     "on_losses",
     "receive_buffer",
+    "scaling_of",
     "send_buffer",
     "window_scaling",
 ]

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
-    from bdpcap.capture import Capture, Flow
+    from bdpcap.capture import Flow
 
 __all__ = ["UNKNOWN", "Host", "is_ours", "of"]
 
@@ -32,6 +31,8 @@ class Host:
         IP address, or its pseudonym; empty without a capture.
     system
         Family of its system, as in `bdpcap.hosts`; empty if unknown.
+    sure
+        Whether the system is likely; one that is only possible rules out other systems' commands, but gets none.
     role
         ``client`` or ``server``; empty if the handshake was not captured.
     program
@@ -46,10 +47,16 @@ class Host:
     role: str = ""
     program: str = ""
     ours: bool = True
+    sure: bool = True
+
+    @property
+    def takes_commands(self) -> bool:
+        """Whether the reader can run commands of the host's system on it."""
+        return self.ours and self.sure
 
     def linux(self, *commands: str) -> tuple[str, ...]:
         """Return commands of Linux if the reader can run them on this host; else none."""
-        return commands if self.ours and self.system == "linux" else ()
+        return commands if self.takes_commands and self.system == "linux" else ()
 
 
 UNKNOWN: Final = {end: Host(end) for end in ("sender", "receiver")}
@@ -61,22 +68,17 @@ def of(flow: Flow, end: str) -> Host:
     summary = flow.summary
     address = host(flow.sender if end == "sender" else flow.receiver)
     system = summary[f"{end}_system"]
+    program = flow.program
     is_client = (int(flow.counts["direction"]) == 0) == (end == "sender")
     return Host(
         end=end,
         address=address,
         system=system if isinstance(system, str) else "",
         role=("client" if is_client else "server") if int(flow.counts["handshake"]) else "",
-        program=_programs(flow.capture).get(flow.stream, ""),
+        program=program.name if program else "",
         ours=is_ours(flow, end),
+        sure=summary[f"{end}_system_certainty"] != "possible",
     )
-
-
-@once
-def _programs(capture: Capture) -> dict[int, str]:
-    """Return the known programs of a capture's connections, by stream."""
-    known = capture.connections[["stream", "program"]].dropna()
-    return dict(zip(known["stream"].tolist(), known["program"].astype(str).tolist(), strict=True))
 
 
 def is_ours(flow: Flow, end: str) -> bool:

@@ -80,10 +80,13 @@ def receive_buffer(
     system = host.system or (
         "linux" if len(linux) == len(eras) else "solaris" if eras[0].whole_segments else ""
     )
+    told = None
     if system == "linux" and linux:
-        return _linux(need, mss, linux, host, autotuned=autotuned, was_limit=was_limit)
-    if system in _BY_SYSTEM:
-        return _BY_SYSTEM[system](need, mss, host)
+        told = _linux(need, mss, linux, host, autotuned=autotuned, was_limit=was_limit)
+    elif system in _BY_SYSTEM:
+        told = _BY_SYSTEM[system](need, mss, host)
+    if told is not None:
+        return told if host.takes_commands else Remedy(told.words)
     most = max(least_setting(era, need, mss) for era in eras)
     return Remedy(
         f"{programs.unset(host, 'SO_RCVBUF')} If one must stay, {most:,} bytes suffice on every system."
@@ -130,11 +133,9 @@ def fixed_buffer(setting: int, host: Host) -> Remedy:
     if setting <= RMEM_MAX or host.system not in ("linux", ""):
         return Remedy(words)
     words = f"{words} Linux's net.core.{most} must allow that."
-    if not host.system:
-        return Remedy(words)
     return Remedy(
         words,
-        (
+        host.linux(
             f"sysctl net.core.{most}   # {host.end}: today's value, if {option} must stay",
             raised(f"net.core.{most}", setting, f"{host.end}, in the host's main namespace"),
         ),

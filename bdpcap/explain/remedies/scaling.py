@@ -1,34 +1,52 @@
-"""Advice on window scaling that is off, by the systems of both ends."""
+"""Advice on window scaling that is off, by who did not offer it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX
+from bdpcap.explain.remedies import host
 from bdpcap.explain.remedies.remedy import Remedy
+from bdpcap.hosts import stripped
 
 if TYPE_CHECKING:
+    from bdpcap.capture import Flow
     from bdpcap.explain.remedies.host import Host
 
-__all__ = ["window_scaling"]
+__all__ = ["scaling_of", "window_scaling"]
 
-_WITHOUT: Final = {"embedded": "lwIP (LWIP_WND_SCALE)", "virtual-nat": "A virtual machine's NAT"}
+_WITHOUT: Final = {"embedded": "a small stack (in lwIP, LWIP_WND_SCALE)", "virtual-nat": "a virtual machine's NAT"}
 """Stacks that are built without window scaling: lwIP opt.h, and SYN-ACKs of NATs."""
 _ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1"
+_LEVEL: Final = "netsh int tcp show global   # {end}, Windows: Auto-Tuning Level; disabled offers no window scale"
 
 
-def window_scaling(sender: Host, receiver: Host) -> Remedy:
-    """Return advice on turning window scaling on: RFC 7323 section 2.2 needs the option in both SYNs."""
+def scaling_of(flow: Flow) -> Remedy:
+    """Return advice on a flow without window scaling: on the end whose SYN lacks the option, or on a middlebox."""
+    sender_is_client = int(flow.counts["direction"]) == 0
+    client, server = (host.of(flow, end) for end in (("sender", "receiver") if sender_is_client else ("receiver", "sender")))
+    syns = flow.capture.syns_of(flow.stream)
+    for one, syn in zip((client, server), syns, strict=True):
+        if syn is not None and "W" in stripped(syn):
+            return Remedy(
+                f"Something on the way took the window scale out of the SYN of {one.address}, before the capture. Let the "
+                "firewall, NAT or accelerator there leave the option as it is."
+            )
+    asked = syns[0]
+    # A server answers with the option only if the client offered it (RFC 7323 section 2.2).
+    return window_scaling(server if asked is not None and asked.scale is not None else client)
+
+
+def window_scaling(lacking: Host) -> Remedy:
+    """Return advice on turning window scaling on, at the end whose SYN lacks the option."""
     why = f"without it no buffer makes a window of more than {FIELD_MAX:,} bytes."
-    ends = (sender, receiver)
-    built = next((host for host in ends if host.system in _WITHOUT), None)
-    if built is not None:
-        return Remedy(f"{_WITHOUT[built.system]} offers no window scaling here: {why}")
-    linux = [host.end for host in ends if host.ours and host.system == "linux"]
-    where = "both ends" if len(linux) == len(ends) else "".join(linux)
-    commands: tuple[str, ...] = (f"{_ON}   # {where}",) if linux else ()
-    if any(host.ours and host.system == "windows" for host in ends):
-        commands += (
-            "netsh int tcp show global   # Windows: Auto-Tuning Level; disabled offers no window scale",
-        )
-    return Remedy(f"Turn window scaling on at both ends first: {why}", commands)
+    if lacking.system in _WITHOUT:
+        return Remedy(f"The {lacking.end} is {_WITHOUT[lacking.system]}, which offers no window scale: {why}")
+    if not lacking.ours:
+        return Remedy(f"Ask the operator of {lacking.address} why its SYN offers no window scale: {why}")
+    windows = (_LEVEL.format(end=lacking.end),) if lacking.system == "windows" else ()
+    return Remedy(
+        f"Turn window scaling on at the {lacking.end} first: {why} If it is on, something on the way takes the option "
+        "out: compare its SYN in captures at both ends.",
+        (*lacking.linux(f"{_ON}   # {lacking.end}"), *windows),
+    )

@@ -40,7 +40,7 @@ def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
     if not host.ours:
         return Remedy(f"{unset} It must hold {units.exact_bytes(need)} in flight.")
     if host.system == "linux":
-        return _linux(need, unset, was_limit=was_limit)
+        return _linux(need, unset, host, was_limit=was_limit)
     if host.system in _AUTOTUNED:
         name, maximum = _AUTOTUNED[host.system]
         return Remedy(
@@ -48,7 +48,9 @@ def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
             (
                 f"sysctl {maximum}   # sender, {name}: today's value",
                 raised(maximum, need, f"sender, {name}", write=""),
-            ),
+            )
+            if host.takes_commands
+            else (),
         )
     if host.system:
         return Remedy(unset)
@@ -58,7 +60,7 @@ def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
     )
 
 
-def _linux(need: int, unset: str, *, was_limit: bool) -> Remedy:
+def _linux(need: int, unset: str, host: Host, *, was_limit: bool) -> Remedy:
     held = 2 * sendbuf.least_setting(need)
     words = (
         f"{unset} Autotuning reaches tcp_wmem[2], {units.data_size(WMEM_DEFAULT)} by default; needed are "
@@ -69,7 +71,7 @@ def _linux(need: int, unset: str, *, was_limit: bool) -> Remedy:
     # The capture does not show tcp_wmem, so it is read and, where it was lowered, raised.
     return Remedy(
         words,
-        (
+        host.linux(
             "sysctl net.ipv4.tcp_wmem   # sender: today's values; the third is autotuning's maximum",
             third_raised("net.ipv4.tcp_wmem", max(held, WMEM_DEFAULT), "sender"),
         ),
