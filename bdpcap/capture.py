@@ -485,7 +485,13 @@ class Capture:
 
     def systems_of(self, stream: int) -> tuple[hosts.System | None, hosts.System | None]:
         """Return the systems of a stream's client and server by their SYNs; None where unknown."""
-        client, server = host_columns.of_streams(self._core.directions(stream, 1, host_columns.NEEDED))
+        syn, answer = self.syns_of(stream)
+        client = None if syn is None else hosts.system_of(syn)
+        return client, None if answer is None else hosts.system_of(answer, syn, is_answer=True)
+
+    def syns_of(self, stream: int) -> tuple[hosts.Syn | None, hosts.Syn | None]:
+        """Return a stream's SYN and SYN-ACK as they show their senders; None where not captured."""
+        client, server = host_columns.syns(self._core.directions(stream, 1, host_columns.NEEDED))
         return client, server
 
     def program_of(self, stream: int) -> hosts.Program | None:

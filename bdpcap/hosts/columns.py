@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.int64]
 
-__all__ = ["NEEDED", "of_streams", "programs", "systems"]
+__all__ = ["NEEDED", "programs", "syns", "systems"]
 
 NEEDED: Final = ("syn_layout", "ttl", "syn_window_bytes", "syn_scale", "syn_mss_bytes")
 """Columns of `bdpcap._core.Analysis.directions` that show the systems."""
@@ -34,17 +34,15 @@ def _numbers(directions: dict[str, Any]) -> NDArray[np.int64]:
     return np.stack([columns[name] for name in NEEDED], axis=1)
 
 
-def of_streams(directions: dict[str, Any]) -> list[System | None]:
-    """Return the system of the sender of each direction; None where it is unknown.
+def syns(directions: dict[str, Any]) -> list[Syn | None]:
+    """Return the SYN of each direction's sender; None where it was not captured.
 
     Parameters
     ----------
     directions
         The columns `NEEDED` of whole streams: for each the client's row, then the server's.
     """
-    numbers = _numbers(directions)
-    rows = zip(numbers.tolist(), numbers[np.arange(len(numbers)) ^ 1].tolist(), strict=True)
-    return [_system(own, other, is_answer=bool(at % 2)) for at, (own, other) in enumerate(rows)]
+    return [Syn.of_core(*row) for row in _numbers(directions).tolist()]
 
 
 def systems(directions: dict[str, Any], rows: Places) -> tuple[Places, Places]:
