@@ -321,7 +321,7 @@ def test_without_window_scaling_no_buffer_is_advised_before_it():
     flow = bdpcap.analyze(SHARED / "captures" / "lab" / "rwnd_unscaled_60ms" / "sender.pcap.zst").flow(0)
     told = codes(flow)
     for code in (Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES):
-        assert told[code].remedy.startswith("Turn window scaling on at both ends first")
+        assert told[code].remedy.startswith("Turn window scaling on at the receiver first")
         assert "tcp_window_scaling=1" in told[code].commands[0]
     # 45 segments were the first window, so the 65,535 are not a default's first ones.
     assert Code.WINDOW_SETTING not in told

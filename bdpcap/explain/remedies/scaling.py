@@ -15,26 +15,31 @@ if TYPE_CHECKING:
 
 __all__ = ["scaling_of", "window_scaling"]
 
-_WITHOUT: Final = {"embedded": "a small stack (in lwIP, LWIP_WND_SCALE)", "virtual-nat": "a virtual machine's NAT"}
+_WITHOUT: Final = {
+    "embedded": "a small stack (in lwIP, LWIP_WND_SCALE)",
+    "virtual-nat": "a virtual machine's NAT",
+}
 """Stacks that are built without window scaling: lwIP opt.h, and SYN-ACKs of NATs."""
 _ON: Final = "sysctl -w net.ipv4.tcp_window_scaling=1"
-_LEVEL: Final = "netsh int tcp show global   # {end}, Windows: Auto-Tuning Level; disabled offers no window scale"
+_LEVEL: Final = (
+    "netsh int tcp show global   # {end}, Windows: Auto-Tuning Level; disabled offers no window scale"
+)
 
 
 def scaling_of(flow: Flow) -> Remedy:
     """Return advice on a flow without window scaling: on the end whose SYN lacks the option, or on a middlebox."""
-    sender_is_client = int(flow.counts["direction"]) == 0
-    client, server = (host.of(flow, end) for end in (("sender", "receiver") if sender_is_client else ("receiver", "sender")))
+    ends = ("sender", "receiver") if int(flow.counts["direction"]) == 0 else ("receiver", "sender")
+    client, server = (host.of(flow, end) for end in ends)
     syns = flow.capture.syns_of(flow.stream)
     for one, syn in zip((client, server), syns, strict=True):
         if syn is not None and "W" in stripped(syn):
             return Remedy(
-                f"Something on the way took the window scale out of the SYN of {one.address}, before the capture. Let the "
-                "firewall, NAT or accelerator there leave the option as it is."
+                f"Something on the way took the window scale out of the SYN of {one.address}, before the capture. Let "
+                "the firewall, NAT or accelerator there leave the option as it is."
             )
-    asked = syns[0]
     # A server answers with the option only if the client offered it (RFC 7323 section 2.2).
-    return window_scaling(server if asked is not None and asked.scale is not None else client)
+    is_asked = syns[0] is not None and syns[0].scale is not None
+    return window_scaling(server if is_asked else client)
 
 
 def window_scaling(lacking: Host) -> Remedy:
