@@ -483,6 +483,19 @@ class Capture:
             raise _core.CaptureError("bytes are no file: save the capture to a file first")
         return cast("list[str]", self._sources)
 
+    @cached_property
+    def host_systems(self) -> dict[str, set[hosts.System | None]]:
+        """The systems of each host of a connection with payload, by address; None is an unknown one."""
+        found: dict[str, set[hosts.System | None]] = {}
+        wanted = ("carried", "sender", *host_columns.NEEDED)
+        for columns in core_pass.directions(self._core, self.pseudonyms, wanted):
+            carried = np.flatnonzero(columns["carried"])
+            rows = np.union1d(carried, carried ^ 1)
+            systems = host_columns.systems_of(columns, rows)
+            for row, system in zip(rows.tolist(), systems, strict=True):
+                found.setdefault(host(columns["sender"][row]), set()).add(system)
+        return found
+
     def systems_of(self, stream: int) -> tuple[hosts.System | None, hosts.System | None]:
         """Return the systems of a stream's client and server by their SYNs; None where unknown."""
         syn, answer = self.syns_of(stream)

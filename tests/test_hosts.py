@@ -16,6 +16,7 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap import hosts, tables
+from bdpcap.explain import trust
 from bdpcap.hosts import columns
 from bdpcap.read import core_pass
 
@@ -85,13 +86,13 @@ def with_ip(packet, *, ttl, dont_fragment):
     return replace(packet, data=bytes(data))
 
 
-def signed(signature, way, *, time_ns=0, hops=3):
+def signed(signature, way, *, time_ns=0, hops=3, client=CLIENT):
     """Return the SYN of a signature; for `way` ``<`` a SYN-ACK."""
     _, ttl, _, mss, window_and_scale, layout, quirks = signature.split(":")
     mss = 1460 if mss == "*" else int(mss)
     window, scale = window_and_scale.split(",")
     window = mss * int(window[4:]) if window.startswith("mss*") else int(window)
-    ends = (CLIENT, SERVER) if way == ">" else (SERVER, CLIENT)
+    ends = (client, SERVER) if way == ">" else (SERVER, client)
     packet = tcp_packet(
         time_ns,
         *ends,
@@ -107,6 +108,31 @@ def signed(signature, way, *, time_ns=0, hops=3):
 
 def connection(*packets):
     return bdpcap.analyze(io.BytesIO(pcap(packets))).connections.iloc[0]
+
+
+JA4T = {
+    # FoxIO's JA4T, ja4plus-mapping.csv: window, kinds of options, MSS, scale; the initial TTL is of the system's own.
+    ("64240_2-1-3-1-1-4_1460_8", 128): "windows",
+    ("64240_2-4-8-1-3_1460_7", 64): "linux",
+    ("62727_2-4-8-1-3_8961_7", 64): "linux",
+    ("65535_2-4-8-1-3_1460_8", 64): "linux",
+    ("65535_2-1-3-1-1-8-4-0-0_1460_6", 64): "macos",
+    ("28960_2-4-8-1-3_1460_3", 64): "linux",
+    ("29200_2-1-1-4-1-3_1460_3", 64): "linux",
+    ("1024_2_1460_00", 64): None,
+}
+LETTERS = {"0": "E", "1": "N", "2": "M", "3": "W", "4": "S", "8": "T"}
+
+
+@pytest.mark.parametrize(("fingerprint", "family"), JA4T.items())
+def test_a_fingerprint_of_ja4t(fingerprint, family):
+    fields, ttl = fingerprint
+    window, kinds, mss, scale = fields.split("_")
+    layout = "".join(LETTERS[kind] for kind in kinds.split("-"))
+    scale = int(scale) if "W" in layout else None
+    syn = hosts.Syn(layout, ttl, int(window), scale, int(mss), dont_fragment=True, identification_zero=False)
+    found = hosts.system_of(syn)
+    assert (found and found.family) == family
 
 
 def or_none(value):
@@ -139,6 +165,19 @@ def test_a_flow_has_the_systems_of_its_ends():
     sender, receiver = capture[0].systems
     assert hosts.sentence(sender) == "Linux, from its SYN-ACK"
     assert hosts.sentence(receiver) == "Windows Vista to 8.1 or Server 2012, from its SYN"
+
+
+def test_info_says_the_systems_of_few_hosts_and_counts_those_of_many():
+    def opened(client):
+        asked = signed("*:128:0:*:64240,8:mss,nop,ws,nop,nop,sok:df,id+", ">", client=client)
+        data = tcp_packet(1, client, SERVER, seq=8, ack=8, payload_bytes=1000)
+        return [asked, data]
+
+    clients = [Address(f"192.0.2.{last}", 40000) for last in range(1, 8)]
+    packets = [packet for client in clients for packet in opened(client)]
+    for count, said in ((2, "192.0.2.1 Windows 10 or later"), (14, "Windows 10 or later (7 hosts)")):
+        capture = bdpcap.analyze(io.BytesIO(pcap(packets[:count])))
+        assert said in dict(trust.facts(capture))["systems, by SYN"]
 
 
 def test_without_a_syn_no_system_is_named():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.explain import systems
 from bdpcap.read import vantage
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
@@ -46,6 +47,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         *([("quoted by ICMP only", units.number(info.quoted, "stream"))] if info.quoted else []),
         *_lifecycles(capture),
         ("flows with payload", units.count(len(capture.carriers["stream"]))),
+        *systems.fact(capture),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
         ("vantage", _vantage(capture)),

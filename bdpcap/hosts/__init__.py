@@ -1,6 +1,6 @@
 """The systems of a connection's hosts by their SYNs, and its program by a cookie or a port."""
 
-from bdpcap.hosts.names import FAMILIES, named, sentence
+from bdpcap.hosts.names import FAMILIES, described, named, sentence
 from bdpcap.hosts.programs import PROGRAMS, Program, program_of
 from bdpcap.hosts.rewritten import clamped_from_mss_bytes, stripped
 from bdpcap.hosts.syn import Syn
@@ -14,6 +14,7 @@ __all__ = [
     "Syn",
     "System",
     "clamped_from_mss_bytes",
+    "described",
     "named",
     "program_of",
     "sentence",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Places = NDArray[np.int64]
 
-__all__ = ["NEEDED", "programs", "syns", "systems"]
+__all__ = ["NEEDED", "programs", "syns", "systems", "systems_of"]
 
 NEEDED: Final = ("syn_layout", "ttl", "syn_window_bytes", "syn_scale", "syn_mss_bytes")
 """Columns of `bdpcap._core.Analysis.directions` that show the systems."""
@@ -45,8 +45,8 @@ def syns(directions: dict[str, Any]) -> list[Syn | None]:
     return [Syn.of_core(*row) for row in _numbers(directions).tolist()]
 
 
-def systems(directions: dict[str, Any], rows: Places) -> tuple[Places, Places]:
-    """Return the system of the sender of some directions, as indexes of `FAMILIES` and of `CERTAINTIES`; -1 if unknown.
+def systems_of(directions: dict[str, Any], rows: Places) -> list[System | None]:
+    """Return the system of the sender of some directions; None where it is unknown.
 
     Parameters
     ----------
@@ -56,18 +56,26 @@ def systems(directions: dict[str, Any], rows: Places) -> tuple[Places, Places]:
         The rows of the wanted directions.
     """
     numbers = _numbers(directions)
-    remembered: dict[tuple[int, ...], tuple[int, int]] = {}
-    found = np.full((len(rows), 2), -1, dtype=np.int64)
+    remembered: dict[tuple[int, ...], System | None] = {}
+    found = []
     wanted = zip(numbers[rows].tolist(), numbers[rows ^ 1].tolist(), (rows & 1).tolist(), strict=True)
-    for at, (own, other, is_server) in enumerate(wanted):
+    for own, other, is_server in wanted:
         # Of the SYN that a server answers, only the layout matters.
         key = (*own, is_server, other[0] if is_server else 0)
-        places = remembered.get(key)
-        if places is None:
-            places = _places(_system(own, other, is_answer=bool(is_server)))
+        if key in remembered:
+            system = remembered[key]
+        else:
+            system = _system(own, other, is_answer=bool(is_server))
             if len(remembered) < _REMEMBERED:
-                remembered[key] = places
-        found[at] = places
+                remembered[key] = system
+        found.append(system)
+    return found
+
+
+def systems(directions: dict[str, Any], rows: Places) -> tuple[Places, Places]:
+    """Return the systems of `systems_of` as indexes of `FAMILIES` and of `CERTAINTIES`; -1 where unknown."""
+    places = [_places(system) for system in systems_of(directions, rows)]
+    found = np.array(places, dtype=np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
 
 

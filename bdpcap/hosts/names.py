@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from bdpcap.hosts.systems import System
 
-__all__ = ["FAMILIES", "named", "sentence"]
+__all__ = ["FAMILIES", "described", "named", "sentence"]
 
 _NAMES: Final = {
     "linux": "Linux",
@@ -40,10 +40,12 @@ def named(family: str) -> str:
     return _NAMES[family]
 
 
-def sentence(system: System) -> str:
-    """Return the system with its version and its source: ``Windows 10 or later, from its SYN``."""
-    name = named(system.family)
-    # Of the names for two systems, none takes a version.
+def described(system: System) -> str:
+    """Return a system with its version, and a word of doubt: ``Windows 10 or later``, ``possibly Linux``."""
     version = f" {system.version}" if system.version else ""
-    doubt = "" if system.certainty == "likely" else "possibly "
-    return f"{doubt}{name}{version}, from its {'SYN-ACK' if system.is_answer else 'SYN'}"
+    return f"{'' if system.certainty == 'likely' else 'possibly '}{named(system.family)}{version}"
+
+
+def sentence(system: System) -> str:
+    """Return a system with its version and its evidence: ``Windows 10 or later, from its SYN``."""
+    return f"{described(system)}, from its {'SYN-ACK' if system.is_answer else 'SYN'}"

@@ -51,8 +51,8 @@ def stripped(syn: Syn) -> tuple[str, ...]:
 def clamped_from_mss_bytes(syn: Syn) -> int | None:
     """Return the MSS in bytes with which a Linux host sent this SYN, where a middlebox lowered it; None where unknown.
 
-    Linux rounds the window of its SYN down to whole segments of its own MSS (tcp_select_initial_window()). A window of
-    whole segments of Ethernet, but not of the MSS in the packet, shows the MSS before.
+    Linux rounds the window of its SYN down to whole segments (tcp_select_initial_window()). A window of whole segments of
+    Ethernet, but not of the MSS in the packet, shows the MSS before.
     """
     if syn.layout not in {"MSTNW", "MNNSNW"} or not syn.mss_bytes:
         return None

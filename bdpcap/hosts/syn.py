@@ -25,9 +25,10 @@ class Syn:
     Attributes
     ----------
     layout
-        The options in their order, one letter each: M MSS, N no operation, W window scale, S SACK permitted,
-        T timestamps, F Fast Open, P multipath, K SACK blocks, ? any other. E ends the list and stands for every byte
-        of padding after it; ! is a list that is malformed or cut by the snaplen, + options beyond those that are kept.
+        The options in their order, one letter each. The letter is the initial of no operation, MSS, window scale,
+        SACK permitted, timestamps, Fast Open or multipath. ``K`` is SACK blocks, ``?`` any other option. ``E`` is the
+        end of the list, and every byte of padding after it. ``!`` is a list that is malformed or cut by the snaplen;
+        ``+`` stands for options beyond those that are kept.
     ttl
         Time to live or hop limit where it was captured; None if unknown.
     window_bytes

@@ -5,16 +5,16 @@ use super::option_list::{kind, split_value};
 
 /// What only a few segments show, in one word: the layout of a SYN, or the cookie of iperf3. It is 0 in all others.
 ///
-/// The order and the padding of a SYN's options differ between TCP stacks. From the lowest bit: [`Marks::OPTIONS`]
-/// codes of four bits, each for an option or for a run of no operations, whose letters are [`Marks::CODES`]; the number
-/// of bytes after the end of the list, at most 15; then single bits.
+/// The order and the padding of a SYN's options differ between TCP stacks. The lowest bits hold [`Marks::OPTIONS`] codes
+/// of four bits, each for an option or for a run of no operations; [`Marks::CODES`] has their letters. The number of
+/// bytes after the end of the list follows, at most 15, and then single bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Marks(pub u64);
 
 impl Marks {
-    /// Letters of the codes: none, end of list, no operation, MSS, window scale, SACK permitted, timestamps, Fast Open,
-    /// multipath, SACK blocks, any other option, a list that is malformed or cut by the snaplen, options beyond those
-    /// that fit, and two, four and eight times no operation.
+    /// Letters of the codes, each the initial of its option: end of list, no operation, MSS, window scale, SACK permitted,
+    /// timestamps, Fast Open, multipath. `K` is SACK blocks, `?` any other option. `!` is a list that is malformed or cut
+    /// by the snaplen; `+` stands for options beyond those that fit.
     pub const CODES: [&'static str; 16] = [
         "", "E", "N", "M", "W", "S", "T", "F", "P", "K", "?", "!", "+", "NN", "NNNN", "NNNNNNNN",
     ];
