@@ -15,8 +15,8 @@ from IPython.display import SVG
 
 import bdpcap
 from bdpcap.cli import main
+from bdpcap.diagnosis import STATE_COLOURS
 from bdpcap.plots.svg import svg
-from bdpcap.words.palette import LIMIT_COLOURS
 
 SAMPLES = sorted(Path("../sample_captures").glob("*.pcap.zst"))
 SVG(svg(bdpcap.analyze(SAMPLES[-1]).flow(0).plot("window"), "one of the flows that are copied below"))
@@ -132,5 +132,5 @@ shares = database.sql(
 ).df()
 bars = shares.set_index("size").style.format("{:.0%}")
 for limit in shares.columns[1:]:
-    bars = bars.bar(subset=[limit], vmin=0, vmax=1, color=LIMIT_COLOURS[limit])
+    bars = bars.bar(subset=[limit], vmin=0, vmax=1, color=STATE_COLOURS[limit])
 bars

@@ -15,9 +15,9 @@ import plotly.graph_objects as go
 from IPython.display import SVG
 
 import bdpcap
+from bdpcap.diagnosis import STATE_COLOURS
 from bdpcap.fleet.questions import ask
 from bdpcap.plots.svg import svg
-from bdpcap.words.palette import LIMIT_COLOURS
 
 SAMPLES = Path("../sample_captures")
 slow_reader = bdpcap.analyze(SAMPLES / "rwnd_slow_reader.sender.pcap.zst")
@@ -74,7 +74,7 @@ table
 # %%
 go.Figure(
     [
-        go.Bar(name=limit, x=list(table.columns), y=shares, marker_color=LIMIT_COLOURS[limit])
+        go.Bar(name=limit, x=list(table.columns), y=shares, marker_color=STATE_COLOURS[limit])
         for limit, shares in zip(table.index, table.to_numpy(), strict=True)
     ],
     {"barmode": "stack", "template": "simple_white", "yaxis": {"tickformat": ".0%"}},

@@ -17,7 +17,7 @@ from small_transfer import write_many, write_pcapng
 
 import bdpcap
 from bdpcap import plots, report
-from bdpcap.words import palette
+from bdpcap.diagnosis import LIMIT_NAMES
 
 SAMPLES = Path(__file__).parent.parent / "sample_captures"
 SCRIPT = "<script>document.title = 'owned'</script>"
@@ -301,10 +301,10 @@ def test_one_colour_means_one_limit_in_ribbon_table_and_bar(page, capture):
         )
         limits = set(capture.flow(0).rtts["limit"])
         assert {limit for limit, _ in shown} == limits
-        assert {palette.LIMIT_NAMES[limit] for limit in limits} == set(ribbon)
+        assert {LIMIT_NAMES[limit] for limit in limits} == set(ribbon)
         for limit, colour in shown:
             assert colour in strokes
-            assert ribbon[palette.LIMIT_NAMES[limit]] == "#{:02x}{:02x}{:02x}".format(
+            assert ribbon[LIMIT_NAMES[limit]] == "#{:02x}{:02x}{:02x}".format(
                 *map(int, re.findall(r"\d+", colour))
             )
 

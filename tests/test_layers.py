@@ -27,6 +27,7 @@ LAYERS = (
     {"capture"},
     {"explain", "host", "pairing"},
     {"comparing"},
+    {"diagnosis"},
     {"plots"},
     {"report"},
     {"analysis"},

@@ -11,14 +11,15 @@ from small_transfer import MSS, ROUNDS, RTT, SEGMENTS, write_many, write_pcap
 
 import bdpcap
 from bdpcap import plots, report
+from bdpcap.diagnosis import LIMIT_NAMES, Weight, decide, kinds
+from bdpcap.diagnosis.kinds import app
 from bdpcap.explain import trust
 from bdpcap.explain.findings import Code, Finding
 from bdpcap.limits import LIMITS
-from bdpcap.limits.rules import DETAILS, RULES, kernel
-from bdpcap.report import cause, page, ranking, verdict, weight
+from bdpcap.limits.rules import RULES, kernel
+from bdpcap.report import page, ranking, verdict
 from bdpcap.report.text import command_lines, wrap
-from bdpcap.report.weight import Weight
-from bdpcap.words import palette, units
+from bdpcap.words import units
 
 SHORT = """
     0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
@@ -101,12 +102,16 @@ def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
 
 
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
-    assert {limit for limit, detail in cause.CAUSES if detail is None} == set(LIMITS)
-    # Loss is no detail of the rounds: it is recovery, and the growth after it.
-    known = {(limit, kind) for limit, kinds in DETAILS.items() for kind in kinds} | {("cwnd", "loss")}
-    known |= {(rule.limit, rule.detail) for rule in RULES}
-    assert {key for key in cause.CAUSES if key[1] is not None} <= known
-    assert set(cause.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
+    assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
+    known = set(kinds.declared())
+    assert {(code, detail) for code, one in kinds.ALL.items() for detail in one.causes} == known
+    assert set(app.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
+
+
+def test_a_detail_without_a_cause_is_found():
+    assert kinds.gaps(kinds.ALL, kinds.declared()) == []
+    assert kinds.gaps(kinds.ALL, [("rwnd", "new")]) == ["rwnd: no cause for the detail 'new'"]
+    assert kinds.gaps({}, []) == [f"{state}: no such limit" for state in kinds.ALL]
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
@@ -204,7 +209,7 @@ def test_flows_below_the_floor_have_no_place(tmp_path):
 
 def test_findings_are_weighed_in_one_place():
     flow = ranking.groups(bdpcap.analyze(SAMPLES[0]))[0].flow
-    weighed = weight.weights(flow)
+    weighed = decide.weights(flow)
     assert [finding for finding, _ in weighed] == flow.findings
     assert weighed[0][1] is Weight.ROOT_CAUSE
     assert [own for _, own in weighed].count(Weight.ROOT_CAUSE) == 1
@@ -297,7 +302,7 @@ def test_a_picture_that_fails_is_left_out_and_said(capture, monkeypatch):
 
 def test_findings_that_fail_are_left_out_and_said(tmp_path, monkeypatch):
     capture = bdpcap.analyze(write_pcap(tmp_path / "transfer.pcap"))
-    monkeypatch.setattr(weight, "found", fails)
+    monkeypatch.setattr(decide, "found", fails)
     html = page.html(capture)
     assert SAID.format("the findings of stream 0") in html
     assert "8,000 bytes" in html
@@ -327,7 +332,7 @@ def test_findings_of_no_known_code_have_a_weight(capture, monkeypatch):
     told = Finding(
         code=Code.LINK_FULL, sentence="A.", cause="B.", remedy="Do this. Then that.", commands=("ls",)
     )
-    monkeypatch.setattr(weight, "found", lambda _: [told])
+    monkeypatch.setattr(decide, "found", lambda _: [told])
     action = verdict.action(capture.flow(0))
     assert (action.words, action.commands) == ("Do this.", ("ls",))
-    assert palette.LIMIT_NAMES["rwnd"] in report.text(capture)
+    assert LIMIT_NAMES["rwnd"] in report.text(capture)

@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from bdpcap.comparing.comparison import difference
+from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

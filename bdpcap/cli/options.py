@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bdpcap.read import budget as budgets
-from bdpcap.words.palette import STATE_NAMES
+from bdpcap.tables import STATES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +117,7 @@ FailOn = Annotated[
     typer.Option(
         "--fail-on",
         metavar="RULE",
-        autocompletion=lambda: [f"{limit}>50%" for limit in STATE_NAMES],
+        autocompletion=lambda: [f"{limit}>50%" for limit in STATES],
         help="Exit with 3 if any flow breaks this rule: a limit's share of the time, 'rwnd>50%', or a condition over the "
         "columns of `flows`, \"limit == 'rwnd' and active_throughput_bps < 0.8 * capacity_bps\". Repeatable. Flows of "
         "less than ten full segments and less than 1 % of all bytes are ignored.",

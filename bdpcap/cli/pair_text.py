@@ -7,9 +7,9 @@ from typing import IO, TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.pairing import words
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,9 +12,8 @@ import typer
 
 from bdpcap.cli import exits, options, output
 from bdpcap.cli.terminal import Column, Lines
-from bdpcap.tables import files
+from bdpcap.tables import LIMITS, files
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,6 +154,6 @@ def cell(name: str, value: float) -> str:
 def _changes(since: pd.DataFrame, file: IO[str]) -> None:
     file.write("\nShare of active time by limit, before and after\n")
     shares = {(row.limit, row.period): row.share for row in since.itertuples()}
-    for limit in LIMIT_NAMES:
+    for limit in LIMITS:
         before, after = (shares.get((limit, period), 0.0) for period in ("before", "after"))
         file.write(f"{limit:<8}{units.percent(before):>9}  →{units.percent(after):>9}\n")

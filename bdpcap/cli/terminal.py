@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from bdpcap.words import units
-from bdpcap.words.palette import STATE_COLOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,6 +135,8 @@ class Lines:
             self.console.file.writelines(" ".join(row).rstrip() + "\n" for row in zip(*texts, strict=True))
             return
         from rich.text import Text  # noqa: PLC0415 - rich is slow to import, and only terminals need it
+
+        from bdpcap.diagnosis import STATE_COLOURS  # noqa: PLC0415 - slow to import
 
         for row in zip(*texts, strict=True):
             line = Text()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap.report.weight import weights
+from bdpcap.diagnosis.decide import weights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

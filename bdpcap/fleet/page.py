@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 import bdpcap
+from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS
 from bdpcap.fleet.questions import DISTRIBUTED
 from bdpcap.report.scripts import asset
 from bdpcap.words import palette, units
@@ -57,7 +58,7 @@ def html(answers: Answers, hundredths: dict[str, pd.DataFrame]) -> str:
         ],
         plotly=Markup(asset("plotly-basic.min.js")),  # noqa: S704 - a file of the package
         version=bdpcap.__version__,
-        names=palette.LIMIT_NAMES,
+        names=LIMIT_NAMES,
     )
 
 
@@ -89,8 +90,8 @@ def _stacked(table: pd.DataFrame, of: str, title: str) -> go.Figure:
             x=(own["lost_ns"] / 1e9).tolist(),
             y=own["name"].tolist(),
             orientation="h",
-            name=palette.LIMIT_NAMES[str(limit)],
-            marker={"color": palette.LIMIT_COLOURS[str(limit)]},
+            name=LIMIT_NAMES[str(limit)],
+            marker={"color": STATE_COLOURS[str(limit)]},
         )
     return figure
 
@@ -128,8 +129,8 @@ def _changes(since: pd.DataFrame) -> go.Figure:
     for period in ("before", "after"):
         own = since[since["period"] == period].set_index("limit")["share"]
         figure.add_bar(
-            x=list(palette.LIMIT_NAMES.values()),
-            y=[float(own.get(limit, 0.0)) for limit in palette.LIMIT_NAMES],
+            x=list(LIMIT_NAMES.values()),
+            y=[float(own.get(limit, 0.0)) for limit in LIMIT_NAMES],
             name=period,
             marker={"color": _PERIODS[period]},
         )

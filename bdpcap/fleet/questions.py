@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 
 from bdpcap.report.ranking import LOSING
-from bdpcap.words.palette import LIMIT_NAMES
+from bdpcap.tables import LIMITS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -129,7 +129,7 @@ def ask(folder: str, date: datetime | None = None, percentiles: tuple[float, ...
     FileNotFoundError
         There is no such dataset, or none of its captures could be read.
     """
-    assert set(LOSING) == {"rwnd", "cwnd", "sndbuf"} <= set(LIMIT_NAMES)  # noqa: S101 - the queries name these limits
+    assert set(LOSING) == {"rwnd", "cwnd", "sndbuf"} <= set(LIMITS)  # noqa: S101 - the queries name these limits
     with duckdb.connect() as database:
         try:
             for name in ("flows", "findings"):

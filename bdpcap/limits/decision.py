@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdpcap.limits.rules import DETAILS, RULES, kernel
+from bdpcap.tables.schema import LIMITS, STATES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DECIDING", "IDLE", "KINDS", "LIMITS", "NO_RULE", "STATES", "Places", "Verdict"]
 
-LIMITS: Final = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
-"""Possible limits of a round and of a flow."""
-
 IDLE: Final = "idle"
 """The state of a round in which nothing was asked of the sender. It is no limit: a flow's shares leave it out."""
-
-STATES: Final = (*LIMITS, IDLE)
-"""Possible states of a round: a limit, or idle."""
 
 NO_RULE: Final = {
     "missed": "The capture lost most of the round's data, or holds one direction only.",

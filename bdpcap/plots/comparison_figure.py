@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS
 from bdpcap.plots.canvas import floats, largest
 from bdpcap.words import palette, rates, units
 
@@ -70,12 +71,12 @@ def comparison_figure(comparison: pd.DataFrame) -> go.Figure:
                 x=[int(row["window_max_bytes"])],
                 y=[float(row["throughput_bps"])],
                 mode="markers+text",
-                name=f"{int(str(number)) + 1}  {row['capture']} ({palette.LIMIT_NAMES[limit]})",
+                name=f"{int(str(number)) + 1}  {row['capture']} ({LIMIT_NAMES[limit]})",
                 text=[str(int(str(number)) + 1)],
                 textposition="bottom center",
                 marker={
                     "size": 11,
-                    "color": palette.LIMIT_COLOURS[limit],
+                    "color": STATE_COLOURS[limit],
                     "line": {"color": palette.INK, "width": 1},
                 },
                 hovertemplate="%{x:,d} bytes, %{y:.4s}bit/s<extra>%{fullData.name}</extra>",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdpcap.diagnosis import STATE_COLOURS, STATE_NAMES
 from bdpcap.limits.stripes import Stripe, stripes
-from bdpcap.words import palette, units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
     canvas.y_axis["domain"] = [bottom, bottom + 0.9 * (top - bottom)]
     domain = [bottom + 0.93 * (top - bottom), top]
     axis = canvas.axis_above(domain, range=[-1, 1], visible=False, fixedrange=True)
-    for limit, colour in palette.STATE_COLOURS.items():
+    for limit, colour in STATE_COLOURS.items():
         x: list[float] = []
         text: list[str] = []
         for stripe in (stripe for stripe in parts if stripe.limit == limit):
@@ -42,7 +43,7 @@ def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
             text=text,
             mode="lines",
             line={"color": colour, "width": 16},
-            name=f"limit: {palette.STATE_NAMES[limit]}",
+            name=f"limit: {STATE_NAMES[limit]}",
             legendgroup=limit,
             hovertemplate="%{text}<extra></extra>",
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
+from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS
 from bdpcap.explain import trust
 from bdpcap.report import ranking, verdict
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_COLOURS, LIMIT_NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def bar(summary: pd.Series[Any]) -> str:
     """Return a bar that shows the share of a flow's time under each limit."""
     parts = "".join(
         f'<span title="{LIMIT_NAMES[limit]} {units.share(part)}" '
-        f'style="display:inline-block;height:12px;width:{100 * part:.2f}%;background:{LIMIT_COLOURS[limit]}"></span>'
+        f'style="display:inline-block;height:12px;width:{100 * part:.2f}%;background:{STATE_COLOURS[limit]}"></span>'
         for limit, part in verdict.shares(summary)
     )
     return f'<div style="max-width:600px;line-height:0;white-space:nowrap">{parts}</div>'

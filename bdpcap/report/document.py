@@ -6,9 +6,9 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
+from bdpcap.diagnosis.decide import weights
 from bdpcap.explain import trust
 from bdpcap.report import host, ranking, verdict
-from bdpcap.report.weight import weights
 from bdpcap.tables.rows import records
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 import bdpcap
 from bdpcap import plots
+from bdpcap.diagnosis import MEANING, STATE_COLOURS, STATE_NAMES, Weight
+from bdpcap.diagnosis.decide import weights
 from bdpcap.explain import trust
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots.svg import svg
@@ -19,9 +21,8 @@ from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
 from bdpcap.report.text import sources
-from bdpcap.report.weight import Weight, weights
 from bdpcap.tables import files
-from bdpcap.words import palette, units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     import os
@@ -135,11 +136,11 @@ def html(capture: Capture) -> str:
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
         failures=lambda: connections.sentences(capture),
         extras=sections.tables(capture),
-        limits=palette.STATE_NAMES,
+        limits=STATE_NAMES,
         held={limit for flow in flows for limit in flow.rtts["limit"].unique()},
-        colours=palette.STATE_COLOURS,
+        colours=STATE_COLOURS,
         light_ink=_LIGHT_INK,
-        meaning=verdict.MEANING,
+        meaning=MEANING,
         style=Markup(asset("page.css")),  # noqa: S704 - a file of this package
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of this package
         script_hashes=[policy_hash(script) for script in scripts],

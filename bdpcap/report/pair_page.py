@@ -9,12 +9,13 @@ from markupsafe import Markup
 
 import bdpcap
 from bdpcap import plots
+from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.pairing import words
 from bdpcap.plots import pair_figures as drawing
 from bdpcap.plots.svg import svg
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
-from bdpcap.words import palette, units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,7 @@ def html(both: Ends) -> str:
         version=bdpcap.__version__,
         both=both,
         words=words,
-        limits=palette.LIMIT_NAMES,
+        limits=LIMIT_NAMES,
         flows=list(zip(both.flows, pictures, words.rows(both.delays), words.rows(both.views), strict=True)),
         losses=_records(both.losses.head(LOSSES)),
         losses_left=max(0, len(both.losses) - LOSSES),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

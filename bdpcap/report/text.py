@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import bdpcap
+from bdpcap.diagnosis import LIMIT_NAMES, Weight
+from bdpcap.diagnosis.decide import weights
 from bdpcap.explain import trust
 from bdpcap.host import compare
 from bdpcap.report import connections, host, ranking, verdict
 from bdpcap.report.part import part
-from bdpcap.report.weight import Weight, weights
 from bdpcap.words import units
-from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,27 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap.diagnosis import LIMIT_NAMES
+from bdpcap.diagnosis.decide import cause, remedied
 from bdpcap.explain.capacity import known_bps, sent_a_window, spoken, spoken_bdp
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
-from bdpcap.report import cause
-from bdpcap.report.weight import remedied
 from bdpcap.words import rates, units
-from bdpcap.words.palette import LIMIT_NAMES
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
-
-MEANING: Final = {
-    "rwnd": "The window that the receiver advertised was used up.",
-    "cwnd": "Congestion control sent less than the path could carry.",
-    "sndbuf": "The sender's socket buffer could hold no more unacknowledged data.",
-    "link": "The bottleneck was busy all the time; a larger window would only lengthen its queue.",
-    "app": "The sending application offered no more data.",
-    "unknown": "The evidence does not decide; each round says why.",
-    "idle": "Nothing was asked of the sender. Shares of limits are shares of the other, active time.",
-}
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
@@ -87,7 +76,7 @@ def sentence(flow: Flow) -> str:
         return "All its packets bear one time stamp, so nothing shows what held the sender back."
     if summary["active_ns"] == 0:
         return "Its data took less time than the capture shows, so nothing shows what held the sender back."
-    why, own = cause.of(flow)
+    why, own = cause(flow)
     limit = str(summary["limit"])
     lasting = units.duration(summary["active_ns"])
     reason = why.reason(flow, own)
@@ -143,7 +132,7 @@ class Action:
 
 def action(flow: Flow) -> Action:
     """Return the first thing to do: the remedy of the root cause, or else the advice for the kind of limit."""
-    why, _ = cause.of(flow)
+    why, _ = cause(flow)
     finding = remedied(flow)
     if finding is None:
         return Action(why.where(flow), why.action, ())

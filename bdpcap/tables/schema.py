@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 from bdpcap import _core
 from bdpcap.hosts import CERTAINTIES, FAMILIES, PROGRAMS
-from bdpcap.words.palette import LIMIT_NAMES, STATE_NAMES
 
 __all__ = [
     "CONNECTIONS",
@@ -37,8 +36,10 @@ class Column(NamedTuple):
     only: tuple[str, ...] = ()
 
 
-LIMITS: Final = tuple(LIMIT_NAMES)
-STATES: Final = tuple(STATE_NAMES)
+LIMITS: Final = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
+"""Possible limits of a round and of a flow."""
+STATES: Final = (*LIMITS, "idle")
+"""Possible states of a round: a limit, or idle."""
 PLACES: Final = ("sender", "receiver", "between", "unknown")
 SCALE_SOURCES: Final = tuple(_core.SCALE_SOURCES)
 

@@ -1,4 +1,4 @@
-"""One colour and one name for every limit and for idle time, and the other colours of the figures.
+"""Colours of the figures. Each limit takes one of them in its module of `bdpcap.diagnosis.kinds`.
 
 The colours are those of Okabe and Ito, which colour-blind readers can distinguish
 (M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is data sent, *olive* data acknowledged, and
@@ -10,36 +10,22 @@ from __future__ import annotations
 
 from typing import Final
 
-LIMIT_COLOURS: Final = {
-    "rwnd": "#0072b2",
-    "cwnd": "#e69f00",
-    "sndbuf": "#cc79a7",
-    "link": "#009e73",
-    "app": "#56b4e9",
-    "unknown": "#999999",
-}
-
-LIMIT_NAMES: Final = {
-    "rwnd": "receive window",
-    "cwnd": "congestion control",
-    "sndbuf": "send buffer",
-    "link": "link",
-    "app": "application",
-    "unknown": "undecided",
-}
-
-STATE_COLOURS: Final = {**LIMIT_COLOURS, "idle": "#d9d9d9"}
-STATE_NAMES: Final = {**LIMIT_NAMES, "idle": "idle"}
-"""Names of all states of a round: limits, and idle time."""
+BLUE: Final = "#0072b2"
+ORANGE: Final = "#e69f00"
+PURPLE: Final = "#cc79a7"
+GREEN: Final = "#009e73"
+SKY: Final = "#56b4e9"
+GREY: Final = "#999999"
+LIGHT_GREY: Final = "#d9d9d9"
 
 SENT: Final = "#6f809a"
 SENT_FILL: Final = "rgba(111, 128, 154, 0.20)"
 ACKNOWLEDGED: Final = "#867d21"
 ACKNOWLEDGED_FILL: Final = "rgba(134, 125, 33, 0.18)"
 RETRANSMITTED: Final = "#d55e00"
-WINDOW: Final = LIMIT_COLOURS["rwnd"]
+WINDOW: Final = BLUE
 WINDOW_FILL: Final = "rgba(0, 114, 178, 0.22)"
-PATH: Final = LIMIT_COLOURS["link"]
+PATH: Final = GREEN
 PATH_FILL: Final = "rgba(0, 158, 115, 0.28)"
 INK: Final = "#1f2933"
 GRID: Final = "rgba(128, 128, 128, 0.22)"

@@ -1,24 +1,22 @@
-"""Weight of each finding of a flow: root cause, contributing, or note."""
+"""Decisions on a flow: the cause of its main limit, and each finding's weight (root cause, contributing, or note)."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis.kinds import ALL
+from bdpcap.diagnosis.model import Weight
 from bdpcap.explain.findings import Code, found
+from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
+    from bdpcap.diagnosis.model import Cause
     from bdpcap.explain.findings import Finding
 
-
-class Weight(StrEnum):
-    """Weights of findings, in falling order."""
-
-    ROOT_CAUSE = "root cause"
-    CONTRIBUTING = "contributing"
-    NOTE = "note"
-
+__all__ = ["cause", "remedied", "root_cause", "weights"]
 
 _NO_CAUSE: Final = {
     Code.WHAT_IT_TAKES,
@@ -38,6 +36,14 @@ _REMEDIED_BY: Final = {Code.WINDOW_BELOW_BDP: Code.WHAT_IT_TAKES}
 
 _OF_THE_CAPTURE: Final = {Code.OFFLOAD, Code.DELAY_BEFORE_TAP, Code.PROXY, Code.WINDOW_SCALE_UNKNOWN}
 """Findings about the capture, not the transfer: their remedy is a better capture."""
+
+
+@once
+def cause(flow: Flow) -> tuple[Cause, pd.DataFrame]:
+    """Return the cause of a flow's main limit, and the flow's rounds under this limit."""
+    limit = str(flow.summary["limit"])
+    own = flow.rtts[flow.rtts["limit"] == limit]
+    return ALL[limit].cause(flow, own), own
 
 
 def weights(flow: Flow) -> list[tuple[Finding, Weight]]:

@@ -1,0 +1,79 @@
+"""The sending application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis import places
+from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.words import palette, units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.capture import Flow
+
+__all__ = ["HABITS", "LIMIT"]
+
+HABITS: Final = {
+    "app-own-time": "it wrote at times of its own, not when acknowledgments came",
+    "app-starts": "it began to send again and again with nothing in flight",
+    "app-blocks": "each burst was one write",
+    "app-short": "it wrote less than a segment at a time",
+    "app-below-least": "it kept less than two segments in flight",
+    "app-conversation": "it waited for its peer's replies",
+    "kernel-room": "its kernel had sent all data, and the send buffer had room",
+}
+"""Behaviour of the sending program in words, by the rule that decided."""
+
+
+def _pauses(_: Flow, own: pd.DataFrame) -> str:
+    rule = longest(own, "rule")
+    if rule != "app-idle":
+        return HABITS.get(str(rule), "")
+    idle = own[own["rule"] == rule]
+    pauses = idle["end_ns"] - idle["start_ns"]
+    return f"it paused for {units.duration(pauses.sum())}"
+
+
+def _answers(_: Flow, own: pd.DataFrame) -> str:
+    waits = own[own["detail"] == "response time"]
+    lasting_ns = (waits["end_ns"] - waits["start_ns"]).sum()
+    return f"it left {units.number(len(waits), 'request')} waiting, {units.duration(lasting_ns)} in all"
+
+
+def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
+    most = units.exact_bytes(flow.summary["in_flight_max_bytes"])
+    return f"it waited for its peer's replies with {most} in flight at most"
+
+
+_IDLE: Final = Cause(
+    "The sending program had nothing to send",
+    _pauses,
+    places.sender,
+    "Look at the sending program: what it waits for, and how it writes.",
+)
+
+LIMIT: Final = Limit(
+    code="app",
+    name="application",
+    colour=palette.SKY,
+    meaning="The sending application offered no more data.",
+    usual=_IDLE,
+    causes={
+        "idle": _IDLE,
+        "small writes": Cause("The sending program wrote small pieces", _pauses, places.sender, _IDLE.action),
+        "response time": Cause(
+            "The server's program took its time to answer",
+            _answers,
+            places.sender,
+            "Look at the server's own log: what it does between a request and its answer is not in the capture.",
+        ),
+        "own window": Cause(
+            "The program's own window held the sender back",
+            _outstanding,
+            places.programs,
+            "Let the program keep more outstanding: its own window, or the number of its requests.",
+        ),
+    },
+)

@@ -1,0 +1,125 @@
+"""Congestion control: loss and its repair, growth, pacing, clamps, outages, and a queue on the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.diagnosis import places
+from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.explain.capacity import delivered_bps
+from bdpcap.words import palette, units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["LIMIT"]
+
+
+def _loss(flow: Flow, _: pd.DataFrame) -> str:
+    retransmits, packets = int(flow.rtts["retransmits"].sum()), int(flow.summary["packets"])
+    if not 0 < retransmits <= packets:
+        return f"{units.exact_bytes(flow.summary['retransmitted_bytes'])} were retransmitted"
+    part = units.percent(retransmits / packets)
+    return f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
+
+
+def _stall(flow: Flow, _: pd.DataFrame) -> str:
+    stall_ns, retransmits = flow.summary["longest_stall_ns"], int(flow.rtts["retransmits"].sum())
+    again = f"{units.number(retransmits, 'retransmission')} brought none"
+    if pd.isna(stall_ns):
+        return f"the capture holds no acknowledgment, and {again}"
+    return f"no acknowledgment of new data came for {units.duration(stall_ns)}"
+
+
+def _way_back(flow: Flow, own: pd.DataFrame) -> str:
+    least, usual = flow.summary["rtt_min_ns"], own.loc[own["detail"] == "return path", "rtt_ns"].median()
+    if pd.isna(least) or pd.isna(usual) or usual <= least:
+        return ""
+    return f"round trips took {units.duration(usual)}, {units.duration(least)} at best, and data did not wait"
+
+
+def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
+    rounds = int((own["detail"] == "slow start").sum())
+    return f"the congestion window was still doubling in {rounds} of {units.number(len(flow.rtts), 'round')}"
+
+
+def _growth(_: Flow, own: pd.DataFrame) -> str:
+    return f"nothing was retransmitted, and {units.exact_bytes(own['in_flight_max_bytes'].max())} were in flight at most"
+
+
+def _even(_: Flow, own: pd.DataFrame) -> str:
+    reason = "segments left at equal intervals"
+    # Without acknowledgments the rate is unknown.
+    return f"{reason}, at {units.rate(delivered_bps(own))}" if own["acked_bytes"].any() else reason
+
+
+def _flat(_: Flow, own: pd.DataFrame) -> str:
+    return f"{units.exact_bytes(own['in_flight_max_bytes'].median())} were in flight, round after round"
+
+
+def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
+    detail = longest(own, "detail")
+    lost = bool(flow.summary["retransmitted_bytes"])
+    # After a loss, the growth that follows is part of its repair.
+    return (
+        "recovery"
+        if lost and detail == "avoidance"
+        else None
+        if detail == "recovery" and not lost
+        else detail
+    )
+
+
+_GROWTH: Final = Cause(
+    "The congestion window held the sender back",
+    _growth,
+    places.sender,
+    "See which congestion control the sender has: sysctl net.ipv4.tcp_congestion_control",
+)
+
+LIMIT: Final = Limit(
+    code="cwnd",
+    name="congestion control",
+    colour=palette.ORANGE,
+    meaning="Congestion control sent less than the path could carry.",
+    usual=_GROWTH,
+    causes={
+        "recovery": Cause(
+            "Packet loss held the sender back", _loss, places.path, "Find where packets are lost."
+        ),
+        "avoidance": _GROWTH,
+        "outage": Cause(
+            "An outage held the sender back",
+            _stall,
+            places.path,
+            "Find out why nothing came back: the path or its far end was gone.",
+        ),
+        "return path": Cause(
+            "Acknowledgments that waited on the way back held the sender back",
+            _way_back,
+            places.path_back,
+            "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
+        ),
+        "slow start": Cause(
+            "Slow start held the sender back",
+            _slow_start,
+            places.sender,
+            "Send more over one connection: short transfers end before slow start does.",
+        ),
+        "pacing": Cause(
+            "Pacing held the sender back",
+            _even,
+            places.sender,
+            "Look for a pacing rate: SO_MAX_PACING_RATE in the program, or maxrate of the fq queue.",
+        ),
+        "fixed window": Cause(
+            "A clamp on the congestion window held the sender back",
+            _flat,
+            places.sender,
+            "Look for a cwnd on the route: ip route show",
+        ),
+    },
+    detail=_detail,
+)

@@ -1,0 +1,98 @@
+"""The receive window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.diagnosis import places
+from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.explain.findings.receive import in_force
+from bdpcap.words import palette, rates, units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["LIMIT"]
+
+
+def _window(flow: Flow, own: pd.DataFrame) -> str:
+    shut = _shut(own)
+    return f"{_allowed(flow)}{f'. It fell to {shut}' if shut else ''}"
+
+
+def _allowed(flow: Flow) -> str:
+    window, rtt = in_force(flow), flow.summary["rtt_min_ns"]
+    if window is None:
+        return ""
+    if pd.isna(rtt):
+        return f"{units.exact_bytes(window)} were the most"
+    allowed = rates.of_bytes(window, rtt)
+    reached = flow.summary["active_throughput_bps"]
+    if pd.notna(reached) and allowed < reached:
+        return f"{units.exact_bytes(window)} were the most"
+    return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
+
+
+def _reader(flow: Flow, own: pd.DataFrame) -> str:
+    shut = _shut(own)
+    if shut:
+        return f"the window fell to {shut}"
+    smallest, largest = own["window_min_bytes"].min(), flow.summary["window_max_bytes"]
+    if pd.isna(smallest) or pd.isna(largest) or smallest >= largest:
+        return ""
+    return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}"
+
+
+def _shut(own: pd.DataFrame) -> str:
+    """Return in how many rounds, and for how long, the window was zero; empty if it never was."""
+    shut = own[own["window_min_bytes"] == 0]
+    lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
+    return "" if shut.empty else f"0 in {units.number(len(shut), 'round')}, {lasting} in all"
+
+
+def _ramp(_: Flow, own: pd.DataFrame) -> str:
+    windows = own["window_max_bytes"].dropna()
+    if windows.empty or windows.iloc[0] >= windows.max():
+        return ""
+    return f"it grew from {units.exact_bytes(windows.iloc[0])} to {units.exact_bytes(windows.max())}"
+
+
+def _detail(_: Flow, own: pd.DataFrame) -> str | None:
+    # A reader that closes the window and one that nearly does are the same cause.
+    return longest(own.replace({"detail": {"zero window": "slow reader"}}), "detail")
+
+
+_FULL: Final = Cause(
+    "The receive window held the sender back",
+    _window,
+    places.receiver,
+    "See whether the receiving program sets SO_RCVBUF: without it, autotuning grows the window.",
+)
+_SLOW: Final = Cause(
+    "The receiving program read too slowly",
+    _reader,
+    places.receiver,
+    "Look at what the receiving program does between its reads.",
+)
+
+LIMIT: Final = Limit(
+    code="rwnd",
+    name="receive window",
+    colour=palette.BLUE,
+    meaning="The window that the receiver advertised was used up.",
+    usual=_FULL,
+    causes={
+        "buffer": _FULL,
+        "zero window": _SLOW,
+        "slow reader": _SLOW,
+        "ramp": Cause(
+            "The receive window was still growing",
+            _ramp,
+            places.receiver,
+            "Start with a larger receive buffer: the second number of net.ipv4.tcp_rmem.",
+        ),
+    },
+    detail=_detail,
+)

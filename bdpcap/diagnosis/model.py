@@ -1,0 +1,87 @@
+"""Parts of a diagnosis: a limit with its causes, and the weight of a finding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pandas as pd
+
+    from bdpcap.capture import Flow
+
+__all__ = ["Cause", "Limit", "Weight", "longest"]
+
+
+class Weight(StrEnum):
+    """Weights of findings, in falling order."""
+
+    ROOT_CAUSE = "root cause"
+    CONTRIBUTING = "contributing"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause of a limit, in words."""
+
+    headline: str
+    """First words of the verdict; the share of time follows."""
+    reason: Callable[[Flow, pd.DataFrame], str]
+    """Returns the reason, from a flow and its rounds under the limit; empty if the numbers are missing."""
+    where: Callable[[Flow], str]
+    """Returns the place to look at: one end by address, both ends, or the path."""
+    action: str
+    """Advice for that place, used if no finding is the root cause."""
+
+
+def longest(rounds: pd.DataFrame, column: str) -> str | None:
+    """Return the value of a column that holds for the longest time, None if all values are missing."""
+    lasting = (rounds["end_ns"] - rounds["start_ns"]).groupby(rounds[column]).sum()
+    return None if lasting.empty else str(lasting.idxmax())
+
+
+def _longest_detail(_: Flow, rounds: pd.DataFrame) -> str | None:
+    return longest(rounds, "detail")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """
+    One state of a sender: a limit, or idle.
+
+    Attributes
+    ----------
+    code
+        Value in the tables, such as ``rwnd``.
+    name
+        Name for people.
+    colour
+        Colour in figures, one of `bdpcap.words.palette`.
+    meaning
+        The limit in one sentence.
+    usual
+        Cause of rounds without a detail; None for a state that is no limit.
+    causes
+        Cause by detail: one for every detail that the rules of the limit declare.
+    detail
+        Chooses the detail that the verdict names, from a flow and its rounds under the limit.
+    """
+
+    code: str
+    name: str
+    colour: str
+    meaning: str
+    usual: Cause | None = None
+    causes: Mapping[str, Cause] = field(default_factory=dict)
+    detail: Callable[[Flow, pd.DataFrame], str | None] = _longest_detail
+
+    def cause(self, flow: Flow, rounds: pd.DataFrame) -> Cause:
+        """Return the cause of a flow's rounds under this limit."""
+        found = self.causes.get(str(self.detail(flow, rounds)), self.usual)
+        if found is None:
+            raise ValueError(f"{self.code} is no limit")
+        return found

@@ -1,0 +1,37 @@
+"""Places to act on, in words: an end of a flow by its address, both ends, or the path between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bdpcap.words.endpoints import host
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["path", "path_back", "programs", "receiver", "sender"]
+
+
+def sender(flow: Flow) -> str:
+    """Return the sending host."""
+    return f"the sender, {host(flow.sender)}"
+
+
+def receiver(flow: Flow) -> str:
+    """Return the receiving host."""
+    return f"the receiver, {host(flow.receiver)}"
+
+
+def path(flow: Flow) -> str:
+    """Return the path of the data."""
+    return f"the path from {host(flow.sender)} to {host(flow.receiver)}"
+
+
+def path_back(flow: Flow) -> str:
+    """Return the path of the acknowledgments."""
+    return f"the path from {host(flow.receiver)} to {host(flow.sender)}"
+
+
+def programs(flow: Flow) -> str:
+    """Return both hosts."""
+    return f"both ends, {host(flow.sender)} and {host(flow.receiver)}"
