@@ -10,10 +10,10 @@ from small_transfer import write_pcap
 
 import bdpcap
 from bdpcap.cli import main
+from bdpcap.diagnosis import decide, kinds
 from bdpcap.explain.findings import Certainty, Code, findings
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
-from bdpcap.report import cause
 
 CLAIMS = {
     Code.WINDOW_SETTING,
@@ -61,8 +61,8 @@ def test_a_window_that_fell_once_and_stands_is_no_slow_reader():
     assert "slow reader" not in set(flow.rtts["detail"])
     told = codes(flow)
     assert Code.SLOW_READER not in told
-    assert cause.of(flow)[0] is cause.CAUSES["rwnd", None]
-    assert cause.of(flow)[0].reason(flow, flow.rtts).startswith("11,584 bytes per round trip")
+    assert decide.cause(flow)[0] is kinds.ALL["rwnd"].usual
+    assert decide.cause(flow)[0].reason(flow, flow.rtts).startswith("11,584 bytes per round trip")
 
 
 def test_the_first_window_is_the_syn_acks_and_not_what_first_data_left_of_it():

@@ -56,6 +56,8 @@ class Ceiling:
         Whether no window scale is in force although the BDP exceeds 65,535 bytes.
     then
         Sentence on the limit that comes next, once the buffers are raised.
+    link_is_next
+        Whether the link is the limit that comes next.
     queue
         Warning that a larger window would only lengthen a queue; empty if there is no queue.
     """
@@ -73,6 +75,7 @@ class Ceiling:
     rtt_given: bool = True
     measured_bps: float | None = None
     unscaled: bool = False
+    link_is_next: bool = True
     queue: str = ""
 
     @property
@@ -152,13 +155,15 @@ def of(
         full=None if rate_bps is None else full,
     )
     unscaled = need > FIELD_MAX and summary["window_scale_source"] == UNSCALED
+    earlier = _earlier(summary, rate, int(trip), mss, unscaled=unscaled)
     return replace(
         filled,
         rate_given=rate_bps is not None,
         rtt_given=rtt_ns is not None,
         measured_bps=_known(summary["active_throughput_bps"]) if rtt_ns is None else None,
         unscaled=unscaled,
-        then=_earlier(summary, rate, int(trip), mss, unscaled=unscaled) or filled.then,
+        then=earlier or filled.then,
+        link_is_next=not earlier or unscaled,
         queue=_queue(summary),
     )
 

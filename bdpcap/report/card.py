@@ -6,8 +6,10 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS
+from bdpcap.diagnosis.remedy import remedy
+from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
-from bdpcap.report import ranking, verdict
+from bdpcap.report import ranking, screen, verdict
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -32,16 +34,17 @@ def of_capture(capture: Capture) -> str:
 
 
 def of_flow(flow: Flow) -> str:
-    """Return the verdict on a flow, the bar of its limits, and its numbers."""
-    ends = html.escape(units.printable(f"{flow.sender} → {flow.receiver}"))
-    sentence, numbers = (
-        html.escape(units.printable(words))
-        for words in (verdict.sentence(flow), verdict.numbers(flow.summary))
-    )
-    return (
-        f"<div><p><b>Stream {flow.stream}</b>, {ends}</p>{bar(flow.summary)}"
-        f"<p>{sentence}<br><small>{numbers}</small></p></div>"
-    )
+    """Return the first screen on a flow, and the bar of its limits."""
+    ends = _safe(f"{flow.sender} → {flow.receiver}")
+    found, advice = why(flow), remedy(flow)
+    expected = f" Expected: {advice.expected}." if advice.expected else ""
+    lines = [*screen.sentences(flow), *([str(found)] if found else []), f"What to do: {advice}{expected}"]
+    shown, head = "<br>".join(map(_safe, lines)), _safe(screen.head(flow))
+    return f"<div><p><b>{head}</b><br>Stream {flow.stream}, {ends}</p>{bar(flow.summary)}<p>{shown}</p></div>"
+
+
+def _safe(words: str) -> str:
+    return html.escape(units.printable(words))
 
 
 def bar(summary: pd.Series[Any]) -> str:

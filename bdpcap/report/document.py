@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
 from bdpcap.diagnosis.decide import weights
+from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
 from bdpcap.report import host, ranking, verdict
 from bdpcap.tables.rows import records
@@ -49,7 +50,7 @@ def document(capture: Capture) -> dict[str, Any]:
             {
                 **summary,
                 "verdict": verdict.sentence(flow),
-                "action": str(verdict.action(flow)),
+                "action": str(remedy(flow)),
                 "vantage_evidence": flow.vantage_evidence,
                 "findings": [
                     {**dataclasses.asdict(finding), "weight": weight} for finding, weight in weights(flow)

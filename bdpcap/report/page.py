@@ -13,10 +13,12 @@ import bdpcap
 from bdpcap import plots
 from bdpcap.diagnosis import MEANING, STATE_COLOURS, STATE_NAMES, Weight
 from bdpcap.diagnosis.decide import weights
+from bdpcap.diagnosis.remedy import remedy
+from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots.svg import svg
-from bdpcap.report import connections, exchanges, ranking, sections, verdict
+from bdpcap.report import connections, exchanges, ranking, screen, sections, verdict
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
@@ -104,7 +106,9 @@ def html(capture: Capture) -> str:
         plain=units.printable,
         told=lambda words: units.joined(units.printable(words)),
     )
-    environment.globals.update(span=units.span, part=_part, verdict=verdict, trust=trust)
+    environment.globals.update(
+        span=units.span, part=_part, verdict=verdict, screen=screen, why=why, remedy=remedy, trust=trust
+    )
     groups = ranking.groups(capture)
     flows = [group.flow for group in groups]
     pictures = [_pictures(number, flow) for number, flow in enumerate(flows)]
@@ -127,7 +131,7 @@ def html(capture: Capture) -> str:
         weighed=_by_weight,
         sources=sources,
         exchanges=exchanges.section,
-        no_bulk=ranking.no_bulk(capture),
+        all_of_it=ranking.summary(capture, groups),
         rest=ranking.rest(capture, groups),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),

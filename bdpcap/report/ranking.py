@@ -150,6 +150,30 @@ def that_matter(capture: Capture) -> list[Flow]:
     return [group.flow for group in groups(capture)]
 
 
+def summary(capture: Capture, shown: list[Group]) -> str:
+    """Return one sentence on a capture of several flows, or of none: which limits held how many, by payload."""
+    flows = capture.flows
+    if flows.empty:
+        return "No flow carried payload: there is nothing to judge."
+    if not shown:
+        return no_bulk(capture)
+    total = max(1, int(flows["payload_bytes"].sum()))
+    held = (
+        flows[bulk(flows)]
+        .groupby("limit")["payload_bytes"]
+        .agg(["size", "sum"])
+        .sort_values("sum", ascending=False)
+    )
+    whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
+    if set(held.index) <= {"app"}:
+        return f"{whole} and waited for their programs; nothing here is limited by the network."
+    each = (
+        f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
+        for limit, own in held.iterrows()
+    )
+    return f"{whole}. Main limits: {', '.join(each)}."
+
+
 def no_bulk(capture: Capture) -> str:
     """Return a sentence on a capture of many flows without a bulk transfer; empty for any other capture."""
     flows = capture.flows
@@ -178,7 +202,7 @@ def rest(capture: Capture, shown: list[Group]) -> str:
     hidden = flows[[key not in known for key in _keys(flows)]]
     if hidden.empty:
         return ""
-    sentence = f"{units.number(len(hidden), 'smaller flow')} beside: see bdpcap flows."
+    sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; `bdpcap flows FILE` lists all."
     lost = lost_ns(hidden)
     if lost.max() > lost_ns(flows.drop(hidden.index)).max():
         flow = hidden.iloc[int(lost.to_numpy().argmax())]

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Final
 import bdpcap
 from bdpcap.diagnosis import LIMIT_NAMES, Weight
 from bdpcap.diagnosis.decide import weights
+from bdpcap.diagnosis.remedy import remedy
+from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.host import compare
-from bdpcap.report import connections, host, ranking, verdict
+from bdpcap.report import connections, host, ranking, screen, verdict
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bdpcap.capture import Capture, Flow
+    from bdpcap.diagnosis.remedy import Remedy
     from bdpcap.explain.findings import Finding
     from bdpcap.report.ranking import Group
 
@@ -28,8 +31,13 @@ if TYPE_CHECKING:
 
 COLUMNS: Final = 80
 
-LINES: Final = 40
+LINES: Final = 22
 """Maximum number of lines of a text on one flow, unless the full text is requested."""
+
+_MOST: Final = ((2, 2), (2, 1), (1, 1), (1, 0))
+"""Most doubts, and most commands of one advice, on the first screen: the first pair that fits into `LINES`."""
+_FAILED: Final = 3
+"""Sentences on failed connections on the first screen, gravest first."""
 
 _INDENT: Final = 4
 _ASCII: Final = str.maketrans({"→": "->", "\N{MICRO SIGN}": "u"})
@@ -45,36 +53,44 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         The capture to report on.
     full
         Add every finding with its evidence, cause and remedy, all facts of the capture, and all caveats. Without
-        it, a text on one flow has at most `LINES` lines, not counting statistics of the host.
+        it, a text on one flow should have at most `LINES` lines, not counting statistics of the host.
     ascii_only
         Replace characters that are not ASCII.
     """
     shown = ranking.groups(capture)
+    spelt = partial(_lines, ascii_only=ascii_only)
     names = ", ".join(Path(file).name for file in capture.info.files)
-    head = [
+    head: list[Part] = [
         ("", f"bdpcap {bdpcap.__version__}: what limited the senders in {names}"),
         ("", trust.line(capture)),
-        *_doubts(capture),
-        *_section("VERDICT", partial(_verdicts, capture, shown)),
-        *_section("WHAT TO DO", partial(_actions, shown)),
-        *_section("CONNECTIONS THAT FAILED", partial(_failed, capture)),
     ]
+    body = _verdicts(capture, shown)
+    body += [line for group in shown for line in _window(group.flow, several=len(shown) > 1)]
+
+    def first(doubts: int | None, commands: int | None) -> list[Part]:
+        return [*head, *_doubts(capture, doubts), *body, *_actions(shown, commands)]
+
+    failed = _section("CONNECTIONS THAT FAILED", partial(_failed, capture, full=full))
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
     seen = _section("TO SEE IT IN WIRESHARK", partial(_reproduce, shown))
     if full:
-        why = [line for group in shown for line in _why(group.flow, full=True)]
+        why = [line for group in shown for line in _why(group.flow)]
         about = [
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
-        return _joined(_lines([*head, *account, *why, *seen, *about], ascii_only=ascii_only))
-    # For several flows, a ticket needs only the verdicts and the advice.
-    why = _why(shown[0].flow, full=False) if len(shown) == 1 else []
-    first, last = _lines(head, ascii_only=ascii_only), _lines(seen, ascii_only=ascii_only)
-    room = LINES - len(first) - len(last) - 2
-    extra = _lines(account, ascii_only=ascii_only)  # the user gave host statistics, so they do not count
-    fitting = _fitting(why, room, ascii_only=ascii_only)
-    return _joined([*first, *extra, *fitting, *last, "", _more(shown)])
+        return _joined(spelt([*first(None, None), *failed, *account, *why, *seen, *about]))
+    last = spelt([(None, ""), ("", _more(shown))])
+    choices = [spelt(first(*most)) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
+    made = next((one for one in choices if len(one) + len(last) <= LINES), choices[-1])
+    # Statistics of the host were given by the user, so they do not count.
+    room = LINES - len(made) - len(last) if len(shown) == 1 else len(spelt(failed)) + len(spelt(seen))
+    parts = []
+    for one in (spelt(failed), spelt(seen)):
+        if len(one) <= room:
+            parts += one
+            room -= len(one)
+    return _joined([*made, *spelt(account), *parts, *last])
 
 
 def _more(shown: list[Group]) -> str:
@@ -86,62 +102,91 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _fitting(parts: list[Part], room: int, *, ascii_only: bool) -> list[str]:
-    """Return the lines of the first parts, as many whole parts as fit into ``room`` lines."""
-    lines: list[str] = []
-    for one in parts:
-        own = _lines([one], ascii_only=ascii_only)
-        if len(lines) + len(own) > room:
-            break
-        lines += own
-    return lines
-
-
 def _section(title: str, make: Callable[[], list[Part]]) -> list[Part]:
     """Return a section with its title; an empty list if the section has no contents."""
     made: list[Part] = part(f"the section {title}", make, lambda notice: [("  ", notice)])
     return [(None, ""), (None, title), *made] if made else []
 
 
-def _doubts(capture: Capture) -> list[Part]:
+def _doubts(capture: Capture, most: int | None) -> list[Part]:
+    """Return the gravest doubts about the capture, None for all."""
+
     def doubts() -> list[Part]:
-        return [("  - ", doubt) for doubt in trust.doubts(capture)]
+        return [("  - ", doubt) for doubt in trust.doubts(capture)[:most]]
 
     return _section("DOUBTFUL", doubts)
 
 
 def _verdicts(capture: Capture, shown: list[Group]) -> list[Part]:
-    parts: list[Part] = []
-    for group in shown:
-        flow = group.flow
-        confident = f"Confidence {units.confidence(flow.summary['confidence'])}."
-        parts += [
-            ("  ", f"Stream {flow.stream}: {flow.sender} → {flow.receiver}"),
-            ("    ", verdict.sentence(flow)),
-            ("    ", f"{verdict.numbers(flow.summary)} {confident}"),
-        ]
-        parts += [("    ", group.same)] if group.same else []
-    if capture.flows.empty:
-        parts.append(("  ", "No flow carried payload: there is nothing to judge."))
-    elif sentence := ranking.no_bulk(capture):
-        parts.append(("  ", sentence))
-    if sentence := ranking.rest(capture, shown):
-        parts.append(("  ", sentence))
+    """Return the verdict: of one flow in full, of several after a sentence on all of them."""
+
+    def verdicts() -> list[Part]:
+        if len(shown) == 1:
+            return [("VERDICT  ", screen.head(shown[0].flow)), *_verdict(shown[0]), *rest()]
+        parts: list[Part] = [("VERDICT  ", ranking.summary(capture, shown))]
+        for group in shown:
+            parts += [*_verdict(group, screen.head(group.flow))]
+        return [*parts, *rest()]
+
+    def rest() -> list[Part]:
+        sentence = ranking.rest(capture, shown)
+        return [("  ", sentence)] if sentence else []
+
+    return [
+        (None, ""),
+        *part("the section VERDICT", verdicts, lambda notice: [(None, "VERDICT"), ("  ", notice)]),
+    ]
+
+
+def _verdict(group: Group, head: str = "") -> list[Part]:
+    flow = group.flow
+    parts: list[Part] = [("  ", f"Stream {flow.stream}: {flow.sender} → {flow.receiver}")]
+    parts += [("    ", f"{head}.")] if head else []
+    parts += [("    ", sentence) for sentence in screen.sentences(flow)]
+    parts += [("    ", group.same)] if group.same else []
     return parts
 
 
-def _actions(shown: list[Group]) -> list[Part]:
-    parts: list[Part] = []
-    for group in shown:
-        action = verdict.action(group.flow)
-        which = f"Stream {group.flow.stream}. " if len(shown) > 1 else ""
-        parts.append(("  ", f"{which}{action}"))
-        parts += [(None, line) for command in action.commands for line in command_lines(command)]
-    return parts
+def _window(flow: Flow, *, several: bool) -> list[Part]:
+    """Return the arithmetic of the setting behind a window that limits a flow; empty where it is unknown."""
+    found = part("the section WHY", lambda: why(flow), lambda _: None)
+    if found is None:
+        return []
+    which = f"Stream {flow.stream}. " if several else ""
+    first, *others = found.sentences
+    return [(None, f"WHY {found.number}?"), ("  ", f"{which}{first}"), *(("  ", other) for other in others)]
 
 
-def _failed(capture: Capture) -> list[Part]:
-    return [("  - ", sentence) for sentence in connections.sentences(capture)]
+def _actions(shown: list[Group], commands: int | None) -> list[Part]:
+    """Return the advice with so many commands of each, None for all; equal advice for several flows is given once."""
+
+    def actions() -> list[Part]:
+        expected = remedy(shown[0].flow).expected if len(shown) == 1 else ""
+        parts: list[Part] = [(None, f"WHAT TO DO  expected: {expected}" if expected else "WHAT TO DO")]
+        alike: dict[Remedy, list[int]] = {}
+        for group in shown:
+            alike.setdefault(remedy(group.flow), []).append(group.flow.stream)
+        for one, streams in alike.items():
+            known = list(dict.fromkeys(streams))
+            which = f"{units.streams(known)}. " if len(shown) > 1 else ""
+            gain = f" Expected: {one.expected}." if one.expected and len(shown) > 1 else ""
+            parts.append(("  ", f"{which}{one}{gain}"))
+            parts += [(None, line) for command in one.commands[:commands] for line in command_lines(command)]
+        return parts
+
+    def left_out(notice: str) -> list[Part]:
+        return [(None, "WHAT TO DO"), ("  ", notice)]
+
+    return part("the section WHAT TO DO", actions, left_out) if shown else []
+
+
+def _failed(capture: Capture, *, full: bool) -> list[Part]:
+    found = connections.sentences(capture)
+    kept = found if full else found[:_FAILED]
+    more: list[Part] = (
+        [("  - ", f"{len(found) - len(kept)} more: --full lists them.")] if found[len(kept) :] else []
+    )
+    return [*(("  - ", sentence) for sentence in kept), *more]
 
 
 def _account(capture: Capture, shown: list[Group]) -> list[Part]:
@@ -160,15 +205,12 @@ def _account(capture: Capture, shown: list[Group]) -> list[Part]:
     return [*parts, *(("  - ", doubt) for doubt in capture.host.doubts(capture))]
 
 
-def _why(flow: Flow, *, full: bool) -> list[Part]:
+def _why(flow: Flow) -> list[Part]:
     parts = _section(f"WHY, stream {flow.stream}", partial(_evidence, flow))
     found = part("the findings", lambda: weights(flow), lambda _: [])
     order = {weight: place for place, weight in enumerate(Weight)}
-    for finding, weight in sorted(found, key=lambda item: order[item[1]]):
-        if full:
-            parts += finding_parts(finding, flow.capture)
-        elif weight is not Weight.NOTE:
-            parts.append(("  * ", finding.sentence))
+    for finding, _ in sorted(found, key=lambda item: order[item[1]]):
+        parts += finding_parts(finding, flow.capture)
     return parts
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.diagnosis.decide import cause, remedied
-from bdpcap.explain.capacity import known_bps, sent_a_window, spoken, spoken_bdp
+from bdpcap.diagnosis.decide import cause
+from bdpcap.explain import gate
+from bdpcap.explain.capacity import known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
@@ -20,8 +20,6 @@ from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
-
-_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
@@ -71,23 +69,38 @@ def sentence(flow: Flow) -> str:
 
     Then what the sending kernel's account overruled, and idle time, each from 10 %.
     """
+    if unseen := _unseen(flow.summary):
+        return unseen
     summary = flow.summary
+    part = units.spoken_share(summary[f"{summary['limit']}_share"])
+    lasting = units.duration(summary["active_ns"])
+    return f"{_reason(flow, f' for {part} of {lasting}')}{_idle(summary)}"
+
+
+def reason(flow: Flow) -> str:
+    """Return the verdict without its share of time and without idle time, which the first screen gives apart."""
+    return _unseen(flow.summary) or _reason(flow, "")
+
+
+def _reason(flow: Flow, share: str) -> str:
+    why, own = cause(flow)
+    words = why.reason(flow, own)
+    others = [
+        f"{LIMIT_NAMES[other]} {units.share(part)}"
+        for other, part in shares(flow.summary)
+        if other != flow.summary["limit"] and part >= 0.1
+    ]
+    also = f" Also: {', '.join(others)}." if others else ""
+    return f"{why.headline}{share}{': ' if words else ''}{words}.{also}{_overruled(flow)}"
+
+
+def _unseen(summary: pd.Series[Any]) -> str:
+    """Return a sentence on a flow whose time the capture does not show; empty for any other."""
     if summary["end_ns"] <= summary["start_ns"]:
         return "All its packets bear one time stamp, so nothing shows what held the sender back."
     if summary["active_ns"] == 0:
         return "Its data took less time than the capture shows, so nothing shows what held the sender back."
-    why, own = cause(flow)
-    limit = str(summary["limit"])
-    lasting = units.duration(summary["active_ns"])
-    reason = why.reason(flow, own)
-    verdict = f"{why.headline} for {units.spoken_share(summary[f'{limit}_share'])} of {lasting}"
-    others = [
-        f"{LIMIT_NAMES[other]} {units.share(part)}"
-        for other, part in shares(summary)
-        if other != limit and part >= 0.1
-    ]
-    also = f" Also: {', '.join(others)}." if others else ""
-    return f"{verdict}{': ' if reason else ''}{reason}.{also}{_overruled(flow)}{_idle(summary)}"
+    return ""
 
 
 def _overruled(flow: Flow) -> str:
@@ -116,27 +129,6 @@ def _idle(summary: pd.Series[Any]) -> str:
         return ""
     idle_ns = summary["end_ns"] - summary["start_ns"] - summary["active_ns"]
     return f" For another {units.duration(idle_ns)}, nothing was asked of the sender."
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """Advice on a verdict: the end or other place to act, one sentence, and commands, which may be empty."""
-
-    where: str
-    words: str
-    commands: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"On {self.where}: {self.words}"
-
-
-def action(flow: Flow) -> Action:
-    """Return the first thing to do: the remedy of the root cause, or else the advice for the kind of limit."""
-    why, _ = cause(flow)
-    finding = remedied(flow)
-    if finding is None:
-        return Action(why.where(flow), why.action, ())
-    return Action(why.where(flow), _SENTENCE_END.split(finding.remedy, maxsplit=1)[0], finding.commands)
 
 
 def numbers(summary: pd.Series[Any]) -> str:
@@ -171,7 +163,7 @@ def round_trip(summary: pd.Series[Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Rate and BDP of a path, in words."""
+    """Rate and BDP of a path, in words; the BDP is empty where it is below two segments."""
 
     capacity: str
     bdp: str
@@ -188,7 +180,8 @@ def path(summary: pd.Series[Any]) -> Path | None:
     reached = summary["active_throughput_bps"]
     if pd.notna(reached) and known < reached:
         return None
-    return Path(spoken(summary), spoken_bdp(summary))
+    filled = gate.full_bdp(known_bdp(summary), int(summary["mss_bytes"]))
+    return Path(spoken(summary), "" if filled is None else spoken_bdp(summary))
 
 
 def arithmetic(summary: pd.Series[Any]) -> list[str]:
@@ -196,38 +189,31 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
     Return sentences with the arithmetic of a verdict: window over RTT, BDP, bytes in flight, retransmitted bytes.
 
     The sentences do not contradict each other. The rate that a window or a path allows is left out if the flow was
-    faster. If more was in flight than the window allows, the sentence adds that one of the two is uncertain.
+    faster. The bytes in flight are left out if they exceed the window: one of the two numbers is wrong.
     """
     sums = []
     window, rtt, reached = (
         summary[name] for name in ("window_max_bytes", "rtt_min_ns", "active_throughput_bps")
     )
     # If the window was the limit, the verdict itself has this calculation.
-    if summary["limit"] != "rwnd" and pd.notna(window) and window > 0 and pd.notna(rtt):
-        allowed = rates.of_bytes(window, rtt)
-        if pd.isna(reached) or reached <= allowed:
-            sums.append(
-                f"A window of {units.exact_bytes(window)} per {units.duration(rtt)} (minimum RTT) allows "
-                f"{units.rate(allowed)}."
-            )
+    allowed = gate.allowed_bps(window, rtt)
+    if summary["limit"] != "rwnd" and allowed is not None and (pd.isna(reached) or reached <= allowed):
+        sums.append(
+            f"A window of {units.exact_bytes(window)} per {units.duration(rtt)} (minimum RTT) allows "
+            f"{units.rate(allowed)}."
+        )
     known = path(summary)
     if known is not None:
-        sums.append(f"The path carries {known.capacity}; filling it takes {known.bdp} in flight (the BDP).")
+        filling = f"; filling it takes {known.bdp} in flight (the BDP)" if known.bdp else ""
+        sums.append(f"The path carries {known.capacity}{filling}.")
     flight = summary["in_flight_max_bytes"]
-    if pd.notna(flight) and flight > 0:
-        sums.append(f"In flight at most: {units.exact_bytes(flight)}{_over(flight, window)}.")
+    if pd.notna(flight) and flight > 0 and (pd.isna(window) or flight <= window):
+        sums.append(f"In flight at most: {units.exact_bytes(flight)}.")
     if summary["retransmitted_bytes"]:
-        part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
-        sums.append(
-            f"Retransmitted: {units.exact_bytes(summary['retransmitted_bytes'])} ({units.percent(part)})."
-        )
+        part = gate.part(float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"])))
+        of_all = "" if part is None else f" ({units.percent(part)})"
+        sums.append(f"Retransmitted: {units.exact_bytes(summary['retransmitted_bytes'])}{of_all}.")
     return sums
-
-
-def _over(flight: Any, window: Any) -> str:
-    if pd.isna(window) or flight <= window:
-        return ""
-    return f", more than the window of {units.exact_bytes(window)}: one of the two is uncertain"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,13 @@ _PREFIXES = ("", "k", "M", "G", "T", "P")
 _GAP = re.compile(r"(?<=\d) (?=%|/|[kMGTP]?(?:B|bit/s)\b|[mun]?s\b|bytes?\b)|(?<=[<>]) (?=\d)")
 
 
-def _scaled(value: float, unit: str) -> str:
+def _scaled(value: float, unit: str, digits: int = 3) -> str:
     step = 0
     while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
         value /= 1000
         step += 1
-    digits = 0 if step == 0 and value == int(value) else max(0, 3 - len(str(int(abs(value)))))
-    return f"{value:.{digits}f} {_PREFIXES[step]}{unit}"
+    places = 0 if step == 0 and value == int(value) else max(0, digits - len(str(int(abs(value)))))
+    return f"{value:.{places}f} {_PREFIXES[step]}{unit}"
 
 
 def scales(unit: str) -> list[tuple[float, str]]:
@@ -53,6 +53,11 @@ def exact_bytes(count: Any) -> str:
 def rate(bps: Any) -> str:
     """Return bits per second with a decimal prefix."""
     return MISSING if _absent(bps) else _scaled(float(bps), "bit/s")
+
+
+def rounded(value: Any, unit: str) -> str:
+    """Return a number to two digits with a decimal prefix: ``3670000`` bit/s are ``3.7 Mbit/s``."""
+    return MISSING if _absent(value) else _scaled(float(f"{float(value):.1e}"), unit, digits=2)
 
 
 def duration(ns: Any) -> str:
@@ -103,6 +108,12 @@ def count(number: Any) -> str:
 def number(count_: Any, noun: str) -> str:
     """Return a count and its noun, which is in the plural unless the count is 1."""
     return f"{count(count_)} {noun}{'' if count_ == 1 else 's'}"
+
+
+def streams(numbers: list[int], most: int = 8) -> str:
+    """Return ``Stream 3``, or ``Streams 3, 5, 7`` with at most `most` numbers."""
+    named = f"{', '.join(map(str, numbers[:most]))}{', ...' if len(numbers) > most else ''}"
+    return f"Stream{'' if len(numbers) == 1 else 's'} {named}"
 
 
 def span(noun: str, first: int, last: int) -> str:

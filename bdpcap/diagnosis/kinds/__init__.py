@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ALL", "LIMIT_NAMES", "MEANING", "STATE_COLOURS", "STATE_NAMES", "declared", "gaps"]
 
-ALL: Final = {module.LIMIT.code: module.LIMIT for module in (rwnd, cwnd, sndbuf, link, app, unknown, idle)}
+ALL: Final[dict[str, Limit]] = {
+    module.LIMIT.code: module.LIMIT for module in (rwnd, cwnd, sndbuf, link, app, unknown, idle)
+}
 """States by code, in the order of tables and figures."""
 
 STATE_NAMES: Final = {code: one.name for code, one in ALL.items()}

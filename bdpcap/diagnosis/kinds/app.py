@@ -51,7 +51,7 @@ _IDLE: Final = Cause(
     "The sending program had nothing to send",
     _pauses,
     places.sender,
-    "Look at the sending program: what it waits for, and how it writes.",
+    "Nothing in TCP or on the path held it: the program sets the pace. See what it waits for, and how it writes.",
 )
 
 LIMIT: Final = Limit(
@@ -67,7 +67,7 @@ LIMIT: Final = Limit(
             "The server's program took its time to answer",
             _answers,
             places.sender,
-            "Look at the server's own log: what it does between a request and its answer is not in the capture.",
+            "See what the server does between a request and its answer: that time is not in the capture.",
         ),
         "own window": Cause(
             "The program's own window held the sender back",

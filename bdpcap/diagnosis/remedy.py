@@ -1,0 +1,90 @@
+"""What to do about a flow: the place, the advice, its commands, and the rate to expect from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.diagnosis.decide import cause, remedied
+from bdpcap.diagnosis.nature import nature
+from bdpcap.explain import ceilings
+from bdpcap.explain.capacity import known_bps, sent_a_window, word
+from bdpcap.explain.findings import Code
+from bdpcap.explain.findings.receive import slow_part
+from bdpcap.explain.findings.send import fills
+from bdpcap.explain.once import once
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["Remedy", "remedy"]
+
+LEAST_GAIN: Final = 1.1
+"""Least ratio of the expected rate to the measured one: what is less is within the error of a path's rate."""
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """
+    Advice on a flow.
+
+    Attributes
+    ----------
+    where
+        The end or other place to act; empty if nothing is to be mended.
+    words
+        The advice in sentences.
+    commands
+        Commands that carry it out; may be empty.
+    expected
+        The rate before and after, and the next limit; empty if the path's rate is unknown, or no better.
+    """
+
+    where: str
+    words: str
+    commands: tuple[str, ...] = ()
+    expected: str = ""
+
+    def __str__(self) -> str:
+        return f"On {self.where}: {self.words}" if self.where else self.words
+
+
+@once
+def remedy(flow: Flow) -> Remedy:
+    """Return the first thing to do: the nature's advice, the remedy of the root cause, or the advice for the limit."""
+    kind = nature(flow)
+    if kind is not None:
+        return Remedy(*kind.advice(flow))
+    why, _ = cause(flow)
+    finding = remedied(flow)
+    if finding is None or finding.code is Code.SENDER_IDLE:
+        return Remedy(why.where(flow), why.action)
+    words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
+    expected = _expected(flow)
+    if expected and finding.code is Code.WHAT_IT_TAKES:
+        need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
+        words += f" The path takes a window of {units.exact_bytes(need)}."
+    return Remedy(why.where(flow), words, finding.commands, expected)
+
+
+def _expected(flow: Flow) -> str:
+    """Return the rate before and after a larger buffer, and what limits then; empty where that is not known."""
+    summary = flow.summary
+    limit = str(summary["limit"])
+    reached, known = summary["active_throughput_bps"], known_bps(summary)
+    raised = (limit == "rwnd" and slow_part(flow) <= 1 / 2) or (limit == "sndbuf" and not fills(flow))
+    if not raised or pd.isna(reached) or known is None or not sent_a_window(summary):
+        return ""
+    ceiling = ceilings.of(summary)
+    if ceiling is None or (limit == "rwnd" and ceiling.suffices) or known < LEAST_GAIN * reached:
+        return ""
+    before, after = units.rate(reached), units.rate(known)
+    if before.split(" ")[1] == after.split(" ")[1]:
+        before = before.split(" ", maxsplit=1)[0]
+    return f"{before} → {word(summary)}{after}, {'then the link' if ceiling.link_is_next else 'unless losses limit'}"

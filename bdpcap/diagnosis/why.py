@@ -1,0 +1,90 @@
+"""Why a window that limits a flow has its size: the arithmetic of the setting behind it, where that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.explain.buffers import Knob
+from bdpcap.explain.findings import Certainty, Code, found
+from bdpcap.explain.findings.setting import solved
+from bdpcap.explain.once import once
+from bdpcap.explain.solver import Exactness
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+    from bdpcap.explain.answer import Answer
+
+__all__ = ["Why", "why"]
+
+LEAST_SHARE: Final = 0.1
+"""Share of a flow's active time from which on a window is told to limit it; a tenth also counts in the findings."""
+
+_OTHERS: Final = 2
+"""Other settings that are named; a third one tells a reader no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """
+    The reason for a number.
+
+    Attributes
+    ----------
+    number
+        The number, as the question names it: ``73,552``.
+    sentences
+        The arithmetic, and other settings that give the same number.
+    certainty
+        Certainty of the setting.
+    """
+
+    number: str
+    sentences: tuple[str, ...]
+    certainty: Certainty
+
+    def __str__(self) -> str:
+        return f"Why {self.number}? {' '.join(self.sentences)}"
+
+
+@once
+def why(flow: Flow) -> Why | None:
+    """Return the setting behind the window that limits a flow; None if no window does, or the setting is a guess."""
+    if flow.summary["rwnd_share"] < LEAST_SHARE:
+        return None
+    known = {one.code: one for one in found(flow) if one.certainty is not Certainty.POSSIBLE}
+    field, setting = known.get(Code.WINDOW_FIELD_FULL), known.get(Code.WINDOW_SETTING)
+    if field is not None:
+        number = f"{field.values['window_bytes']:,}"
+        return Why(number, (f"{field.sentence} {field.cause}",), field.certainty)
+    solution = solved(flow)
+    if setting is None or solution is None or not solution.best:
+        return None
+    first, *others = solution.best
+    exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
+    sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
+    if others:
+        also = "; or ".join(f"{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS])
+        sentences.append(f"Or {also}. The receiver's kernel decides.")
+    return Why(f"{solution.observed.window:,}", tuple(sentences), setting.certainty)
+
+
+def _is_option(answer: Answer) -> bool:
+    """Return whether the setting is an SO_RCVBUF of Linux whose share of window is fixed."""
+    return answer.setting.era.linux and answer.setting.knob is Knob.OPTION and not answer.fitted
+
+
+def _spelt(answer: Answer) -> str:
+    """Return the arithmetic of an SO_RCVBUF of Linux in words."""
+    made = answer.advertised
+    kept = made.offered - made.raw
+    less = f", less {kept:,}: the one segment that Linux keeps back" if kept > 0 else ""
+    return (
+        f"{answer.arithmetic}: SO_RCVBUF {answer.setting.value:,}, doubled by Linux, {answer.setting.era.factor} of it "
+        f"offered ({made.offered:,}){less} ({_named(answer)})."
+    )
+
+
+def _named(answer: Answer) -> str:
+    """Return the kernels of a setting, or the sysctl that makes others behave so."""
+    return answer.needs or answer.setting.era.name
