@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,7 @@ _LINUX_SEGMENTS: Final = (4, 10, 20)
 """Segments in the window of a Linux SYN before it was the most that fit (Linux tcp_default_init_rwnd())."""
 
 
-@cache
+@lru_cache(maxsize=1 << 10)
 def restored(layout: str) -> tuple[str, tuple[str, ...]]:
     """Return a layout with the options that were replaced by no operations, and their letters.
 

@@ -48,7 +48,6 @@ impl Marks {
 
     /// Returns the layout of a SYN; `cut` means that the snaplen has cut the end of its options. Only IPv4 has an
     /// identification and a flag "don't fragment".
-    #[cold]
     pub(super) fn of_syn(
         identification: Option<u16>,
         dont_fragment: bool,
@@ -74,7 +73,6 @@ impl Marks {
 
     /// Returns the mark of a payload of [`Self::COOKIE_BYTES`] bytes, of which these are captured. iperf3 begins each
     /// of its connections with 36 random characters of `a` to `z` and `2` to `7`, and a NUL (iperf3's `make_cookie`).
-    #[cold]
     pub(super) fn of_payload(captured: &[u8]) -> Self {
         let letters = usize::try_from(Self::COOKIE_BYTES - 1).unwrap_or_default();
         let (cookie, end) = captured.split_at(captured.len().min(letters));

@@ -12,12 +12,10 @@ use super::undecoded::Undecoded;
 pub struct Tcp<'a> {
     ip: Header<'a>,
     fixed: &'a [u8; Tcp::FIXED_BYTES],
-    options: &'a [u8],
-    /// Whether the snaplen cut the options.
-    cut: bool,
+    /// Captured bytes after the fixed part: options and payload.
+    rest: &'a [u8],
+    options_bytes: u8,
     payload_bytes: u32,
-    /// Captured part of the payload.
-    payload: &'a [u8],
 }
 
 impl<'a> Tcp<'a> {
@@ -30,31 +28,26 @@ impl<'a> Tcp<'a> {
     }
 
     /// Returns the captured part of the options, which are the end of the header.
-    pub(super) const fn options(&self) -> &'a [u8] {
-        self.options
+    #[inline]
+    pub(super) fn options(&self) -> &'a [u8] {
+        let length = usize::from(self.options_bytes).min(self.rest.len());
+        &self.rest[..length]
+    }
+
+    /// Returns whether the snaplen cut the options.
+    #[inline]
+    fn is_cut(&self) -> bool {
+        self.rest.len() < usize::from(self.options_bytes)
     }
 
     /// Reads the fields of the header.
     #[must_use]
-    #[inline]
+    #[inline(always)] // for every segment, and most of its fields stay in registers
     pub fn segment(&self) -> Segment {
         let fixed = self.fixed;
         let [source, destination] = self.ends();
         let flags = Flags(fixed[13]);
-        let marks = if flags.has(Flags::SYN) {
-            Marks::of_syn(
-                self.ip.identification(),
-                self.ip.dont_fragment(),
-                self.options,
-                self.cut,
-                self.payload_bytes > 0,
-            )
-        } else if self.payload_bytes == Marks::COOKIE_BYTES {
-            Marks::of_payload(self.payload)
-        } else {
-            Marks::default()
-        };
-        Segment {
+        let mut segment = Segment {
             source,
             destination,
             sequence: u32_at(fixed, 4),
@@ -63,12 +56,34 @@ impl<'a> Tcp<'a> {
             window: u16_at(fixed, 14),
             header_bytes: (fixed[12] >> 4) * 4,
             payload_bytes: self.payload_bytes,
-            options: Options::parse(self.options, self.cut),
+            options: Options::parse(self.options(), self.is_cut()),
             ttl: self.ip.ttl(),
             identification: self.ip.identification(),
             ecn: self.ip.ecn(),
             checksum: u16_at(fixed, 16),
-            marks,
+            marks: Marks::default(),
+        };
+        if flags.has(Flags::SYN) || self.payload_bytes == Marks::COOKIE_BYTES {
+            segment.marks = self.marks(flags);
+        }
+        segment
+    }
+
+    /// Returns the marks of a SYN, or of a payload that has the length of a cookie.
+    #[cold]
+    #[inline(never)]
+    fn marks(&self, flags: Flags) -> Marks {
+        if flags.has(Flags::SYN) {
+            Marks::of_syn(
+                self.ip.identification(),
+                self.ip.dont_fragment(),
+                self.options(),
+                self.is_cut(),
+                self.payload_bytes > 0,
+            )
+        } else {
+            let payload = self.rest.get(usize::from(self.options_bytes)..);
+            Marks::of_payload(payload.unwrap_or_default())
         }
     }
 }
@@ -85,15 +100,12 @@ pub(super) fn header<'a>(at: &mut Cursor<'a>, ip: Header<'a>) -> Result<Tcp<'a>,
         .wire_len()
         .checked_sub(options_len)
         .ok_or(Undecoded::Tcp)?;
-    let split = at.data().split_at_checked(options_len);
-    let (options, payload) = split.unwrap_or((at.data(), &[]));
     Ok(Tcp {
         ip,
         fixed,
-        options,
-        cut: split.is_none(),
+        rest: at.data(),
+        options_bytes: options_len as u8, // at most 40: the field that holds the length has four bits
         payload_bytes: u32::try_from(payload_len).unwrap_or(u32::MAX),
-        payload,
     })
 }
 
