@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.comparing.settings import Settings
+    from bdpcap.diagnosis.remedy import Remedy
+    from bdpcap.diagnosis.why import Why
     from bdpcap.explain.findings import Findings
     from bdpcap.host import Account
     from bdpcap.plots import Kind, Options
@@ -365,6 +367,27 @@ class Flow(capture.Flow):
         from bdpcap.explain.findings import found  # noqa: PLC0415 - needed for findings only
 
         return found(self)
+
+    @property
+    def why(self) -> Why | None:
+        """The setting behind the window that limits the flow; None if no window does, or the setting is unknown.
+
+        ``print(flow.why)`` gives the arithmetic: "Why 73,552? 2 x 50,000 x 3/4 - 1,448 = 73,552: ...".
+        """
+        from bdpcap.diagnosis.why import why  # noqa: PLC0415 - needed for findings only
+
+        return why(self)
+
+    @property
+    def remedy(self) -> Remedy:
+        """The first thing to do: the place, the advice, commands, and the rate to expect.
+
+        ``print(flow.remedy)`` gives the advice; ``flow.remedy.expected`` is such as "12.4 → about 24.3 Mbit/s, then the
+        link", or empty.
+        """
+        from bdpcap.diagnosis.remedy import remedy  # noqa: PLC0415 - needed for findings only
+
+        return remedy(self)
 
     def explain(
         self,

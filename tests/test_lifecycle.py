@@ -193,6 +193,7 @@ def test_a_scan_is_one_line():
         for number in (0, 1):
             ends = {"client": Address("10.0.0.5", 40000 + number), "server": Address("10.0.0.9", port)}
             packets += scenario("0 > S 0:0(0) win 1024", **ends)
+    packets += scenario("5" + HANDSHAKE.strip().removeprefix("0"))
     capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
     (told,) = connections.sentences(capture)
     assert told.startswith(
@@ -200,11 +201,54 @@ def test_a_scan_is_one_line():
     )
     assert "never answered" in " ".join(report.text(capture).split())
     assert html(capture).count(units.joined(told)) == 1
-    assert dict(trust.facts(capture))["handshakes"] == "never answered (2,000)"
+    assert dict(trust.facts(capture))["handshakes"] == "never answered (2,000), complete (1)"
 
 
 def test_nothing_is_told_where_nothing_failed():
     assert connections.sentences(analyzed(HANDSHAKE)) == []
+
+
+@pytest.mark.parametrize(("last_s", "told"), [(3.5, 0), (9, 1)])
+def test_a_syn_in_the_last_second_may_still_be_answered(last_s, told):
+    packets = scenario(HANDSHAKE) + scenario("3 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    packets += scenario(f"{last_s} > . 1:1(0) ack 1 win 502")
+    said = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert len(said) == told
+    assert all("was never answered (1 SYN)." in line for line in said)
+
+
+REQUEST = "+.001 > P. 1:201(200) ack 1 win 502"
+
+
+@pytest.mark.parametrize(
+    ("dialogue", "failed"),
+    [
+        # The receiver of a response, or of an upload, has had enough: its peer's data are its own to drop.
+        (REQUEST + "\n+.02 < P. 1:1001(1000) ack 201 win 500\n+.01 > R. 201:201(0) ack 1 win 0", ""),
+        # A server that leaves a request without an answer.
+        (REQUEST + "\n+.02 < R. 1:1(0) ack 201 win 0", "reset without an answer"),
+        # A server that breaks off in the middle of its response.
+        (
+            REQUEST + "\n+.02 < P. 1:1001(1000) ack 201 win 500\n+.01 < R. 1001:1001(0) ack 201 win 0",
+            "reset with 1,000 bytes unacknowledged",
+        ),
+        # A farewell of 31 bytes, as TLS sends one, needs no acknowledgment.
+        (
+            REQUEST
+            + "\n+.02 < P. 1:1001(1000) ack 201 win 500\n+.01 > P. 201:232(31) ack 1001 win 502"
+            + "\n+0 > R. 232:232(0) ack 1001 win 0",
+            "",
+        ),
+        ("+.01 > R. 1:1(0) ack 1 win 0", "reset before any data"),
+    ],
+)
+def test_a_reset_of_the_end_that_was_done_is_no_failure(dialogue, failed):
+    capture = analyzed(HANDSHAKE + "\n" + dialogue)
+    said = connections.sentences(capture)
+    assert failed in said[0] if failed else said == []
+    assert [line.endswith("which was done.") for line in connections.ends(capture)] == (
+        [] if failed else [True]
+    )
 
 
 def completeness(path):

@@ -12,6 +12,7 @@ from bdpcap.explain import systems
 from bdpcap.read import vantage
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from bdpcap.capture import Capture
     from bdpcap.read.facts import CaptureInfo
 
+NOTABLE: Final = ("copies", "wifi-retries")
+"""Flaws that change no verdict, but that a reader of the capture must know."""
+NOTABLE_SHARE: Final = 0.01
+"""Share of the frames from which on such a flaw is named first."""
 SCALES: Final = 5
 """Largest number of inferred window scales that are listed one by one."""
 
@@ -90,6 +95,12 @@ def line(capture: Capture) -> str:
     return f"{said}; {_captured(capture)}."
 
 
+def notable(capture: Capture) -> list[str]:
+    """Return sentences on what the link or the capture did to a hundredth of the frames or more; empty if nothing."""
+    least = max(1.0, NOTABLE_SHARE * capture.info.frames)
+    return [flaw.sentence for flaw in capture.quality if flaw.code in NOTABLE and flaw.count >= least]
+
+
 def caveats(capture: Capture) -> list[str]:
     """Return the reasons not to trust the numbers, one sentence each, doubts about verdicts first; empty if none."""
     return [*doubts(capture), *_notes(capture)]
@@ -137,20 +148,47 @@ def _notes(capture: Capture) -> list[str]:
 
 def _vantage(capture: Capture) -> str:
     """Return where streams were captured, by the larger flow of each; with counts if the places differ."""
-    flows = capture.carriers
-    most_first = np.argsort(-flows["payload_bytes"], kind="stable")
-    _, largest = np.unique(flows["stream"][most_first], return_index=True)
-    names = {"sender": "at the sender", "receiver": "at the receiver", "between": "between the ends"}
-    places = capture.places[most_first[largest]].tolist()
-    seen = Counter(names.get(place, place) for place in places)
+    names = {
+        "sender": "at the sender",
+        "receiver": "at the receiver",
+        "between": "between the ends",
+        "unknown": "place unknown",
+    }
+    seen = Counter(names[place] for place in capture.places[_largest(capture)].tolist())
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
 
 
+def _largest(capture: Capture) -> np.ndarray:
+    """Return the rows of `capture.carriers` that are the larger flow of each connection."""
+    flows = capture.carriers
+    most_first = np.argsort(-flows["payload_bytes"], kind="stable")
+    _, largest = np.unique(flows["stream"][most_first], return_index=True)
+    rows: np.ndarray = most_first[largest]
+    return rows
+
+
 def _captured(capture: Capture) -> str:
+    """Return the host next to which most connections were captured, or else the places."""
     places = set(capture.places.tolist())
     if not places:
         return "no flow carried payload"
-    return "place of capture unknown" if places == {"unknown"} else f"captured {_vantage(capture)}"
+    if places == {"unknown"}:
+        return "place of capture unknown"
+    rows, flows = _largest(capture), capture.carriers
+    place = capture.places[rows]
+    # The sender's end is the direction's own name, the receiver's that of the other direction.
+    sending = flows["direction"][rows]
+    ends = 2 * flows["stream"][rows] + np.where(place == "receiver", 1 - sending, sending)
+    names = np.asarray(capture.directions("sender")["sender"], dtype=object)
+    at_end = np.isin(place, ("sender", "receiver"))
+    hosts = Counter(host(str(name)) for name in names[ends[at_end]])
+    beside, count = hosts.most_common(1)[0] if hosts else ("", 0)
+    if 2 * count <= len(rows):
+        return f"captured {_vantage(capture)}"
+    of_all = (
+        "" if count == len(rows) else f" ({units.count(count)} of {units.number(len(rows), 'connection')})"
+    )
+    return f"captured next to {beside}{of_all}"
 
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:

@@ -139,6 +139,7 @@ def html(capture: Capture) -> str:
         total=len(table),
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
         failures=lambda: connections.sentences(capture),
+        resets=lambda: connections.ends(capture),
         extras=sections.tables(capture),
         limits=STATE_NAMES,
         held={limit for flow in flows for limit in flow.rtts["limit"].unique()},

@@ -63,6 +63,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     head: list[Part] = [
         ("", f"bdpcap {bdpcap.__version__}: what limited the senders in {names}"),
         ("", trust.line(capture)),
+        *(("", sentence) for sentence in trust.notable(capture)),
     ]
     body = _verdicts(capture, shown)
     body += [line for group in shown for line in _window(group.flow, several=len(shown) > 1)]
@@ -76,6 +77,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     if full:
         why = [line for group in shown for line in _why(group.flow)]
         about = [
+            *_section("CONNECTIONS ENDED BY A RESET", partial(_reset, capture)),
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
@@ -187,6 +189,10 @@ def _failed(capture: Capture, *, full: bool) -> list[Part]:
         [("  - ", f"{len(found) - len(kept)} more: --full lists them.")] if found[len(kept) :] else []
     )
     return [*(("  - ", sentence) for sentence in kept), *more]
+
+
+def _reset(capture: Capture) -> list[Part]:
+    return [("  - ", sentence) for sentence in connections.ends(capture)]
 
 
 def _account(capture: Capture, shown: list[Group]) -> list[Part]:
