@@ -131,7 +131,8 @@ def changed(flow, **values):
 
 def test_no_path_is_slower_than_the_flow(flow):
     half = flow.summary["throughput_bps"] / 2
-    fast = changed(flow, in_flight_max_bytes=20 * MSS)
+    twice = 4 * half
+    fast = changed(flow, in_flight_max_bytes=20 * MSS, capacity_bps=twice, capacity_low_bps=twice)
     slow = changed(flow, in_flight_max_bytes=20 * MSS, capacity_bps=half, capacity_low_bps=half)
     assert verdict.path(fast) is not None
     assert verdict.path(flow.summary) is None  # eight segments at a time show no path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,8 @@ INITIAL_WINDOW: Final = 10
 """Segments that a sender may send at once (RFC 6928). Fewer in flight never show the rate of the path."""
 AGREE: Final = 1.2
 """Highest over lowest rate up to which they agree: each is within 10 % of a rate between them."""
+_WIDEST: Final = 10
+"""Ratio of the bounds of a rate from which on the upper one says nothing: a rate of its order is not known."""
 _FILLED: Final = 0.1
 """Share of a flow's time in which it must fill the link to show the link's rate."""
 
@@ -91,14 +94,14 @@ def spoken_bdp(summary: pd.Series[Any] | Mapping[str, Any]) -> str:
     """Return the path's BDP in words, as `spoken` does; empty without a rate or an RTT."""
     if pd.isna(summary["bdp_bytes"]):
         return ""
-    return _words(summary, lambda rate_bps: units.exact_bytes(round(_bdp(summary, rate_bps))))
+    return _words(summary, lambda rate_bps: units.exact_bytes(math.ceil(_bdp(summary, rate_bps))))
 
 
 def _words(summary: pd.Series[Any] | Mapping[str, Any], show: Callable[[float], str]) -> str:
     known, high = known_bps(summary), summary["capacity_high_bps"]
     if known is None:
         return ""
-    if basis(summary) is Basis.BOUND and pd.notna(high):
+    if basis(summary) is Basis.BOUND and pd.notna(high) and high <= _WIDEST * known:
         return f"between {show(known)} and {show(float(high))}"
     return f"{word(summary)}{show(known)}"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap.explain import bdp, sendbuf
+from bdpcap.explain import bdp, gate, sendbuf
 from bdpcap.explain.buffers import ERAS, FIELD_MAX, SCALE_MAX, UNSCALED, Era, least_setting
 from bdpcap.explain.capacity import known_bdp, known_bps
 from bdpcap.words import rates, units
@@ -142,9 +142,9 @@ def of(
     window = _known(summary["window_max_bytes"])
     measured = rate_bps is None and rtt_ns is None
     need = math.ceil(known_bdp(summary) or 0) if measured else math.ceil(rates.bytes_at(rate, trip))
-    if not 0 < need <= FIELD_MAX << SCALE_MAX:
-        return None
     mss = max(1, int(summary["mss_bytes"]))
+    if not 0 < need <= FIELD_MAX << SCALE_MAX or (measured and gate.full_bdp(need, mss) is None):
+        return None
     filled = _filled(
         rate,
         int(trip),

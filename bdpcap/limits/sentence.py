@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["sentences"]
 
 WRITTEN: Final[dict[Unit, Callable[[float], str]]] = {
-    "share": units.share,
+    # A measured share of a little over 1 is within the error of what it is compared with.
+    "share": lambda value: units.share(min(value, 1.0)),
     "ratio": lambda value: f"{value:.2f}",
     "packets": lambda value: (
         f"{value:.1f} packets" if value < 10 and value % 1 else units.number(value, "packet")

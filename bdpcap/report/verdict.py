@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.explain import gate
-from bdpcap.explain.capacity import known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
+from bdpcap.explain.capacity import Basis, basis, known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
@@ -20,6 +20,10 @@ from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+
+
+OWN_RATE: Final = 1.05
+"""Ratio of a path's least rate to a flow's below which the flow itself is the evidence for that bound."""
 
 
 def shares(summary: pd.Series[Any]) -> list[tuple[str, float]]:
@@ -178,7 +182,9 @@ def path(summary: pd.Series[Any]) -> Path | None:
     if known is None or pd.isna(summary["bdp_bytes"]) or not sent_a_window(summary):
         return None
     reached = summary["active_throughput_bps"]
-    if pd.notna(reached) and known < reached:
+    # A lower bound that the flow itself set says nothing beyond its rate.
+    least = OWN_RATE if basis(summary) is Basis.BOUND else 1.0
+    if pd.notna(reached) and known < least * reached:
         return None
     filled = gate.full_bdp(known_bdp(summary), int(summary["mss_bytes"]))
     return Path(spoken(summary), "" if filled is None else spoken_bdp(summary))

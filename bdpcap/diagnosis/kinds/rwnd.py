@@ -8,8 +8,9 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.explain import gate
 from bdpcap.explain.findings.receive import in_force
-from bdpcap.words import palette, rates, units
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -26,11 +27,8 @@ def _allowed(flow: Flow) -> str:
     window, rtt = in_force(flow), flow.summary["rtt_min_ns"]
     if window is None:
         return ""
-    if pd.isna(rtt):
-        return f"{units.exact_bytes(window)} were the most"
-    allowed = rates.of_bytes(window, rtt)
-    reached = flow.summary["active_throughput_bps"]
-    if pd.notna(reached) and allowed < reached:
+    allowed, reached = gate.allowed_bps(window, rtt), flow.summary["active_throughput_bps"]
+    if allowed is None or (pd.notna(reached) and allowed < reached):
         return f"{units.exact_bytes(window)} were the most"
     return f"{units.exact_bytes(window)} per round trip of {units.duration(rtt)} allow {units.rate(allowed)} at most"
 

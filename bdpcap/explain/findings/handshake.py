@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain import remedies
+from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.solver import Exactness
-from bdpcap.words import rates, units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -32,11 +32,8 @@ def _scaling(flow: Flow) -> Finding | None:
     source, window = str(flow.summary["window_scale_source"]), flow.summary["window_max_bytes"]
     if source == UNSCALED:
         rtt = flow.summary["rtt_min_ns"]
-        most = (
-            f", {units.rate(rates.of_bytes(FIELD_MAX, rtt))} over {units.duration(rtt)}"
-            if pd.notna(rtt) and rtt
-            else ""
-        )
+        allowed = gate.allowed_bps(FIELD_MAX, rtt)
+        most = "" if allowed is None else f", {units.rate(allowed)} over {units.duration(rtt)}"
         advice = remedies.scaling_of(flow)
         return Finding(
             code=Code.WINDOW_UNSCALED,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.bdp import MSS_BYTES
-from bdpcap.explain.capacity import Basis, basis, delivered_bps, sent_a_window, spoken, word
+from bdpcap.explain.capacity import Basis, basis, delivered_bps, known_bps, sent_a_window, spoken, word
 from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.receive import slow_part
@@ -47,8 +47,8 @@ def link(flow: Flow) -> list[Finding]:
         if pd.notna(median)
         else ""
     )
-    known = spoken(flow.summary)
-    carries = f"; the path can carry {known}" if known else ""
+    known = known_bps(flow.summary)
+    carries = f"; the path can carry {spoken(flow.summary)}" if known is not None and known >= rate else ""
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values(kind="stable").index[len(busy) // 2]]
     return [
         Finding(

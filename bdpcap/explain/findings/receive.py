@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain import remedies
+from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
@@ -15,7 +15,7 @@ from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting, solved
 from bdpcap.explain.solver import Exactness
 from bdpcap.limits.evidence.window import SMALL
-from bdpcap.words import rates, units
+from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -35,19 +35,18 @@ def limits(flow: Flow) -> list[Finding]:
     part = slow_part(flow)
     told = [_slow(flow, held)] if part > 0.2 else []
     # A window that was always 0 allows no rate, and the sender sent in spite of it.
-    if part > 0.8 or window == 0:
+    ceiling = gate.allowed_bps(window, rtt)
+    if part > 0.8 or ceiling is None:
         return told
-    ceiling = rates.of_bytes(window, rtt)
     reached = flow.summary["active_throughput_bps"]
+    reached_part = gate.part(reached / ceiling)
     share = (
-        "" if pd.isna(reached) else f" {units.rate(reached)} were reached, {units.share(reached / ceiling)}."
+        "" if reached_part is None else f" {units.rate(reached)} were reached, {units.share(reached_part)}."
     )
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
     # A lower bound of the BDP that the window exceeds is no goal.
     known = (known_bdp(flow.summary) or 0) > window and sent_a_window(flow.summary)
-    # Waiting for a slow reader is no lack of window, so no larger window is computed.
-    below_says = " What that takes is said below." if known and part <= 1 / 2 else ""
     fell = window < flow.summary["window_max_bytes"]
     grow = "the receiver's window grow until it exceeds rate times round-trip time"
     scaling = remedies.scaling_of(flow) if unscaled else remedies.Remedy("")
@@ -63,7 +62,7 @@ def limits(flow: Flow) -> list[Finding]:
             f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
-            remedy=remedy + (f", here {spoken_bdp(flow.summary)}.{below_says}" if known else "."),
+            remedy=remedy + (f", here {spoken_bdp(flow.summary)}." if known else "."),
             commands=scaling.commands,
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),

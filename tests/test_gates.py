@@ -1,0 +1,67 @@
+"""No first text holds a number that cannot be, whatever the capture: numbers are parsed with their units."""
+
+import re
+
+import pytest
+from conftest import unavailable
+from oracles import SAMPLES, SHARED
+
+import bdpcap
+from bdpcap import report
+from bdpcap.explain import gate
+from bdpcap.report.text import LINES
+
+UNITS = {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
+RATE = re.compile(r"([\d.]+) ([kMGT]?bit/s)")
+CARRIED = re.compile(
+    r"at ([\d.]+) ([kMGT]?bit/s); the path can carry (?:about |at least |between )?([\d.]+) ([kMGT]?bit/s)"
+)
+REAL = sorted(
+    path for folder in ("wild", "wild_b", "stress") for path in (SHARED / "captures" / folder).glob("*.pcap*")
+)
+
+
+def bps(number, unit):
+    return float(number) * UNITS[unit]
+
+
+def check(text):
+    said = " ".join(text.split())
+    assert all(bps(*found) <= gate.MOST_BPS for found in RATE.findall(said)), said
+    for one, unit, other, of in CARRIED.findall(said):
+        assert bps(one, unit) <= 1.005 * bps(other, of), said
+    # Retransmitted bytes and waits alone may exceed a whole; every share of a verdict is of one.
+    assert all(float(share.replace(",", "")) <= 100 for share in re.findall(r"([\d.,]+) %", said)), said
+    assert not re.search(r"\b0 ns\b|\bnan\b|\binf\b|is said (below|above)|Left out: ", said), said
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_the_texts_of_a_sample_hold_no_number_that_cannot_be(path):
+    capture = bdpcap.analyze(path)
+    check(report.text(capture))
+    check(report.text(capture, full=True))
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_the_text_of_a_real_capture_holds_no_number_that_cannot_be(path):
+    capture = bdpcap.analyze(path)
+    text = report.text(capture)
+    check(text)
+    if len(report.ranking.groups(capture)) == 1:
+        assert len(text.splitlines()) <= LINES
+
+
+def test_real_captures_are_there():
+    if not REAL:
+        unavailable("../shared/captures", "captures")
+
+
+def test_the_gate_leaves_out_what_cannot_be():
+    assert gate.allowed_bps(65_536, 1_000_000) == pytest.approx(524.288e6)
+    assert gate.allowed_bps(65_536, 99_999) is None
+    assert gate.allowed_bps(1 << 30, 1_000_000) is None
+    assert gate.allowed_bps(None, 1_000_000) is None
+    assert gate.full_bdp(2_919, 1_460) is None
+    assert gate.full_bdp(2_920, 1_460) == 2_920
+    assert gate.part(1.0) == 1.0
+    assert gate.part(1.01) is None
