@@ -20,7 +20,8 @@ from test_explain import dialogue, shown
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, remedies
-from bdpcap.explain.buffers import ERAS, RMEM_MAX, Knob, Setting
+from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
+from bdpcap.explain.eras import ERAS
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
 from bdpcap.explain.findings import Code, findings
 from bdpcap.explain.findings.standing import standing

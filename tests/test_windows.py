@@ -8,14 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import ROOT
 
-from bdpcap.explain.buffers import ERAS, FIELD_MAX, Knob, Setting, least_setting, scale_for
-from bdpcap.explain.chance import roundness
+from bdpcap.explain.buffers import FIELD_MAX, Knob, Setting, least_setting, scale_for
+from bdpcap.explain.eras import ERAS
+from bdpcap.explain.likelihood import is_chosen
 from bdpcap.explain.findings import Certainty
 from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.kernels import Kernel, eras_of, version
 from bdpcap.explain.solver import Exactness, Facts, Observed, solve, surviving_eras
 
-OLD, HALF, QUARTER, LATER, MEASURED, WHOLE, SOLARIS = ERAS
+OLD, HALF, QUARTER, LATER, MEASURED, WHOLE, SOLARIS, WINDOWS, NETSTACK, SMALL = ERAS
 
 # SO_RCVBUF, window scale, SYN-ACK window, largest window: measured on Linux 6.18, packets of 2304 bytes for 1448.
 MEASURED_ROWS = [

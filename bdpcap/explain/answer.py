@@ -7,15 +7,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX, RMEM_MAX, WELL_KNOWN, Advertised, Setting
-from bdpcap.explain.chance import is_chosen
+from bdpcap.explain.likelihood import is_chosen
 
 if TYPE_CHECKING:
     from bdpcap.explain.kernels import Kernel
 
-__all__ = ["Answer", "Exactness", "Facts", "Observed", "Solution"]
+__all__ = ["ENDLESS", "Answer", "Exactness", "Facts", "Observed", "Solution"]
 
-_COMMON: Final = 0.5
-"""Chance of a random match from which an answer is no evidence for its setting."""
+
+ENDLESS: Final = 1 << 30
+"""Upper end of a range of values that has none: any larger value gives the same window."""
 
 
 class Exactness(StrEnum):
@@ -24,12 +25,12 @@ class Exactness(StrEnum):
     EXACT = "exact"
     """A setting that is known or that someone would choose gives the number to the byte.
 
-    Fewer than 1 in 100 windows match a setting as round, unless it is known.
+    Fewer than 1 in 1,000 windows match a setting as likely, unless it is known.
     """
     ROUNDED = "within rounding"
     """Such a setting gives the number to the byte, or after rounding to the window scale or the MSS.
 
-    Fewer than 1 in 5 windows match a setting as round, unless it is known.
+    Fewer than 1 in 20 windows match a setting as likely, unless it is known.
     """
     CONSISTENT = "consistent"
     """The setting is possible, but no evidence favours it."""
@@ -50,6 +51,12 @@ class Observed:
     """Window of the receiver's SYN-ACK in bytes; it is never scaled."""
     doubt: str = ""
     """Reason why the window is uncertain; empty if it is certain. Answers on an uncertain window are never exact."""
+    unscaled: bool = False
+    """Whether the handshake declined window scaling. A scale of 0 may also be agreed upon."""
+    system: str = ""
+    """Receiver's system, as ``receiver_system`` of the ``flows`` table has it; empty if unknown."""
+    bare: bool = False
+    """Whether the receiver agreed to neither a window scale nor timestamps."""
 
     @property
     def field_full(self) -> bool:
@@ -65,17 +72,23 @@ class Facts:
     sndbuf: int | None = None
     kernel: Kernel | None = None
     adv_win_scale: int | None = None
-
-    @property
-    def of_receiver(self) -> bool:
-        """Whether any fact about the receiver is known."""
-        return (self.rcvbuf, self.kernel, self.adv_win_scale) != (None, None, None)
+    rmem_max: int | None = None
+    """net.core.rmem_max of the receiver in bytes."""
+    rmem: tuple[int, int, int] | None = None
+    """net.ipv4.tcp_rmem of the receiver in bytes."""
+    wmem: tuple[int, int, int] | None = None
+    """net.ipv4.tcp_wmem of the sender in bytes."""
 
     @property
     def buffers(self) -> list[int]:
-        """Values that SO_RCVBUF may have: the request and, if smaller, the default of net.core.rmem_max."""
+        """Values that SO_RCVBUF may have on Linux: the request, cut to net.core.rmem_max.
+
+        Where that is unknown, the request and, if smaller, the default of net.core.rmem_max.
+        """
         if self.rcvbuf is None:
             return []
+        if self.rmem_max is not None:
+            return [min(self.rcvbuf, self.rmem_max)]
         return [self.rcvbuf, *([RMEM_MAX] if self.rcvbuf > RMEM_MAX else [])]
 
     def request(self, value: int) -> str:
@@ -102,14 +115,16 @@ class Answer:
         Contradiction between the capture and the setting; empty if there is none.
     fitted
         Whether the kernel measures the share of the buffer; then any value from `low` to `high` may be the setting.
-    pinned
-        For a fitted answer: whether the handshake, or the share of full packets, narrows the range of values.
     given
         Whether the setting is known from outside the capture.
     needs
         Required sysctl setting that is not the kernel's default; empty if there is none.
     chance
-        Chance that a setting as round explains a window that nobody chose.
+        Chance that a setting as likely explains a window that nobody chose.
+    likelihood
+        Probability of this setting and window among all receivers, before they are weighed against each other.
+    credible
+        Whether the answer is among the likeliest, which together explain nearly all such windows.
     """
 
     setting: Setting
@@ -120,10 +135,11 @@ class Answer:
     exactness: Exactness
     against: str = ""
     fitted: bool = False
-    pinned: bool = False
     given: bool = False
     needs: str = ""
     chance: float = 1.0
+    likelihood: float = 0.0
+    credible: bool = False
 
     @property
     def chosen(self) -> bool:
@@ -133,11 +149,7 @@ class Answer:
     @property
     def telling(self) -> bool:
         """Whether the answer is evidence for its setting, rather than one of many numbers that fit."""
-        if self.against:
-            return False
-        if self.fitted:
-            return self.pinned or self.given
-        return self.given or (self.chosen and self.chance < _COMMON)
+        return not self.against and (self.given or self.credible)
 
     @property
     def well_known(self) -> str:
@@ -158,6 +170,10 @@ class Solution:
         Whether the window is the largest that 16 bits express at this scale: then the field limits it, not the buffer.
     facts
         Facts from outside the capture that the solver was given.
+    covered
+        Probability that one of the answers that `best` has is true.
+    agrees
+        Whether the known SO_RCVBUF leads to the window in some way; True if none is known.
     """
 
     observed: Observed
@@ -165,12 +181,12 @@ class Solution:
     exactness: Exactness
     field_full: bool
     facts: Facts = field(default_factory=Facts)
+    covered: float = 0.0
+    agrees: bool = True
 
     @property
     def best(self) -> list[Answer]:
-        """Answers to report: those of the best exactness. An exact answer does not rule out answers within rounding."""
+        """Answers to report: the credible ones, unless the window is as likely an accident."""
         if self.exactness is Exactness.NONE:
             return []
-        agree = (Exactness.EXACT, Exactness.ROUNDED)
-        good = agree if self.exactness in agree else (self.exactness,)
-        return [one for one in self.answers if one.exactness in good and one.telling]
+        return [one for one in self.answers if one.telling]

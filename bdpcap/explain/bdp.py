@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.buffers import ERAS
+from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, least_setting
+from bdpcap.explain.eras import ERAS
 from bdpcap.words import quantities, units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bdpcap.explain.buffers import Era
+    from bdpcap.explain.eras import Era
     from bdpcap.explain.headers import Packet
 
 __all__ = [
@@ -27,7 +28,6 @@ __all__ = [
     "Derived",
     "Known",
     "bdp",
-    "buffer_for",
     "counted_in_1024",
     "derive",
     "largest",
@@ -117,11 +117,6 @@ def product(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
 def window_ceiling(window_bytes: Fraction, rtt_s: Fraction) -> Fraction:
     """Return the highest rate that a window allows, in bits per second (RFC 7323 section 1.1)."""
     return window_bytes * 8 / rtt_s
-
-
-def buffer_for(window_bytes: Fraction, stack: Era) -> int:
-    """Return the smallest receive buffer in bytes that can advertise a window."""
-    return math.ceil(window_bytes / stack.share)
 
 
 def loss_ceiling(mss_bytes: int, rtt_s: Fraction, loss: Fraction) -> Fraction:
@@ -219,13 +214,16 @@ def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Derived]:
     rate, rtt, window = known.rate_bps, known.rtt_s, known.window_bytes
     if rate is not None and rtt is not None:
         least = product(rate, rtt)
-        yield Derived("BDP", least, "bytes", "rate x RTT")
-        for name, stack in stacks.items():
-            buffer = buffer_for(least, stack)
+        each = math.ceil(least / known.streams)
+        held = each <= FIELD_MAX << SCALE_MAX
+        yield Derived("BDP", least, "bytes", f"rate x RTT{'' if held else '; no window holds as much'}")
+        for name, stack in stacks.items() if held else ():
+            asked = least_setting(stack, each, known.mss_bytes)
             # Linux doubles the requested size (sock_setsockopt).
-            asked = f"; SO_RCVBUF {math.ceil(buffer / 2):,}" if stack.linux else ""
-            each = "" if known.streams == 1 else f"; {math.ceil(buffer / known.streams):,} per stream"
-            how = f"BDP x {1 / stack.share}{asked}{each}"
+            buffer = asked * known.streams * (2 if stack.linux else 1)
+            of_one = "" if known.streams == 1 else f"; {buffer // known.streams:,} per stream"
+            kept = " and a segment" if stack.linux and not stack.is_measured else ""
+            how = f"BDP x {1 / stack.share}{kept}{f'; SO_RCVBUF {asked:,}' if stack.linux else ''}{of_one}"
             yield Derived(f"buffer, {name}", Fraction(buffer), "bytes", how)
     if window is not None and rtt is not None:
         ceiling = window_ceiling(window, rtt)

@@ -1,8 +1,8 @@
 """
-Window arithmetic forward: the window that a receive buffer lets a socket advertise, by kernel era.
+Window arithmetic forward: the window that a setting of the receive buffer leads to, in every era.
 
-Each setting has one monotonic function; `bdpcap.explain.solver` inverts it. All sizes are in bytes.
-`bdpcap.explain.kernels` maps a kernel version to its era.
+A setting is a knob, its value and an era. The window is the era's share of the buffer up to where growth stops, rounded,
+and cut to what the window field holds. `bdpcap.explain.solver` inverts this one function. All sizes are in bytes.
 
 Linux doubles SO_RCVBUF (sock_setsockopt), and tcp_win_from_space() takes a share of the result.
 tcp_init_buffer_space() keeps one segment back. __tcp_select_window() rounds up to the window scale, or down to the MSS
@@ -15,23 +15,27 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.explain.eras import MSS_UNMEASURED
+
+if TYPE_CHECKING:
+    from bdpcap.explain.eras import Era
 
 __all__ = [
-    "ERAS",
     "FIELD_MAX",
-    "FULL_PACKETS",
-    "MEASURED_SHARES",
-    "MSS_UNMEASURED",
+    "FULL",
+    "RMEM_DEFAULT",
+    "RMEM_DEFAULT_OLD",
     "RMEM_MAX",
     "SCALE_MAX",
+    "STOPS",
     "UNSCALED",
     "WELL_KNOWN",
     "Advertised",
-    "Era",
     "Knob",
     "Setting",
-    "Version",
+    "first_windows",
     "least_setting",
     "sayable",
     "scale_for",
@@ -45,175 +49,52 @@ UNSCALED: Final = "declined"
 """Value of ``window_scale_source`` when no window scale is in force: a SYN lacked the option."""
 RMEM_MAX: Final = 212_992
 """Kernel default of net.core.rmem_max and wmem_max: 256 x SKB_TRUESIZE(256) on x86-64."""
+RMEM_DEFAULT: Final = 131_072
+"""Default of net.ipv4.tcp_rmem[1] since Linux 4.20, commit a337531b942b."""
+RMEM_DEFAULT_OLD: Final = 87_380
+"""Default of net.ipv4.tcp_rmem[1] before Linux 4.20."""
 SOCK_MIN_RCVBUF: Final = 2304
 """Smallest receive buffer on x86-64: 2048 + sizeof(struct sk_buff), aligned."""
-
-MSS_UNMEASURED: Final = 536
-"""Largest segment that leaves the share of the handshake in force, TCP_MSS_DEFAULT: tcp_measure_rcv_mss()."""
-FULL_PACKETS: Final = (Fraction(60, 100), Fraction(67, 100))
-"""Smallest and largest measured share of the buffer that becomes window, for unmerged full packets of MTU 1500.
-
-Observed were 0.62 to 0.66 over veth and TAP (tests/data/linux618_windows.csv).
-"""
-MEASURED_SHARES: Final = (Fraction(1, 4), Fraction(1))
-"""Smallest and largest measured share for any packets. Memory exceeds payload: it comes in powers of two, or in pages."""
-
-Version = tuple[int, int, int]
-_ANY: Final = 999
-
-
-@dataclass(frozen=True, slots=True)
-class Era:
-    """
-    Arithmetic by which a TCP stack derives the window from the receive buffer.
-
-    Attributes
-    ----------
-    key, name
-        Identifier for programs, and name for people.
-    kernels
-        First and last Linux versions, patch level included, with this arithmetic by default; empty for other stacks.
-    shift
-        Value of net.ipv4.tcp_adv_win_scale. If positive, ``buffer - (buffer >> shift)`` is offered, else
-        ``buffer >> -shift``. None in other eras.
-    ratio
-        Where `shift` is None: 256ths of the buffer that are offered in the long run.
-    initial_ratio
-        256ths of the buffer at the handshake, which determine the window scale and the first window.
-    charged_bytes
-        Where the kernel measures the share: memory in use when the window last grew. This is an empirical value.
-    factor
-        Share of the buffer, as text.
-    source
-        Kernel function, commit or document that defines the arithmetic.
-    whole_segments
-        Whether the window is the buffer rounded up to whole segments.
-    """
-
-    key: str
-    name: str
-    kernels: tuple[tuple[Version, Version], ...]
-    factor: str
-    source: str
-    shift: int | None = None
-    ratio: int = 256
-    initial_ratio: int = 256
-    charged_bytes: int = 0
-    whole_segments: bool = False
-
-    @property
-    def linux(self) -> bool:
-        """Whether the stack is Linux, which doubles SO_RCVBUF."""
-        return bool(self.kernels)
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether the kernel measures the share from the memory that received packets take."""
-        return self.charged_bytes > 0
-
-    @property
-    def share(self) -> Fraction:
-        """Share of the buffer that is offered in the long run, before rounding and reserve take off a segment or two."""
-        return Fraction(self.ratio, 256) if self.shift is None else 1 - Fraction(1, 1 << self.shift)
-
-    def offered(self, buffer: int, *, initial: bool = False) -> int:
-        """Return the bytes of a buffer that may become window, at the handshake if `initial`: tcp_win_from_space()."""
-        if self.shift is not None:
-            return buffer - (buffer >> self.shift) if self.shift > 0 else buffer >> -self.shift
-        if initial:
-            return buffer * self.initial_ratio >> 8
-        return max(0, buffer - self.charged_bytes) * self.ratio >> 8
-
-
-ERAS: Final = (
-    Era(
-        "linux-2.6-3.3",
-        "Linux up to 3.3, or tcp_adv_win_scale=2",
-        (((2, 6, 0), (3, 2, 17)), ((3, 3, 0), (3, 3, 4))),
-        "3/4",
-        "tcp_win_from_space(): space - (space >> 2)",
-        shift=2,
-    ),
-    Era(
-        "linux-3.4-6.5",
-        "Linux 3.4 to 6.5",
-        (((3, 2, 18), (3, 2, _ANY)), ((3, 3, 5), (6, 5, _ANY))),
-        "1/2",
-        "tcp_win_from_space(), commit b49960a05e32: space - (space >> 1)",
-        shift=1,
-    ),
-    Era(
-        "linux-6.6-6.9",
-        "Linux 6.7 to 6.9.2, and 6.6 to 6.6.32",
-        (((6, 6, 0), (6, 6, 32)), ((6, 7, 0), (6, 8, 11)), ((6, 9, 0), (6, 9, 2))),
-        "65/256",
-        "commit dfa2f0483360: 1200 / SKB_TRUESIZE(4096), kept where SO_RCVBUF is set",
-        ratio=65,
-        initial_ratio=65,
-    ),
-    Era(
-        "linux-6.10-6.11",
-        "Linux 6.9.3 to 6.10.3, and 6.6.33 to 6.6.44",
-        (((6, 6, 33), (6, 6, 44)), ((6, 8, 12), (6, 8, _ANY)), ((6, 9, 3), (6, 10, 3))),
-        "128/256",
-        "commit 697a6c8cec03: TCP_DEFAULT_SCALING_RATIO",
-        ratio=128,
-        initial_ratio=128,
-    ),
-    Era(
-        "linux-6.12-on",
-        "Linux since 6.10.4, and 6.6 since 6.6.45",
-        (((6, 6, 45), (6, 6, _ANY)), ((6, 10, 4), (_ANY, _ANY, _ANY))),
-        "the share that its packets' memory leaves, 0.60 to 0.67 for full ones,",
-        "tcp_measure_rcv_mss(), commit 05f76b2d634e: payload / memory of the packets that arrive",
-        ratio=160,
-        initial_ratio=128,
-        charged_bytes=1280,
-    ),
-    Era(
-        "freebsd",
-        "FreeBSD, macOS",
-        (),
-        "1",
-        "FreeBSD tcp_output(): min(sbspace(so_rcv), 65535 << rcv_scale)",
-    ),
-    Era(
-        "solaris",
-        "Solaris",
-        (),
-        "1",
-        "Solaris Tunable Parameters: tcp_recv_hiwat; whole segments, rounded up, as observed",
-        whole_segments=True,
-    ),
-)
-"""Eras, oldest first. Stable kernels changed within a series. Backports of distributions are not covered."""
+FULL: Final = Fraction(1)
+"""All of the share."""
+STOPS: Final = (FULL, Fraction(1, 2), Fraction(1, 4))
+"""Parts of the share past which the window stops to grow where packets take more memory than they carry."""
+_FIRST_SEGMENTS: Final = (4, 10, 20)
+"""Most segments of a scaled connection's first window before Linux 4.20: tcp_default_init_rwnd() and before it."""
 
 
 class Knob(StrEnum):
-    """Setting that the size of a buffer comes from."""
+    """Setting that the size of a window comes from."""
 
     OPTION = "SO_RCVBUF"
     """Option that the application set before the handshake."""
+    AFTER = "SO_RCVBUF after the handshake"
+    """Option that the application set on the connection. It stops autotuning; the scale is autotuning's."""
     DEFAULT = "net.ipv4.tcp_rmem[1]"
     """Default of a buffer that was never set and has not grown; one segment is kept back."""
     GROWN = "net.ipv4.tcp_rmem[2]"
     """Maximum that autotuning grew the buffer to; no segment is kept back any more."""
     FIRST = "net.ipv4.tcp_rmem[1], first window"
     """Default of a buffer as the first windows show it, before a segment is kept back."""
+    CLAMP = "window clamp"
+    """Most that a route (``ip route ... window N``) or TCP_WINDOW_CLAMP allows."""
     HIWAT = "tcp_recv_hiwat"
     """Default receive buffer of Solaris."""
+    STACK = "TCP_WND"
+    """Window that a small stack was built with."""
 
 
 WELL_KNOWN: Final = {
     (Knob.HIWAT, 24_576): "the default of Solaris 8",
     (Knob.HIWAT, 49_152): "the default of Solaris 9 and 10",
     (Knob.OPTION, RMEM_MAX): "the default of net.core.rmem_max, which cuts larger requests",
-    (Knob.DEFAULT, 87_380): "the default before Linux 4.20",
-    (Knob.FIRST, 87_380): "the default before Linux 4.20",
-    (Knob.DEFAULT, 131_072): "the default since Linux 4.20",
-    (Knob.FIRST, 131_072): "the default since Linux 4.20",
+    (Knob.DEFAULT, RMEM_DEFAULT_OLD): "the default before Linux 4.20",
+    (Knob.FIRST, RMEM_DEFAULT_OLD): "the default before Linux 4.20",
+    (Knob.DEFAULT, RMEM_DEFAULT): "the default since Linux 4.20",
+    (Knob.FIRST, RMEM_DEFAULT): "the default since Linux 4.20",
     (Knob.GROWN, 4_194_304): "the default before Linux 3.4",
     (Knob.GROWN, 6_291_456): "the default from Linux 3.4 to 6.15",
+    (Knob.GROWN, 33_554_432): "the default since Linux 6.16",
 }
 """Origin of buffer sizes that nobody had to choose, by knob and size."""
 
@@ -227,9 +108,9 @@ class Advertised:
     offered: int
     """Share of the buffer that may become window."""
     raw: int
-    """`offered` less the segment that is kept back."""
+    """`offered` less the segment that is kept back, or the step at which growth stopped."""
     window: int
-    """`raw` after rounding: the window that a capture shows."""
+    """`raw` after rounding, at most what the field holds: the window that a capture shows."""
     scale: int | None
     """Window scale that the setting negotiates; None where another setting determines it."""
     syn: int | None
@@ -238,13 +119,32 @@ class Advertised:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Buffer setting: the knob, its value in bytes, and the era of the stack."""
+    """
+    What the size of a window comes from.
+
+    Attributes
+    ----------
+    era, knob, value
+        Era of the stack, the knob and its value in bytes.
+    stop
+        One of `STOPS`: the part of the share past which the window stops to grow. __tcp_grow_window() halves the space
+        until a packet's memory fits its payload, and adds two segments only below that.
+    """
 
     era: Era
     knob: Knob
     value: int
+    stop: Fraction = FULL
 
-    def advertises(self, mss: int, scale: int | None = None) -> Advertised:
+    def advertises(
+        self,
+        mss: int,
+        scale: int | None = None,
+        *,
+        unscaled: bool = False,
+        share: Fraction | None = None,
+        default: int = RMEM_DEFAULT,
+    ) -> Advertised:
         """
         Return the window and the handshake fields that the setting leads to.
 
@@ -254,28 +154,69 @@ class Setting:
             Payload bytes of a full segment: the MSS less TCP options.
         scale
             Negotiated window scale, used where the knob does not determine it; None skips the rounding.
+        unscaled
+            Whether the handshake declined window scaling.
+        share
+            Share of the buffer that the kernel measures, where it does; None takes that of the era.
+        default
+            Size of the buffer before SO_RCVBUF was set after the handshake: net.ipv4.tcp_rmem[1].
         """
-        era = self.era
+        era, knob = self.era, self.knob
+        scale = 0 if unscaled else scale
         if not era.linux:
-            window = -(-self.value // mss) * mss if era.whole_segments else self.value
-            return Advertised(self.value, self.value, self.value, window, None, min(FIELD_MAX, window))
-        if self.knob is not Knob.OPTION:
             offered = era.offered(self.value)
-            raw = _kept_back(offered, mss) if self.knob is Knob.DEFAULT else offered
-            return Advertised(self.value, offered, raw, _aligned(raw, scale or 0), None, None)
-        buffer = max(2 * self.value, SOCK_MIN_RCVBUF)
-        initial = era.offered(buffer, initial=True)
-        own = scale_for(initial)
+            window = -(-offered // mss) * mss if era.whole_segments else offered
+            # Stacks other than Linux shift the window right, which rounds it down.
+            window = window if scale is None else min(window >> scale, FIELD_MAX) << scale
+            return Advertised(self.value, offered, offered, window, None, min(FIELD_MAX, window))
+        if knob is Knob.CLAMP:
+            window = _rounded(self.value, mss, scale)
+            return Advertised(self.value, self.value, self.value, window, None, None)
+        buffer = max(2 * self.value, SOCK_MIN_RCVBUF) if knob in (Knob.OPTION, Knob.AFTER) else self.value
         measures = era.is_measured and mss > MSS_UNMEASURED
-        offered = era.offered(buffer, initial=not measures)
-        raw = offered if measures else _kept_back(offered, mss)
-        window = min(_aligned(raw, own) if own else _whole(raw, mss), FIELD_MAX << own)
-        return Advertised(buffer, offered, raw, window, own, min(FIELD_MAX, _whole(initial, mss)))
+        initial = era.offered(default if knob is Knob.AFTER else buffer, initial=True)
+        own = syn = None
+        if knob is Knob.OPTION:
+            own = 0 if unscaled else scale_for(initial)
+            # Before 2.6.38 the scale came from tcp_rmem[2] and rmem_max with SO_RCVBUF, too (commit e88c64f0a425).
+            own = max(own, scale or 0) if era.shift == _OLD_SHIFT else own
+        if knob in (Knob.OPTION, Knob.DEFAULT, Knob.AFTER):
+            syn = min(FIELD_MAX, _whole(initial, mss))
+        if knob is Knob.AFTER:
+            # What the default's share was settled at stays the most, unless data come after the option was set.
+            before = era.offered(default, share, initial=not measures)
+            before = before if measures else _kept_back(before, mss)
+            offered = era.offered(buffer, share, initial=not measures)
+            raw = min(before, offered)
+        else:
+            offered = era.offered(buffer, share, initial=not measures)
+            kept = knob is Knob.DEFAULT or knob is Knob.OPTION
+            raw = _kept_back(offered, mss) if kept and not measures else offered
+        if unscaled and not measures and knob is not Knob.FIRST:
+            # tcp_select_initial_window() clamps an unscaled window to the field before it is rounded.
+            raw = min(raw, FIELD_MAX)
+        if self.stop < FULL:
+            raw = min(raw, _stopped(int(offered * self.stop), mss))
+        used = scale if own is None else own
+        window = raw if knob is Knob.FIRST else _rounded(raw, mss, used)
+        return Advertised(buffer, offered, raw, window, own, syn)
+
+
+_OLD_SHIFT: Final = 2
 
 
 def scale_for(space: int) -> int:
     """Return the window scale that tcp_select_initial_window() chooses for a buffer space in bytes."""
     return min(SCALE_MAX, max(0, space.bit_length() - 16))
+
+
+def first_windows(window: int, mss: int, era: Era) -> list[int]:
+    """Return the windows that a SYN-ACK may have in bytes, if its buffer allows `window`.
+
+    Before Linux 4.20 the first window had no more than 4, 10 or 20 segments, by version.
+    """
+    limited = [count * mss for count in _FIRST_SEGMENTS if count * mss < window]
+    return [window, *(limited if era.shift is not None else [])]
 
 
 def sayable(window: int, scale: int | None = None) -> bool:
@@ -285,7 +226,7 @@ def sayable(window: int, scale: int | None = None) -> bool:
 
 
 def least_setting(era: Era, window: int, mss: int) -> int:
-    """Return the smallest SO_RCVBUF in bytes whose socket advertises at least `window` bytes."""
+    """Return the smallest SO_RCVBUF in bytes, set before the handshake, that leads to at least `window` bytes."""
     return bisect_left(
         range(8 * window + 8 * mss),
         True,
@@ -298,8 +239,16 @@ def _kept_back(offered: int, mss: int) -> int:
     return max(2 * mss, offered - mss) if offered > 2 * mss else offered
 
 
-def _aligned(window: int, scale: int) -> int:
-    return -(-window >> scale) << scale
+def _stopped(most: int, mss: int) -> int:
+    """Return where steps of two segments, from an even number of segments, first exceed `most`."""
+    return (most // (2 * mss) + 1) * 2 * mss
+
+
+def _rounded(raw: int, mss: int, scale: int | None) -> int:
+    """Round as __tcp_select_window() does: up to the scale, or down to whole segments; cut to the field."""
+    if scale is None:
+        return raw
+    return min(-(-raw >> scale) << scale if scale else _whole(raw, mss), FIELD_MAX << scale)
 
 
 def _whole(space: int, mss: int) -> int:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from bdpcap.explain import bdp, gate, sendbuf
-from bdpcap.explain.buffers import ERAS, FIELD_MAX, SCALE_MAX, UNSCALED, Era, least_setting
+from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED, least_setting
 from bdpcap.explain.capacity import known_bdp, known_bps
+from bdpcap.explain.eras import ERAS, Era
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:

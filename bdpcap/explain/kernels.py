@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from bdpcap.explain.buffers import ERAS, Era, Version
+from bdpcap.explain.eras import ERAS, Era, Version
 
 __all__ = ["Kernel", "eras_of", "version"]
 
@@ -97,5 +97,6 @@ def _shifted(adv_win_scale: int) -> Era:
         (((2, 6, 0), (*_LAST_SYSCTL, 999)),),
         f"1 - 1/2^{adv_win_scale}" if adv_win_scale > 0 else f"1/2^{-adv_win_scale}",
         "tcp_win_from_space()",
+        use=1.0,
         shift=adv_win_scale,
     )

@@ -2,8 +2,8 @@
 Window arithmetic backward: every setting that explains an observed window, best first.
 
 The window never falls as a setting rises, so a bisection finds the settings that give a window. *Some* setting
-explains any number. A match is evidence only if a person or a kernel would choose its setting. Windows that nobody
-chose must also rarely match a setting as round (`bdpcap.explain.chance`).
+explains any number. A match is evidence only if receivers have its setting far more often than a window of this size has
+this number by accident (`bdpcap.explain.likelihood`).
 """
 
 from __future__ import annotations
@@ -13,21 +13,43 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.answer import Answer, Exactness, Facts, Observed, Solution
-from bdpcap.explain.buffers import FIELD_MAX, MSS_UNMEASURED, WELL_KNOWN, Advertised, Era, Knob, Setting
-from bdpcap.explain.chance import chance, is_chosen, roundest, roundness
+from bdpcap.explain.answer import ENDLESS, Answer, Exactness, Facts, Observed, Solution
+from bdpcap.explain.arithmetic import arithmetic
+from bdpcap.explain.buffers import (
+    FIELD_MAX,
+    FULL,
+    RMEM_DEFAULT,
+    RMEM_DEFAULT_OLD,
+    SCALE_MAX,
+    WELL_KNOWN,
+    Advertised,
+    Knob,
+    Setting,
+    first_windows,
+)
+from bdpcap.explain.eras import MSS_UNMEASURED, Era
 from bdpcap.explain.kernels import eras_of
-from bdpcap.explain.measured_share import fit
+from bdpcap.explain.likelihood import by_accident, chance, is_chosen, of_handshake, of_value, roundest
+from bdpcap.explain.measured_share import fits
+from bdpcap.explain.paths import paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from bdpcap.explain.paths import Path
 
 __all__ = ["Answer", "Exactness", "Facts", "Observed", "Solution", "solve", "surviving_eras"]
 
 
 _ORDER: Final = list(Exactness)
-_RARE: Final = 0.01
-_UNUSUAL: Final = 0.2
+_RARE: Final = 0.001
+_UNUSUAL: Final = 0.05
+_COVERED: Final = 0.992
+"""Probability that the credible answers have together, relative to all that explain the window."""
+_AS_GOOD: Final = 0.05
+"""Likelihood over that of the likeliest answer down to which the use of kernels decides which comes first."""
+_CREDIBLE: Final = 0.002
+"""Least probability of a credible answer, relative to all that explain the window."""
 
 
 def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> list[Era]:
@@ -45,13 +67,13 @@ def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> lis
     usual = [era for era, by_default in eras_of(facts.kernel, facts.adv_win_scale) if by_default]
     if solution is None:
         return usual
-    told = [] if solution.field_full else [one.setting.era for one in solution.best if not one.fitted]
+    told = [] if solution.field_full else [one.setting.era for one in solution.best]
     if not told:
         told = [one.setting.era for one in solution.answers if not one.against and not one.needs]
     return list(dict.fromkeys(told)) or usual
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     """
     Return every setting that explains a window. Results are cached, since a host's flows mostly share one window.
@@ -64,103 +86,185 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
         Facts from outside the capture, which rule settings out.
     """
     facts = facts or Facts()
-    eras = eras_of(facts.kernel, facts.adv_win_scale)
-    ways = sum(usual for _, usual in eras)
-    answers = []
-    for era, usual in eras:
-        if era.is_measured and observed.mss > MSS_UNMEASURED:
-            answer = fit(era, observed, facts)
-            answers += [] if answer is None else [answer]
-            continue
-        for knob in _knobs(era, observed, facts):
-            answer = _invert(era, knob, observed, facts, ways)
-            if answer is not None:
-                answers.append(answer if usual else _unusual(answer))
+    ways = paths(observed, facts)
+    answers: list[Answer] = []
+    for path in ways:
+        if path.era.is_measured and observed.mss > MSS_UNMEASURED and path.knob is not Knob.CLAMP:
+            answers += fits(path, observed, facts)
+        else:
+            answers += (
+                answer
+                for default in _defaults(path, facts)
+                if (answer := _inverted(path, observed, facts, ways, default)) is not None
+            )
     if facts.rcvbuf is not None and all(answer.against for answer in answers):
         # The known buffer does not lead to this window: find the settings of this kernel that do.
-        return replace(solve(observed, replace(facts, rcvbuf=None)), facts=facts)
+        return replace(solve(observed, replace(facts, rcvbuf=None)), facts=facts, agrees=False)
+    return _weighed(observed, facts, answers)
+
+
+def _weighed(observed: Observed, facts: Facts, answers: list[Answer]) -> Solution:
+    """Return the solution: which answers are credible against the others and against an accident."""
     full = observed.field_full
-    answers.sort(key=_rank)
+    possible = sorted((one for one in answers if not one.against), key=lambda one: -one.likelihood)
+    total = sum(one.likelihood for one in possible)
+    credible: set[int] = set()
+    covered = 0.0
+    for one in possible:
+        if covered >= _COVERED * total or one.likelihood < _CREDIBLE * total:
+            break
+        # A full field hides the buffer, so only a number of its own is evidence.
+        if not full or one.advertised.raw == observed.window:
+            credible.add(id(one))
+        covered += one.likelihood
+    likeliest = possible[0].likelihood if possible else 0.0
+    answers = [replace(one, credible=id(one) in credible) for one in answers]
+    answers.sort(key=lambda one: _rank(one, likeliest))
+    accident = by_accident(observed)
+    covered = covered / (total + accident)
     best = min((answer.exactness for answer in answers if answer.telling), key=_ORDER.index, default=None)
+    if best is Exactness.CONSISTENT and accident > total and facts.kernel is None and facts.rcvbuf is None:
+        best = None
     if full:
-        best = (
-            Exactness.CONSISTENT if observed.doubt else Exactness.EXACT
-        )  # of the full field, not of a buffer
-    return Solution(observed, answers, best or Exactness.NONE, full, facts)
+        # Of the full field, not of a buffer.
+        best = Exactness.CONSISTENT if observed.doubt else Exactness.EXACT
+    return Solution(observed, answers, best or Exactness.NONE, full, facts, covered)
 
 
-def _knobs(era: Era, observed: Observed, facts: Facts) -> list[Knob]:
-    if facts.rcvbuf is not None:
-        return [Knob.OPTION]
-    if era.shift is None:
-        return [Knob.OPTION, *([Knob.HIWAT] if era.whole_segments else [])]
-    first = [Knob.FIRST] if observed.window <= FIELD_MAX else []
-    return [Knob.OPTION, Knob.DEFAULT, Knob.GROWN, *first]
+def _defaults(path: Path, facts: Facts) -> tuple[int, ...]:
+    """Return the sizes that a buffer may have had before SO_RCVBUF was set after the handshake."""
+    if facts.rmem is not None:
+        return (facts.rmem[1],)
+    if path.knob is not Knob.AFTER or path.era.shift is None:
+        return (RMEM_DEFAULT,)
+    return (RMEM_DEFAULT, RMEM_DEFAULT_OLD)
 
 
-def _values(era: Era, knob: Knob, observed: Observed) -> tuple[int, int] | None:
+def _inverted(
+    path: Path, observed: Observed, facts: Facts, ways: list[Path], default: int
+) -> Answer | None:
+    """Return the setting by which a path gives the window; None if it does not."""
+    era, knob = path.era, path.knob
+    if era.whole_segments and (observed.scale, observed.syn) == (None, None) and observed.window % observed.mss:
+        observed = replace(observed, mss=1)  # no capture shows the MSS: the window is that of another one
+    found = next(
+        (
+            (scale, span)
+            for scale in _scales(path, observed)
+            if (span := _values(path, observed, scale, default)) is not None
+        ),
+        None,
+    )
+    if found is None:
+        return None
+    scale, (low, high) = found
+    known = _known(path, observed, facts)
+    given = [value for value in known if low <= value <= high]
+    if known and not given:
+        return None
+    if facts.rcvbuf is not None and knob is Knob.GROWN and not _reaches(path, observed, facts, scale):
+        return None
+    value = given[0] if given else _best(knob, low, high)
+    if not given and knob in (Knob.FIRST, Knob.HIWAT) and (knob, value) not in WELL_KNOWN:
+        return None  # a first window, or a default of Solaris, that is no known one explains nothing
+    setting = Setting(era, knob, value, path.stop)
+    advertised = setting.advertises(observed.mss, scale, unscaled=observed.unscaled, default=default)
+    against = _against(setting, advertised, observed)
+    agrees = observed.syn is not None and observed.syn < FIELD_MAX and advertised.syn == observed.syn
+    arithmetics = {(way.era.share, way.era.linux) for way in ways if not way.era.is_measured}
+    by_chance = chance(knob, value, observed, ways=len(arithmetics), agrees=agrees)
+    is_given = bool(given) and (knob is not Knob.GROWN or facts.rmem is not None)
+    return Answer(
+        setting,
+        value if is_given else low,
+        value if is_given else high,
+        advertised,
+        facts.request(value) * (knob is Knob.OPTION) + arithmetic(setting, advertised, observed, scale, default),
+        _exactness(setting, advertised, observed, by_chance, given=is_given, against=against),
+        against,
+        given=is_given,
+        needs="" if path.usual else f"net.ipv4.tcp_adv_win_scale={era.shift}",
+        chance=0.0 if is_given else by_chance,
+        likelihood=0.0 if against else path.often * _of_answer(setting, low, high, advertised, observed),
+    )
+
+
+def _of_answer(setting: Setting, low: int, high: int, advertised: Advertised, observed: Observed) -> float:
+    """Return how often a knob has one of its values that give the window, with this handshake."""
+    often = of_value(setting.knob, low, high)
+    own = setting.era.linux and setting.knob is Knob.OPTION
+    if not own or (advertised.scale != observed.scale and observed.scale is not None):
+        often *= of_handshake(setting.knob, setting.era, observed, advertised.syn)
+    return often
+
+
+def _exactness(
+    setting: Setting, advertised: Advertised, observed: Observed, by_chance: float, *, given: bool, against: str
+) -> Exactness:
+    knob, value = setting.knob, setting.value
+    # Hosts rarely change the default of their kernel, and growth rarely stops before the share ends.
+    likely = given or (
+        is_chosen(knob, value)
+        and setting.stop == FULL
+        and (knob in (Knob.OPTION, Knob.STACK) or (knob, value) in WELL_KNOWN)
+    )
+    if not likely or against or observed.doubt:
+        return Exactness.CONSISTENT
+    # Rounding up to the scale moves less than 1/32,768 of the window; rounding to segments hides more.
+    exact = advertised.raw == observed.window or (given and setting.stop < FULL)
+    if exact and (given or by_chance < _RARE):
+        return Exactness.EXACT
+    full = advertised.window == observed.window != advertised.raw and observed.field_full
+    return Exactness.ROUNDED if not full and (given or by_chance < _UNUSUAL) else Exactness.CONSISTENT
+
+
+def _known(path: Path, observed: Observed, facts: Facts) -> list[int]:
+    """Return the values that the path's knob may have by the facts; empty if they tell nothing of it."""
+    if path.knob in (Knob.OPTION, Knob.AFTER):
+        return facts.buffers if path.era.linux else [facts.rcvbuf] if facts.rcvbuf is not None else []
+    if facts.rmem is not None and path.knob in (Knob.DEFAULT, Knob.GROWN, Knob.FIRST):
+        return [facts.rmem[2 if path.knob is Knob.GROWN else 1]]
+    if facts.rcvbuf is not None and path.knob is Knob.GROWN:
+        return [value for knob, value in WELL_KNOWN if knob is Knob.GROWN]
+    return []
+
+
+def _reaches(path: Path, observed: Observed, facts: Facts, scale: int | None) -> bool:
+    """Return whether a known SO_RCVBUF allows the window at which growth stopped."""
+    return any(
+        Setting(path.era, Knob.OPTION, value).advertises(observed.mss, scale).window >= observed.window
+        for value in facts.buffers
+    )
+
+
+def _scales(path: Path, observed: Observed) -> list[int | None]:
+    """Return the window scales by which the window may have been rounded, none first if the scale is unknown."""
+    if observed.scale is not None or path.stop == FULL:
+        return [observed.scale]
+    fitting = range(max(0, observed.window.bit_length() - 16), SCALE_MAX + 1)
+    return [None, *(scale for scale in fitting if observed.window % (1 << scale) == 0)]
+
+
+def _values(path: Path, observed: Observed, scale: int | None, default: int) -> tuple[int, int] | None:
     """Return the smallest and largest value of a knob that gives the window, narrowed by the handshake; None if none."""
 
     def made(value: int) -> Advertised:
-        return Setting(era, knob, value).advertises(observed.mss, observed.scale)
+        return Setting(path.era, path.knob, value, path.stop).advertises(
+            observed.mss, scale, unscaled=observed.unscaled, default=default
+        )
 
-    found = _span(
-        1, 8 * observed.window + 8 * observed.mss, observed.window, lambda value: made(value).window
-    )
-    if found is None or knob is not Knob.OPTION or not era.linux:
+    most = 16 * observed.window + 16 * observed.mss
+    found = _span(1, most, observed.window, lambda value: made(value).window)
+    if found is not None and found[1] == most:
+        found = found[0], ENDLESS  # any larger value gives the same window
+    if found is None or path.knob is not Knob.OPTION or not path.era.linux:
         return found
     # Scale and first window never fall as the value rises, so each narrows the span unless it contradicts it.
-    if observed.scale is not None:
+    if observed.scale is not None and not observed.unscaled:
         found = _span(*found, observed.scale, lambda value: made(value).scale or 0) or found
     if observed.syn is not None:
         found = _span(*found, observed.syn, lambda value: made(value).syn or 0) or found
     return found
-
-
-def _invert(era: Era, knob: Knob, observed: Observed, facts: Facts, ways: int) -> Answer | None:
-    found = _values(era, knob, observed)
-    if found is None:
-        return None
-    low, high = found
-    given = facts.rcvbuf is not None
-    if given:
-        agreeing = [buffer for buffer in facts.buffers if low <= buffer <= high]
-        if not agreeing:
-            return None
-        value = agreeing[0]
-    else:
-        value = _best(knob, low, high)
-        if knob in (Knob.GROWN, Knob.FIRST, Knob.HIWAT) and (knob, value) not in WELL_KNOWN:
-            return None  # a maximum or first window that is no known default explains nothing
-    setting = Setting(era, knob, value)
-    advertised = setting.advertises(observed.mss, observed.scale)
-    against = _against(setting, advertised, observed)
-    agrees = observed.syn is not None and observed.syn < FIELD_MAX and advertised.syn == observed.syn
-    by_chance = chance(
-        knob, value, observed.window, observed.mss, observed.scale, ways=ways, syn_agrees=agrees
-    )
-    exactness = Exactness.CONSISTENT
-    # Hosts rarely change the default of their kernel.
-    likely = given or (is_chosen(knob, value) and (knob is not Knob.DEFAULT or (knob, value) in WELL_KNOWN))
-    if likely and not against and not observed.doubt:
-        full = advertised.window == observed.window != advertised.raw and observed.field_full
-        exact = advertised.raw == observed.window
-        if exact and (given or by_chance < _RARE):
-            exactness = Exactness.EXACT
-        elif not full and (given or by_chance < _UNUSUAL):
-            exactness = Exactness.ROUNDED
-    words = facts.request(value) + _arithmetic(setting, advertised, observed)
-    return Answer(
-        setting,
-        low,
-        high,
-        advertised,
-        words,
-        exactness,
-        against,
-        given=given,
-        chance=0.0 if given else by_chance,
-    )
 
 
 def _best(knob: Knob, low: int, high: int) -> int:
@@ -176,64 +280,34 @@ def _span(low: int, high: int, target: int, key: Callable[[int], int]) -> tuple[
 
 
 def _against(setting: Setting, advertised: Advertised, observed: Observed) -> str:
-    if advertised.scale is not None and observed.scale is not None and advertised.scale != observed.scale:
+    era = setting.era
+    scaled = observed.scale is not None and not observed.unscaled
+    if scaled and advertised.scale is not None and advertised.scale != observed.scale:
         return f"its socket would have offered window scale {advertised.scale}, not {observed.scale}"
-    if advertised.syn is not None and observed.syn is not None and advertised.syn != observed.syn:
-        return f"its SYN-ACK would have offered {advertised.syn:,} bytes, not {observed.syn:,}"
+    if observed.syn is not None and advertised.syn is not None and era.linux:
+        if observed.syn not in first_windows(advertised.syn, observed.mss, era):
+            return f"its SYN-ACK would have offered {advertised.syn:,} bytes, not {observed.syn:,}"
+    elif observed.syn is not None and advertised.syn is not None and setting.knob is Knob.STACK:
+        return "" if observed.syn == advertised.syn else f"its first window was {observed.syn:,} bytes"
     if setting.knob is Knob.FIRST and observed.syn not in (None, advertised.window):
         return f"the first window was {observed.syn:,} bytes, not {advertised.window:,}"
-    unset = setting.era.linux and setting.knob is not Knob.OPTION
-    if unset and observed.scale is not None and 0 < observed.scale < 2:
+    unset = era.linux and setting.knob not in (Knob.OPTION, Knob.CLAMP)
+    if unset and scaled and observed.scale is not None and 0 < observed.scale < 2:
         return f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {observed.scale}"
     return ""
 
 
-def _unusual(answer: Answer) -> Answer:
-    """Mark an answer that requires a non-default sysctl: it is only consistent, unless the buffer is known."""
-    return replace(
-        answer,
-        exactness=answer.exactness if answer.given else Exactness.CONSISTENT,
-        needs=f"net.ipv4.tcp_adv_win_scale={answer.setting.era.shift}",
-    )
+def _rank(answer: Answer, likeliest: float) -> tuple[float, ...]:
+    """Order answers: kernels in use first, one with a sysctl that is not its default last; then by likelihood.
 
-
-def _rank(answer: Answer) -> tuple[float, ...]:
-    value = answer.setting.value
-    knob = list(Knob).index(answer.setting.knob)
-    order = [era.key for era, _ in eras_of()]
-    key = answer.setting.era.key
+    An answer that is far less likely than the likeliest one does not come before it.
+    """
     return (
-        _ORDER.index(answer.exactness),
         bool(answer.against),
-        bool(answer.needs),
         not answer.telling,
-        not answer.chosen,
-        not answer.well_known,
-        knob,
-        not answer.fitted,  # a range of fitted values holds a round one, so roundness cannot rank them
-        roundness(value),
-        order.index(key) if key in order else -1,
+        not answer.given,
+        bool(answer.needs),
+        answer.likelihood < _AS_GOOD * likeliest,
+        not answer.setting.era.in_use,
+        -answer.likelihood,
     )
-
-
-def _arithmetic(setting: Setting, advertised: Advertised, observed: Observed) -> str:
-    era, value = setting.era, setting.value
-    if era.whole_segments:
-        segments = advertised.window // observed.mss
-        return f"{value:,}, up to {segments} segments: {segments} x {observed.mss:,} = {advertised.window:,}"
-    if not era.linux:
-        return f"{value:,}, the whole buffer"
-    first = f"2 x {value:,}" if setting.knob is Knob.OPTION else f"{value:,}"
-    if advertised.buffer != 2 * value and setting.knob is Knob.OPTION:
-        first = f"{advertised.buffer:,} (the least)"
-    kept = advertised.offered - advertised.raw
-    share = "128/256, the share of the handshake," if era.is_measured else era.factor
-    words = f"{first} x {share}{f' - {kept:,}' if kept else ''} = {advertised.raw:,}"
-    if advertised.window == advertised.raw:
-        return words
-    scale = advertised.scale if advertised.scale is not None else observed.scale
-    if advertised.window == FIELD_MAX << (scale or 0):
-        return f"{words}, cut to the {advertised.window:,} that the window field holds"
-    if scale:
-        return f"{words}, up to a multiple of {1 << scale}: {advertised.window:,}"
-    return f"{words}, down to {advertised.window // observed.mss} segments: {advertised.window:,}"

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.bdp import MSS_BYTES
+from bdpcap.explain.buffers import Knob
 from bdpcap.explain.capacity import Basis, basis, delivered_bps, known_bps, sent_a_window, spoken, word
 from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bdpcap.capture import Flow
-    from bdpcap.explain.buffers import Era
+    from bdpcap.explain.eras import Era
     from bdpcap.explain.solver import Facts
 
 __all__ = ["asked", "congestion", "link", "shared", "takes"]
@@ -193,7 +194,7 @@ def takes(
     if ceiling is None:
         return []
     more = not ceiling.suffices if limit == "rwnd" else limit == "sndbuf" and not send.fills(flow)
-    told = [_takes(ceiling, eras, flow)] if asked or more else []
+    told = [_takes(ceiling, eras, flow, facts)] if asked or more else []
     # A queue is no reason for a smaller window where the advice is to put more in flight.
     if ceiling.queue and not more and sent_a_window(flow.summary):
         told.append(_queue(flow, ceiling.queue))
@@ -259,15 +260,16 @@ def shared(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
     ]
 
 
-def _takes(ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = None) -> Finding:
+def _takes(
+    ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None = None, facts: Facts | None = None
+) -> Finding:
     summary = None if flow is None else flow.summary
     rested = None if ceiling.rate_given or summary is None else basis(summary)
     about = word(summary) if rested is not None and summary is not None else ""
-    sender, receiver = _ends(flow)
     advice = (
         remedies.Remedy(_LINK_RATE_FIRST)
         if rested is Basis.BOUND
-        else _raise(ceiling, eras, flow, sender, receiver)
+        else _raise(ceiling, eras, flow, facts)
     )
     if ceiling.unscaled and flow is not None:
         advice = remedies.joined(remedies.scaling_of(flow), advice)
@@ -331,18 +333,15 @@ def _ends(flow: Flow | None) -> tuple[remedies.Host, remedies.Host]:
 
 
 def _raise(
-    ceiling: ceilings.Ceiling,
-    eras: Sequence[Era],
-    flow: Flow | None,
-    sender: remedies.Host,
-    receiver: remedies.Host,
+    ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None, facts: Facts | None
 ) -> remedies.Remedy:
     """Return advice on the buffers to raise by host, with alternatives, and the commands for it."""
+    sender = _ends(flow)[0]
     held = flow is not None and str(flow.summary["limit"]) == "sndbuf"
     advice = (
         [remedies.Remedy("The receive buffer is large enough.")]
         if ceiling.suffices
-        else _receiver(ceiling, eras, flow, receiver)
+        else _receiver(ceiling, eras, flow, facts)
     )
     if held:
         advice.append(remedies.Remedy("The send buffer was the limit."))
@@ -363,19 +362,35 @@ def _raise(
 
 
 def _receiver(
-    ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None, host: remedies.Host
+    ceiling: ceilings.Ceiling, eras: Sequence[Era], flow: Flow | None, facts: Facts | None
 ) -> list[remedies.Remedy]:
     """Return advice on how the receiver's window grows; on a fixed buffer only if one may have been set."""
-    need, mss = ceiling.bdp_bytes, MSS_BYTES
+    need, mss, host = ceiling.bdp_bytes, MSS_BYTES, _ends(flow)[1]
     if flow is not None:
-        mss, scale = max(1, int(flow.summary["mss_bytes"])), flow.summary["window_scale"]
-        if pd.notna(scale) and ceiling.window and remedies.is_autotuned(ceiling.window, mss, int(scale)):
+        mss, knobs = max(1, int(flow.summary["mss_bytes"])), _knobs(flow, ceiling.window, facts)
+        if Knob.OPTION not in knobs:
             was_limit = str(flow.summary["limit"]) == "rwnd"
-            return [remedies.receive_buffer(need, mss, eras, host, autotuned=True, was_limit=was_limit)]
+            stopped = bool(knobs & {Knob.AFTER, Knob.DEFAULT})
+            return [
+                remedies.receive_buffer(
+                    need, mss, eras, host, autotuned=True, was_limit=was_limit, stopped=stopped
+                )
+            ]
     return [
         remedies.receive_buffer(need, mss, eras, host),
         remedies.fixed_buffer(max(ceiling.rcvbuf.values()), host),
     ]
+
+
+def _knobs(flow: Flow, window: int | None, facts: Facts | None) -> set[Knob]:
+    """Return the knobs that may determine the window: those of the credible answers, else by the window scale."""
+    solution, scale = solved(flow, facts), flow.summary["window_scale"]
+    if solution is not None and solution.best and not solution.field_full:
+        return {one.setting.knob for one in solution.best}
+    mss = max(1, int(flow.summary["mss_bytes"]))
+    if pd.notna(scale) and window and remedies.is_autotuned(window, mss, int(scale)):
+        return {Knob.GROWN}
+    return {Knob.OPTION}
 
 
 def _instead(ceiling: ceilings.Ceiling) -> str:

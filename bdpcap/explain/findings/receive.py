@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +14,12 @@ from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting, solved
-from bdpcap.explain.solver import Exactness
+from bdpcap.explain.solver import Exactness, Facts
 from bdpcap.limits.evidence.window import SMALL
 from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
-    from bdpcap.explain.solver import Facts
 
 __all__ = ["explains", "in_force", "limits", "slow_part"]
 
@@ -97,16 +97,25 @@ def slow_part(flow: Flow) -> float:
 
 
 def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
-    """Return findings on the buffer that a steady window comes from, and on the growth of the window."""
+    """Return findings on the buffer that a steady window comes from, whatever the limit was, and on its growth."""
     told = []
     solution = solved(flow, facts)
     if solution is not None:
         stood = flow.rtts["window_max_bytes"] == solution.observed.window
-        told += setting(solution, frames(flow, stood.fillna(False).to_numpy(dtype=bool)))
+        explained = setting(solution, frames(flow, stood.fillna(False).to_numpy(dtype=bool)))
+        # Without advice a finding is a note: a window that was not the limit needs no other setting.
+        asked = facts is not None and facts != Facts()
+        told += explained if asked or _was_limit(flow) else [replace(one, remedy="", commands=()) for one in explained]
     elif facts is not None and facts.rcvbuf is not None:
         told.append(predicted(facts, max(1, int(flow.summary["mss_bytes"]))))
     ramp = _ramp(flow)
     return told if ramp is None else [*told, ramp]
+
+
+def _was_limit(flow: Flow) -> bool:
+    """Return whether the receive buffer was the limit in a tenth of the rounds."""
+    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
+    return bool(held.mean() >= 0.1)
 
 
 def _slow(flow: Flow, held: np.ndarray) -> Finding:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain.buffers import FIELD_MAX, UNSCALED, Knob
+from bdpcap.explain.answer import ENDLESS
+from bdpcap.explain.buffers import FIELD_MAX, FULL, UNSCALED, Knob
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.findings.predicted import clues, predicted, unknown
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["observed", "setting", "solved"]
+__all__ = ["certainty", "observed", "setting", "solved"]
 
+_NEARLY: Final = 0.95
+"""Window over the largest from which it is the largest, but for moments."""
+_PART_AT_MOST: Final = 0.5
+_PART_BELOW: Final = 0.8
+"""Share of the rounds in which a plateau stands, at the largest window and below it."""
 _READ: Final = "sysctl net.ipv4.tcp_adv_win_scale   # receiver"
 
 
@@ -26,6 +32,7 @@ def observed(flow: Flow) -> Observed | None:
     """
     Return the plateau of a flow's window.
 
+    SO_RCVBUF set after the handshake lowers a window, which then stands. A slow reader lowers it, too, but not to one size.
     None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
     """
     receiver_syn = 1 << (1 - int(flow.counts["direction"]))
@@ -35,18 +42,23 @@ def observed(flow: Flow) -> Observed | None:
     values, counts = np.unique(windows, return_counts=True)
     most = counts.argmax()
     mss = max(1, int(flow.summary["mss_bytes"]))
-    if counts[most] < max(3, windows.size / 2) or values[most] < max(2 * mss, 0.95 * values[-1]):
+    part = _PART_AT_MOST if values[most] >= _NEARLY * values[-1] else _PART_BELOW
+    if counts[most] < max(3, part * windows.size) or values[most] < 2 * mss:
         return None
     scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
     first = flow.counts["syn_window_bytes"]
     # In a client's SYN the window is rounded to segments without timestamps, which are not agreed yet.
     answered = flow.counts["direction"] == 0 and first is not None
+    unscaled, system = source == UNSCALED, flow.summary.get("receiver_system")
     return Observed(
         window=int(values[most]),
         mss=mss,
-        scale=0 if source == UNSCALED else None if pd.isna(scale) else int(scale),
+        scale=0 if unscaled else None if pd.isna(scale) else int(scale),
         syn=int(first) if answered else None,
         doubt=_doubt(flow, source),
+        unscaled=unscaled,
+        system="" if pd.isna(system) else str(system),
+        bare=unscaled and not int(flow.counts["has_timestamps"]),
     )
 
 
@@ -59,16 +71,9 @@ def _doubt(flow: Flow, source: str) -> str:
 
 
 def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
-    """Return the settings that explain the plateau of a flow's window.
-
-    None without a plateau. Also None if the buffer was the limit in less than a tenth of the rounds, unless facts about
-    the receiver are known.
-    """
+    """Return the settings that explain the plateau of a flow's window, whatever the limit was; None without a plateau."""
     seen = observed(flow)
-    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
-    if seen is None or not (held.mean() >= 0.1 or (facts is not None and facts.of_receiver)):
-        return None
-    return solve(seen, facts)
+    return None if seen is None else solve(seen, facts)
 
 
 def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Finding]:
@@ -83,7 +88,8 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
     first = best[0]
     told.append(_explained(solution, where))
     kept = first.advertised.offered - first.advertised.raw
-    if kept > 0 and not first.fitted:
+    whole = first.setting.knob in (Knob.OPTION, Knob.DEFAULT) and first.setting.stop == FULL
+    if kept > 0 and whole and first.setting.era.linux and not first.fitted:
         told.append(
             Finding(
                 code=Code.SEGMENT_KEPT_BACK,
@@ -95,7 +101,7 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
                 frames=where,
                 values={"kept_back_bytes": kept, "offered_bytes": first.advertised.offered},
                 exactness=first.exactness,
-                certainty=_certainty(solution),
+                certainty=certainty(solution),
                 source="tcp_init_buffer_space(): window_clamp = max(2 * advmss, maxwin - advmss)",
             )
         )
@@ -110,24 +116,31 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
                 evidence=first.arithmetic,
                 values={"so_rcvbuf_bytes": value, "sk_rcvbuf_bytes": first.advertised.buffer},
                 exactness=first.exactness,
-                certainty=_certainty(solution),
+                certainty=certainty(solution),
                 source="sock_setsockopt(): sk_rcvbuf = max(2 * val, SOCK_MIN_RCVBUF); socket(7)",
             )
         )
     return told
 
 
-def _certainty(solution: Solution) -> Certainty:
+_SURE: Final = 0.999
+_LIKELY: Final = 0.97
+_FEW: Final = 5
+
+
+def certainty(solution: Solution) -> Certainty:
     """Return the certainty of the setting. Exact arithmetic leaves doubt if another setting explains as much."""
     best = solution.best
     if not best:
         return Certainty.POSSIBLE
-    alone, first = len(best) == 1, best[0]
-    if alone and first.exactness is Exactness.EXACT and not first.needs:
+    first = best[0]
+    sure = first.given or solution.covered >= _SURE
+    if len(best) == 1 and first.exactness is Exactness.EXACT and not first.needs and sure:
         return Certainty.CERTAIN
-    by_handshake = first.fitted and solution.observed.syn is not None and solution.observed.syn < FIELD_MAX
-    agrees = first.exactness in (Exactness.EXACT, Exactness.ROUNDED)
-    return Certainty.LIKELY if agrees or by_handshake else Certainty.POSSIBLE
+    if first.given and first.exactness in (Exactness.EXACT, Exactness.ROUNDED):
+        return Certainty.LIKELY
+    rare = first.setting.stop < FULL and not first.given
+    return Certainty.LIKELY if solution.covered >= _LIKELY and len(best) <= _FEW and not rare else Certainty.POSSIBLE
 
 
 def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
@@ -135,28 +148,27 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     first = best[0]
     others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1:])
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
-    cause = ["The receive buffer has a fixed size, and the kernel offers a share of it as window."]
-    span = ""
+    cause = [_CAUSES.get(first.setting.knob, _CAUSES[Knob.OPTION])]
     if first.fitted:
-        cause = [_measured(first, seen)]
-    if first.fitted and not first.given:
-        span = f"SO_RCVBUF from {first.low:,} to {first.high:,} fits, most likely {first.setting.value:,}: "
+        cause.append(_measured(first, seen))
+    if first.setting.stop < FULL:
+        cause.append(_STOPPED)
     if others:
         cause.append(
             f"Also possible: {others}. No capture alone tells these apart: the receiver's kernel (--kernel) or "
-            "setting (--rcvbuf) decides."
+            "setting (--rcvbuf, --rmem) decides."
         )
     if first.well_known:
         cause.append(f"{first.setting.value:,} is {first.well_known}.")
     cause += unknown(solution.facts.kernel)
-    raising = "To raise the window, set a larger buffer before the handshake, or set none and let autotuning grow it."
-    commands = (_READ,) if first.needs else ()
+    raising = _RAISING.get(first.setting.knob, _RAISING[Knob.OPTION])
+    commands = (_READ,) if first.needs else _COMMANDS.get(first.setting.knob, ())
     if first.setting.era.whole_segments:
         raising = "Raise tcp_recv_hiwat; where it exceeds tcp_max_buf, raise tcp_max_buf first."
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"The window stops at {units.exact_bytes(seen.window)}: {span}{first.arithmetic}"
+        sentence=f"The window stops at {units.exact_bytes(seen.window)}: {_fitting(first)}{first.arithmetic}"
         f" ({_named(first)}).{exact}",
         cause=" ".join(cause),
         remedy=(
@@ -170,19 +182,58 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         frames=where,
         values={"window_bytes": seen.window, "answers": [_summary(answer) for answer in solution.answers]},
         exactness=solution.exactness,
-        certainty=_certainty(solution),
+        certainty=certainty(solution),
         source=first.setting.era.source,
     )
+
+
+_CAUSES: Final = {
+    Knob.OPTION: "The receive buffer has a fixed size, and the kernel offers a share of it as window.",
+    Knob.AFTER: "The program set SO_RCVBUF on the connection, after the handshake. That stops autotuning.",
+    Knob.DEFAULT: "The receive buffer keeps its default size: autotuning does not grow it.",
+    Knob.GROWN: "Autotuning grew the receive buffer to its maximum.",
+    Knob.CLAMP: "A route (ip route ... window N) or the program (TCP_WINDOW_CLAMP) allows no larger window.",
+    Knob.STACK: "The window is a whole number of segments, as small stacks such as lwIP have it.",
+}
+"""Cause of a window by the knob that determines it."""
+_STOPPED: Final = (
+    "Packets take more memory than they carry, so the kernel opens the window only until it exceeds that part of the share."
+)
+_RAISING: Final = {
+    Knob.OPTION: "To raise the window, set a larger buffer before the handshake, or set none and let autotuning grow it.",
+    Knob.AFTER: "Let the receiving program set no SO_RCVBUF, or set it before listen() or connect().",
+    Knob.DEFAULT: "See whether net.ipv4.tcp_moderate_rcvbuf is 0 on the receiver. If not, its program sets SO_RCVBUF after "
+    "the handshake.",
+    Knob.GROWN: "To raise the window, raise the third value of net.ipv4.tcp_rmem on the receiver.",
+    Knob.CLAMP: "Look for a window in the receiver's routes, and for TCP_WINDOW_CLAMP in its program.",
+    Knob.STACK: "To raise the window, build the stack with a larger TCP_WND.",
+}
+"""Advice by the knob that determines the window."""
+_COMMANDS: Final = {
+    Knob.DEFAULT: ("sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver",),
+    Knob.GROWN: ("sysctl net.ipv4.tcp_rmem   # receiver: the third value",),
+    Knob.CLAMP: ("ip route show   # receiver: window",),
+}
+
+
+def _fitting(answer: Answer) -> str:
+    """Return the range of values that fit, as the start of a sentence; empty if one value does."""
+    if answer.given or not answer.fitted:
+        return ""
+    knob = str(answer.setting.knob)
+    if answer.high >= ENDLESS:
+        return f"{knob} of {answer.low:,} or more fits: "
+    return f"{knob} from {answer.low:,} to {answer.high:,} fits, most likely {answer.setting.value:,}: "
 
 
 def _measured(answer: Answer, seen: Observed) -> str:
     """Return sentences on the buffers that fit a measured share, and the reason."""
     words = "The kernel measures which share of a packet's memory is payload, so the device decides it."
-    if answer.given:
+    if answer.given or answer.setting.knob is not Knob.OPTION:
         return words
     if seen.syn is not None and seen.syn < FIELD_MAX:
         return f"{words} The SYN-ACK's window, {seen.syn:,}, is half of the doubled buffer, down to whole segments."
-    if seen.scale is not None:
+    if seen.scale is not None and not seen.unscaled:
         return (
             f"{words} Window scale {seen.scale} bounds the buffer; full packets leave a share of 0.60 to 0.67, merged or "
             "larger ones up to 0.98."
@@ -269,14 +320,18 @@ def _summary(answer: Answer) -> dict[str, object]:
         "exactness": str(answer.exactness),
         "against": answer.against,
         "needs": answer.needs,
+        "stop": float(answer.setting.stop),
+        "chance": answer.chance,
+        "credible": answer.credible,
     }
 
 
 def _named(answer: Answer) -> str:
-    name = answer.needs or answer.setting.era.name
-    if not answer.setting.era.linux or answer.setting.knob is Knob.OPTION:
-        return name
-    return f"{name}, {answer.setting.knob}"
+    era, knob = answer.setting.era, answer.setting.knob
+    if knob is Knob.CLAMP:
+        return "Linux, a window clamp"
+    name = answer.needs or era.name
+    return name if not era.linux or knob is Knob.OPTION else f"{name}, {knob}"
 
 
 def _span(answer: Answer) -> str:

@@ -18,7 +18,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bdpcap.explain.buffers import Era
+    from bdpcap.explain.eras import Era
     from bdpcap.explain.remedies.host import Host
 
 __all__ = ["autotuned_default", "fixed_buffer", "is_autotuned", "memory", "receive_buffer"]
@@ -44,7 +44,7 @@ def autotuned_default(era: Era) -> tuple[int, int]:
 
 def is_autotuned(window: int, mss: int, scale: int | None) -> bool:
     """
-    Return whether a window scale shows that no SO_RCVBUF was set before the handshake.
+    Return whether a window scale shows that no SO_RCVBUF was set before the handshake. One set later does not show.
 
     tcp_select_initial_window() takes the scale from tcp_rmem[2] and rmem_max; with SO_RCVBUF, from that buffer. With
     SO_RCVBUF the scale is at most two more than the window needs: two if the kernel later offers the smallest share.
@@ -53,7 +53,14 @@ def is_autotuned(window: int, mss: int, scale: int | None) -> bool:
 
 
 def receive_buffer(
-    need: int, mss: int, eras: Sequence[Era], host: Host, *, autotuned: bool = False, was_limit: bool = True
+    need: int,
+    mss: int,
+    eras: Sequence[Era],
+    host: Host,
+    *,
+    autotuned: bool = False,
+    was_limit: bool = True,
+    stopped: bool = False,
 ) -> Remedy:
     """
     Return advice on how a receiver's window reaches a size.
@@ -69,9 +76,11 @@ def receive_buffer(
     host
         The receiver.
     autotuned
-        Whether the receiver is known to have set no SO_RCVBUF.
+        Whether the receiver is known to have set no SO_RCVBUF before the handshake.
     was_limit
         Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow needed.
+    stopped
+        Whether autotuning may be off, or may have stopped because SO_RCVBUF was set after the handshake.
     """
     if not host.ours:
         return Remedy(f"{programs.unset(host, 'SO_RCVBUF')} A window of {units.exact_bytes(need)} is needed.")
@@ -82,7 +91,7 @@ def receive_buffer(
     )
     told = None
     if system == "linux" and linux:
-        told = _linux(need, mss, linux, host, autotuned=autotuned, was_limit=was_limit)
+        told = _linux(need, mss, linux, host, autotuned=autotuned, was_limit=was_limit, stopped=stopped)
     elif system in _BY_SYSTEM:
         told = _BY_SYSTEM[system](need, mss, host)
     if told is not None:
@@ -94,7 +103,14 @@ def receive_buffer(
 
 
 def _linux(
-    need: int, mss: int, eras: Sequence[Era], host: Host, *, autotuned: bool, was_limit: bool
+    need: int,
+    mss: int,
+    eras: Sequence[Era],
+    host: Host,
+    *,
+    autotuned: bool,
+    was_limit: bool,
+    stopped: bool,
 ) -> Remedy:
     # Rounding up to the scale adds at most 1/2^15 of the window; the required size must not rely on it.
     held = {era: 2 * least_setting(era, need + (need >> 14), mss) for era in eras}
@@ -107,6 +123,8 @@ def _linux(
     enough = all(held[era] <= default for era, (default, _) in zip(eras, defaults, strict=True))
     if autotuned and enough and not was_limit:
         return Remedy(f"The receiver's window grows as data arrives. Linux's autotuning reaches {reached}.")
+    if autotuned and stopped and enough:
+        return Remedy(f"{_STOPPED} Linux's autotuning reaches {reached}.", (_READ_RMEM, _AUTOTUNING_ON))
     unset = programs.unset(host, "SO_RCVBUF")
     if enough and not autotuned:
         return Remedy(f"{unset} Linux's autotuning reaches {reached}.", (_READ_RMEM, _AUTOTUNING_ON))
@@ -114,7 +132,7 @@ def _linux(
     value = max(*held.values(), *(most for _, most in defaults))
     how = (
         "Raise autotuning's maximum on the receiver; if its program sets SO_RCVBUF after the handshake, remove that "
-        "first. The window scale shows that it set none before."
+        "first."
         if autotuned
         else f"{unset} Then raise autotuning's maximum."
     )
@@ -150,6 +168,10 @@ def memory(bytes_each: int, connections: int = 100) -> str:
     return f"Full buffers of {connections} connections take {units.data_size(total)} of memory."
 
 
+_STOPPED: Final = (
+    "Autotuning does not grow this window: look for SO_RCVBUF in the receiving program, set after the handshake. If it "
+    "sets none, turn autotuning on."
+)
 _READ_RMEM: Final = (
     "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver: today's values; 1 is autotuning on"
 )

@@ -1,0 +1,63 @@
+"""The calculation of a window from its setting, in one line of text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bdpcap.explain.buffers import FIELD_MAX, FULL, Advertised, Knob, Setting
+
+if TYPE_CHECKING:
+    from bdpcap.explain.answer import Observed
+
+__all__ = ["arithmetic"]
+
+_PARTS = {2: "half", 4: "a quarter"}
+
+
+def arithmetic(setting: Setting, advertised: Advertised, observed: Observed, scale: int | None, default: int) -> str:
+    """Return the calculation of a window from a setting whose share is not measured."""
+    era, value, mss = setting.era, setting.value, observed.mss
+    if setting.knob is Knob.STACK:
+        return f"{advertised.window // mss} x {mss:,}, whole segments"
+    if setting.knob is Knob.CLAMP:
+        return _rounding(f"{value:,}, the most that a route or the program allows", advertised, observed, scale)
+    if era.whole_segments and mss > 1:
+        segments = advertised.window // mss
+        return f"{value:,}, up to {segments} segments: {segments} x {mss:,} = {advertised.window:,}"
+    if not era.linux:
+        part = "the whole buffer" if advertised.offered == value else f"half of it: {advertised.offered:,}"
+        if advertised.window == advertised.raw:
+            return f"{value:,}, {part}"
+        return f"{value:,}, {part}, down to a multiple of {1 << (scale or 0)}: {advertised.window:,}"
+    first = f"2 x {value:,}" if setting.knob in (Knob.OPTION, Knob.AFTER) else f"{value:,}"
+    if advertised.buffer != 2 * value and setting.knob is Knob.OPTION:
+        first = f"{advertised.buffer:,} (the least)"
+    share = "128/256, the share of the handshake," if era.is_measured else era.factor
+    if setting.stop < FULL:
+        part = _PARTS[setting.stop.denominator]
+        words = (
+            f"{first} x {share} = {advertised.offered:,}; growth in steps of two segments stops past {part} of it, at "
+            f"{advertised.raw:,}"
+        )
+        return _rounding(words, advertised, observed, scale)
+    if setting.knob is Knob.AFTER and advertised.raw < advertised.offered:
+        before = era.offered(default, initial=True)
+        words = (
+            f"{default:,}, the default of tcp_rmem[1], x {share} - {before - advertised.raw:,} = {advertised.raw:,}; "
+            "a larger buffer that is set then does not raise it"
+        )
+        return _rounding(words, advertised, observed, scale)
+    kept = advertised.offered - advertised.raw
+    words = f"{first} x {share}{f' - {kept:,}' if kept else ''} = {advertised.raw:,}"
+    return _rounding(words, advertised, observed, scale)
+
+
+def _rounding(words: str, advertised: Advertised, observed: Observed, scale: int | None) -> str:
+    if advertised.window == advertised.raw:
+        return words
+    used = advertised.scale if advertised.scale is not None else scale
+    if advertised.window == FIELD_MAX << (used or 0):
+        return f"{words}, cut to the {advertised.window:,} that the window field holds"
+    if used:
+        return f"{words}, up to a multiple of {1 << used}: {advertised.window:,}"
+    return f"{words}, down to {advertised.window // observed.mss} segments: {advertised.window:,}"
