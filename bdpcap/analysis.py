@@ -396,6 +396,9 @@ class Flow(capture.Flow):
         sndbuf: int | None = None,
         kernel: str | None = None,
         adv_win_scale: int | None = None,
+        rmem_max: int | None = None,
+        rmem: tuple[int, int, int] | None = None,
+        wmem: tuple[int, int, int] | None = None,
         link_rate: float | str | None = None,
         rtt: float | str | None = None,
     ) -> Findings:
@@ -409,6 +412,10 @@ class Flow(capture.Flow):
             The receiver's Linux version, as ``uname -r`` prints it.
         adv_win_scale
             The receiver's ``net.ipv4.tcp_adv_win_scale``.
+        rmem_max, rmem
+            The receiver's ``net.core.rmem_max`` and the three values of its ``net.ipv4.tcp_rmem``, in bytes.
+        wmem
+            The three values of the sender's ``net.ipv4.tcp_wmem``, in bytes.
         link_rate, rtt
             Rate of another link and RTT of another path, for which the findings give the window needed. A number is in
             bits per second or in seconds; a text has a unit.
@@ -422,7 +429,8 @@ class Flow(capture.Flow):
         from bdpcap.explain.kernels import version  # noqa: PLC0415
         from bdpcap.explain.solver import Facts  # noqa: PLC0415
 
-        facts = Facts(rcvbuf, sndbuf, version(kernel) if kernel else None, adv_win_scale)
+        known = version(kernel) if kernel else None
+        facts = Facts(rcvbuf, sndbuf, known, adv_win_scale, rmem_max, rmem, wmem)
         rate = quantities.rate(link_rate) if isinstance(link_rate, str) else link_rate
         trip = quantities.duration(rtt) if isinstance(rtt, str) else rtt
         return findings(

@@ -76,18 +76,26 @@ def real(folder: Path) -> Iterator[Known]:
             if seen is None:
                 print(f"{row['name']}: no plateau")
                 seen = Observed(int(flow.summary["window_max_bytes"]), int(flow.summary["mss_bytes"]))
-            yield Known(row["name"], seen, KNOBS[row["kind"]], value, "linux-6.12-on", _facts(row["kind"], value))
+            yield Known(
+                row["name"], seen, KNOBS[row["kind"]], value, "linux-6.12-on", _facts(row["kind"], value)
+            )
 
 
 def measured() -> Iterator[Known]:
     """Yield the windows of Linux 6.18 in tests/data: SO_RCVBUF before the handshake."""
     lines = (ROOT / "tests/data/linux618_windows.csv").read_text(encoding="utf-8").splitlines()
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        if row["mtu"] != "1500" or row["link"] not in ("veth", "TAP") or int(row["window"]) < 2 * int(row["mss"]):
+        if (
+            row["mtu"] != "1500"
+            or row["link"] not in ("veth", "TAP")
+            or int(row["window"]) < 2 * int(row["mss"])
+        ):
             continue
         value = int(row["so_rcvbuf"])
         seen = Observed(int(row["window"]), int(row["mss"]), int(row["window_scale"]), int(row["syn_window"]))
-        yield Known(f"{row['link']} {value}", seen, Knob.OPTION, value, "linux-6.12-on", _facts("before", value))
+        yield Known(
+            f"{row['link']} {value}", seen, Knob.OPTION, value, "linux-6.12-on", _facts("before", value)
+        )
 
 
 def _facts(kind: str, value: int) -> Facts:
@@ -102,7 +110,7 @@ def _facts(kind: str, value: int) -> Facts:
 
 def ladder(count: int, seed: int = 1) -> Iterator[Known]:
     """Yield windows of settings drawn as hosts have them: knob, value, era, MSS and measured share."""
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311 - settings, no secrets
     linux = [era for era in ERAS if era.linux]
     while count:
         era = draw.choice(linux) if draw.random() < 0.9 else draw.choice(ERAS[5:7])
@@ -120,7 +128,11 @@ def _one(draw: random.Random, era: Era, knob: Knob) -> Known | None:
     rmem1 = 131_072 if late or draw.random() < 0.5 else 87_380
     if knob is Knob.GROWN:
         default = 4_194_304 if era.shift == 2 else 6_291_456
-        value = default if draw.random() < 0.6 else draw.choice((1, 2, 3, 4, 8, 12, 16)) * draw.choice((10**6, 2**20))
+        value = (
+            default
+            if draw.random() < 0.6
+            else draw.choice((1, 2, 3, 4, 8, 12, 16)) * draw.choice((10**6, 2**20))
+        )
     elif knob is Knob.DEFAULT:
         value = rmem1
     else:
@@ -131,7 +143,13 @@ def _one(draw: random.Random, era: Era, knob: Knob) -> Known | None:
         autotuned = max(autotuned, scale_for(value))
     unscaled = draw.random() < 0.03
     setting = Setting(era, knob, value)
-    made = setting.advertises(mss, None if knob is Knob.OPTION and era.linux else autotuned, unscaled=unscaled, share=share, default=rmem1)
+    made = setting.advertises(
+        mss,
+        None if knob is Knob.OPTION and era.linux else autotuned,
+        unscaled=unscaled,
+        share=share,
+        default=rmem1,
+    )
     if not era.linux:
         scale = draw.choice((6, 6, scale_for(made.window)))
         made = setting.advertises(mss, scale, unscaled=unscaled)
@@ -163,14 +181,16 @@ def _chosen(draw: random.Random) -> int:
 
 def accidents(count: int, seed: int = 2) -> Iterator[Observed]:
     """Yield windows that nobody chose: of any size from 4 kB to 20 MB, with and without a scale, or in whole segments."""
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311 - settings, no secrets
     for number in range(count):
         window = int(math.exp(draw.uniform(math.log(4e3), math.log(2e7))))
         shift = max(0, window.bit_length() - 16)
         if number % 5 == 0 and window <= FIELD_MAX:
             yield Observed(max(2, window // 1448) * 1448, 1448, 0)
             continue
-        yield Observed(window >> shift << shift, 1448, shift if number % 2 else None, 65_535 if number % 2 else None)
+        yield Observed(
+            window >> shift << shift, 1448, shift if number % 2 else None, 65_535 if number % 2 else None
+        )
 
 
 def is_right(solution: Solution, known: Known, count: int = 1) -> bool:
@@ -178,7 +198,9 @@ def is_right(solution: Solution, known: Known, count: int = 1) -> bool:
     if solution.field_full:
         return True
     return any(
-        one.setting.knob is known.knob and one.low <= known.value <= one.high for one in solution.answers[:count] if one.telling
+        one.setting.knob is known.knob and one.low <= known.value <= one.high
+        for one in solution.answers[:count]
+        if one.telling
     )
 
 
@@ -195,7 +217,9 @@ def graded(name: str, windows: list[Known], *, wrong: bool = False) -> list[str]
     alone = [solve(one.seen) for one in windows]
     with_kernel = [solve(one.seen, Facts(kernel=one.facts.kernel)) for one in windows]
     likely = [
-        (solution, one) for solution, one in zip(alone, windows, strict=True) if certainty(solution) is Certainty.LIKELY
+        (solution, one)
+        for solution, one in zip(alone, windows, strict=True)
+        if certainty(solution) is Certainty.LIKELY
     ]
     lacking = [one for solution, one in likely if not is_right(solution, one, 99)]
     sure = [
@@ -214,7 +238,12 @@ def graded(name: str, windows: list[Known], *, wrong: bool = False) -> list[str]
         for solution, one in zip(alone, windows, strict=True):
             if not is_right(solution, one):
                 first = solution.answers[0] if solution.answers else None
-                print("not first:", one.name, one.seen, first and (first.setting.era.key, first.setting.knob, first.low, first.high))
+                print(
+                    "not first:",
+                    one.name,
+                    one.seen,
+                    first and (first.setting.era.key, first.setting.knob, first.low, first.high),
+                )
         for label, some in (("lacking", lacking), ("sure", sure), ("contradicted", contradicted)):
             for one in some:
                 print(f"{label}:", one.name, one.seen)
@@ -238,7 +267,10 @@ def main() -> None:
     parser.add_argument("--accidents", type=int, default=6000, help="windows that nobody chose")
     parser.add_argument("--wrong", action="store_true", help="list what is wrong")
     given = parser.parse_args()
-    sets = [("Linux 6.18, SO_RCVBUF before, 1,500 bytes", list(measured())), ("ladder", list(ladder(given.settings)))]
+    sets = [
+        ("Linux 6.18, SO_RCVBUF before, 1,500 bytes", list(measured())),
+        ("ladder", list(ladder(given.settings))),
+    ]
     if given.captures is not None:
         sets.insert(0, ("captures", list(real(given.captures))))
     rows = [graded(name, windows, wrong=given.wrong and name != "ladder2") for name, windows in sets]

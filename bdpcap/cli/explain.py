@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final
 
 import pandas as pd
 import typer
 
 from bdpcap.cli import exits, opening, options, output
 from bdpcap.explain import bdp
+from bdpcap.explain.answer import ENDLESS
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable
 from bdpcap.explain.findings import Finding, findings, path, send
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
-from bdpcap.explain.kernels import version
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
 from bdpcap.report import ranking
 from bdpcap.report.text import finding_lines, wrap
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Capture
 
     Rows = list[tuple[int | None, str | None, str | None, Finding]]
-
-
-def _bytes(typed: str) -> int:
-    size = quantities.size(typed)
-    if size.denominator != 1:
-        raise ValueError(f"{typed!r} is no whole number of bytes")
-    return int(size)
 
 
 def command(
@@ -58,42 +51,14 @@ def command(
             help="Round-trip time of the link to fill: 80ms. Default: the minimum in the capture.",
         ),
     ] = None,
-    rcvbuf: Annotated[
-        Any,
-        typer.Option(
-            metavar="SIZE",
-            parser=options.parser(_bytes),
-            help="SO_RCVBUF of the receiver (iperf -w), to predict its window and compare.",
-        ),
-    ] = None,
-    sndbuf: Annotated[
-        Any,
-        typer.Option(
-            metavar="SIZE",
-            parser=options.parser(_bytes),
-            help="SO_SNDBUF of the sender, to predict the bytes in flight that it allows.",
-        ),
-    ] = None,
-    kernel: Annotated[
-        Any,
-        typer.Option(
-            metavar="VERSION",
-            parser=options.parser(version),
-            help="Linux version of the receiver, as uname -r prints it: 6.6.45.",
-        ),
-    ] = None,
-    adv_win_scale: Annotated[
-        int | None,
-        typer.Option(min=-30, max=31, metavar="N", help="net.ipv4.tcp_adv_win_scale of the receiver."),
-    ] = None,
-    window: Annotated[
-        Any,
-        typer.Option(
-            metavar="SIZE",
-            parser=options.parser(_bytes),
-            help="Largest window to explain, without a capture.",
-        ),
-    ] = None,
+    rcvbuf: options.RcvBuf = None,
+    sndbuf: options.SndBuf = None,
+    kernel: options.Kernel = None,
+    rmem_max: options.RmemMax = None,
+    rmem: options.Rmem = None,
+    wmem: options.Wmem = None,
+    adv_win_scale: options.AdvWinScale = None,
+    window: Annotated[Any, options.size_option("Largest window to explain, without a capture.")] = None,
     mss: Annotated[
         int | None,
         typer.Option(
@@ -121,7 +86,7 @@ def command(
 
     Known facts about the hosts exclude some explanations. With --window, --rcvbuf or --sndbuf, no capture is needed.
     """
-    facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale)
+    facts = Facts(rcvbuf, sndbuf, kernel, adv_win_scale, rmem_max, rmem, wmem)
     code, capture = exits.DONE, None
     chosen = output.chosen(format_, output_)
     rate_bps = float(link_rate) if link_rate is not None else None
@@ -139,6 +104,8 @@ def command(
                 "for use with --window, --rcvbuf, --rtt or a capture",
                 kernel=kernel,
                 adv_win_scale=adv_win_scale,
+                rmem_max=rmem_max,
+                rmem=rmem,
                 mss=mss,
             )
         found, answers = _without_capture(
@@ -237,6 +204,10 @@ def _table(rows: Rows, *, nested: bool) -> pd.DataFrame:
     return table.astype(dict.fromkeys(("stream", "first_frame", "last_frame"), "Int64"))
 
 
+_SHOWN: Final = 10
+"""Largest number of settings that are listed; the rest are far less likely."""
+
+
 def _human(rows: Rows, answers: list[str], capture: Capture | None, file: IO[str]) -> None:
     file.writelines(f"{line}\n" for line in _lines(rows, answers, capture))
 
@@ -256,15 +227,15 @@ def _lines(rows: Rows, answers: list[str], capture: Capture | None) -> Iterable[
 
 
 def _answers(solution: Solution) -> list[str]:
-    """Return lines that list every setting that gives a window, best first."""
-    lines = ["", "Every setting that gives this window, best first:"]
-    for answer in solution.answers:
+    """Return lines that list settings that give a window, best first."""
+    lines = ["", "Settings that give this window, best first:"]
+    for answer in solution.answers[:_SHOWN]:
         odd = answer.fitted or not answer.chosen
-        value = (
-            f"{answer.low:,} to {answer.high:,}"
-            if odd and answer.low < answer.high
-            else f"{answer.setting.value:,}"
-        )
+        value = f"{answer.setting.value:,}"
+        if answer.high == ENDLESS:
+            value = f"{answer.low:,} or more"
+        elif odd and answer.low < answer.high:
+            value = f"{answer.low:,} to {answer.high:,}"
         knob = str(answer.setting.knob).removeprefix("net.ipv4.")
         lines += wrap(f"{knob} {value}, {answer.setting.era.name}", f"  {answer.exactness:<17}")
         lines += wrap(answer.arithmetic, " " * 19)

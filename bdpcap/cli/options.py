@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bdpcap.explain.kernels import version
 from bdpcap.read import budget as budgets
 from bdpcap.tables import STATES
+from bdpcap.words import quantities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +65,71 @@ Streams = Annotated[
     typer.Option(
         "--stream", min=0, metavar="N", help="Stream to show, as tcp.stream in Wireshark. Repeatable."
     ),
+]
+
+
+def whole_bytes(typed: str) -> int:
+    """Parse a size that is a whole number of bytes: ``64KiB``."""
+    size = quantities.size(typed)
+    if size.denominator != 1:
+        raise ValueError(f"{typed!r} is no whole number of bytes")
+    return int(size)
+
+
+def three_sizes(typed: str) -> tuple[int, int, int]:
+    """Parse the three values of net.ipv4.tcp_rmem or tcp_wmem as sysctl prints them: ``4096 131072 6291456``."""
+    least, default, most = (whole_bytes(one) for one in _three(typed))
+    if not 0 < least <= most or not 0 < default <= most:
+        raise ValueError(f"{typed!r} must be in order: least, default and largest size")
+    return least, default, most
+
+
+def _three(typed: str) -> list[str]:
+    values = typed.split()
+    if len(values) != 3:
+        raise ValueError(f"{typed!r} must be three sizes, as sysctl prints them: '4096 131072 6291456'")
+    return values
+
+
+def size_option(help_: str) -> Any:
+    """Return an option whose value is a whole number of bytes."""
+    return typer.Option(metavar="SIZE", parser=parser(whole_bytes), help=help_)
+
+
+RcvBuf = Annotated[
+    Any, size_option("SO_RCVBUF of the receiver (iperf -w), to predict its window and compare.")
+]
+SndBuf = Annotated[
+    Any, size_option("SO_SNDBUF of the sender, to predict the bytes in flight that it allows.")
+]
+RmemMax = Annotated[Any, size_option("net.core.rmem_max of the receiver, which cuts SO_RCVBUF.")]
+Rmem = Annotated[
+    Any,
+    typer.Option(
+        metavar="SIZES",
+        parser=parser(three_sizes),
+        help="net.ipv4.tcp_rmem of the receiver: '4096 131072 6291456'.",
+    ),
+]
+Wmem = Annotated[
+    Any,
+    typer.Option(
+        metavar="SIZES",
+        parser=parser(three_sizes),
+        help="net.ipv4.tcp_wmem of the sender: '4096 16384 4194304'.",
+    ),
+]
+Kernel = Annotated[
+    Any,
+    typer.Option(
+        metavar="VERSION",
+        parser=parser(version),
+        help="Linux version of the receiver, as uname -r prints it: 6.6.45.",
+    ),
+]
+AdvWinScale = Annotated[
+    int | None,
+    typer.Option(min=-30, max=31, metavar="N", help="net.ipv4.tcp_adv_win_scale of the receiver."),
 ]
 Stream = Annotated[
     int, typer.Option("--stream", min=0, metavar="N", help="Stream to write, as tcp.stream in Wireshark.")

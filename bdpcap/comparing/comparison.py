@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap.explain.buffers import Knob
 from bdpcap.explain.capacity import Basis, basis, known_bps
+from bdpcap.explain.findings import Certainty
+from bdpcap.explain.findings.setting import certainty, observed, solved
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column, frames
@@ -49,9 +52,10 @@ COMPARISON: Final[dict[str, Column]] = {
     "rtt_path_ns": Column("Int64", "as given, else the least measured"),
     "bdp_bytes": Column("Int64", "link rate times path RTT"),
     "sndbuf_bytes": Column("Int64", "SO_SNDBUF as asked for, where given"),
-    "rcvbuf_bytes": Column("Int64", "SO_RCVBUF as asked for, where given"),
+    "rcvbuf_bytes": Column("Int64", "SO_RCVBUF as asked for: as given, else as the window shows it"),
+    "rcvbuf_source": Column("str", "given, or explained: the one SO_RCVBUF that explains the window"),
     "buffer_bytes": Column("Int64", "what Linux makes of SO_RCVBUF: twice as much"),
-    "window_max_bytes": Column("Int64", "largest window advertised"),
+    "window_max_bytes": Column("Int64", "window that stood, else the largest advertised"),
     "expected_bps": Column(
         "Float64", "window over path RTT, at most what headers leave of the link rate where that is known"
     ),
@@ -209,24 +213,28 @@ def fairness(rates: Sequence[float]) -> float | None:
 
 def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
     flows = main_flows(capture)
+    if flows:
+        capture.load_events([flow.stream for flow in flows])
+        capture.load_rounds([flow.stream for flow in flows])
+    asked = round(given.rcvbuf) if given.rcvbuf else _explained(flows)
     row: dict[str, Any] = {
         "capture": name,
         "streams": len(flows),
         "sndbuf_bytes": given.sndbuf and round(given.sndbuf),
-        "rcvbuf_bytes": given.rcvbuf and round(given.rcvbuf),
-        "buffer_bytes": given.rcvbuf and 2 * round(given.rcvbuf),
+        "rcvbuf_bytes": asked,
+        "rcvbuf_source": None if asked is None else "given" if given.rcvbuf else "explained",
+        "buffer_bytes": asked and 2 * asked,
     }
     if not flows:
         return row
-    capture.load_events([flow.stream for flow in flows])
-    capture.load_rounds([flow.stream for flow in flows])
     transfers = [moved for flow in flows if (moved := transfer(flow.events))]
     summary = pd.DataFrame([flow.summary for flow in flows])
     throughput = together(transfers)
     rate, source = _link_rate(summary, given)
     path_ns = float(given.rtt) * 1e9 if given.rtt else _known(summary["rtt_min_ns"].min())
     median_ns = _known(summary["rtt_median_ns"].median())
-    window = _known(summary["window_max_bytes"].sum(min_count=len(flows)))
+    windows = [_window(flow) for flow in flows]
+    window = None if None in windows else sum(one for one in windows if one is not None)
     allowed = _least(window, float(given.sndbuf) * len(flows) if given.sndbuf else None)
     over_path = _over(window, path_ns)
     goodput = rate and rate * float(full_packet(flows[0]).efficiency) if source == "given" else rate
@@ -255,6 +263,24 @@ def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
         "limit": limit,
         "limit_share": share,
     }
+
+
+def _window(flow: Flow) -> float | None:
+    """Return the window that stood, else the largest, in bytes; None if unknown. A window may fall once and stand."""
+    seen = observed(flow)
+    return _known(flow.summary["window_max_bytes"]) if seen is None else seen.window
+
+
+def _explained(flows: Sequence[Flow]) -> int | None:
+    """Return the one SO_RCVBUF that explains the windows of all flows, in bytes; None if there is none or several."""
+    found = set()
+    for flow in flows:
+        solution = solved(flow)
+        if solution is None or solution.field_full or certainty(solution) is Certainty.POSSIBLE:
+            return None
+        found |= {(one.setting.knob is Knob.OPTION, one.setting.value) for one in solution.best}
+    alone, value = next(iter(found), (False, 0))
+    return value if alone and len(found) == 1 else None
 
 
 def _bracketed(end: str) -> str:

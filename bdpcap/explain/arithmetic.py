@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX, FULL, Advertised, Knob, Setting
 
@@ -11,45 +11,59 @@ if TYPE_CHECKING:
 
 __all__ = ["arithmetic"]
 
-_PARTS = {2: "half", 4: "a quarter"}
+_PARTS: Final = {2: "half", 4: "a quarter"}
 
 
-def arithmetic(setting: Setting, advertised: Advertised, observed: Observed, scale: int | None, default: int) -> str:
-    """Return the calculation of a window from a setting whose share is not measured."""
-    era, value, mss = setting.era, setting.value, observed.mss
+def arithmetic(
+    setting: Setting, advertised: Advertised, observed: Observed, scale: int | None, default: int
+) -> str:
+    """
+    Return the calculation of a window from a setting whose share is not measured.
+
+    `scale` is the window scale by which it was rounded, `default` the size of the buffer before SO_RCVBUF was set after
+    the handshake.
+    """
+    if not setting.era.linux:
+        return _elsewhere(setting, advertised, observed, scale)
+    if setting.knob is Knob.CLAMP:
+        words = f"{setting.value:,}, the most that a route or the program allows"
+    else:
+        words = _on_linux(setting, advertised, default)
+    return _rounding(words, advertised, observed, scale)
+
+
+def _elsewhere(setting: Setting, advertised: Advertised, observed: Observed, scale: int | None) -> str:
+    value, mss = setting.value, observed.mss
     if setting.knob is Knob.STACK:
         return f"{advertised.window // mss} x {mss:,}, whole segments"
-    if setting.knob is Knob.CLAMP:
-        return _rounding(f"{value:,}, the most that a route or the program allows", advertised, observed, scale)
-    if era.whole_segments and mss > 1:
+    if setting.era.whole_segments and mss > 1:
         segments = advertised.window // mss
         return f"{value:,}, up to {segments} segments: {segments} x {mss:,} = {advertised.window:,}"
-    if not era.linux:
-        part = "the whole buffer" if advertised.offered == value else f"half of it: {advertised.offered:,}"
-        if advertised.window == advertised.raw:
-            return f"{value:,}, {part}"
-        return f"{value:,}, {part}, down to a multiple of {1 << (scale or 0)}: {advertised.window:,}"
-    first = f"2 x {value:,}" if setting.knob in (Knob.OPTION, Knob.AFTER) else f"{value:,}"
-    if advertised.buffer != 2 * value and setting.knob is Knob.OPTION:
+    part = "the whole buffer" if advertised.offered == value else f"half of it: {advertised.offered:,}"
+    if advertised.window == advertised.raw:
+        return f"{value:,}, {part}"
+    return f"{value:,}, {part}, down to a multiple of {1 << (scale or 0)}: {advertised.window:,}"
+
+
+def _on_linux(setting: Setting, advertised: Advertised, default: int) -> str:
+    era, value, knob = setting.era, setting.value, setting.knob
+    first = f"2 x {value:,}" if knob in (Knob.OPTION, Knob.AFTER) else f"{value:,}"
+    if advertised.buffer != 2 * value and knob is Knob.OPTION:
         first = f"{advertised.buffer:,} (the least)"
     share = "128/256, the share of the handshake," if era.is_measured else era.factor
     if setting.stop < FULL:
-        part = _PARTS[setting.stop.denominator]
-        words = (
-            f"{first} x {share} = {advertised.offered:,}; growth in steps of two segments stops past {part} of it, at "
-            f"{advertised.raw:,}"
+        return (
+            f"{first} x {share} = {advertised.offered:,}; growth in steps of two segments stops past "
+            f"{_PARTS[setting.stop.denominator]} of it, at {advertised.raw:,}"
         )
-        return _rounding(words, advertised, observed, scale)
-    if setting.knob is Knob.AFTER and advertised.raw < advertised.offered:
-        before = era.offered(default, initial=True)
-        words = (
-            f"{default:,}, the default of tcp_rmem[1], x {share} - {before - advertised.raw:,} = {advertised.raw:,}; "
-            "a larger buffer that is set then does not raise it"
+    if knob is Knob.AFTER and advertised.raw < advertised.offered:
+        kept = era.offered(default, initial=True) - advertised.raw
+        return (
+            f"{default:,}, the default of tcp_rmem[1], x {share} - {kept:,} = {advertised.raw:,}; a larger buffer "
+            "that is set then does not raise it"
         )
-        return _rounding(words, advertised, observed, scale)
     kept = advertised.offered - advertised.raw
-    words = f"{first} x {share}{f' - {kept:,}' if kept else ''} = {advertised.raw:,}"
-    return _rounding(words, advertised, observed, scale)
+    return f"{first} x {share}{f' - {kept:,}' if kept else ''} = {advertised.raw:,}"
 
 
 def _rounding(words: str, advertised: Advertised, observed: Observed, scale: int | None) -> str:

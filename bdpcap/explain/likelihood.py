@@ -11,7 +11,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.buffers import FIELD_MAX, RMEM_DEFAULT, RMEM_DEFAULT_OLD, WELL_KNOWN, Knob, Setting, first_windows, scale_for
+from bdpcap.explain.buffers import (
+    FIELD_MAX,
+    RMEM_DEFAULT,
+    RMEM_DEFAULT_OLD,
+    WELL_KNOWN,
+    Knob,
+    Setting,
+    first_windows,
+    scale_for,
+)
 from bdpcap.explain.eras import FULL_PACKETS, MEASURED_SHARES
 
 if TYPE_CHECKING:
@@ -20,7 +29,19 @@ if TYPE_CHECKING:
     from bdpcap.explain.answer import Observed
     from bdpcap.explain.eras import Era
 
-__all__ = ["by_accident", "chance", "is_chosen", "of_handshake", "of_path", "of_share", "of_value", "roundest", "unit"]
+__all__ = [
+    "by_accident",
+    "chance",
+    "is_chosen",
+    "of_chosen",
+    "of_default",
+    "of_handshake",
+    "of_path",
+    "of_share",
+    "of_value",
+    "roundest",
+    "unit",
+]
 
 _OCTAVE: Final = math.sqrt(2)
 """Settings and windows within this factor, up or down, count as of one size."""
@@ -82,7 +103,7 @@ def _step(value: int, base: int, of: int, digits: int) -> int:
     """Return the distance between numbers of a class at a size."""
     scaled = max(1, value // of)
     power = scaled.bit_length() - 1 if base == 2 else len(str(scaled)) - 1
-    return max(1, base ** max(0, power - digits)) * of
+    return int(base ** max(0, power - digits)) * of
 
 
 def _in_class(value: int, base: int, of: int, digits: int) -> bool:
@@ -113,18 +134,27 @@ def roundest(low: int, high: int) -> int:
 
 
 def of_value(knob: Knob, low: int, high: int) -> float:
-    """Return how often a knob has a value from `low` to `high`."""
+    """Return how often a knob has a value from `low` to `high`, its defaults included."""
     known = [value for one, value in WELL_KNOWN if one is knob]
+    return of_default(knob) * sum(low <= value <= high for value in known) + of_chosen(knob, low, high)
+
+
+def of_default(knob: Knob) -> float:
+    """Return how often a knob has one of its well-known defaults; 0 for SO_RCVBUF, which has none."""
+    known = sum(one is knob for one, _ in WELL_KNOWN)
+    return _KEPT / known if known and knob is not Knob.OPTION else 0.0
+
+
+def of_chosen(knob: Knob, low: int, high: int) -> float:
+    """Return how often a knob has a value from `low` to `high` that someone chose."""
     size = max(1, (low + high) // 2)
     round_ = sum(
         often * (high // (step := _step(size, *of)) - (low - 1) // step) * step for often, *of in _CLASSES
     )
-    spread = min(1.0, (round_ + _ANY * (high - low + 1)) / (_WIDTH * size)) / _SIZES
+    often = min(1.0, (round_ + _ANY * (high - low + 1)) / (_WIDTH * size)) / _SIZES
     if knob is Knob.GROWN and high < RMEM_DEFAULT:
-        spread *= _SHRUNK  # a maximum is hardly ever less than the default
-    if not known or knob is Knob.OPTION:
-        return spread
-    return _KEPT * sum(low <= value <= high for value in known) / len(known) + (1 - _KEPT) * spread
+        often *= _SHRUNK  # a maximum is hardly ever less than the default
+    return often if of_default(knob) == 0 else (1 - _KEPT) * often
 
 
 def of_path(era: Era, knob: Knob, stop: Fraction, *, use: float) -> float:
@@ -161,16 +191,21 @@ def of_handshake(knob: Knob, era: Era, observed: Observed, first: int | None = N
     """
     often, scale, syn = 1.0, observed.scale, observed.syn
     if scale is not None and not observed.unscaled:
-        usual_scales = _SCALES.get(era.key, _SCALES["linux"] if era.linux else {scale_for(observed.window): 0.3})
+        usual_scales = _SCALES.get(
+            era.key, _SCALES["linux"] if era.linux else {scale_for(observed.window): 0.3}
+        )
         often *= usual_scales.get(scale, 0.01)
         # Autotuning is off by a sysctl, and who sets one sets others. A scale of 10 shows that nobody did.
-        if era.is_measured and (knob is Knob.DEFAULT and scale == _UNTOUCHED or knob is Knob.AFTER and scale != _UNTOUCHED):
+        if era.is_measured and knob is (Knob.DEFAULT if scale == _UNTOUCHED else Knob.AFTER):
             often /= 2
     if syn is None:
         return often
     if era.linux:
         defaults = (RMEM_DEFAULT, RMEM_DEFAULT_OLD) if era.shift is not None else (RMEM_DEFAULT,)
-        offered = [min(FIELD_MAX, Setting(era, Knob.DEFAULT, one).advertises(observed.mss).syn or 0) for one in defaults]
+        offered = [
+            min(FIELD_MAX, Setting(era, Knob.DEFAULT, one).advertises(observed.mss).syn or 0)
+            for one in defaults
+        ]
         usual = any(syn in first_windows(one, observed.mss, era) for one in offered)
         often *= 0.5 if usual else 0.1 * _of_syn(observed)
         lowers = knob is Knob.AFTER or (era.is_measured and knob is Knob.DEFAULT)
@@ -215,6 +250,8 @@ def chance(knob: Knob, value: int, observed: Observed, *, ways: int, agrees: boo
         steps = [(often, _step(value, *of)) for often, *of in _CLASSES]
         # Numbers of a class belong to finer ones as well, hence the tolerance.
         least = 0.7 * _commonness(value) * _WIDTH
-        settings = ways * max(1.0, sum(_WIDTH * value / step for often, step in steps if often * step >= least))
+        settings = ways * max(
+            1.0, sum(_WIDTH * value / step for often, step in steps if often * step >= least)
+        )
     agreement = min(1.0, 2 * observed.mss / observed.window) if agrees else 1.0
     return min(1.0, settings / _numbers(observed)) * agreement

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX, FULL, STOPS, Knob
@@ -11,6 +10,8 @@ from bdpcap.explain.kernels import eras_of
 from bdpcap.explain.likelihood import of_path
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from bdpcap.explain.answer import Facts, Observed
     from bdpcap.explain.eras import Era
 
@@ -78,7 +79,10 @@ def _stops(era: Era, knob: Knob, facts: Facts) -> tuple[Fraction, ...]:
         return (FULL,)
     kernel = facts.kernel
     own = kernel is None or (kernel.major, kernel.minor, kernel.patch or 0) <= _OWN_SPACE
-    by_maximum = kernel is None or (kernel.major, kernel.minor, _ANY if kernel.patch is None else kernel.patch) > _OWN_SPACE
+    by_maximum = (
+        kernel is None
+        or (kernel.major, kernel.minor, _ANY if kernel.patch is None else kernel.patch) > _OWN_SPACE
+    )
     if knob is Knob.OPTION:
         return STOPS if era.shift == _OLD_SHIFT and own else (FULL,)
     # A known SO_RCVBUF rules autotuning out, but its maximum may still stop the growth of the window.

@@ -46,6 +46,8 @@ _RARE: Final = 0.001
 _UNUSUAL: Final = 0.05
 _COVERED: Final = 0.992
 """Probability that the credible answers have together, relative to all that explain the window."""
+_OTHER_DEFAULT: Final = 0.02
+"""How often tcp_rmem[1] is another than the defaults."""
 _AS_GOOD: Final = 0.05
 """Likelihood over that of the likeliest answer down to which the use of kernels decides which comes first."""
 _CREDIBLE: Final = 0.002
@@ -92,11 +94,9 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
         if path.era.is_measured and observed.mss > MSS_UNMEASURED and path.knob is not Knob.CLAMP:
             answers += fits(path, observed, facts)
         else:
-            answers += (
-                answer
-                for default in _defaults(path, facts)
-                if (answer := _inverted(path, observed, facts, ways, default)) is not None
-            )
+            found = [_inverted(path, observed, facts, ways, default) for default in _defaults(path, facts)]
+            # What does not depend on the default comes from each.
+            answers += {one.arithmetic: one for one in found if one is not None}.values()
     if facts.rcvbuf is not None and all(answer.against for answer in answers):
         # The known buffer does not lead to this window: find the settings of this kernel that do.
         return replace(solve(observed, replace(facts, rcvbuf=None)), facts=facts, agrees=False)
@@ -140,12 +140,14 @@ def _defaults(path: Path, facts: Facts) -> tuple[int, ...]:
     return (RMEM_DEFAULT, RMEM_DEFAULT_OLD)
 
 
-def _inverted(
-    path: Path, observed: Observed, facts: Facts, ways: list[Path], default: int
-) -> Answer | None:
+def _inverted(path: Path, observed: Observed, facts: Facts, ways: list[Path], default: int) -> Answer | None:
     """Return the setting by which a path gives the window; None if it does not."""
     era, knob = path.era, path.knob
-    if era.whole_segments and (observed.scale, observed.syn) == (None, None) and observed.window % observed.mss:
+    if (
+        era.whole_segments
+        and (observed.scale, observed.syn) == (None, None)
+        and observed.window % observed.mss
+    ):
         observed = replace(observed, mss=1)  # no capture shows the MSS: the window is that of another one
     found = next(
         (
@@ -158,7 +160,7 @@ def _inverted(
     if found is None:
         return None
     scale, (low, high) = found
-    known = _known(path, observed, facts)
+    known = _known(path, facts)
     given = [value for value in known if low <= value <= high]
     if known and not given:
         return None
@@ -179,7 +181,8 @@ def _inverted(
         value if is_given else low,
         value if is_given else high,
         advertised,
-        facts.request(value) * (knob is Knob.OPTION) + arithmetic(setting, advertised, observed, scale, default),
+        facts.request(value) * (knob is Knob.OPTION)
+        + arithmetic(setting, advertised, observed, scale, default),
         _exactness(setting, advertised, observed, by_chance, given=is_given, against=against),
         against,
         given=is_given,
@@ -195,11 +198,19 @@ def _of_answer(setting: Setting, low: int, high: int, advertised: Advertised, ob
     own = setting.era.linux and setting.knob is Knob.OPTION
     if not own or (advertised.scale != observed.scale and observed.scale is not None):
         often *= of_handshake(setting.knob, setting.era, observed, advertised.syn)
+    if setting.knob is Knob.AFTER and not _first_fits(advertised, observed, setting.era):
+        often *= _OTHER_DEFAULT
     return often
 
 
 def _exactness(
-    setting: Setting, advertised: Advertised, observed: Observed, by_chance: float, *, given: bool, against: str
+    setting: Setting,
+    advertised: Advertised,
+    observed: Observed,
+    by_chance: float,
+    *,
+    given: bool,
+    against: str,
 ) -> Exactness:
     knob, value = setting.knob, setting.value
     # Hosts rarely change the default of their kernel, and growth rarely stops before the share ends.
@@ -218,7 +229,7 @@ def _exactness(
     return Exactness.ROUNDED if not full and (given or by_chance < _UNUSUAL) else Exactness.CONSISTENT
 
 
-def _known(path: Path, observed: Observed, facts: Facts) -> list[int]:
+def _known(path: Path, facts: Facts) -> list[int]:
     """Return the values that the path's knob may have by the facts; empty if they tell nothing of it."""
     if path.knob in (Knob.OPTION, Knob.AFTER):
         return facts.buffers if path.era.linux else [facts.rcvbuf] if facts.rcvbuf is not None else []
@@ -239,7 +250,7 @@ def _reaches(path: Path, observed: Observed, facts: Facts, scale: int | None) ->
 
 def _scales(path: Path, observed: Observed) -> list[int | None]:
     """Return the window scales by which the window may have been rounded, none first if the scale is unknown."""
-    if observed.scale is not None or path.stop == FULL:
+    if observed.scale is not None or path.stop == FULL or observed.window <= FIELD_MAX:
         return [observed.scale]
     fitting = range(max(0, observed.window.bit_length() - 16), SCALE_MAX + 1)
     return [None, *(scale for scale in fitting if observed.window % (1 << scale) == 0)]
@@ -284,10 +295,12 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
     scaled = observed.scale is not None and not observed.unscaled
     if scaled and advertised.scale is not None and advertised.scale != observed.scale:
         return f"its socket would have offered window scale {advertised.scale}, not {observed.scale}"
-    if observed.syn is not None and advertised.syn is not None and era.linux:
-        if observed.syn not in first_windows(advertised.syn, observed.mss, era):
+    # After the handshake SO_RCVBUF determines nothing of it: the default of the buffer does.
+    before = setting.knob is not Knob.AFTER
+    if before and observed.syn is not None and advertised.syn is not None and era.linux:
+        if not _first_fits(advertised, observed, era):
             return f"its SYN-ACK would have offered {advertised.syn:,} bytes, not {observed.syn:,}"
-    elif observed.syn is not None and advertised.syn is not None and setting.knob is Knob.STACK:
+    elif before and observed.syn is not None and advertised.syn is not None and setting.knob is Knob.STACK:
         return "" if observed.syn == advertised.syn else f"its first window was {observed.syn:,} bytes"
     if setting.knob is Knob.FIRST and observed.syn not in (None, advertised.window):
         return f"the first window was {observed.syn:,} bytes, not {advertised.window:,}"
@@ -295,6 +308,12 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
     if unset and scaled and observed.scale is not None and 0 < observed.scale < 2:
         return f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {observed.scale}"
     return ""
+
+
+def _first_fits(advertised: Advertised, observed: Observed, era: Era) -> bool:
+    """Return whether the SYN-ACK's window is one that the buffer allows, or unknown."""
+    known = observed.syn is not None and advertised.syn is not None
+    return not known or observed.syn in first_windows(advertised.syn or 0, observed.mss, era)
 
 
 def _rank(answer: Answer, likeliest: float) -> tuple[float, ...]:

@@ -346,7 +346,8 @@ def _raise(
     if held:
         advice.append(remedies.Remedy("The send buffer was the limit."))
     else:
-        advice.append(remedies.send_buffer(ceiling.bdp_bytes, sender))
+        most = None if facts is None or facts.wmem is None else facts.wmem[2]
+        advice.append(remedies.send_buffer(ceiling.bdp_bytes, sender, most=most))
         advice.append(
             remedies.Remedy(
                 "Both ends must hold it, the smaller buffer limits: SO_SNDBUF, if set, must be "
@@ -366,18 +367,18 @@ def _receiver(
 ) -> list[remedies.Remedy]:
     """Return advice on how the receiver's window grows; on a fixed buffer only if one may have been set."""
     need, mss, host = ceiling.bdp_bytes, MSS_BYTES, _ends(flow)[1]
+    most = None if facts is None or facts.rmem is None else facts.rmem[2]
     if flow is not None:
         mss, knobs = max(1, int(flow.summary["mss_bytes"])), _knobs(flow, ceiling.window, facts)
         if Knob.OPTION not in knobs:
             was_limit = str(flow.summary["limit"]) == "rwnd"
             stopped = bool(knobs & {Knob.AFTER, Knob.DEFAULT})
-            return [
-                remedies.receive_buffer(
-                    need, mss, eras, host, autotuned=True, was_limit=was_limit, stopped=stopped
-                )
-            ]
+            grown = remedies.receive_buffer(
+                need, mss, eras, host, autotuned=True, was_limit=was_limit, stopped=stopped, most=most
+            )
+            return [grown]
     return [
-        remedies.receive_buffer(need, mss, eras, host),
+        remedies.receive_buffer(need, mss, eras, host, most=most),
         remedies.fixed_buffer(max(ceiling.rcvbuf.values()), host),
     ]
 

@@ -38,7 +38,10 @@ def predicted(
     value = facts.rcvbuf or 0
     seen = None if solution is None else solution.observed
     eras = [era for era, usual in eras_of(facts.kernel, facts.adv_win_scale) if usual]
-    made = [[(one := Setting(era, Knob.OPTION, buffer), _advertised(one, mss, seen)) for era in eras] for buffer in facts.buffers]
+    made = [
+        [(one := Setting(era, Knob.OPTION, buffer), _advertised(one, mss, seen)) for era in eras]
+        for buffer in facts.buffers
+    ]
     cut = ""
     if len(made) > 1:
         by_limit = "; ".join(_prediction(one, mss, seen) for one, _ in made[1] if one.era.linux)

@@ -105,7 +105,11 @@ def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
         explained = setting(solution, frames(flow, stood.fillna(False).to_numpy(dtype=bool)))
         # Without advice a finding is a note: a window that was not the limit needs no other setting.
         asked = facts is not None and facts != Facts()
-        told += explained if asked or _was_limit(flow) else [replace(one, remedy="", commands=()) for one in explained]
+        told += (
+            explained
+            if asked or _was_limit(flow)
+            else [replace(one, remedy="", commands=()) for one in explained]
+        )
     elif facts is not None and facts.rcvbuf is not None:
         told.append(predicted(facts, max(1, int(flow.summary["mss_bytes"]))))
     ramp = _ramp(flow)

@@ -32,7 +32,7 @@ def observed(flow: Flow) -> Observed | None:
     """
     Return the plateau of a flow's window.
 
-    SO_RCVBUF set after the handshake lowers a window, which then stands. A slow reader lowers it, too, but not to one size.
+    SO_RCVBUF set after the handshake lowers a window, which then stands. A slow reader lowers it to many sizes.
     None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
     """
     receiver_syn = 1 << (1 - int(flow.counts["direction"]))
@@ -89,7 +89,7 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
     told.append(_explained(solution, where))
     kept = first.advertised.offered - first.advertised.raw
     whole = first.setting.knob in (Knob.OPTION, Knob.DEFAULT) and first.setting.stop == FULL
-    if kept > 0 and whole and first.setting.era.linux and not first.fitted:
+    if kept == seen.mss and whole and first.setting.era.linux and not first.fitted:
         told.append(
             Finding(
                 code=Code.SEGMENT_KEPT_BACK,
@@ -123,6 +123,8 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
     return told
 
 
+_OTHERS: Final = 3
+"""Largest number of other settings that a sentence names."""
 _SURE: Final = 0.999
 _LIKELY: Final = 0.97
 _FEW: Final = 5
@@ -131,7 +133,7 @@ _FEW: Final = 5
 def certainty(solution: Solution) -> Certainty:
     """Return the certainty of the setting. Exact arithmetic leaves doubt if another setting explains as much."""
     best = solution.best
-    if not best:
+    if not best or solution.observed.doubt:
         return Certainty.POSSIBLE
     first = best[0]
     sure = first.given or solution.covered >= _SURE
@@ -140,13 +142,19 @@ def certainty(solution: Solution) -> Certainty:
     if first.given and first.exactness in (Exactness.EXACT, Exactness.ROUNDED):
         return Certainty.LIKELY
     rare = first.setting.stop < FULL and not first.given
-    return Certainty.LIKELY if solution.covered >= _LIKELY and len(best) <= _FEW and not rare else Certainty.POSSIBLE
+    return (
+        Certainty.LIKELY
+        if solution.covered >= _LIKELY and len(best) <= _FEW and not rare
+        else Certainty.POSSIBLE
+    )
 
 
 def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     seen, best = solution.observed, solution.best
     first = best[0]
-    others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1:])
+    others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1 : 1 + _OTHERS])
+    if len(best) > 1 + _OTHERS:
+        others += f"; or one of {len(best) - 1 - _OTHERS} less likely settings"
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
     cause = [_CAUSES.get(first.setting.knob, _CAUSES[Knob.OPTION])]
     if first.fitted:
@@ -196,14 +204,12 @@ _CAUSES: Final = {
     Knob.STACK: "The window is a whole number of segments, as small stacks such as lwIP have it.",
 }
 """Cause of a window by the knob that determines it."""
-_STOPPED: Final = (
-    "Packets take more memory than they carry, so the kernel opens the window only until it exceeds that part of the share."
-)
+_STOPPED: Final = "Packets take more memory than they carry. The kernel then opens the window only until it exceeds a part of the share."
 _RAISING: Final = {
     Knob.OPTION: "To raise the window, set a larger buffer before the handshake, or set none and let autotuning grow it.",
     Knob.AFTER: "Let the receiving program set no SO_RCVBUF, or set it before listen() or connect().",
-    Knob.DEFAULT: "See whether net.ipv4.tcp_moderate_rcvbuf is 0 on the receiver. If not, its program sets SO_RCVBUF after "
-    "the handshake.",
+    Knob.DEFAULT: "See whether net.ipv4.tcp_moderate_rcvbuf is 0 on the receiver. If not, its program sets "
+    "SO_RCVBUF after the handshake.",
     Knob.GROWN: "To raise the window, raise the third value of net.ipv4.tcp_rmem on the receiver.",
     Knob.CLAMP: "Look for a window in the receiver's routes, and for TCP_WINDOW_CLAMP in its program.",
     Knob.STACK: "To raise the window, build the stack with a larger TCP_WND.",

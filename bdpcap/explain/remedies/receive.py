@@ -61,6 +61,7 @@ def receive_buffer(
     autotuned: bool = False,
     was_limit: bool = True,
     stopped: bool = False,
+    most: int | None = None,
 ) -> Remedy:
     """
     Return advice on how a receiver's window reaches a size.
@@ -81,6 +82,8 @@ def receive_buffer(
         Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow needed.
     stopped
         Whether autotuning may be off, or may have stopped because SO_RCVBUF was set after the handshake.
+    most
+        The receiver's net.ipv4.tcp_rmem[2] in bytes; None takes the default of these eras.
     """
     if not host.ours:
         return Remedy(f"{programs.unset(host, 'SO_RCVBUF')} A window of {units.exact_bytes(need)} is needed.")
@@ -91,7 +94,9 @@ def receive_buffer(
     )
     told = None
     if system == "linux" and linux:
-        told = _linux(need, mss, linux, host, autotuned=autotuned, was_limit=was_limit, stopped=stopped)
+        told = _linux(
+            need, mss, linux, host, autotuned=autotuned, was_limit=was_limit, stopped=stopped, most=most
+        )
     elif system in _BY_SYSTEM:
         told = _BY_SYSTEM[system](need, mss, host)
     if told is not None:
@@ -111,13 +116,15 @@ def _linux(
     autotuned: bool,
     was_limit: bool,
     stopped: bool,
+    most: int | None,
 ) -> Remedy:
     # Rounding up to the scale adds at most 1/2^15 of the window; the required size must not rely on it.
     held = {era: 2 * least_setting(era, need + (need >> 14), mss) for era in eras}
-    defaults = [autotuned_default(era) for era in eras]
+    defaults = [autotuned_default(era) if most is None else (most, most) for era in eras]
     several = len(eras) > 1
     reached = (
-        f"tcp_rmem[2], {'at least ' if several else ''}{units.data_size(min(defaults)[0])} by default; "
+        f"tcp_rmem[2], {'at least ' if several and most is None else ''}{units.data_size(min(defaults)[0])}"
+        f"{' by default' if most is None else ''}; "
         f"needed are {units.data_size(max(held.values()))} of memory{' at most' if several else ''}"
     )
     enough = all(held[era] <= default for era, (default, _) in zip(eras, defaults, strict=True))
@@ -129,7 +136,7 @@ def _linux(
     if enough and not autotuned:
         return Remedy(f"{unset} Linux's autotuning reaches {reached}.", (_READ_RMEM, _AUTOTUNING_ON))
     # Never advise less than the default of any kernel of these eras.
-    value = max(*held.values(), *(most for _, most in defaults))
+    value = max(*held.values(), *(default for _, default in defaults))
     how = (
         "Raise autotuning's maximum on the receiver; if its program sets SO_RCVBUF after the handshake, remove that "
         "first."

@@ -23,7 +23,9 @@ _AUTOTUNED: Final = {
 """Maximum of the send buffer's autotuning by system: XNU's tcp_subr.c, and FreeBSD's tcp(4)."""
 
 
-def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
+def send_buffer(
+    need: int, host: Host, *, was_limit: bool = False, most: int | None = None
+) -> Remedy:
     """
     Return advice on a send buffer that holds enough bytes in flight.
 
@@ -35,12 +37,14 @@ def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
         The sender.
     was_limit
         Whether the send buffer was the limit: either SO_SNDBUF is set, or autotuning's maximum was lowered.
+    most
+        The sender's net.ipv4.tcp_wmem[2] in bytes; None takes the default.
     """
     unset = programs.unset(host, "SO_SNDBUF")
     if not host.ours:
         return Remedy(f"{unset} It must hold {units.exact_bytes(need)} in flight.")
     if host.system == "linux":
-        return _linux(need, unset, host, was_limit=was_limit)
+        return _linux(need, unset, host, was_limit=was_limit, most=most)
     if host.system in _AUTOTUNED:
         name, maximum = _AUTOTUNED[host.system]
         return Remedy(
@@ -60,19 +64,22 @@ def send_buffer(need: int, host: Host, *, was_limit: bool = False) -> Remedy:
     )
 
 
-def _linux(need: int, unset: str, host: Host, *, was_limit: bool) -> Remedy:
+def _linux(need: int, unset: str, host: Host, *, was_limit: bool, most: int | None) -> Remedy:
     held = 2 * sendbuf.least_setting(need)
+    reached = WMEM_DEFAULT if most is None else most
     words = (
-        f"{unset} Autotuning reaches tcp_wmem[2], {units.data_size(WMEM_DEFAULT)} by default; needed are "
-        f"{units.data_size(held)} of memory."
+        f"{unset} Autotuning reaches tcp_wmem[2], {units.data_size(reached)}{' by default' if most is None else ''}; needed "
+        f"are {units.data_size(held)} of memory."
     )
     if was_limit:
         words += " If none was set, tcp_wmem[2] is too small."
+    if most is not None and held <= most and not was_limit:
+        return Remedy(words)
     # The capture does not show tcp_wmem, so it is read and, where it was lowered, raised.
     return Remedy(
         words,
         host.linux(
             "sysctl net.ipv4.tcp_wmem   # sender: today's values; the third is autotuning's maximum",
-            third_raised("net.ipv4.tcp_wmem", max(held, WMEM_DEFAULT), "sender"),
+            third_raised("net.ipv4.tcp_wmem", max(held, reached), "sender"),
         ),
     )
