@@ -21,8 +21,8 @@ import bdpcap
 from bdpcap.cli import main
 from bdpcap.explain import ceilings, remedies
 from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
-from bdpcap.explain.eras import ERAS
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
+from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Code, findings
 from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.remedies.host import is_ours

@@ -11,9 +11,14 @@ from small_transfer import write_pcap
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.diagnosis import decide, kinds
+from bdpcap.explain import remedies
+from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Certainty, Code, findings
+from bdpcap.explain.findings.setting import observed
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
+
+(MEASURED,) = [era for era in ERAS if era.is_measured]
 
 CLAIMS = {
     Code.WINDOW_SETTING,
@@ -139,3 +144,43 @@ def test_a_lower_bound_of_the_bdp_below_the_window_is_no_goal(tmp_path):
     (below,) = [finding for finding in flow.findings if finding.code is Code.WINDOW_BELOW_BDP]
     assert "here" not in below.remedy
     assert "below" not in below.remedy
+
+
+# a window that was not the limit, and one that fell
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_window_is_explained_also_where_it_was_not_the_limit():
+    flow = bdpcap.analyze(SHARED / "captures/lab_b/sndbuf_16k_13ms/sender.pcap.zst").flow(0)
+    assert flow.summary["limit"] == "sndbuf"
+    told = codes(flow)
+    notes = [finding for finding, weight in weights(flow) if weight is Weight.NOTE]
+    for code in {Code.WINDOW_SETTING, Code.WINDOW_FIELD_FULL} & set(told):
+        # A note has no advice, and no place among the first findings.
+        assert told[code] in notes
+        assert not told[code].commands
+    assert {Code.WINDOW_SETTING, Code.WINDOW_FIELD_FULL} & set(told) or observed(flow) is None
+
+
+def test_a_window_that_fell_and_stands_is_explained_by_the_lower_one():
+    # Linux 6.18, SO_RCVBUF of 8,192 set after accept(): 65,160 bytes first, then 11,264.
+    flow = transfer(11_264, first=65_160, wscale=10)
+    assert observed(flow).window == 11_264
+    told = codes(flow)[Code.WINDOW_SETTING]
+    assert told.values["answers"][0]["setting"] == "SO_RCVBUF after the handshake"
+    assert "before listen()" in told.remedy
+
+
+@pytest.mark.parametrize("system", ["linux", "solaris", None])
+def test_the_receivers_system_is_a_fact_where_the_flow_knows_it(system):
+    flow = transfer(17 * 1460, mss=1460, wscale=0)
+    flow.summary["receiver_system"] = system
+    assert observed(flow).system == (system or "")
+
+
+def test_autotuning_that_stopped_is_no_reason_to_raise_its_maximum():
+    said = remedies.receive_buffer(500_000, 1448, [MEASURED], autotuned=True, stopped=True)
+    assert "SO_RCVBUF" in said.words
+    assert not any("-w net.ipv4.tcp_rmem" in command for command in said.commands)
+    raised = remedies.receive_buffer(500_000, 1448, [MEASURED], autotuned=True, stopped=True, most=262_144)
+    assert any("tcp_rmem" in command and "sysctl -w" in command for command in raised.commands)

@@ -122,7 +122,7 @@ class Answer:
     chance
         Chance that a setting as likely explains a window that nobody chose.
     likelihood
-        Probability of this setting and window among all receivers, before they are weighed against each other.
+        Probability of this setting and window among all receivers, before answers are compared.
     credible
         Whether the answer is among the likeliest, which together explain nearly all such windows.
     """

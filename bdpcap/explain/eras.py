@@ -46,7 +46,7 @@ class Era:
     kernels
         First and last Linux versions, patch level included, with this arithmetic by default; empty for other stacks.
     use
-        Prior probability that a receiver has this arithmetic. A judgement on today's hosts, not a measurement: only its
+        Prior probability that a receiver has this arithmetic. An estimate of today's hosts, not a measurement: only its
         order of magnitude matters.
     systems
         Keys of the systems with this arithmetic, as ``receiver_system`` of the ``flows`` table has them.

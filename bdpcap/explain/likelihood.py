@@ -2,7 +2,7 @@
 Likelihood of settings: how often receivers have them, and how often a window that nobody chose matches one as likely.
 
 Some setting explains any window. A match is evidence where its setting is far likelier than that a window of this size
-has this number by accident. Probabilities here are judgements of which the order of magnitude matters; those of shares
+has this number by accident. Probabilities here are estimates of which only the order of magnitude matters; those of shares
 follow from tests/data/linux618_windows.csv.
 """
 
@@ -62,6 +62,8 @@ _KNOBS: Final = {
 """How often a knob determines the window of a host that has it."""
 _STOPS: Final = {1: 0.8, 2: 0.15, 4: 0.05}
 """How often growth stops at the whole, half or quarter of the share, where it can."""
+_SEGMENTS: Final = 44
+"""Numbers of segments that a small stack may have as its window: 44 of 1,460 bytes fill the field."""
 _DEFAULTS: Final = 2
 """Largest number of defaults of one size."""
 _UNTOUCHED: Final = 10
@@ -121,20 +123,27 @@ def _commonness(value: int) -> float:
     return (often + _ANY) / _WIDTH
 
 
+def _oddness(value: int) -> tuple[float, int, int]:
+    """Return a key by which numbers sort that people choose less often; about equal ones by their digits before zeros."""
+    return -float(f"{_commonness(value) / value:.2g}"), len(str(value).rstrip("0")), value
+
+
 def roundest(low: int, high: int) -> int:
     """Return the number from `low` to `high` that people would choose first."""
-    candidates = {low}
+    candidates = {max(1, low)}
     for base, of in ((2, 1), (10, 1), (10, 1024)):
         step = of
         while step <= high:
             first = -(-low // step) * step
             candidates.update(one for one in (first, first + step) if one <= high)
             step *= base
-    return min(candidates, key=lambda one: (-_commonness(one) / max(1, one), len(str(one).rstrip("0")), one))
+    return min(candidates, key=_oddness)
 
 
 def of_value(knob: Knob, low: int, high: int) -> float:
     """Return how often a knob has a value from `low` to `high`, its defaults included."""
+    if knob is Knob.STACK:
+        return 1 / _SEGMENTS
     known = [value for one, value in WELL_KNOWN if one is knob]
     return of_default(knob) * sum(low <= value <= high for value in known) + of_chosen(knob, low, high)
 

@@ -69,7 +69,10 @@ def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> lis
     usual = [era for era, by_default in eras_of(facts.kernel, facts.adv_win_scale) if by_default]
     if solution is None:
         return usual
-    told = [] if solution.field_full else [one.setting.era for one in solution.best]
+    best = [] if solution.field_full else solution.best
+    likeliest = max((one.likelihood for one in best), default=0.0)
+    good = [one for one in best if one.given or one.likelihood >= _AS_GOOD * likeliest]
+    told = [one.setting.era for one in ([one for one in good if not one.needs] or good)]
     if not told:
         told = [one.setting.era for one in solution.answers if not one.against and not one.needs]
     return list(dict.fromkeys(told)) or usual
@@ -113,7 +116,7 @@ def _weighed(observed: Observed, facts: Facts, answers: list[Answer]) -> Solutio
     for one in possible:
         if covered >= _COVERED * total or one.likelihood < _CREDIBLE * total:
             break
-        # A full field hides the buffer, so only a number of its own is evidence.
+        # A full field hides the buffer, so only another reason for this number is evidence.
         if not full or one.advertised.raw == observed.window:
             credible.add(id(one))
         covered += one.likelihood
@@ -268,10 +271,10 @@ def _values(path: Path, observed: Observed, scale: int | None, default: int) -> 
     found = _span(1, most, observed.window, lambda value: made(value).window)
     if found is not None and found[1] == most:
         found = found[0], ENDLESS  # any larger value gives the same window
-    if found is None or path.knob is not Knob.OPTION or not path.era.linux:
+    if found is None or path.knob not in (Knob.OPTION, Knob.DEFAULT) or not path.era.linux:
         return found
     # Scale and first window never fall as the value rises, so each narrows the span unless it contradicts it.
-    if observed.scale is not None and not observed.unscaled:
+    if path.knob is Knob.OPTION and observed.scale is not None and not observed.unscaled:
         found = _span(*found, observed.scale, lambda value: made(value).scale or 0) or found
     if observed.syn is not None:
         found = _span(*found, observed.syn, lambda value: made(value).syn or 0) or found
@@ -325,8 +328,8 @@ def _rank(answer: Answer, likeliest: float) -> tuple[float, ...]:
         bool(answer.against),
         not answer.telling,
         not answer.given,
-        bool(answer.needs),
         answer.likelihood < _AS_GOOD * likeliest,
+        bool(answer.needs),
         not answer.setting.era.in_use,
         -answer.likelihood,
     )

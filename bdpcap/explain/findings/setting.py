@@ -12,6 +12,7 @@ from bdpcap.explain.buffers import FIELD_MAX, FULL, UNSCALED, Knob
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.findings.predicted import clues, predicted, unknown
 from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
+from bdpcap.limits.evidence.window import STANDING
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def observed(flow: Flow) -> Observed | None:
     most = counts.argmax()
     mss = max(1, int(flow.summary["mss_bytes"]))
     part = _PART_AT_MOST if values[most] >= _NEARLY * values[-1] else _PART_BELOW
-    if counts[most] < max(3, part * windows.size) or values[most] < 2 * mss:
+    # A measured share wavers with the packets, by less than a half per cent.
+    near = np.abs(windows - values[most]) <= STANDING * values[most]
+    if near.sum() < max(3, part * windows.size) or values[most] < 2 * mss:
         return None
     scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
     first = flow.counts["syn_window_bytes"]
@@ -125,7 +128,7 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
 
 _OTHERS: Final = 3
 """Largest number of other settings that a sentence names."""
-_SURE: Final = 0.999
+_SURE: Final = 0.998
 _LIKELY: Final = 0.97
 _FEW: Final = 5
 
@@ -204,7 +207,10 @@ _CAUSES: Final = {
     Knob.STACK: "The window is a whole number of segments, as small stacks such as lwIP have it.",
 }
 """Cause of a window by the knob that determines it."""
-_STOPPED: Final = "Packets take more memory than they carry. The kernel then opens the window only until it exceeds a part of the share."
+_STOPPED: Final = (
+    "Packets take more memory than they carry. "
+    "The kernel then opens the window only until it exceeds a part of the share."
+)
 _RAISING: Final = {
     Knob.OPTION: "To raise the window, set a larger buffer before the handshake, or set none and let autotuning grow it.",
     Knob.AFTER: "Let the receiving program set no SO_RCVBUF, or set it before listen() or connect().",

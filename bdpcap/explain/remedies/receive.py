@@ -101,9 +101,9 @@ def receive_buffer(
         told = _BY_SYSTEM[system](need, mss, host)
     if told is not None:
         return told if host.takes_commands else Remedy(told.words)
-    most = max(least_setting(era, need, mss) for era in eras)
+    kept = max(least_setting(era, need, mss) for era in eras)
     return Remedy(
-        f"{programs.unset(host, 'SO_RCVBUF')} If one must stay, {most:,} bytes suffice on every system."
+        f"{programs.unset(host, 'SO_RCVBUF')} If one must stay, {kept:,} bytes suffice on every system."
     )
 
 

@@ -67,9 +67,10 @@ def send_buffer(
 def _linux(need: int, unset: str, host: Host, *, was_limit: bool, most: int | None) -> Remedy:
     held = 2 * sendbuf.least_setting(need)
     reached = WMEM_DEFAULT if most is None else most
+    by = " by default" if most is None else ""
     words = (
-        f"{unset} Autotuning reaches tcp_wmem[2], {units.data_size(reached)}{' by default' if most is None else ''}; needed "
-        f"are {units.data_size(held)} of memory."
+        f"{unset} Autotuning reaches tcp_wmem[2], {units.data_size(reached)}{by}; needed are {units.data_size(held)} of "
+        "memory."
     )
     if was_limit:
         words += " If none was set, tcp_wmem[2] is too small."

@@ -12,7 +12,7 @@ from bdpcap.limits.rounds import HALF, REACH
 if TYPE_CHECKING:
     from bdpcap.limits.rounds import Bools, Floats
 
-__all__ = ["SMALL", "Window"]
+__all__ = ["SMALL", "STANDING", "Window"]
 
 STALL: Final = 0.02
 """Share of a round with less than one segment usable, from which a full window is no rounding error."""
