@@ -11,6 +11,7 @@ from small_transfer import write_pcap
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.diagnosis import decide, kinds
+from bdpcap.diagnosis.model import Weight
 from bdpcap.explain import remedies
 from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Certainty, Code, findings
@@ -18,6 +19,7 @@ from bdpcap.explain.findings.setting import observed
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
 
+LINUX = remedies.Host("receiver", system="linux")
 (MEASURED,) = [era for era in ERAS if era.is_measured]
 
 CLAIMS = {
@@ -154,7 +156,7 @@ def test_a_window_is_explained_also_where_it_was_not_the_limit():
     flow = bdpcap.analyze(SHARED / "captures/lab_b/sndbuf_16k_13ms/sender.pcap.zst").flow(0)
     assert flow.summary["limit"] == "sndbuf"
     told = codes(flow)
-    notes = [finding for finding, weight in weights(flow) if weight is Weight.NOTE]
+    notes = [finding for finding, weight in decide.weights(flow) if weight is Weight.NOTE]
     for code in {Code.WINDOW_SETTING, Code.WINDOW_FIELD_FULL} & set(told):
         # A note has no advice, and no place among the first findings.
         assert told[code] in notes
@@ -179,8 +181,10 @@ def test_the_receivers_system_is_a_fact_where_the_flow_knows_it(system):
 
 
 def test_autotuning_that_stopped_is_no_reason_to_raise_its_maximum():
-    said = remedies.receive_buffer(500_000, 1448, [MEASURED], autotuned=True, stopped=True)
+    said = remedies.receive_buffer(500_000, 1448, [MEASURED], LINUX, autotuned=True, stopped=True)
     assert "SO_RCVBUF" in said.words
     assert not any("-w net.ipv4.tcp_rmem" in command for command in said.commands)
-    raised = remedies.receive_buffer(500_000, 1448, [MEASURED], autotuned=True, stopped=True, most=262_144)
+    raised = remedies.receive_buffer(
+        500_000, 1448, [MEASURED], LINUX, autotuned=True, stopped=True, most=262_144
+    )
     assert any("tcp_rmem" in command and "sysctl -w" in command for command in raised.commands)

@@ -2,8 +2,8 @@
 Likelihood of settings: how often receivers have them, and how often a window that nobody chose matches one as likely.
 
 Some setting explains any window. A match is evidence where its setting is far likelier than that a window of this size
-has this number by accident. Probabilities here are estimates of which only the order of magnitude matters; those of shares
-follow from tests/data/linux618_windows.csv.
+has this number by accident. Probabilities here are estimates of which only the order of magnitude matters. Those of
+shares follow from tests/data/linux618_windows.csv.
 """
 
 from __future__ import annotations

@@ -267,9 +267,7 @@ def _takes(
     rested = None if ceiling.rate_given or summary is None else basis(summary)
     about = word(summary) if rested is not None and summary is not None else ""
     advice = (
-        remedies.Remedy(_LINK_RATE_FIRST)
-        if rested is Basis.BOUND
-        else _raise(ceiling, eras, flow, facts)
+        remedies.Remedy(_LINK_RATE_FIRST) if rested is Basis.BOUND else _raise(ceiling, eras, flow, facts)
     )
     if ceiling.unscaled and flow is not None:
         advice = remedies.joined(remedies.scaling_of(flow), advice)

@@ -23,9 +23,7 @@ _AUTOTUNED: Final = {
 """Maximum of the send buffer's autotuning by system: XNU's tcp_subr.c, and FreeBSD's tcp(4)."""
 
 
-def send_buffer(
-    need: int, host: Host, *, was_limit: bool = False, most: int | None = None
-) -> Remedy:
+def send_buffer(need: int, host: Host, *, was_limit: bool = False, most: int | None = None) -> Remedy:
     """
     Return advice on a send buffer that holds enough bytes in flight.
 
