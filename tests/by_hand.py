@@ -30,6 +30,7 @@ MEASURED = (
         "queueing_delay_p20_ns",
         "delivery_rate",
         "ack_spacing_rate",
+        "ack_steady_rate",
         "forward_delay_p20_ns",
         "reverse_delay_p20_ns",
     ),

@@ -87,7 +87,8 @@ class Bursts:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        rounds, rate = evidence.rounds, evidence.rounds.ack_spacing_rate
+        rounds, self._rate = evidence.rounds, evidence.rate.spacing
+        rate = self._rate
         standing = evidence.rate.packets(rounds.queueing_delay_p20_ns, rate)
         # More packets than were sent cannot have queued at this rate: a host released them at once.
         paused = (rounds.share(rounds.ack_pauses_ns) > PAUSED) & ~(standing > rounds.sent_segments)
@@ -101,7 +102,7 @@ class Bursts:
         """Packets that the largest RTT of the round means in front of a bottleneck of the round's rate."""
         rounds, evidence = self._evidence.rounds, self._evidence
         wait_ns = rounds.rtt_max_ns - evidence.queue.rtt_min_ns
-        return evidence.rate.packets(wait_ns, rounds.ack_spacing_rate)
+        return evidence.rate.packets(wait_ns, self._rate)
 
     @cached_property
     def possible(self) -> Bools:
@@ -133,7 +134,7 @@ class Bursts:
         """Return the share of the bursts of a flow's `rate` for which a condition holds; NaN without such bursts."""
         rounds = self._evidence.rounds
         level = rounds.per_flow(rate)
-        near = self._seen & (np.abs(rounds.ack_spacing_rate - level) <= SAME * level)
+        near = self._seen & (np.abs(self._rate - level) <= SAME * level)
         count = len(rounds.starts)
         held, all_ = (
             np.bincount(rounds.flow[which], minlength=count).astype(np.float64)
@@ -155,7 +156,7 @@ class Bursts:
         count = len(rounds.starts)
         flow = rounds.flow[seen]
         # All flows on one axis, so that a single search finds the rounds with the same rate.
-        place = np.sort(flow * APART + np.log(rounds.ack_spacing_rate[seen]))
+        place = np.sort(flow * APART + np.log(self._rate[seen]))
         begin = np.searchsorted(place, place - SAME, "left")
         end = np.searchsorted(place, place + SAME, "right")
         of_flow = np.bincount(flow, minlength=count)

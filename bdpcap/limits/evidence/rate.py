@@ -51,6 +51,16 @@ class Rate(Concept):
     name = "rate"
 
     @cached_property
+    def spacing(self) -> Floats:
+        """Rate that the spacing of acknowledgments shows.
+
+        It is the rate at which half of the bytes were acknowledged, or faster. Where only arrivals show rates, it is that
+        over stretches of acknowledgments, if there are some: an interface that coalesces interrupts changes single gaps.
+        """
+        steady = np.where(self.all.ack_clock.unseen, self.rounds.ack_steady_rate, np.nan)
+        return np.where(np.isnan(steady), self.rounds.ack_spacing_rate, steady)
+
+    @cached_property
     def smooth(self) -> Floats:
         """Delivery rate over three rounds, since acknowledgments do not arrive evenly."""
         return self.rounds.rate_around(self.rounds.delivered_bytes, 1)
@@ -94,9 +104,10 @@ class Rate(Concept):
         packets. The maximum would include jumps after a recovery. Away from the sender, the boundaries of rounds are less
         exact, so the average is longer and the percentiles are lower.
         """
-        delivery_rate = self.rounds.delivery_rate
+        run_rate = self.rounds.delivery_rate
+        run_rate = np.where(self.all.ack_clock.unseen, np.fmin(run_rate, self.spacing), run_rate)
         whole = self.percentile((self.smooth, NEAR_HIGHEST), (self.long, HIGH), self.moving_ns)
-        runs = self.percentile((delivery_rate, HIGH_RUN), (delivery_rate, HIGH_RUN_FAR), self.moving_ns)
+        runs = self.percentile((run_rate, HIGH_RUN), (run_rate, HIGH_RUN_FAR), self.moving_ns)
         # Acknowledgments that arrive in clumps make the rate over runs arbitrarily high.
         return self.without_jumps(np.fmin(np.fmax(whole, runs), 2 * whole))
 
@@ -106,7 +117,7 @@ class Rate(Concept):
         Such an excess is a jump after a recovery; a larger one means that the bottleneck has changed. Without initial
         bursts, the median of the spacing rates stands in for them.
         """
-        usual = self.rounds.percentile(self.rounds.ack_spacing_rate, self.moving_ns, HALF)
+        usual = self.rounds.percentile(self.spacing, self.moving_ns, HALF)
         burst = np.where(np.isnan(self.initial_burst), usual, self.initial_burst)
         return np.where((rate > burst) & (rate < JUMP * burst), burst, rate)
 
@@ -132,19 +143,23 @@ class Rate(Concept):
 
         It is 1 if acknowledgments keep the spacing that a busy bottleneck gave the packets, and less if the flow pauses.
         """
-        return self.rounds.ratio(self.smooth, self.rounds.ack_spacing_rate)
+        return self.rounds.ratio(self.smooth, self.spacing)
 
     @cached_property
     def _bursts(self) -> tuple[Floats, Floats]:
         """Spacing rates of the initial bursts, and of the rounds that may confirm them; a row per flow."""
         rounds = self.rounds
-        rate, number = rounds.ack_spacing_rate, rounds.round
+        rate, number = self.spacing, rounds.round
         waiting = self.packets(rounds.queueing_delay_p20_ns, rate)
         # More packets than were sent cannot have queued at this rate: they were held back and released at once.
         paused = (rounds.share(rounds.ack_pauses_ns) > PAUSED) & ~(waiting > rounds.sent_segments)
         # Evenly spaced packets confirm no rate, unless a queue spaced them.
         queued = waiting > QUEUED_PACKETS
-        first = rounds.first(rate, FIRST_BURSTS, paused & (number < FIRST_BURSTS))
+        initial = paused & (number < FIRST_BURSTS)
+        # Arrivals in clumps change the rate of a burst that is too short for a stretch.
+        stretch = initial & (rate == rounds.ack_steady_rate)
+        initial &= stretch | (rounds.total(stretch.astype(np.float64)) == 0)
+        first = rounds.first(rate, FIRST_BURSTS, initial)
         return first, rounds.first(rate, CONFIRMING, (paused | queued) & (number < CONFIRMING))
 
     def packets(self, wait_ns: Floats, rate: Floats) -> Floats:

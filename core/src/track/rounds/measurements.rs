@@ -10,6 +10,16 @@ use crate::track::tap::records::RttSample;
 /// other kinds.
 const MAX_VALUES: usize = 2048;
 
+/// Length of two clumps of arrivals, ns: network interfaces coalesce interrupts for 1 ms at most, mostly for 0.05 to
+/// 0.25 ms (Linux `ethtool -c`, `rx-usecs`).
+const CLUMPS_NS: i64 = 2_000_000;
+/// Shortest stretch of acknowledgments that shows a rate, ns: 25 clumps of 0.1 ms, so that one more or less is 4 %.
+const STRETCH_NS: i64 = 2_500_000;
+/// Ratio of the median rate over gaps to the steady rate from which half of the bytes came in clumps, each at once.
+const AT_ONCE: i64 = 16;
+/// Picoseconds in a second.
+const PICOSECONDS: i64 = 1_000_000_000_000;
+
 /// Adds a value while there is room.
 fn push_bounded<T>(values: &mut Vec<T>, value: T) {
     if values.len() < MAX_VALUES {
@@ -228,32 +238,75 @@ impl Measurements {
         row.queueing_delay_p20_ns = (low_ns - rtt_min_ns).max(0);
     }
 
-    /// Writes the rate at which half of the bytes were delivered, or faster, and the time in pauses.
+    /// Writes the rate at which half of the bytes were delivered, or faster, the steady rate, and the time in pauses.
     ///
-    /// A pause is a gap between acknowledgments that is more than three times as long as this rate explains; the
-    /// explained part is subtracted. A busy bottleneck leaves no pauses.
+    /// A pause is a gap between acknowledgments that is more than three times as long as the rate explains; the
+    /// explained part is subtracted. A busy bottleneck leaves no pauses. If half of the bytes came in clumps, all at
+    /// once, gaps show no rate: the steady rate stands for it, and the gaps between stretches are the pauses.
     fn summarize_spacing(&mut self, row: &mut Round) {
-        (row.ack_spacing_rate, row.ack_pauses_ns) = (NULL, NULL);
+        (row.ack_spacing_rate, row.ack_steady_rate, row.ack_pauses_ns) = (NULL, NULL, NULL);
         if self.spacings.len() < 4 {
             return;
         }
-        let Some(middle) = median_pace(&mut self.spacings).filter(|&pace| pace > 0) else {
+        let longest_ns = longest_gap_ns(row.end_ns - row.start_ns, self.spacings.len());
+        let steady_rate = steady_rate(&self.spacings, longest_ns);
+        row.ack_steady_rate = steady_rate.unwrap_or(NULL);
+        let Some(middle) = median_pace(&mut self.spacings) else {
             return;
         };
-        row.ack_spacing_rate = 1_000_000_000_000 / middle;
-        row.ack_pauses_ns = self
-            .spacings
-            .iter()
-            .map(|&(_, gap_ns, bytes)| {
+        let rate = PICOSECONDS.checked_div(middle).unwrap_or(i64::MAX);
+        if let Some(steady_rate) = steady_rate
+            && rate / AT_ONCE > steady_rate
+        {
+            row.ack_spacing_rate = steady_rate;
+            row.ack_pauses_ns = self.pauses_ns(|gap_ns, _| if gap_ns > longest_ns { gap_ns } else { 0 });
+        } else if middle > 0 {
+            row.ack_spacing_rate = rate;
+            row.ack_pauses_ns = self.pauses_ns(|gap_ns, bytes| {
                 let explained = bytes.saturating_mul(middle) / 1_000;
                 if gap_ns > explained.saturating_mul(3) {
                     gap_ns - explained
                 } else {
                     0
                 }
-            })
-            .fold(0, i64::saturating_add);
+            });
+        }
     }
+
+    /// Returns the sum of the pauses, of which `pause_ns` returns that in a gap before an acknowledgment of some bytes.
+    fn pauses_ns(&self, pause_ns: impl Fn(i64, i64) -> i64) -> i64 {
+        let pauses_ns = self.spacings.iter().map(|&(_, gap_ns, bytes)| pause_ns(gap_ns, bytes));
+        pauses_ns.fold(0, i64::saturating_add)
+    }
+}
+
+/// Returns the longest gap within a stretch of acknowledgments, ns, in a round of `length_ns` with `count` of them.
+///
+/// It is `CLUMPS_NS`, so that clumps do not end a stretch, or twice the mean gap on a slow path. A stretch of several
+/// bursts would hide their pauses, so it is a quarter of the round at most.
+fn longest_gap_ns(length_ns: i64, count: usize) -> i64 {
+    let mean_ns = length_ns / count as i64;
+    (mean_ns.saturating_mul(2).max(CLUMPS_NS)).min(length_ns / 4)
+}
+
+/// Returns the rate over stretches of acknowledgments without a gap above `longest_ns`, bytes per second; `None` without
+/// a stretch of `STRETCH_NS`. It does not depend on single gaps, which clumps of arrivals change.
+fn steady_rate(spacings: &[(i64, i64, i64)], longest_ns: i64) -> Option<i64> {
+    let (mut total_ns, mut total_bytes) = (0_i64, 0_i64);
+    for stretch in spacings.split(|&(_, gap_ns, _)| gap_ns > longest_ns) {
+        let length_ns: i64 = stretch.iter().map(|it| it.1).sum();
+        if length_ns < STRETCH_NS {
+            continue;
+        }
+        // What came in one clump with the first acknowledgment had arrived before the stretch.
+        let short_ns = length_ns / stretch.len() as i64 / 2;
+        for &(_, gap_ns, bytes) in stretch.iter().skip_while(|it| it.1 <= short_ns) {
+            total_ns += gap_ns;
+            total_bytes = total_bytes.saturating_add(bytes);
+        }
+    }
+    let rate = (i128::from(total_bytes) * 1_000_000_000).checked_div(total_ns.into())?;
+    Some(i64::try_from(rate).unwrap_or(i64::MAX))
 }
 
 /// Returns the pace at which half of the bytes were delivered, or faster, in picoseconds per byte; `None` without

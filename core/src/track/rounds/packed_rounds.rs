@@ -58,6 +58,7 @@ impl Previous {
             },
             delivery_rate: NULL,
             ack_spacing_rate: NULL,
+            ack_steady_rate: NULL,
             ack_pauses_ns: NULL,
             forward_delay_p20_ns: NULL,
             reverse_delay_p20_ns: NULL,

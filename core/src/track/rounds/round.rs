@@ -95,6 +95,9 @@ packed_row! {
         /// Rate at which half of the bytes were acknowledged, or faster, bytes per second; NULL with fewer than four
         /// acknowledgments.
         pub ack_spacing_rate: i64,
+        /// Rate over stretches of acknowledgments that last 2.5 ms or longer without a long gap, bytes per second; NULL
+        /// without such a stretch. Unlike `ack_spacing_rate`, it hardly changes if arrivals come in clumps of up to 1 ms.
+        pub ack_steady_rate: i64,
         /// Time in pauses between acknowledgments, in excess of the time that `ack_spacing_rate` explains, ns; NULL without
         /// that rate. A pause is a gap more than three times as long as explained.
         pub ack_pauses_ns: i64,
