@@ -693,6 +693,7 @@ impl Rounds {
         let row = &mut open.row;
         open.measurements
             .summarize(row, self.rtt_min_ns(), self.mss, &mut self.queue);
+        open.measurements.summarize_spacing(row, self.shift_ns > 0);
         // Boundaries move to the sender's clock. The first row keeps its start, and every other row starts where the
         // one before ends.
         row.start_ns = self.start_of(row.round, row.start_ns);

@@ -180,7 +180,6 @@ impl Measurements {
                 (row.rtt_max_ns, row.queueing_delay_p20_ns) = (NULL, NULL);
             }
         }
-        self.summarize_spacing(row);
         row.forward_delay_p20_ns = percentile_20(&mut self.forward_delays);
         row.reverse_delay_p20_ns = percentile_20(&mut self.reverse_delays);
     }
@@ -238,18 +237,21 @@ impl Measurements {
         row.queueing_delay_p20_ns = (low_ns - rtt_min_ns).max(0);
     }
 
-    /// Writes the rate at which half of the bytes were delivered, or faster, the steady rate, and the time in pauses.
+    /// Writes the rate at which half of the bytes were delivered, or faster, and the time in pauses; `away` from the
+    /// sender, where arrivals may come in clumps, also the steady rate.
     ///
     /// A pause is a gap between acknowledgments that is more than three times as long as the rate explains; the
     /// explained part is subtracted. A busy bottleneck leaves no pauses. If half of the bytes came in clumps, all at
     /// once, gaps show no rate: the steady rate stands for it, and the gaps between stretches are the pauses.
-    fn summarize_spacing(&mut self, row: &mut Round) {
+    pub fn summarize_spacing(&mut self, row: &mut Round, away: bool) {
         (row.ack_spacing_rate, row.ack_steady_rate, row.ack_pauses_ns) = (NULL, NULL, NULL);
         if self.spacings.len() < 4 {
             return;
         }
         let longest_ns = longest_gap_ns(row.end_ns - row.start_ns, self.spacings.len());
-        let steady_rate = steady_rate(&self.spacings, longest_ns);
+        let steady_rate = away
+            .then(|| steady_rate(&self.spacings, longest_ns))
+            .flatten();
         row.ack_steady_rate = steady_rate.unwrap_or(NULL);
         let Some(middle) = median_pace(&mut self.spacings) else {
             return;
@@ -259,7 +261,8 @@ impl Measurements {
             && rate / AT_ONCE > steady_rate
         {
             row.ack_spacing_rate = steady_rate;
-            row.ack_pauses_ns = self.pauses_ns(|gap_ns, _| if gap_ns > longest_ns { gap_ns } else { 0 });
+            row.ack_pauses_ns =
+                self.pauses_ns(|gap_ns, _| if gap_ns > longest_ns { gap_ns } else { 0 });
         } else if middle > 0 {
             row.ack_spacing_rate = rate;
             row.ack_pauses_ns = self.pauses_ns(|gap_ns, bytes| {
@@ -275,7 +278,10 @@ impl Measurements {
 
     /// Returns the sum of the pauses, of which `pause_ns` returns that in a gap before an acknowledgment of some bytes.
     fn pauses_ns(&self, pause_ns: impl Fn(i64, i64) -> i64) -> i64 {
-        let pauses_ns = self.spacings.iter().map(|&(_, gap_ns, bytes)| pause_ns(gap_ns, bytes));
+        let pauses_ns = self
+            .spacings
+            .iter()
+            .map(|&(_, gap_ns, bytes)| pause_ns(gap_ns, bytes));
         pauses_ns.fold(0, i64::saturating_add)
     }
 }
@@ -336,6 +342,44 @@ fn median_pace(spacings: &mut [(i64, i64, i64)]) -> Option<i64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const US: i64 = 1_000;
+
+    /// Returns the steady rate of 12 ms of acknowledgments of 1,000 bytes that arrive at these times.
+    fn steady_rate_of(times_ns: impl IntoIterator<Item = i64>) -> Option<i64> {
+        let mut last_ns = 0;
+        let spacings: Vec<_> = times_ns
+            .into_iter()
+            .map(|now_ns| (0, now_ns - std::mem::replace(&mut last_ns, now_ns), 1_000))
+            .collect();
+        steady_rate(&spacings, longest_gap_ns(12_000 * US, spacings.len()))
+    }
+
+    #[test]
+    fn clumps_of_arrivals_hardly_change_the_steady_rate() {
+        let each_100_us = || (1..=120).map(|at| at * 100 * US);
+        assert_eq!(steady_rate_of(each_100_us()), Some(10_000_000));
+        for clump_us in [50, 100, 250, 1_000] {
+            let clump_ns = clump_us * US;
+            let late = each_100_us().map(|at_ns| (at_ns + clump_ns - 1) / clump_ns * clump_ns);
+            let rate = steady_rate_of(late).unwrap_or_default();
+            assert!(
+                (9_500_000..=10_500_000).contains(&rate),
+                "{rate} in clumps of {clump_us} us"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pause_is_no_part_of_the_steady_rate() {
+        let paused = (1..=80).map(|at| (at * 100 + if at > 40 { 4_000 } else { 0 }) * US);
+        assert_eq!(steady_rate_of(paused), Some(10_000_000));
+    }
+
+    #[test]
+    fn a_short_burst_shows_no_steady_rate() {
+        assert_eq!(steady_rate_of((1..=20).map(|at| at * 100 * US)), None);
+    }
 
     proptest! {
         // The oracle sorts all spacings and counts bytes.

@@ -96,7 +96,7 @@ packed_row! {
         /// acknowledgments.
         pub ack_spacing_rate: i64,
         /// Rate over stretches of acknowledgments that last 2.5 ms or longer without a long gap, bytes per second; NULL
-        /// without such a stretch. Unlike `ack_spacing_rate`, it hardly changes if arrivals come in clumps of up to 1 ms.
+        /// without such a stretch, and at the sender. Clumps of arrivals of up to 1 ms hardly change it.
         pub ack_steady_rate: i64,
         /// Time in pauses between acknowledgments, in excess of the time that `ack_spacing_rate` explains, ns; NULL without
         /// that rate. A pause is a gap more than three times as long as explained.
