@@ -242,7 +242,7 @@ impl Measurements {
     ///
     /// A pause is a gap between acknowledgments that is more than three times as long as the rate explains; the
     /// explained part is subtracted. A busy bottleneck leaves no pauses. If half of the bytes came in clumps, all at
-    /// once, gaps show no rate: the steady rate stands for it, and the gaps between stretches are the pauses.
+    /// once, gaps show no rate. Then the steady rate stands for it, and the gaps between stretches are the pauses.
     pub fn summarize_spacing(&mut self, row: &mut Round, away: bool) {
         (row.ack_spacing_rate, row.ack_steady_rate, row.ack_pauses_ns) = (NULL, NULL, NULL);
         if self.spacings.len() < 4 {
