@@ -17,6 +17,7 @@ from packets import pcap
 from strategies import captures
 
 import bdpcap
+from bdpcap import _core
 from bdpcap.limits.evidence import declared
 from bdpcap.limits.evidence.field import Unit
 
@@ -133,6 +134,22 @@ def test_one_fast_burst_counts_only_where_timestamps_bear_it_out(has_timestamps,
         answered_tsvals=[9 * has_timestamps] * 3,
     ).rate
     assert rate.over_highest[1] == pytest.approx(min(40e6 / burst + 0.04, 40e6 / 50e6))
+
+
+@pytest.mark.parametrize(("has_timestamps", "spacing"), [(True, 90e6), (False, 40e6)], ids=["yes", "no"])
+def test_where_only_arrivals_show_rates_those_over_stretches_count(has_timestamps, spacing):
+    # Of the initial bursts, the first is too short for a stretch.
+    rate = counted(
+        [0, 0, 0],
+        at_sender=False,
+        ack_spacing_rate=[90e6, 90e6, 90e6],
+        ack_steady_rate=[_core.NULL, 40e6, 40e6],
+        ack_pauses_ns=[10 * MS] * 3,
+        sent_segments=[9] * 3,
+        answered_tsvals=[9 * has_timestamps] * 3,
+    ).rate
+    assert rate.spacing.tolist() == [90e6, spacing, spacing]
+    assert rate.initial_burst[0] == pytest.approx(spacing)
 
 
 @pytest.mark.usefixtures("need_shared")

@@ -87,8 +87,8 @@ class Bursts:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        rounds, self._rate = evidence.rounds, evidence.rate.spacing
-        rate = self._rate
+        rounds, rate = evidence.rounds, evidence.rate.spacing
+        self._rate = rate
         standing = evidence.rate.packets(rounds.queueing_delay_p20_ns, rate)
         # More packets than were sent cannot have queued at this rate: a host released them at once.
         paused = (rounds.share(rounds.ack_pauses_ns) > PAUSED) & ~(standing > rounds.sent_segments)

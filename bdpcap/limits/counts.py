@@ -135,7 +135,7 @@ class Counts:
     ack_spacing_rate = Column(floats)
     """Rate at which half of the bytes were acknowledged, or faster, in bytes per second."""
     ack_steady_rate = Column(floats)
-    """Rate over stretches of ACKs that last 2.5 ms or longer without a long gap, away from the sender, in bytes per second."""
+    """Rate over stretches of ACKs without a long gap, in bytes per second; known away from the sender."""
     ack_pauses_ns = Column(floats)
     """Time between ACKs in excess of `ack_spacing_rate`, in gaps of more than three times the expected length."""
     forward_delay_p20_ns = Column(floats)
