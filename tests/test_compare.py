@@ -151,6 +151,24 @@ def test_throughput_is_from_the_first_payload_to_the_last_acknowledgment(small, 
     assert (row["sender"], row["receiver"], row["streams"]) == ("10.0.0.1", "10.0.0.2", 1)
 
 
+def test_the_buffer_that_alone_explains_the_window_is_filled_in(tmp_path, capsys):
+    # 2 x 40,000 x 1/2 - 1,460, down to 26 segments; the SYN-ACK has 27, which no other kernel makes of a round number.
+    rows = rows_of([write_pcap(tmp_path / "a.pcap")], capsys)
+    assert [row["rcvbuf_source"] for row in rows] == [None]
+    (given,) = rows_of([write_pcap(tmp_path / "a.pcap"), "--rcvbuf", "64KiB"], capsys)
+    assert (given["rcvbuf_bytes"], given["rcvbuf_source"]) == (65_536, "given")
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_the_window_that_stood_is_compared(capsys):
+    # SO_RCVBUF of 8,192 set after accept(): 65,160 bytes at first, then 11,264. SO_RCVBUF of 70,000 before listen().
+    fell, fixed = (SHARED / f"captures/windows/{name}.pcap.zst" for name in ("11_after", "39_before"))
+    low, high = rows_of([fell, fixed], capsys)
+    assert low["window_max_bytes"] == 11_264
+    assert low["rcvbuf_bytes"] is None
+    assert (high["rcvbuf_bytes"], high["rcvbuf_source"]) in ((70_000, "explained"), (None, None))
+
+
 def test_what_is_not_given_is_blank(small, capsys):
     (row,) = rows_of([small], capsys, "csv")
     assert list(row) == list(COMPARISON)

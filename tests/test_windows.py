@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -523,6 +524,24 @@ def test_a_full_field_agrees_with_any_larger_buffer():
     assert predicted.exactness is not Exactness.NONE
 
 
+def test_a_window_that_was_not_the_limit_is_no_maximum_of_autotuning():
+    # 1,600,000 x 0.666, if it had stopped there.
+    grown = Observed(1_064_960, 1460, 10, 64_240, limited=False)
+    assert solve(grown).best == []
+    (told,) = setting(solve(grown))
+    assert "The window was not the limit" in told.cause
+    assert any(one.setting.knob is Knob.GROWN for one in solve(replace(grown, limited=True)).best)
+    # The default of a maximum is evidence enough: 6 MiB at one half.
+    assert solve(Observed(3_145_728, 1448, 7, 65_160, limited=False)).best[0].setting.value == 6_291_456
+
+
+@pytest.mark.parametrize("window", [64_240, 65_535])
+def test_an_unscaled_window_is_full_in_whole_segments_too(window):
+    solution = solve(Observed(window, 1460, 0, window, unscaled=True))
+    assert solution.field_full
+    assert "all that the window field can say" in setting(solution)[0].sentence
+
+
 # other systems
 
 
@@ -594,7 +613,7 @@ def test_eras_that_the_window_or_a_fact_excludes_are_left_out():
     assert surviving_eras(None) == list(ERAS)
     assert surviving_eras(None, Facts(kernel=Kernel(6, 1))) == [HALF]
     seen = Observed(73_552, 1448, 1, 65_535)
-    assert surviving_eras(solve(seen)) == [HALF, OLD, LATER]
+    assert surviving_eras(solve(seen)) == [HALF, OLD]
     # 3/4 on 6.1 takes the sysctl: only then does 50,000 lead to this window.
     facts = Facts(rcvbuf=50_000, kernel=Kernel(6, 1))
     assert surviving_eras(solve(seen, facts), facts) == [OLD]

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain.buffers import Knob
 from bdpcap.explain.capacity import Basis, basis, known_bps
-from bdpcap.explain.findings import Certainty
-from bdpcap.explain.findings.setting import certainty, observed, solved
+from bdpcap.explain.findings.setting import likely_option, observed, solved
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column, frames
@@ -53,7 +51,7 @@ COMPARISON: Final[dict[str, Column]] = {
     "bdp_bytes": Column("Int64", "link rate times path RTT"),
     "sndbuf_bytes": Column("Int64", "SO_SNDBUF as asked for, where given"),
     "rcvbuf_bytes": Column("Int64", "SO_RCVBUF as asked for: as given, else as the window shows it"),
-    "rcvbuf_source": Column("str", "given, or explained: the one SO_RCVBUF that explains the window"),
+    "rcvbuf_source": Column("str", "given, or explained: the SO_RCVBUF that most likely explains the window"),
     "buffer_bytes": Column("Int64", "what Linux makes of SO_RCVBUF: twice as much"),
     "window_max_bytes": Column("Int64", "window that stood, else the largest advertised"),
     "expected_bps": Column(
@@ -272,15 +270,9 @@ def _window(flow: Flow) -> float | None:
 
 
 def _explained(flows: Sequence[Flow]) -> int | None:
-    """Return the one SO_RCVBUF that explains the windows of all flows, in bytes; None if there is none or several."""
-    found = set()
-    for flow in flows:
-        solution = solved(flow)
-        if solution is None or solution.field_full or certainty(solution) is Certainty.POSSIBLE:
-            return None
-        found |= {(one.setting.knob is Knob.OPTION, one.setting.value) for one in solution.best}
-    alone, value = next(iter(found), (False, 0))
-    return value if alone and len(found) == 1 else None
+    """Return the SO_RCVBUF that most likely explains the windows of all flows, in bytes; None if none is likely."""
+    found = {likely_option(solution) if (solution := solved(flow)) else None for flow in flows}
+    return found.pop() if len(found) == 1 else None
 
 
 def _bracketed(end: str) -> str:

@@ -57,11 +57,14 @@ class Observed:
     """Receiver's system, as ``receiver_system`` of the ``flows`` table has it; empty if unknown."""
     bare: bool = False
     """Whether the receiver agreed to neither a window scale nor timestamps."""
+    limited: bool = True
+    """Whether the window was the limit. If not, autotuning grew it only as far as the flow needed."""
 
     @property
     def field_full(self) -> bool:
-        """Whether the window is the largest that its 16-bit field can express at its scale."""
-        return self.window == FIELD_MAX << (self.scale or 0)
+        """Whether the window is the largest that its 16-bit field can express at its scale, or in whole segments."""
+        segments = FIELD_MAX // self.mss * self.mss
+        return self.window == FIELD_MAX << (self.scale or 0) or (self.unscaled and self.window == segments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ def _on_linux(setting: Setting, advertised: Advertised, default: int) -> str:
             f"{default:,}, the default of tcp_rmem[1], x {share} - {kept:,} = {advertised.raw:,}; a larger buffer "
             "that is set then does not raise it"
         )
+    if advertised.raw == FIELD_MAX < advertised.offered:
+        return f"{first} x {share} = {advertised.offered:,}, of which a window without a scale holds {FIELD_MAX:,}"
     kept = advertised.offered - advertised.raw
     return f"{first} x {share}{f' - {kept:,}' if kept else ''} = {advertised.raw:,}"
 

@@ -72,6 +72,8 @@ _KEPT: Final = 0.6
 """How often a sysctl keeps its default."""
 _NONE: Final = 0.1
 """How often a window comes from something that no setting here describes."""
+_AS_NEEDED: Final = 0.6
+"""How often a window that was not the limit has grown as far as the flow needed, to no number that a setting has."""
 _FULL_PACKETS: Final = 0.8
 """How often packets are full and unmerged, so that the measured share lies in `FULL_PACKETS`."""
 _CLASSES: Final = (
@@ -228,9 +230,9 @@ def _of_syn(observed: Observed) -> float:
 
 def by_accident(observed: Observed) -> float:
     """Return how often a receiver has this window and handshake by nothing that is described here."""
-    often = _NONE / _SIZES / _numbers(observed)
+    often = (_NONE if observed.limited else _AS_NEEDED) / _SIZES / _numbers(observed)
     if observed.scale is not None and not observed.unscaled:
-        often *= 0.1
+        often *= 0.1 if observed.limited else max(0.1, _SCALES["linux-6.12-on"].get(observed.scale, 0.0))
     return often * (0.3 * _of_syn(observed) if observed.syn is not None else 1.0)
 
 

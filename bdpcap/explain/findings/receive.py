@@ -13,7 +13,7 @@ from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.predicted import predicted
-from bdpcap.explain.findings.setting import setting, solved
+from bdpcap.explain.findings.setting import setting, solved, was_limit
 from bdpcap.explain.solver import Exactness, Facts
 from bdpcap.limits.evidence.window import SMALL
 from bdpcap.words import units
@@ -107,19 +107,13 @@ def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
         asked = facts is not None and facts != Facts()
         told += (
             explained
-            if asked or _was_limit(flow)
+            if asked or was_limit(flow)
             else [replace(one, remedy="", commands=()) for one in explained]
         )
     elif facts is not None and facts.rcvbuf is not None:
         told.append(predicted(facts, max(1, int(flow.summary["mss_bytes"]))))
     ramp = _ramp(flow)
     return told if ramp is None else [*told, ramp]
-
-
-def _was_limit(flow: Flow) -> bool:
-    """Return whether the receive buffer was the limit in a tenth of the rounds."""
-    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
-    return bool(held.mean() >= 0.1)
 
 
 def _slow(flow: Flow, held: np.ndarray) -> Finding:

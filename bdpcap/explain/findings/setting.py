@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["certainty", "observed", "setting", "solved"]
+__all__ = ["certainty", "likely_option", "observed", "setting", "solved", "was_limit"]
 
 _NEARLY: Final = 0.95
 """Window over the largest from which it is the largest, but for moments."""
@@ -62,7 +62,14 @@ def observed(flow: Flow) -> Observed | None:
         unscaled=unscaled,
         system="" if pd.isna(system) else str(system),
         bare=unscaled and not int(flow.counts["has_timestamps"]),
+        limited=was_limit(flow),
     )
+
+
+def was_limit(flow: Flow) -> bool:
+    """Return whether the receive buffer was the limit in a tenth of the rounds."""
+    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
+    return bool(held.mean() >= 0.1)
 
 
 def _doubt(flow: Flow, source: str) -> str:
@@ -128,6 +135,7 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
 
 _OTHERS: Final = 3
 """Largest number of other settings that a sentence names."""
+_PROBABLE: Final = 0.9
 _SURE: Final = 0.998
 _LIKELY: Final = 0.97
 _FEW: Final = 5
@@ -150,6 +158,16 @@ def certainty(solution: Solution) -> Certainty:
         if solution.covered >= _LIKELY and len(best) <= _FEW and not rare
         else Certainty.POSSIBLE
     )
+
+
+def likely_option(solution: Solution) -> int | None:
+    """Return the SO_RCVBUF that explains a window with a probability of 90 % or more, in bytes; None if none does."""
+    best = solution.best
+    if not best or solution.field_full or solution.observed.doubt or best[0].setting.knob is not Knob.OPTION:
+        return None
+    same = sum(one.likelihood for one in best if one.setting.value == best[0].setting.value)
+    probability = solution.covered * same / sum(one.likelihood for one in best)
+    return best[0].setting.value if probability >= _PROBABLE else None
 
 
 def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
@@ -273,15 +291,21 @@ def _also(answer: Answer, seen: Observed, where: tuple[int, int] | None) -> Find
 def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     seen = solution.observed
     possible = "; ".join(
-        f"{_named(answer)}: {_span(answer)}" for answer in solution.answers if not answer.against
+        f"{_named(answer)}: {_span(answer)}"
+        for answer in solution.answers[: 1 + _OTHERS]
+        if not answer.against
     )
     return Finding(
         code=Code.WINDOW_SETTING,
         sentence=f"No usual buffer setting gives a window of {units.exact_bytes(seen.window)}, so the buffer's size "
         "stays unknown.",
-        cause="Any number is explained by some odd setting, which proves nothing."
-        + (f" Possible: {possible}." if possible else "")
-        + " How Windows makes its window is not published.",
+        cause=(
+            ""
+            if seen.limited
+            else "The window was not the limit, and autotuning grows it only as far as needed. "
+        )
+        + "Any number is explained by some odd setting, which proves nothing."
+        + (f" Possible: {possible}." if possible else ""),
         remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
         commands=(
             "ss -tmi   # receiver: rb",
@@ -298,9 +322,12 @@ def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
 
 def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
     scale = seen.scale or 0
+    most = f"{FIELD_MAX:,} x 2^{scale}"
+    if seen.window < FIELD_MAX:
+        most = f"{seen.window // seen.mss} whole segments of the {FIELD_MAX:,}"
     return Finding(
         code=Code.WINDOW_FIELD_FULL,
-        sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {FIELD_MAX:,} x 2^{scale}.",
+        sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {most}.",
         cause=(
             "The scale was settled in the handshake, by the buffer of that moment; the buffer could offer more now."
             if scale
