@@ -229,11 +229,17 @@ def _of_syn(observed: Observed) -> float:
 
 
 def by_accident(observed: Observed) -> float:
-    """Return how often a receiver has this window and handshake by nothing that is described here."""
-    often = (_NONE if observed.limited else _AS_NEEDED) / _SIZES / _numbers(observed)
-    if observed.scale is not None and not observed.unscaled:
-        often *= 0.1 if observed.limited else max(0.1, _SCALES["linux-6.12-on"].get(observed.scale, 0.0))
-    return often * (0.3 * _of_syn(observed) if observed.syn is not None else 1.0)
+    """Return how often a receiver has this window and handshake by nothing that is described here.
+
+    A window that was not the limit often is one that autotuning grew as far as needed.
+    """
+    scaled = observed.scale is not None and not observed.unscaled
+    often = 1 / _SIZES / _numbers(observed)
+    if not observed.limited:
+        scales = _SCALES["linux-6.12-on"]
+        return _AS_NEEDED * often * (scales.get(observed.scale or 0, 0.01) if scaled else 1.0)
+    syn = 1.0 if observed.syn is None else 0.3 * _of_syn(observed)
+    return _NONE * often * (0.1 if scaled else 1.0) * syn
 
 
 def _numbers(observed: Observed) -> float:
