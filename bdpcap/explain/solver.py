@@ -128,7 +128,8 @@ def _weighed(observed: Observed, facts: Facts, answers: list[Answer]) -> Solutio
     best = min((answer.exactness for answer in answers if answer.telling), key=_ORDER.index, default=None)
     # A window that was not the limit needs no setting to stop it.
     doubtful = accident > (total if observed.limited else total / 10)
-    if best is Exactness.CONSISTENT and doubtful and facts.kernel is None and facts.rcvbuf is None:
+    weak = best is Exactness.CONSISTENT or (best is Exactness.ROUNDED and not observed.limited)
+    if weak and doubtful and facts.kernel is None and facts.rcvbuf is None:
         best = None
     if full:
         # Of the full field, not of a buffer.
