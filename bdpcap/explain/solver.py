@@ -46,6 +46,8 @@ _RARE: Final = 0.001
 _UNUSUAL: Final = 0.05
 _COVERED: Final = 0.992
 """Probability that the credible answers have together, relative to all that explain the window."""
+_FEW_SEGMENTS: Final = 0.15
+"""How often a kernel is older than 4.20, so that its first window has no more than 20 segments."""
 _OTHER_DEFAULT: Final = 0.02
 """How often tcp_rmem[1] is another than the defaults."""
 _AS_GOOD: Final = 0.05
@@ -206,6 +208,8 @@ def _of_answer(setting: Setting, low: int, high: int, advertised: Advertised, ob
         often *= of_handshake(setting.knob, setting.era, observed, advertised.syn)
     if setting.knob is Knob.AFTER and not _first_fits(advertised, observed, setting.era):
         often *= _OTHER_DEFAULT
+    elif setting.era.linux and None not in (observed.syn, advertised.syn) and observed.syn != advertised.syn:
+        often *= _FEW_SEGMENTS
     return often
 
 
