@@ -22,8 +22,9 @@ from bdpcap.explain.answer import Facts, Observed
 from bdpcap.explain.buffers import FIELD_MAX, Knob, Setting, scale_for
 from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Certainty
+from bdpcap.explain.findings.plateau import observed
 from bdpcap.explain.findings.predicted import predicted
-from bdpcap.explain.findings.setting import certainty, observed
+from bdpcap.explain.findings.setting import certainty
 from bdpcap.explain.kernels import version
 from bdpcap.explain.solver import Exactness, solve
 

@@ -15,7 +15,7 @@ from bdpcap.diagnosis.model import Weight
 from bdpcap.explain import remedies
 from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Certainty, Code, findings
-from bdpcap.explain.findings.setting import observed
+from bdpcap.explain.findings.plateau import observed
 from bdpcap.explain.kernels import Kernel
 from bdpcap.explain.solver import Exactness, Facts
 

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.capacity import Basis, basis, known_bps
-from bdpcap.explain.findings.setting import likely_option, observed, solved
+from bdpcap.explain.findings.plateau import observed, solved
+from bdpcap.explain.findings.setting import likely_option
 from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column, frames

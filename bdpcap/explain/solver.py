@@ -27,9 +27,10 @@ from bdpcap.explain.buffers import (
     Setting,
     first_windows,
 )
+from bdpcap.explain.credible import AS_GOOD, compared
 from bdpcap.explain.eras import MSS_UNMEASURED, Era
 from bdpcap.explain.kernels import eras_of
-from bdpcap.explain.likelihood import by_accident, chance, is_chosen, of_handshake, of_value, roundest
+from bdpcap.explain.likelihood import chance, is_chosen, of_handshake, of_value, roundest
 from bdpcap.explain.measured_share import fits
 from bdpcap.explain.paths import paths
 
@@ -41,19 +42,12 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Exactness", "Facts", "Observed", "Solution", "solve", "surviving_eras"]
 
 
-_ORDER: Final = list(Exactness)
 _RARE: Final = 0.001
 _UNUSUAL: Final = 0.05
-_COVERED: Final = 0.992
-"""Probability that the credible answers have together, relative to all that explain the window."""
 _FEW_SEGMENTS: Final = 0.15
 """How often a kernel is older than 4.20, so that its first window has no more than 20 segments."""
 _OTHER_DEFAULT: Final = 0.02
 """How often tcp_rmem[1] is another than the defaults."""
-_AS_GOOD: Final = 0.05
-"""Likelihood over that of the likeliest answer down to which the use of kernels decides which comes first."""
-_CREDIBLE: Final = 0.002
-"""Least probability of a credible answer, relative to all that explain the window."""
 
 
 def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> list[Era]:
@@ -73,7 +67,7 @@ def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> lis
         return usual
     best = [] if solution.field_full else solution.best
     likeliest = max((one.likelihood for one in best), default=0.0)
-    good = [one for one in best if one.given or one.likelihood >= _AS_GOOD * likeliest]
+    good = [one for one in best if one.given or one.likelihood >= AS_GOOD * likeliest]
     told = [one.setting.era for one in ([one for one in good if not one.needs] or good)]
     if not told:
         told = [one.setting.era for one in solution.answers if not one.against and not one.needs]
@@ -101,42 +95,12 @@ def solve(observed: Observed, facts: Facts | None = None) -> Solution:
         else:
             found = [_inverted(path, observed, facts, ways, default) for default in _defaults(path, facts)]
             # What does not depend on the default comes from each.
-            answers += {one.arithmetic: one for one in found if one is not None}.values()
+            likeliest_last = sorted((one for one in found if one is not None), key=lambda one: one.likelihood)
+            answers += {one.arithmetic: one for one in likeliest_last}.values()
     if facts.rcvbuf is not None and all(answer.against for answer in answers):
         # The known buffer does not lead to this window: find the settings of this kernel that do.
         return replace(solve(observed, replace(facts, rcvbuf=None)), facts=facts, agrees=False)
-    return _weighed(observed, facts, answers)
-
-
-def _weighed(observed: Observed, facts: Facts, answers: list[Answer]) -> Solution:
-    """Return the solution: which answers are credible against the others and against an accident."""
-    full = observed.field_full
-    possible = sorted((one for one in answers if not one.against), key=lambda one: -one.likelihood)
-    total = sum(one.likelihood for one in possible)
-    credible: set[int] = set()
-    covered = 0.0
-    for one in possible:
-        if covered >= _COVERED * total or one.likelihood < _CREDIBLE * total:
-            break
-        # A full field hides the buffer, so only another reason for this number is evidence.
-        if not full or one.advertised.raw == observed.window:
-            credible.add(id(one))
-        covered += one.likelihood
-    likeliest = possible[0].likelihood if possible else 0.0
-    answers = [replace(one, credible=id(one) in credible) for one in answers]
-    answers.sort(key=lambda one: _rank(one, likeliest))
-    accident = by_accident(observed)
-    covered = covered / (total + accident)
-    best = min((answer.exactness for answer in answers if answer.telling), key=_ORDER.index, default=None)
-    # A window that was not the limit needs no setting to stop it.
-    doubtful = accident > (total if observed.limited else total / 10)
-    weak = best is Exactness.CONSISTENT or (best is Exactness.ROUNDED and not observed.limited)
-    if weak and doubtful and facts.kernel is None and facts.rcvbuf is None:
-        best = None
-    if full:
-        # Of the full field, not of a buffer.
-        best = Exactness.CONSISTENT if observed.doubt else Exactness.EXACT
-    return Solution(observed, answers, best or Exactness.NONE, full, facts, covered)
+    return compared(observed, facts, answers)
 
 
 def _defaults(path: Path, facts: Facts) -> tuple[int, ...]:
@@ -324,19 +288,3 @@ def _first_fits(advertised: Advertised, observed: Observed, era: Era) -> bool:
     """Return whether the SYN-ACK's window is one that the buffer allows, or unknown."""
     known = observed.syn is not None and advertised.syn is not None
     return not known or observed.syn in first_windows(advertised.syn or 0, observed.mss, era)
-
-
-def _rank(answer: Answer, likeliest: float) -> tuple[float, ...]:
-    """Order answers: kernels in use first, one with a sysctl that is not its default last; then by likelihood.
-
-    An answer that is far less likely than the likeliest one does not come before it.
-    """
-    return (
-        bool(answer.against),
-        not answer.telling,
-        not answer.given,
-        answer.likelihood < _AS_GOOD * likeliest,
-        bool(answer.needs),
-        not answer.setting.era.in_use,
-        -answer.likelihood,
-    )

@@ -13,8 +13,8 @@ from bdpcap.explain.buffers import Knob
 from bdpcap.explain.capacity import Basis, basis, delivered_bps, known_bps, sent_a_window, spoken, word
 from bdpcap.explain.findings import send
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.plateau import solved
 from bdpcap.explain.findings.receive import slow_part
-from bdpcap.explain.findings.setting import solved
 from bdpcap.explain.headers import full_packet, packet
 from bdpcap.explain.sharing import sharing
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras

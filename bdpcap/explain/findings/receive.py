@@ -12,8 +12,9 @@ from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.findings.predicted import predicted
-from bdpcap.explain.findings.setting import setting, solved, was_limit
+from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.solver import Exactness, Facts
 from bdpcap.limits.evidence.window import SMALL
 from bdpcap.words import units

@@ -2,88 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
-import pandas as pd
+from typing import Final
 
 from bdpcap.explain.answer import ENDLESS
-from bdpcap.explain.buffers import FIELD_MAX, FULL, UNSCALED, Knob
+from bdpcap.explain.buffers import FIELD_MAX, FULL, Knob
+from bdpcap.explain.findings.by_knob import CAUSES, COMMANDS, RAISING, STOPPED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
 from bdpcap.explain.findings.predicted import clues, predicted, unknown
-from bdpcap.explain.solver import Answer, Exactness, Observed, Solution, solve
-from bdpcap.limits.evidence.window import STANDING
+from bdpcap.explain.solver import Answer, Exactness, Observed, Solution
 from bdpcap.words import units
 
-if TYPE_CHECKING:
-    from bdpcap.capture import Flow
-    from bdpcap.explain.solver import Facts
+__all__ = ["certainty", "likely_option", "setting"]
 
-__all__ = ["certainty", "likely_option", "observed", "setting", "solved", "was_limit"]
-
-_NEARLY: Final = 0.95
-"""Window over the largest from which it is the largest, but for moments."""
-_PART_AT_MOST: Final = 0.5
-_PART_BELOW: Final = 0.8
-"""Share of the rounds in which a plateau stands, at the largest window and below it."""
 _READ: Final = "sysctl net.ipv4.tcp_adv_win_scale   # receiver"
-
-
-def observed(flow: Flow) -> Observed | None:
-    """
-    Return the plateau of a flow's window.
-
-    SO_RCVBUF set after the handshake lowers a window, which then stands. A slow reader lowers it to many sizes.
-    None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
-    """
-    receiver_syn = 1 << (1 - int(flow.counts["direction"]))
-    windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
-    if not windows.size or not int(flow.counts["handshake"]) & receiver_syn:
-        return None
-    values, counts = np.unique(windows, return_counts=True)
-    most = counts.argmax()
-    mss = max(1, int(flow.summary["mss_bytes"]))
-    part = _PART_AT_MOST if values[most] >= _NEARLY * values[-1] else _PART_BELOW
-    # A measured share wavers with the packets, by less than a half per cent.
-    near = np.abs(windows - values[most]) <= STANDING * values[most]
-    if near.sum() < max(3, part * windows.size) or values[most] < 2 * mss:
-        return None
-    scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
-    first = flow.counts["syn_window_bytes"]
-    # In a client's SYN the window is rounded to segments without timestamps, which are not agreed yet.
-    answered = flow.counts["direction"] == 0 and first is not None
-    unscaled, system = source == UNSCALED, flow.summary.get("receiver_system")
-    return Observed(
-        window=int(values[most]),
-        mss=mss,
-        scale=0 if unscaled else None if pd.isna(scale) else int(scale),
-        syn=int(first) if answered else None,
-        doubt=_doubt(flow, source),
-        unscaled=unscaled,
-        system="" if pd.isna(system) else str(system),
-        bare=unscaled and not int(flow.counts["has_timestamps"]),
-        limited=was_limit(flow),
-    )
-
-
-def was_limit(flow: Flow) -> bool:
-    """Return whether the receive buffer was the limit in a tenth of the rounds."""
-    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
-    return bool(held.mean() >= 0.1)
-
-
-def _doubt(flow: Flow, source: str) -> str:
-    if source not in ("negotiated", UNSCALED):
-        return "the window scale is inferred" if source == "inferred" else "the sender's SYN was not captured"
-    if int(flow.counts["unseen_bytes"]) > 0:
-        return "the capture is incomplete (filtered, or packets dropped)"
-    return ""
-
-
-def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
-    """Return the settings that explain the plateau of a flow's window, whatever the limit was; None without a plateau."""
-    seen = observed(flow)
-    return None if seen is None else solve(seen, facts)
 
 
 def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Finding]:
@@ -177,11 +108,11 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     if len(best) > 1 + _OTHERS:
         others += f"; or one of {len(best) - 1 - _OTHERS} less likely settings"
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
-    cause = [_CAUSES.get(first.setting.knob, _CAUSES[Knob.OPTION])]
+    cause = [CAUSES.get(first.setting.knob, CAUSES[Knob.OPTION])]
     if first.fitted:
         cause.append(_measured(first, seen))
     if first.setting.stop < FULL:
-        cause.append(_STOPPED)
+        cause.append(STOPPED)
     if others:
         cause.append(
             f"Also possible: {others}. No capture alone tells these apart: the receiver's kernel (--kernel) or "
@@ -190,8 +121,8 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     if first.well_known:
         cause.append(f"{first.setting.value:,} is {first.well_known}.")
     cause += unknown(solution.facts.kernel)
-    raising = _RAISING.get(first.setting.knob, _RAISING[Knob.OPTION])
-    commands = (_READ,) if first.needs else _COMMANDS.get(first.setting.knob, ())
+    raising = RAISING.get(first.setting.knob, RAISING[Knob.OPTION])
+    commands = (_READ,) if first.needs else COMMANDS.get(first.setting.knob, ())
     if first.setting.era.whole_segments:
         raising = "Raise tcp_recv_hiwat; where it exceeds tcp_max_buf, raise tcp_max_buf first."
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
@@ -214,36 +145,6 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         certainty=certainty(solution),
         source=first.setting.era.source,
     )
-
-
-_CAUSES: Final = {
-    Knob.OPTION: "The receive buffer has a fixed size, and the kernel offers a share of it as window.",
-    Knob.AFTER: "The program set SO_RCVBUF on the connection, after the handshake. That stops autotuning.",
-    Knob.DEFAULT: "The receive buffer keeps its default size: autotuning does not grow it.",
-    Knob.GROWN: "Autotuning grew the receive buffer to its maximum.",
-    Knob.CLAMP: "A route (ip route ... window N) or the program (TCP_WINDOW_CLAMP) allows no larger window.",
-    Knob.STACK: "The window is a whole number of segments, as small stacks such as lwIP have it.",
-}
-"""Cause of a window by the knob that determines it."""
-_STOPPED: Final = (
-    "Packets take more memory than they carry. "
-    "The kernel then opens the window only until it exceeds a part of the share."
-)
-_RAISING: Final = {
-    Knob.OPTION: "To raise the window, set a larger buffer before the handshake, or set none and let autotuning grow it.",
-    Knob.AFTER: "Let the receiving program set no SO_RCVBUF, or set it before listen() or connect().",
-    Knob.DEFAULT: "See whether net.ipv4.tcp_moderate_rcvbuf is 0 on the receiver. If not, its program sets "
-    "SO_RCVBUF after the handshake.",
-    Knob.GROWN: "To raise the window, raise the third value of net.ipv4.tcp_rmem on the receiver.",
-    Knob.CLAMP: "Look for a window in the receiver's routes, and for TCP_WINDOW_CLAMP in its program.",
-    Knob.STACK: "To raise the window, build the stack with a larger TCP_WND.",
-}
-"""Advice by the knob that determines the window."""
-_COMMANDS: Final = {
-    Knob.DEFAULT: ("sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver",),
-    Knob.GROWN: ("sysctl net.ipv4.tcp_rmem   # receiver: the third value",),
-    Knob.CLAMP: ("ip route show   # receiver: window",),
-}
 
 
 def _fitting(answer: Answer) -> str:

@@ -1,0 +1,81 @@
+"""The plateau of a flow's window, and the settings that explain it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap.explain.buffers import UNSCALED
+from bdpcap.explain.solver import Observed, Solution, solve
+from bdpcap.limits.evidence.window import STANDING
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+    from bdpcap.explain.solver import Facts
+
+__all__ = ["observed", "solved", "was_limit"]
+
+_NEARLY: Final = 0.95
+"""Window over the largest from which it is the largest, but for moments."""
+_PART_AT_MOST: Final = 0.5
+_PART_BELOW: Final = 0.8
+"""Share of the rounds in which a plateau stands, at the largest window and below it."""
+
+
+def observed(flow: Flow) -> Observed | None:
+    """
+    Return the plateau of a flow's window.
+
+    SO_RCVBUF set after the handshake lowers a window, which then stands. A slow reader lowers it to many sizes.
+    None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
+    """
+    receiver_syn = 1 << (1 - int(flow.counts["direction"]))
+    windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
+    if not windows.size or not int(flow.counts["handshake"]) & receiver_syn:
+        return None
+    values, counts = np.unique(windows, return_counts=True)
+    most = counts.argmax()
+    mss = max(1, int(flow.summary["mss_bytes"]))
+    part = _PART_AT_MOST if values[most] >= _NEARLY * values[-1] else _PART_BELOW
+    # A measured share wavers with the packets, by less than a half per cent.
+    near = np.abs(windows - values[most]) <= STANDING * values[most]
+    if near.sum() < max(3, part * windows.size) or values[most] < 2 * mss:
+        return None
+    scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
+    first = flow.counts["syn_window_bytes"]
+    # In a client's SYN the window is rounded to segments without timestamps, which are not agreed yet.
+    answered = flow.counts["direction"] == 0 and first is not None
+    unscaled, system = source == UNSCALED, flow.summary.get("receiver_system")
+    return Observed(
+        window=int(values[most]),
+        mss=mss,
+        scale=0 if unscaled else None if pd.isna(scale) else int(scale),
+        syn=int(first) if answered else None,
+        doubt=_doubt(flow, source),
+        unscaled=unscaled,
+        system="" if pd.isna(system) else str(system),
+        bare=unscaled and not int(flow.counts["has_timestamps"]),
+        limited=was_limit(flow),
+    )
+
+
+def was_limit(flow: Flow) -> bool:
+    """Return whether the receive buffer was the limit in a tenth of the rounds."""
+    held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
+    return bool(held.mean() >= 0.1)
+
+
+def _doubt(flow: Flow, source: str) -> str:
+    if source not in ("negotiated", UNSCALED):
+        return "the window scale is inferred" if source == "inferred" else "the sender's SYN was not captured"
+    if int(flow.counts["unseen_bytes"]) > 0:
+        return "the capture is incomplete (filtered, or packets dropped)"
+    return ""
+
+
+def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
+    """Return the settings that explain the plateau of a flow's window, whatever the limit was; None without a plateau."""
+    seen = observed(flow)
+    return None if seen is None else solve(seen, facts)
