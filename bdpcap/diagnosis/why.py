@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import Knob
 from bdpcap.explain.findings import Certainty, Code, found
-from bdpcap.explain.findings.setting import solved
+from bdpcap.explain.findings.plateau import solved
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness
 
