@@ -94,11 +94,14 @@ _SCALES: Final = {
     "linux-6.12-on": {7: 0.4, 10: 0.4, 8: 0.03, 9: 0.03, 6: 0.02, 11: 0.02},
     "freebsd": {6: 0.6, 5: 0.1, 4: 0.05, 3: 0.05, 9: 0.05},
     "windows": {8: 0.8, 2: 0.1},
+    "netstack": {7: 0.9},
 }
 """Window scales that a buffer set before the handshake does not determine.
 
-Linux: 7 by a maximum of 4 or 6 MiB, 10 by 32 MiB. FreeBSD and macOS: 6 by kern.ipc.maxsockbuf. Windows: 8.
+Linux: 7 by a maximum of 4 or 6 MiB, 10 by 32 MiB. FreeBSD and macOS: 6 by kern.ipc.maxsockbuf. Windows: 8. netstack: 7.
 """
+_OWN_SCALE: Final = 0.1
+"""How often a stack other than Linux has the least scale that its window needs."""
 _SHRUNK: Final = 0.01
 """How often a window is below the first one though nothing lowered it."""
 
@@ -205,7 +208,9 @@ def of_handshake(knob: Knob, era: Era, observed: Observed, first: int | None = N
         usual_scales = _SCALES.get(
             era.key, _SCALES["linux"] if era.linux else {scale_for(observed.window): 0.3}
         )
-        often *= usual_scales.get(scale, 0.01)
+        # Stacks derived from BSD, and older ones, take the scale from the buffer in force.
+        own = 0.01 if era.linux or scale != scale_for(observed.window) else _OWN_SCALE
+        often *= max(usual_scales.get(scale, 0.01), own)
         # Autotuning is off by a sysctl, and who sets one sets others. A scale of 10 shows that nobody did.
         if era.is_measured and knob is (Knob.DEFAULT if scale == _UNTOUCHED else Knob.AFTER):
             often /= 2
