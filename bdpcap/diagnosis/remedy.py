@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap.diagnosis import places
 from bdpcap.diagnosis.decide import cause, remedied
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain import ceilings
@@ -63,7 +64,11 @@ def remedy(flow: Flow) -> Remedy:
         return Remedy(*kind.advice(flow))
     why, _ = cause(flow)
     finding = remedied(flow)
-    if finding is None or finding.code is Code.SENDER_IDLE:
+    # A window of the program's own is advice only where the verdict is that window, too.
+    other = (
+        finding is not None and finding.code is Code.APPLICATION_WINDOW and why.where is not places.programs
+    )
+    if finding is None or finding.code is Code.SENDER_IDLE or other:
         return Remedy(why.where(flow), why.action)
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)

@@ -123,6 +123,7 @@ def html(capture: Capture) -> str:
         capture=capture,
         info=capture.info,
         groups=groups,
+        entries=screen.entries(groups),
         told=[_flow(number, flow) for number, flow in enumerate(flows)],
         pictures=pictures,
         head=HEAD,

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.explain.capacity import INITIAL_WINDOW
-from bdpcap.words import units
+from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.remedy import remedy
+from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +38,7 @@ _WAITED: Final = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Group:
     """Flows of one direction between a client host and a server endpoint, with the same limit and detail."""
 
@@ -52,11 +54,35 @@ class Group:
         """Return the number and the streams of the other flows in words; empty if there are none."""
         if self.others.empty:
             return ""
-        way = f"to {self.flow.receiver}" if self.to_server else f"from {self.flow.sender}"
+        side = "receiver" if self.to_server else "sender"
+        server = str(self.flow.summary[side])
+        same_port = (self.others[side] == server).all()
+        way = f"{'to' if self.to_server else 'from'} {server if same_port else server.rpartition(':')[0]}"
         streams = [str(stream) for stream in sorted(self.others["stream"].tolist())]
         named = f"{', '.join(streams[:8])}{', ...' if len(streams) > 8 else ''}"
         which = "stream" if len(streams) == 1 else "streams"
-        return f"{units.number(len(streams), 'more flow')} {way}: the same ({which} {named})."
+        return f"{units.number(len(streams), 'more flow')} {way}: the same ({which} {named}); {self._sum}."
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """Return the rows of the ``flows`` table for all flows of the group."""
+        return pd.concat([self.flow.summary.to_frame().T, self.others])
+
+    @property
+    def _sum(self) -> str:
+        """Return what the flows carried together, and at what rate from the first packet to the last."""
+        flows = self.flows
+        carried, lasted_ns = (
+            int(flows["payload_bytes"].sum()),
+            int(flows["end_ns"].max() - flows["start_ns"].min()),
+        )
+        total = f"together {units.data_size(carried)}"
+        reached, path = rates.of_bytes(carried, max(1, lasted_ns)), known_bps(self.flow.summary)
+        if self.flow.summary["limit"] != "link" or path is None:
+            return total
+        # Flows that share a full link are to be compared with it by their sum.
+        known = f", of {word(self.flow.summary)}{units.rate(path)}" if reached <= path else ""
+        return f"{total} at {units.rate(reached)}{known}"
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
@@ -136,7 +162,8 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     to_server = flows["to_server"]
     server = flows["receiver"].where(to_server, flows["sender"])
     client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
-    keys = [server, client, to_server, flows["limit"], flows["detail"]]
+    # One entry for hosts, not for ports: the remedy is the same.
+    keys = [server.str.rpartition(":")[0], client, to_server, flows["limit"], flows["detail"]]
     return [own for _, own in flows.groupby(keys, sort=False, dropna=False)][:DETAILED_FLOWS]
 
 
@@ -165,13 +192,21 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         .sort_values("sum", ascending=False)
     )
     whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
+    if any(nature(group.flow) is OUTAGE for group in shown):
+        return f"{whole}; an outage stopped {units.number(_outages(shown), 'flow')} of those below."
     if set(held.index) <= {"app"}:
-        return f"{whole} and waited for their programs; nothing here is limited by the network."
+        network = any(remedy(group.flow).where for group in shown if nature(group.flow) is REQUESTS)
+        rest = "" if network else "; nothing here is limited by the network"
+        return f"{whole} and waited for their programs{rest}."
     each = (
         f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
         for limit, own in held.iterrows()
     )
     return f"{whole}. Main limits: {', '.join(each)}."
+
+
+def _outages(shown: list[Group]) -> int:
+    return sum(nature(group.flow) is OUTAGE for group in shown)
 
 
 def no_bulk(capture: Capture) -> str:
@@ -200,7 +235,11 @@ def rest(capture: Capture, shown: list[Group]) -> str:
         return ""
     flows = ranked(capture)
     hidden = flows[[key not in known for key in _keys(flows)]]
-    if hidden.empty:
+    streams = {group.flow.stream for group in shown}
+    if (
+        set(hidden["stream"]) <= streams
+        and hidden["payload_bytes"].sum() < LEAST_SHARE * flows["payload_bytes"].sum()
+    ):
         return ""
     sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; `bdpcap flows FILE` lists all."
     lost = lost_ns(hidden)

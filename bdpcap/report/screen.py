@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.diagnosis.nature import OUTAGE, nature, speed
+from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature, speed
+from bdpcap.diagnosis.remedy import remedy
 from bdpcap.report import verdict
+from bdpcap.report.part import part
 from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.report.ranking import Group
 
-__all__ = ["head", "rate", "sentences"]
+__all__ = ["Entries", "entries", "head", "rate", "sentences"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The groups with a separate verdict on the first screen, and one sentence on the others."""
+
+    detailed: list[Group]
+    quiet: str
+    """Sentence on the groups at which nothing is to be mended; empty if there are none."""
+
+
+def entries(groups: list[Group]) -> Entries:
+    """Return the entries of the first screen; requests of both directions of a stream are one, as are quiet flows."""
+    detailed: list[Group] = []
+    quiet: list[Group] = []
+    asked: set[int] = set()
+    for group in groups:
+        asks = nature(group.flow) is REQUESTS
+        if asks and group.flow.stream in asked:
+            continue
+        asked |= {group.flow.stream} if asks else set()
+        (detailed if not detailed or _has_place(group.flow) else quiet).append(group)
+    if not quiet:
+        return Entries(detailed, "")
+    flows = pd.concat([group.flows for group in quiet])
+    carried = units.data_size(flows["payload_bytes"].sum())
+    numbers = units.streams(sorted({int(stream) for stream in flows["stream"]}))
+    return Entries(
+        detailed, f"{numbers}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
+    )
+
+
+def _has_place(flow: Flow) -> bool:
+    """Return whether there is a place to act on; True where the advice fails, so that the reader sees why."""
+    return part("the advice", lambda: bool(remedy(flow).where), lambda _: True)
 
 
 def head(flow: Flow) -> str:

@@ -57,7 +57,9 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     ascii_only
         Replace characters that are not ASCII.
     """
-    shown = ranking.groups(capture)
+    groups = ranking.groups(capture)
+    entries = screen.entries(groups)
+    shown, several = entries.detailed, len(groups) > 1
     spelt = partial(_lines, ascii_only=ascii_only)
     names = ", ".join(Path(file).name for file in capture.info.files)
     head: list[Part] = [
@@ -65,8 +67,8 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         ("", trust.line(capture)),
         *(("", sentence) for sentence in trust.notable(capture)),
     ]
-    body = _verdicts(capture, shown)
-    body += [line for group in shown for line in _window(group.flow, several=len(shown) > 1)]
+    body = _verdicts(capture, groups, entries)
+    body += [line for group in shown for line in _window(group.flow, several=several)]
 
     def first(doubts: int | None, commands: int | None) -> list[Part]:
         return [*head, *_doubts(capture, doubts), *body, *_actions(shown, commands)]
@@ -75,7 +77,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
     seen = _section("TO SEE IT IN WIRESHARK", partial(_reproduce, shown))
     if full:
-        why = [line for group in shown for line in _why(group.flow)]
+        why = [line for group in groups for line in _why(group.flow)]
         about = [
             *_section("CONNECTIONS ENDED BY A RESET", partial(_reset, capture)),
             *_section("CAPTURE", partial(_facts, capture)),
@@ -119,20 +121,20 @@ def _doubts(capture: Capture, most: int | None) -> list[Part]:
     return _section("DOUBTFUL", doubts)
 
 
-def _verdicts(capture: Capture, shown: list[Group]) -> list[Part]:
+def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries) -> list[Part]:
     """Return the verdict: of one flow in full, of several after a sentence on all of them."""
 
     def verdicts() -> list[Part]:
-        if len(shown) == 1:
+        shown = entries.detailed
+        if len(groups) == 1:
             return [("VERDICT  ", screen.head(shown[0].flow)), *_verdict(shown[0]), *rest()]
-        parts: list[Part] = [("VERDICT  ", ranking.summary(capture, shown))]
+        parts: list[Part] = [("VERDICT  ", ranking.summary(capture, groups))]
         for group in shown:
             parts += [*_verdict(group, screen.head(group.flow))]
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
-        sentence = ranking.rest(capture, shown)
-        return [("  ", sentence)] if sentence else []
+        return [("  ", sentence) for sentence in (entries.quiet, ranking.rest(capture, groups)) if sentence]
 
     return [
         (None, ""),
