@@ -29,6 +29,8 @@ OUTAGE_NS: Final = 3_000_000_000
 """Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
 OUTAGE_SHARE: Final = 0.1
 """Share of the active time from which on a stall of a third of `OUTAGE_NS` is the news, too."""
+SILENT: Final = 0.9
+"""Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 SETUP_ROUNDS: Final = 2
@@ -121,21 +123,24 @@ def _outage(flow: Flow) -> str:
     summary = flow.summary
     stall_ns = int(summary["longest_stall_ns"])
     events = flow.events
-    at = events.loc[events["length"].isna(), "time_ns"].to_numpy(dtype=np.int64)
-    gaps = np.diff(at)
-    if not gaps.size or gaps.max() < stall_ns:
+    acks_ns = events.loc[events["length"].isna(), "time_ns"].to_numpy(dtype=np.int64)
+    gaps_ns = np.diff(np.append(acks_ns, int(summary["end_ns"])))
+    when, to_end = "", False
+    # Duplicate acknowledgments may go on for a while after the last that acknowledged new data.
+    if not gaps_ns.size or gaps_ns.max() < SILENT * stall_ns:
         said = f"No acknowledgment of new data came for {units.duration(stall_ns)}"
     else:
-        place = int(gaps.argmax())
-        since = int(at[place]) - (flow.capture.info.first_ns or int(summary["start_ns"]))
-        said = (
-            f"Nothing was acknowledged for {units.duration(gaps[place])}, from {units.duration(since)} on; "
-            f"data waited {units.duration(stall_ns)} of it"
-        )
+        place = int(gaps_ns.argmax())
+        to_end = place == len(gaps_ns) - 1
+        since_ns = int(acks_ns[place]) - (flow.capture.info.first_ns or int(summary["start_ns"]))
+        said = f"Nothing was acknowledged for {units.duration(gaps_ns[place])}, from {units.duration(since_ns)} on"
+        waited, whole = units.duration(stall_ns), units.duration(gaps_ns[place])
+        part = "" if gaps_ns[place] <= stall_ns or waited == whole else f"; data waited {waited} of it"
+        when = ", to the end" if to_end else part
     limit = str(summary["limit"])
-    rest = "" if limit == "cwnd" else f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
+    rest = f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
     tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
-    return f"{said}, with {tries} on timeout.{rest}"
+    return f"{said}{when}, with {tries} on timeout.{'' if limit == 'cwnd' or to_end else rest}"
 
 
 OUTAGE: Final = Nature(

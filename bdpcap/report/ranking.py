@@ -193,7 +193,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     )
     whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
     if any(nature(group.flow) is OUTAGE for group in shown):
-        return f"{whole}; an outage stopped {units.number(_outages(shown), 'flow')} of those below."
+        return f"{whole}; {units.number(_outages(shown), 'flow')} had an outage."
     if set(held.index) <= {"app"}:
         network = any(remedy(group.flow).where for group in shown if nature(group.flow) is REQUESTS)
         rest = "" if network else "; nothing here is limited by the network"

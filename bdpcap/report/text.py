@@ -145,7 +145,7 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries) ->
 def _verdict(group: Group, head: str = "") -> list[Part]:
     flow = group.flow
     parts: list[Part] = [("  ", f"Stream {flow.stream}: {flow.sender} → {flow.receiver}")]
-    parts += [("    ", f"{head}.")] if head else []
+    parts += [("    ", f"{head[0].upper()}{head[1:]}.")] if head else []
     parts += [("    ", sentence) for sentence in screen.sentences(flow)]
     parts += [("    ", group.same)] if group.same else []
     return parts
