@@ -223,6 +223,11 @@ class Capture:
         rtts = pd.concat(self.rtts_in_pieces(), ignore_index=True)
         return frames.described(rtts, tables.RTTS)
 
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether requests and responses were kept; False for a summarized capture."""
+        return not self._summarized
+
     @cached_property
     def exchanges(self) -> pd.DataFrame:
         """Requests with their responses, as a table of `bdpcap.tables.EXCHANGES`."""

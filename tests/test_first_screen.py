@@ -120,6 +120,12 @@ def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
     assert flow.remedy.words.startswith("Nothing to mend")
 
 
+def test_a_summarized_capture_has_a_first_screen(sample):
+    summarized = bdpcap.analyze(sample.info.files[0], summarize=True)
+    assert report.text(summarized) == report.text(sample)
+    assert [one.code for one in summarized.flow(0).findings] == [one.code for one in sample.flow(0).findings]
+
+
 def test_a_short_exchange_is_nothing_to_mend():
     flow = analyzed("+.1 > P. 1:121(120) ack 1 win 502\n+.020 < . 1:1(0) ack 121 win 502").flow(0)
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap import _core
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.kinds import STATE_NAMES
 from bdpcap.explain.capacity import INITIAL_WINDOW
@@ -56,16 +57,9 @@ class Nature:
 @once
 def nature(flow: Flow) -> Nature | None:
     """Return the nature of a flow; None if its main limit is its verdict."""
-    summary = flow.summary
-    if summary["active_ns"] == 0:
+    if flow.summary["active_ns"] == 0:
         return None
-    if _has_outage(flow):
-        return OUTAGE
-    if _is_slow_start(flow):
-        return SLOW_START
-    if summary["limit"] == "app" and _asks(flow):
-        return REQUESTS
-    return SHORT if _is_short(flow) else None
+    return next((one for one, holds in _NATURES if holds(flow)), None)
 
 
 def speed(flow: Flow) -> str:
@@ -96,13 +90,6 @@ def _ends_by_itself(flow: Flow) -> bool:
     return held == "app" or (held in growing and details <= growing[held])
 
 
-def _is_short(flow: Flow) -> bool:
-    """Return whether a flow took less time than a person notices, or has too little data for any limit."""
-    summary = flow.summary
-    few = summary["payload_bytes"] < INITIAL_WINDOW * summary["mss_bytes"] and summary["limit"] == "app"
-    return _ends_by_itself(flow) and bool(summary["active_ns"] < NOTICED_NS or few)
-
-
 # an outage
 
 
@@ -119,11 +106,20 @@ def _has_outage(flow: Flow) -> bool:
     return bool(stall_ns >= OUTAGE_NS or news)
 
 
+def _acks_ns(flow: Flow) -> np.ndarray:
+    """Return the times of a flow's acknowledgments; none of a summarized capture from a pipe, whose packets are gone."""
+    try:
+        events = flow.events
+    except _core.CaptureError:
+        return np.zeros(0, dtype=np.int64)
+    times: np.ndarray = events.loc[events["length"].isna(), "time_ns"].to_numpy(dtype=np.int64)
+    return times
+
+
 def _outage(flow: Flow) -> str:
     summary = flow.summary
     stall_ns = int(summary["longest_stall_ns"])
-    events = flow.events
-    acks_ns = events.loc[events["length"].isna(), "time_ns"].to_numpy(dtype=np.int64)
+    acks_ns = _acks_ns(flow)
     gaps_ns = np.diff(np.append(acks_ns, int(summary["end_ns"])))
     when, to_end = "", False
     # Duplicate acknowledgments may go on for a while after the last that acknowledged new data.
@@ -193,7 +189,7 @@ SLOW_START: Final = Nature(
 
 def _asks(flow: Flow) -> bool:
     """Return whether a stream is requests one after the other: many, or small ones that fill no path."""
-    shares = requests.told(flow)
+    shares = requests.told(flow) if flow.summary["limit"] == "app" else None
     if shares is None:
         return False
     each_bytes = float(np.sum(flow.capture.sides(flow.stream)["payload_bytes"])) / shares.count
@@ -261,3 +257,33 @@ SHORT: Final = Nature(
     _short,
     lambda _: ("", "Nothing to mend: the data took no time that a person notices."),
 )
+
+LITTLE: Final = Nature(
+    "little data, now and then",
+    _short,
+    lambda _: (
+        "",
+        "Nothing to mend: so little data never waits for TCP or the path; the program sets the pace.",
+    ),
+)
+
+
+def _is_short(flow: Flow) -> bool:
+    return bool(flow.summary["active_ns"] < NOTICED_NS) and _ends_by_itself(flow)
+
+
+def _is_little(flow: Flow) -> bool:
+    """Return whether a program gave TCP less than an initial window in all; that much no limit holds."""
+    summary = flow.summary
+    few = summary["payload_bytes"] < INITIAL_WINDOW * summary["mss_bytes"]
+    return bool(few and summary["limit"] == "app") and _ends_by_itself(flow)
+
+
+_NATURES: Final = (
+    (OUTAGE, _has_outage),
+    (SLOW_START, _is_slow_start),
+    (REQUESTS, _asks),
+    (SHORT, _is_short),
+    (LITTLE, _is_little),
+)
+"""Natures and their conditions, the gravest first: the first that holds is the flow's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -36,7 +37,7 @@ def entries(groups: list[Group]) -> Entries:
     quiet: list[Group] = []
     asked: set[int] = set()
     for group in groups:
-        asks = nature(group.flow) is REQUESTS
+        asks = part("the nature of a flow", partial(nature, group.flow), lambda _: None) is REQUESTS
         if asks and group.flow.stream in asked:
             continue
         asked |= {group.flow.stream} if asks else set()
