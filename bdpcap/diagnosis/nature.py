@@ -36,8 +36,8 @@ NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 SETUP_ROUNDS: Final = 2
 """Round trips beyond slow start's own that a transfer may take: TLS, or the request (RFC 8446 section 2)."""
-MANY: Final = 10
-"""Requests from which on their number tells more than their size."""
+QUICK_ROUNDS: Final = 2
+"""Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
 FEWEST_DOUBLINGS: Final = 3
 """Fewest rounds of slow start that show it: from 70 segments on."""
 
@@ -188,12 +188,14 @@ SLOW_START: Final = Nature(
 
 
 def _asks(flow: Flow) -> bool:
-    """Return whether a stream is requests one after the other: many, or small ones that fill no path."""
+    """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips."""
     shares = requests.told(flow) if flow.summary["limit"] == "app" else None
     if shares is None:
         return False
     each_bytes = float(np.sum(flow.capture.sides(flow.stream)["payload_bytes"])) / shares.count
-    return shares.count >= MANY or each_bytes < INITIAL_WINDOW * flow.summary["mss_bytes"]
+    each_ns, rtt_ns = flow.exchanges["duration_ns"].median(), flow.summary["rtt_min_ns"]
+    quick = pd.notna(rtt_ns) and each_ns <= QUICK_ROUNDS * rtt_ns
+    return bool(quick or each_bytes < INITIAL_WINDOW * flow.summary["mss_bytes"])
 
 
 def _requests(flow: Flow) -> str:

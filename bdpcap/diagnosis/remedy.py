@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.decide import cause, remedied
+from bdpcap.diagnosis.decide import cause, remedied, root_cause
+from bdpcap.diagnosis.kinds.cwnd import LIMIT
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain import ceilings
-from bdpcap.explain.capacity import known_bps, sent_a_window, word
+from bdpcap.explain.capacity import Basis, known_bps, sent_a_window, word
 from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
@@ -21,6 +22,7 @@ from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
+    from bdpcap.diagnosis.model import Cause
 
 __all__ = ["Remedy", "remedy"]
 
@@ -64,11 +66,10 @@ def remedy(flow: Flow) -> Remedy:
         return Remedy(*kind.advice(flow))
     why, _ = cause(flow)
     finding = remedied(flow)
-    # A window of the program's own is advice only where the verdict is that window, too.
-    other = (
-        finding is not None and finding.code is Code.APPLICATION_WINDOW and why.where is not places.programs
-    )
-    if finding is None or finding.code is Code.SENDER_IDLE or other:
+    numbers = {} if finding is None else finding.values  # noqa: PD011  a dict, no pandas object
+    if numbers.get("rate_basis") == str(Basis.BOUND):
+        finding = root_cause(flow)
+    if finding is None or _is_other(finding.code, why):
         return Remedy(why.where(flow), why.action)
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
@@ -76,6 +77,15 @@ def remedy(flow: Flow) -> Remedy:
         need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
         words += f" The path takes a window of {units.exact_bytes(need)}."
     return Remedy(why.where(flow), words, finding.commands, expected)
+
+
+def _is_other(code: Code, why: Cause) -> bool:
+    """Return whether a finding advises on another cause than the verdict names, or in general words only."""
+    if code is Code.APPLICATION_WINDOW:
+        return why.where is not places.programs
+    # The finding on congestion control is about losses where any data were lost.
+    grows = code is Code.CONGESTION_WINDOW and why in (LIMIT.causes["slow start"], LIMIT.causes["pacing"])
+    return grows or code is Code.SENDER_IDLE
 
 
 def _expected(flow: Flow) -> str:

@@ -13,6 +13,7 @@ from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
 from bdpcap.words import rates, units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,19 +71,26 @@ class Group:
 
     @property
     def _sum(self) -> str:
-        """Return what the flows carried together, and at what rate from the first packet to the last."""
-        flows = self.flows
-        carried, lasted_ns = (
-            int(flows["payload_bytes"].sum()),
-            int(flows["end_ns"].max() - flows["start_ns"].min()),
-        )
-        total = f"together {units.data_size(carried)}"
-        reached, path = rates.of_bytes(carried, max(1, lasted_ns)), known_bps(self.flow.summary)
+        return f"together {units.data_size(self.flows['payload_bytes'].sum())}"
+
+    @property
+    def shared(self) -> str:
+        """Return a sentence that adds up the flows on the path of a full link; empty if there is one, or no full link."""
+        path = known_bps(self.flow.summary)
         if self.flow.summary["limit"] != "link" or path is None:
-            return total
-        # Flows that share a full link are to be compared with it by their sum.
-        known = f", of {word(self.flow.summary)}{units.rate(path)}" if reached <= path else ""
-        return f"{total} at {units.rate(reached)}{known}"
+            return ""
+        flows = self.flow.capture.flows
+        flows = flows[bulk(flows)]
+        ends = (
+            flows[side].map(host) == host(str(self.flow.summary[side])) for side in ("sender", "receiver")
+        )
+        flows = flows[next(ends) & next(ends)]
+        lasted_ns = max(1, int(flows["end_ns"].max() - flows["start_ns"].min()))
+        reached = rates.of_bytes(int(flows["payload_bytes"].sum()), lasted_ns)
+        if len(flows) < 2 or reached > path:
+            return ""
+        total = f"All {len(flows)} flows of this path together: {units.rate(reached)}"
+        return f"{total}, of {word(self.flow.summary)}{units.rate(path)}."
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:

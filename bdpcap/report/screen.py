@@ -14,6 +14,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.report import verdict
 from bdpcap.report.part import part
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -27,6 +28,8 @@ class Entries:
     """The groups with a separate verdict on the first screen, and one sentence on the others."""
 
     detailed: list[Group]
+    sums: list[str]
+    """Sentence on the flows that share a full link, for each of `detailed`; may be empty."""
     quiet: str
     """Sentence on the groups at which nothing is to be mended; empty if there are none."""
 
@@ -42,14 +45,35 @@ def entries(groups: list[Group]) -> Entries:
             continue
         asked |= {group.flow.stream} if asks else set()
         (detailed if not detailed or _has_place(group.flow) else quiet).append(group)
+    return Entries(detailed, _sums(detailed), _quiet(quiet))
+
+
+def _sums(detailed: list[Group]) -> list[str]:
+    """Return a sentence on the flows that share a full link for the first entry of each path, else an empty one."""
+    told: set[tuple[str, str]] = set()
+    sums = []
+    for group in detailed:
+        path = (host(group.flow.sender), host(group.flow.receiver))
+        sums.append(
+            ""
+            if path in told
+            else part("the flows of a path", partial(_shared, group), lambda notice: notice)
+        )
+        told |= {path} if sums[-1] else set()
+    return sums
+
+
+def _shared(group: Group) -> str:
+    return group.shared
+
+
+def _quiet(quiet: list[Group]) -> str:
     if not quiet:
-        return Entries(detailed, "")
+        return ""
     flows = pd.concat([group.flows for group in quiet])
     carried = units.data_size(flows["payload_bytes"].sum())
     numbers = units.streams(sorted({int(stream) for stream in flows["stream"]}))
-    return Entries(
-        detailed, f"{numbers}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
-    )
+    return f"{numbers}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
 
 
 def _has_place(flow: Flow) -> bool:

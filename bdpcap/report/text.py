@@ -127,10 +127,10 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries) ->
     def verdicts() -> list[Part]:
         shown = entries.detailed
         if len(groups) == 1:
-            return [("VERDICT  ", screen.head(shown[0].flow)), *_verdict(shown[0]), *rest()]
+            return [("VERDICT  ", screen.head(shown[0].flow)), *_verdict(shown[0], entries.sums[0]), *rest()]
         parts: list[Part] = [("VERDICT  ", ranking.summary(capture, groups))]
-        for group in shown:
-            parts += [*_verdict(group, screen.head(group.flow))]
+        for group, together in zip(shown, entries.sums, strict=True):
+            parts += _verdict(group, together, screen.head(group.flow))
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
@@ -142,13 +142,12 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries) ->
     ]
 
 
-def _verdict(group: Group, head: str = "") -> list[Part]:
+def _verdict(group: Group, together: str, head: str = "") -> list[Part]:
     flow = group.flow
     parts: list[Part] = [("  ", f"Stream {flow.stream}: {flow.sender} → {flow.receiver}")]
     parts += [("    ", f"{head[0].upper()}{head[1:]}.")] if head else []
     parts += [("    ", sentence) for sentence in screen.sentences(flow)]
-    parts += [("    ", group.same)] if group.same else []
-    return parts
+    return [*parts, *(("    ", sentence) for sentence in (group.same, together) if sentence)]
 
 
 def _window(flow: Flow, *, several: bool) -> list[Part]:
