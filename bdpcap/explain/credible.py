@@ -61,6 +61,5 @@ def _rank(answer: Answer, likeliest: float) -> tuple[float, ...]:
         not answer.given,
         answer.likelihood < AS_GOOD * likeliest,
         bool(answer.needs),
-        not answer.setting.era.in_use,
         -answer.likelihood,
     )

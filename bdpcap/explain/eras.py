@@ -86,11 +86,6 @@ class Era:
         return bool(self.kernels)
 
     @property
-    def in_use(self) -> bool:
-        """Whether hosts of today commonly have this arithmetic."""
-        return self.use >= _COMMON
-
-    @property
     def is_measured(self) -> bool:
         """Whether the kernel measures the share from the memory that received packets take."""
         return self.charged_bytes > 0
