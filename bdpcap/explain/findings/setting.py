@@ -106,7 +106,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     first = best[0]
     others = "; or ".join(f"{_named(answer)}: {answer.arithmetic}" for answer in best[1 : 1 + _OTHERS])
     if len(best) > 1 + _OTHERS:
-        others += f"; or one of {len(best) - 1 - _OTHERS} less likely settings"
+        others += f"; or {units.number(len(best) - 1 - _OTHERS, 'less likely setting')}"
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
     cause = [CAUSES.get(first.setting.knob, CAUSES[Knob.OPTION])]
     if first.fitted:
