@@ -156,3 +156,15 @@ def test_a_real_capture_says_what_it_must_and_nothing_that_it_must_not(case, req
         assert re.search(case["must"], said, re.IGNORECASE), case["why"]
     if case["must_not"]:
         assert not re.search(case["must_not"], said, re.IGNORECASE), case["why"]
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("view", ["sender", "receiver"])
+def test_udp_that_has_most_of_the_path_is_what_to_lift_first(view):
+    flow = bdpcap.analyze(SHARED / f"captures/lab_b/cross_udp_30of40/{view}.pcap.zst").flow(0)
+    # 30 Mbit/s of UDP on a link of 40, of which headers leave about 38 to payload.
+    assert flow.remedy.words.startswith("Limit the sender of the datagrams")
+    assert re.search(r"→ about 3[78]\.\d Mbit/s", flow.remedy.expected)
+    said = " ".join(report.text(flow.capture).split())
+    assert "UDP went the same way" in said
+    assert "path can carry" not in said

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.model import Cause
     from bdpcap.explain.findings import Finding
 
-__all__ = ["cause", "remedied", "root_cause", "weights"]
+__all__ = ["cause", "datagrams", "remedied", "root_cause", "weights"]
 
 _NO_CAUSE: Final = {
     Code.WHAT_IT_TAKES,
@@ -75,3 +75,18 @@ def remedied(flow: Flow) -> Finding | None:
     root = root_cause(flow)
     how = _REMEDIED_BY.get(root.code) if root else None
     return next((finding for finding in found(flow) if finding.code is how), root)
+
+
+def datagrams(flow: Flow) -> Finding | None:
+    """
+    Return the finding on UDP if its share of the path is the most that a remedy can give back; else None.
+
+    That is so where a full link or losses held the flow, and UDP had as much of the path as the flow or more.
+    """
+    if flow.summary["limit"] not in ("link", "cwnd"):
+        return None
+    finding = next((one for one in found(flow) if one.code is Code.UDP_BESIDE), None)
+    if finding is None:
+        return None
+    numbers = finding.values  # noqa: PD011  a dict, no pandas object
+    return finding if numbers["udp_bps"] >= numbers["tcp_bps"] else None

@@ -6,14 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
-
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.decide import cause, remedied, root_cause
+from bdpcap.diagnosis.decide import cause, datagrams, remedied, root_cause
 from bdpcap.diagnosis.kinds.cwnd import LIMIT
 from bdpcap.diagnosis.nature import nature
-from bdpcap.explain import ceilings
-from bdpcap.explain.capacity import Basis, known_bps, sent_a_window, word
+from bdpcap.explain.capacity import Basis, sent_a_window
+from bdpcap.explain.expected import lifts
 from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
@@ -23,11 +21,9 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.model import Cause
+    from bdpcap.explain.findings import Finding
 
 __all__ = ["Remedy", "remedy"]
-
-LEAST_GAIN: Final = 1.1
-"""Least ratio of the expected rate to the measured one: what is less is within the error of a path's rate."""
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
@@ -65,8 +61,10 @@ def remedy(flow: Flow) -> Remedy:
     if kind is not None:
         return Remedy(*kind.advice(flow))
     why, _ = cause(flow)
+    if (udp := datagrams(flow)) is not None:
+        return Remedy(places.path(flow), udp.remedy, udp.commands, _without(udp))
     finding = remedied(flow)
-    numbers = {} if finding is None else finding.values  # noqa: PD011  a dict, no pandas object
+    numbers = {} if finding is None else finding.values
     if numbers.get("rate_basis") == str(Basis.BOUND):
         finding = root_cause(flow)
     if finding is None or _is_other(finding.code, why):
@@ -74,7 +72,7 @@ def remedy(flow: Flow) -> Remedy:
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
-        need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
+        need = finding.values["bdp_bytes"]
         words += f" The path takes a window of {units.exact_bytes(need)}."
     return Remedy(why.where(flow), words, finding.commands, expected)
 
@@ -90,16 +88,32 @@ def _is_other(code: Code, why: Cause) -> bool:
 
 def _expected(flow: Flow) -> str:
     """Return the rate before and after a larger buffer, and what limits then; empty where that is not known."""
-    summary = flow.summary
-    limit = str(summary["limit"])
-    reached, known = summary["active_throughput_bps"], known_bps(summary)
+    limit = str(flow.summary["limit"])
     raised = (limit == "rwnd" and slow_part(flow) <= 1 / 2) or (limit == "sndbuf" and not fills(flow))
-    if not raised or pd.isna(reached) or known is None or not sent_a_window(summary):
+    lift = next((one for one in lifts(flow) if one.limit == limit), None)
+    if not raised or lift is None or not sent_a_window(flow.summary):
         return ""
-    ceiling = ceilings.of(summary)
-    if ceiling is None or (limit == "rwnd" and ceiling.suffices) or known < LEAST_GAIN * reached:
-        return ""
-    before, after = units.rate(reached), units.rate(known)
+    return f"{_change(lift.now_bps, lift.then_bps)}, {_NEXT.get(lift.follows, 'then another limit')}"
+
+
+def _without(udp: Finding) -> str:
+    """Return the rate before and after the datagrams of a path: their share becomes the flow's."""
+    numbers = udp.values
+    return f"{_change(numbers['tcp_bps'], numbers['tcp_bps'] + numbers['udp_bps'])}, then the link"
+
+
+def _change(before_bps: float, after_bps: float) -> str:
+    before, after = units.rate(before_bps), units.rate(after_bps)
     if before.split(" ")[1] == after.split(" ")[1]:
         before = before.split(" ", maxsplit=1)[0]
-    return f"{before} → {word(summary)}{after}, {'then the link' if ceiling.link_is_next else 'unless losses limit'}"
+    return f"{before} → about {after}"
+
+
+_NEXT: Final = {
+    "link": "then the link",
+    "rwnd": "then the receive window",
+    "sndbuf": "then the send buffer",
+    "cwnd": "then congestion control",
+    "app": "then the program",
+}
+"""Limit that comes next, in words."""

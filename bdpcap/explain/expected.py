@@ -43,8 +43,8 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     Return the limits that can be lifted, each with the rate to expect, highest rate first.
 
     Rounds under the limit are taken to move their bytes at the rate that the other limits allow. That is the link's
-    rate, or the window over the RTT. Where a program paused, it is the rate of the other rounds. Empty where the capture
-    does not show the link's rate.
+    rate, or the window over the RTT. Where a program paused, it is the rate of the other rounds. Slow start is left out:
+    it is the smaller a part the longer a transfer lasts. Empty where the capture does not show the link's rate.
     """
     summary = flow.summary
     # Of a lower bound no rate to expect follows.
@@ -52,10 +52,11 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         return ()
     link_bps = float(summary["capacity_bps"])
     rtts = flow.rtts[flow.rtts["limit"] != IDLE]
-    lasting = rtts["end_ns"] - rtts["start_ns"]
     now_bps = delivered_bps(rtts) if len(rtts) else 0.0
     if not 0 < now_bps < link_bps:
         return ()
+    rtts = rtts[rtts["detail"] != "slow start"]
+    lasting = rtts["end_ns"] - rtts["start_ns"]
     found = []
     for limit in ("rwnd", "sndbuf", "app"):
         held = (rtts["limit"] == limit).to_numpy()

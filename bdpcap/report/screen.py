@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
+from bdpcap.diagnosis.decide import datagrams
 from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature, speed
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.report import verdict
@@ -105,6 +106,10 @@ def rate(flow: Flow) -> str:
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
     size = units.data_size(flow.summary["payload_bytes"])
     can = f"; the path can carry {path.capacity}" if path is not None and reached else ""
+    if (udp := datagrams(flow)) is not None:
+        # What a flow shows of the path's rate is what UDP leaves to it.
+        numbers = udp.values  # noqa: PD011  a dict, no pandas object
+        can = f"; with UDP beside it, the path carried {units.rate(numbers['udp_bps'] + numbers['tcp_bps'])}"
     return f"{size} at {reached}{can}." if reached else f"{size}."
 
 
@@ -112,4 +117,6 @@ def sentences(flow: Flow) -> list[str]:
     """Return the sentences below the flow's ends: its rate, and the reason for the verdict."""
     kind = nature(flow)
     reason = verdict.reason(flow) if kind is None else kind.sentence(flow)
-    return [sentence for sentence in (rate(flow), reason) if sentence]
+    udp = datagrams(flow) if kind is None else None
+    beside = "" if udp is None else udp.sentence
+    return [sentence for sentence in (rate(flow), reason, beside) if sentence]
