@@ -168,3 +168,19 @@ def test_udp_that_has_most_of_the_path_is_what_to_lift_first(view):
     said = " ".join(report.text(flow.capture).split())
     assert "UDP went the same way" in said
     assert "path can carry" not in said
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_program_whose_pauses_cost_more_than_a_full_link_is_named_first():
+    # It sends as fast as the link for a while, then pauses, over and over.
+    flow = bdpcap.analyze(SHARED / "captures/lab/app_on_off/sender.pcap.zst").flow(0)
+    assert flow.summary["limit"] == "link"
+    assert flow.remedy.where == "the sender, 192.168.1.3"
+    assert "why the program pauses" in flow.remedy.words
+
+
+def test_the_other_buffer_is_named_in_the_same_breath(sample):
+    # 122,572 bytes in flight, 0.64 of the memory is payload, and a writer is woken at two thirds.
+    said = sample.flow(0).remedy.words
+    (memory,) = re.findall(r"tcp_wmem\[2\] must be ([\d,]+)", said)
+    assert int(memory.replace(",", "")) == pytest.approx(122_572 / 0.64 * 3 / 2, rel=0.001)

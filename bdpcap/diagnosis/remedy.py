@@ -10,8 +10,9 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.decide import cause, datagrams, remedied, root_cause
 from bdpcap.diagnosis.kinds.cwnd import LIMIT
 from bdpcap.diagnosis.nature import nature
+from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, sent_a_window
-from bdpcap.explain.expected import lifts
+from bdpcap.explain.expected import Lift, lifts
 from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
@@ -63,6 +64,8 @@ def remedy(flow: Flow) -> Remedy:
     why, _ = cause(flow)
     if (udp := datagrams(flow)) is not None:
         return Remedy(places.path(flow), udp.remedy, udp.commands, _without(udp))
+    if (pauses := _pauses(flow)) is not None:
+        return pauses
     finding = remedied(flow)
     numbers = {} if finding is None else finding.values
     if numbers.get("rate_basis") == str(Basis.BOUND):
@@ -73,8 +76,27 @@ def remedy(flow: Flow) -> Remedy:
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
         need = finding.values["bdp_bytes"]
-        words += f" The path takes a window of {units.exact_bytes(need)}."
+        words += f" The path takes a window of {units.exact_bytes(need)}.{_other_buffer(flow, need)}"
     return Remedy(why.where(flow), words, finding.commands, expected)
+
+
+def _pauses(flow: Flow) -> Remedy | None:
+    """Return the advice on a program whose pauses cost more than the main limit does; None if they do not."""
+    limit, found = str(flow.summary["limit"]), lifts(flow)
+    if limit == "app" or not found or found[0].limit != "app":
+        return None
+    part = units.share(flow.summary["app_share"])
+    words = f"See why the program pauses: for {part} of the active time it had nothing to send."
+    return Remedy(places.sender(flow), words, (), _change_to(found[0]))
+
+
+def _other_buffer(flow: Flow, need_bytes: int) -> str:
+    """Return a sentence on the send buffer, which limits next where Linux' maximum was lowered."""
+    sender = remedies.of(flow, "sender")
+    if not sender.linux("sysctl"):
+        return ""
+    memory = 2 * sendbuf.least_setting(need_bytes)
+    return f" The sender's tcp_wmem[2] must be {memory:,} or more, too."
 
 
 def _is_other(code: Code, why: Cause) -> bool:
@@ -93,6 +115,10 @@ def _expected(flow: Flow) -> str:
     lift = next((one for one in lifts(flow) if one.limit == limit), None)
     if not raised or lift is None or not sent_a_window(flow.summary):
         return ""
+    return _change_to(lift)
+
+
+def _change_to(lift: Lift) -> str:
     return f"{_change(lift.now_bps, lift.then_bps)}, {_NEXT.get(lift.follows, 'then another limit')}"
 
 
