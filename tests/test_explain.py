@@ -94,6 +94,16 @@ def http2():
     return scenario("\n".join(packets))
 
 
+def without_scale(options="mss 1460,sackOK,TS val 1 ecr 0,nop,nop,nop,nop", window=64240):
+    """A transfer whose SYN is that of Linux, with three no operations where the window scale was."""
+    return scenario(
+        f"0 > S 0:0(0) win {window} <{options}>\n"
+        "+.020 < S. 0:0(0) ack 1 win 65160 <mss 1460,sackOK,TS val 1 ecr 1>\n"
+        "+0 > . 1:1449(1448) ack 1 win 502\n"
+        "+.020 < . 1:1(0) ack 1449 win 65160"
+    )
+
+
 def beside_datagrams():
     """The dialogue, and as many datagrams of a thousand bytes the same way."""
     packets = dialogue()
@@ -152,6 +162,7 @@ SHOWN_BY = {
         [packet for at, packet in enumerate(dialogue(60)) if at < 3 or packet.wire_length > 1000]
     ),
     Code.WINDOW_SCALE_REWRITTEN: lambda: shown(dialogue(segments=20, window=7300)),
+    Code.SYN_CHANGED: lambda: shown(without_scale()),
     Code.SEGMENT_SIZE: lambda: shown(dialogue()),
     Code.OFFLOAD: lambda: shown(dialogue(segments=2, segment=5840, window=11680)),
     Code.DELAY_BEFORE_TAP: lambda: sample("cwnd_loss_2pct.middle.pcap.zst"),
@@ -206,6 +217,14 @@ def test_the_tap_behind_the_delay_is_told_with_both_half_round_trips():
 def test_a_server_on_the_internet_is_no_proxy(other):
     assert Code.PROXY in codes(shown(through_proxy()))
     assert Code.PROXY not in codes(shown(through_proxy(**other)))
+
+
+def test_an_mss_that_was_lowered_on_the_way_is_told_with_the_one_before():
+    # Linux rounds its first window down to whole segments: 44 x 1,460, but no whole number of 1,400.
+    options = "mss 1400,sackOK,TS val 1 ecr 0,nop,wscale 7"
+    told = codes(shown(without_scale(options)))[Code.SYN_CHANGED].values
+    assert told == {"mss_bytes": 1400, "sent_mss_bytes": 1460}
+    assert Code.SYN_CHANGED not in codes(shown(without_scale(options, window=63_000)))
 
 
 def test_a_scale_whose_other_syn_is_missing_is_taken_to_be_in_force():

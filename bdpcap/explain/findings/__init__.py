@@ -14,6 +14,7 @@ from bdpcap.explain.findings import (
     requests,
     retransmissions,
     send,
+    syn,
     tap,
 )
 from bdpcap.explain.findings.agreement import agreeing
@@ -90,7 +91,7 @@ def gather(
         ("retransmissions", lambda: retransmissions.explains(flow)),
         ("the receive window", lambda: receive.explains(flow, facts)),
         ("the send buffer", lambda: send.explains(flow, facts)),
-        ("the handshake", lambda: handshake.explains(flow)),
+        ("the handshake", lambda: [*syn.explains(flow), *handshake.explains(flow)]),
         ("the place of the capture", lambda: tap.explains(flow)),
     ]
     return [finding for theme in themes for finding in _reported(*theme)]

@@ -46,6 +46,7 @@ class Code(StrEnum):
     WINDOW_UNSCALED = "window-unscaled"
     WINDOW_SCALE_UNKNOWN = "window-scale-unknown"
     WINDOW_SCALE_REWRITTEN = "window-scale-rewritten"
+    SYN_CHANGED = "syn-changed"
     SEGMENT_SIZE = "segment-size"
     OFFLOAD = "offload"
     DELAY_BEFORE_TAP = "delay-before-tap"
