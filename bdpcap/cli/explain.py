@@ -13,7 +13,7 @@ from bdpcap.cli import exits, opening, options, output
 from bdpcap.explain import bdp
 from bdpcap.explain.answer import ENDLESS
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, sayable
-from bdpcap.explain.findings import Finding, findings, path, send
+from bdpcap.explain.findings import Finding, findings, send, takes
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.solver import Facts, Observed, Solution, solve
@@ -145,7 +145,7 @@ def _without_capture(
     found: list[Finding] = []
     answers: list[str] = []
     if rate_bps is not None and rtt_ns is not None:
-        found += path.asked(rate_bps, rtt_ns, facts, mss=mss, window=window)
+        found += takes.asked(rate_bps, rtt_ns, facts, mss=mss, window=window)
     if window is not None:
         _refuse_unless_sayable(window, scale)
         solution = solve(Observed(window, mss, scale), facts)

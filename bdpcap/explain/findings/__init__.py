@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings import (
+    congestion,
     handshake,
-    path,
+    link,
     path_change,
     program,
     receive,
@@ -15,7 +16,9 @@ from bdpcap.explain.findings import (
     retransmissions,
     send,
     syn,
+    takes,
     tap,
+    udp,
 )
 from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
@@ -34,8 +37,8 @@ __all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found", "gat
 _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
     "sndbuf": send.limits,
-    "link": path.link,
-    "cwnd": lambda flow: program.own_window(flow) or path.congestion(flow),
+    "link": link.limits,
+    "cwnd": lambda flow: program.own_window(flow) or congestion.limits(flow),
     "app": program.idle,
     "unknown": program.own_window,
 }
@@ -85,9 +88,9 @@ def gather(
         ("what held the sender", lambda: _with_certainty(_limit_findings(flow, facts), flow)),
         ("requests and responses", lambda: requests.explains(flow)),
         ("the program's pauses", lambda: program.pauses(flow)),
-        ("what more takes", lambda: path.takes(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
+        ("what more takes", lambda: takes.explains(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("changes of the path", lambda: path_change.explains(flow)),
-        ("UDP beside it", lambda: path.shared(flow, rate_bps=rate_bps)),
+        ("UDP beside it", lambda: udp.explains(flow, rate_bps=rate_bps)),
         ("retransmissions", lambda: retransmissions.explains(flow)),
         ("the receive window", lambda: receive.explains(flow, facts)),
         ("the send buffer", lambda: send.explains(flow, facts)),

@@ -1,7 +1,7 @@
 """Advice and commands that lift a limit, for the host that they are for; none lowers a value that a host has."""
 
 from bdpcap.explain.remedies.congestion import Losses, fair_queue, losses, on_losses
-from bdpcap.explain.remedies.host import UNKNOWN, Host, of
+from bdpcap.explain.remedies.host import UNKNOWN, Host, ends, of
 from bdpcap.explain.remedies.receive import (
     autotuned_default,
     fixed_buffer,
@@ -20,6 +20,7 @@ __all__ = [
     "Losses",
     "Remedy",
     "autotuned_default",
+    "ends",
     "fair_queue",
     "fixed_buffer",
     "is_autotuned",

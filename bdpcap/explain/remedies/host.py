@@ -11,7 +11,7 @@ from bdpcap.words.endpoints import host, is_public
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["UNKNOWN", "Host", "is_ours", "of"]
+__all__ = ["UNKNOWN", "Host", "ends", "is_ours", "of"]
 
 _SITE_BITS: Final = {4: 16, 6: 48}
 """Prefix that the hosts of one site share: the usual assignment to an organisation (RFC 6177 section 2; for IPv4, what
@@ -78,6 +78,15 @@ def of(flow: Flow, end: str) -> Host:
         program=program.name if program else "",
         ours=is_ours(flow, end),
         sure=summary[f"{end}_system_certainty"] != "possible",
+    )
+
+
+def ends(flow: Flow | None) -> tuple[Host, Host]:
+    """Return the sender and the receiver of a flow; `UNKNOWN` without a flow."""
+    return (
+        (UNKNOWN["sender"], UNKNOWN["receiver"])
+        if flow is None
+        else (of(flow, "sender"), of(flow, "receiver"))
     )
 
 

@@ -1,0 +1,123 @@
+"""Finding on congestion control, and what each of its phases is called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.explain import remedies
+from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["limits"]
+
+
+_PHASES: Final = {
+    "slow start": (
+        "slow start",
+        "Send more over one connection: longer transfers leave slow start behind.",
+        (),
+    ),
+    "pacing": (
+        "pacing",
+        "Look for pacing on the sender: fq's maxrate, a program's rate limit (iperf3 -b, --fq-rate), or BBR.",
+        (
+            "tc qdisc show   # sender: fq maxrate",
+            "sysctl net.ipv4.tcp_congestion_control   # sender: bbr paces",
+        ),
+    ),
+    "fixed window": (
+        "a congestion window that stayed the same",
+        "Look for a clamp on the sender: the cwnd of its route.",
+        ("ip route show   # sender: cwnd lock",),
+    ),
+    "avoidance": (
+        "congestion avoidance, in which the window grows slowly",
+        "See which congestion control the sender has: over long paths CUBIC and BBR grow faster than Reno.",
+        ("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
+    ),
+    "outage": (
+        "an outage",
+        "Find out why nothing came back: the path or its far end was gone.",
+        (),
+    ),
+    "return path": (
+        "a queue on the way back",
+        "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
+        (),
+    ),
+    "recovery": (
+        "recovery",
+        "Find where packets are lost or delayed.",
+        (),
+    ),
+}
+"""Phase of congestion control by detail: its name, advice, and the commands that carry it out."""
+
+
+def _share(flow: Flow, detail: str) -> float:
+    """Return the share of the time under congestion control that had this detail."""
+    held = flow.rtts[flow.rtts["limit"] == "cwnd"]
+    length = held["end_ns"] - held["start_ns"]
+    return float(length[held["detail"] == detail].sum() / max(1, length.sum()))
+
+
+def limits(flow: Flow) -> list[Finding]:
+    """Return a finding on the phase of congestion control: loss repair, growth, pacing, or a clamp."""
+    retransmitted, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
+    held = (flow.rtts["limit"] == "cwnd").to_numpy()
+    details = flow.rtts.loc[held, "detail"]
+    rounds = details.value_counts()
+    most = str(rounds.index[0]) if len(rounds) else "avoidance"
+    commands: tuple[str, ...]
+    if most == "fixed window" and rounds.iloc[0] > len(details) / 2:
+        sentence = (
+            f"The congestion window stayed the same in {rounds.iloc[0]} of {len(flow.rtts)} rounds: something "
+            "clamps it."
+        )
+        remedy, commands = _PHASES[most][1:]
+    elif _share(flow, "outage") > 1 / 2:
+        stall_ns = flow.summary["longest_stall_ns"]
+        sentence = (
+            "The capture holds no acknowledgment, and the sender retransmitted again and again."
+            if pd.isna(stall_ns)
+            else f"No acknowledgment of new data came for {units.duration(stall_ns)}."
+        )
+        remedy, commands = _PHASES["outage"][1:]
+    elif _share(flow, "return path") > 1 / 2:
+        sentence = (
+            f"Acknowledgments waited in a queue on the way back in {rounds['return path']} of "
+            f"{len(flow.rtts)} rounds."
+        )
+        remedy, commands = _PHASES["return path"][1:]
+    elif retransmitted:
+        part = units.share(retransmitted / max(1, payload))
+        sentence = (
+            f"The sender retransmitted {units.exact_bytes(retransmitted)} of "
+            f"{units.exact_bytes(payload)} ({part})."
+        )
+        advice = remedies.on_losses(remedies.losses(flow), remedies.of(flow, "sender"))
+        remedy, commands = advice.words, advice.commands
+    else:
+        said = ", ".join(f"{_PHASES.get(str(name), (name,))[0]} in {count}" for name, count in rounds.items())
+        sentence = (
+            f"Nothing was lost. Of {len(flow.rtts)} rounds congestion control limited {len(details)}: {said}."
+        )
+        remedy, commands = _PHASES.get(most, _PHASES["avoidance"])[1:]
+    return [
+        Finding(
+            code=Code.CONGESTION_WINDOW,
+            sentence=sentence,
+            cause="Congestion control allowed less in flight than the path and the receiver could have taken.",
+            remedy=remedy,
+            commands=remedies.of(flow, "sender").linux(*commands),
+            values={"retransmitted_bytes": int(retransmitted), "payload_bytes": int(payload)},
+            evidence=f"cwnd in {held.sum()} of {len(held)} rounds",
+            frames=frames(flow, held),
+            source="RFC 5681; RFC 9438 (CUBIC)",
+        )
+    ]
