@@ -15,7 +15,7 @@ from bdpcap.diagnosis import LIMIT_NAMES, Weight, decide, kinds
 from bdpcap.diagnosis.kinds import app
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
-from bdpcap.explain.findings import Code, Finding
+from bdpcap.explain.findings import Code, Finding, congestion
 from bdpcap.limits import LIMITS
 from bdpcap.limits.rules import RULES, kernel
 from bdpcap.report import page, ranking, verdict
@@ -107,6 +107,13 @@ def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     known = set(kinds.declared())
     assert {(code, detail) for code, one in kinds.ALL.items() for detail in one.causes} == known
     assert set(app.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
+
+
+def test_every_detail_of_congestion_control_is_a_phase_with_the_same_advice():
+    causes = kinds.ALL["cwnd"].causes
+    assert {detail: cause.action for detail, cause in causes.items()} == {
+        detail: phase.advice for detail, phase in congestion.PHASES.items()
+    }
 
 
 def test_a_detail_without_a_cause_is_found():

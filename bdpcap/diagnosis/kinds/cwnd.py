@@ -9,6 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.explain.capacity import delivered_bps
+from bdpcap.explain.findings.congestion import PHASES
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ _GROWTH: Final = Cause(
     "The congestion window held the sender back",
     _growth,
     places.sender,
-    "See which congestion control the sender has: sysctl net.ipv4.tcp_congestion_control",
+    PHASES["avoidance"].advice,
 )
 
 LIMIT: Final = Limit(
@@ -86,39 +87,37 @@ LIMIT: Final = Limit(
     meaning="Congestion control sent less than the path could carry.",
     usual=_GROWTH,
     causes={
-        "recovery": Cause(
-            "Packet loss held the sender back", _loss, places.path, "Find where packets are lost."
-        ),
+        "recovery": Cause("Packet loss held the sender back", _loss, places.path, PHASES["recovery"].advice),
         "avoidance": _GROWTH,
         "outage": Cause(
             "An outage held the sender back",
             _stall,
             places.path,
-            "Find out why nothing came back: the path or its far end was gone.",
+            PHASES["outage"].advice,
         ),
         "return path": Cause(
             "Acknowledgments that waited on the way back held the sender back",
             _way_back,
             places.path_back,
-            "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
+            PHASES["return path"].advice,
         ),
         "slow start": Cause(
             "Slow start held the sender back",
             _slow_start,
             places.sender,
-            "Send more over one connection: short transfers end before slow start does.",
+            PHASES["slow start"].advice,
         ),
         "pacing": Cause(
             "Pacing held the sender back",
             _even,
             places.sender,
-            "Look for a pacing rate: SO_MAX_PACING_RATE in the program, or maxrate of the fq queue.",
+            PHASES["pacing"].advice,
         ),
         "fixed window": Cause(
             "A clamp on the congestion window held the sender back",
             _flat,
             places.sender,
-            "Look for a cwnd on the route: ip route show",
+            PHASES["fixed window"].advice,
         ),
     },
     detail=_detail,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -13,50 +14,51 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["limits"]
+__all__ = ["PHASES", "Phase", "limits"]
 
 
-_PHASES: Final = {
-    "slow start": (
-        "slow start",
-        "Send more over one connection: longer transfers leave slow start behind.",
-        (),
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A phase of congestion control."""
+
+    name: str
+    """Noun for it, as part of a sentence."""
+    advice: str
+    """One sentence; the cause of the detail in `bdpcap.diagnosis.kinds.cwnd` gives the same one."""
+    commands: tuple[str, ...] = ()
+    """Commands on a Linux sender that carry out the advice."""
+
+
+PHASES: Final = {
+    "slow start": Phase(
+        "slow start", "Send more over one connection: short transfers end before slow start does."
     ),
-    "pacing": (
+    "pacing": Phase(
         "pacing",
-        "Look for pacing on the sender: fq's maxrate, a program's rate limit (iperf3 -b, --fq-rate), or BBR.",
+        "Look for a pacing rate: SO_MAX_PACING_RATE in the program, or maxrate of the fq queue.",
         (
             "tc qdisc show   # sender: fq maxrate",
             "sysctl net.ipv4.tcp_congestion_control   # sender: bbr paces",
         ),
     ),
-    "fixed window": (
+    "fixed window": Phase(
         "a congestion window that stayed the same",
         "Look for a clamp on the sender: the cwnd of its route.",
         ("ip route show   # sender: cwnd lock",),
     ),
-    "avoidance": (
+    "avoidance": Phase(
         "congestion avoidance, in which the window grows slowly",
         "See which congestion control the sender has: over long paths CUBIC and BBR grow faster than Reno.",
         ("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
     ),
-    "outage": (
-        "an outage",
-        "Find out why nothing came back: the path or its far end was gone.",
-        (),
-    ),
-    "return path": (
+    "outage": Phase("an outage", "Find out why nothing came back: the path or its far end was gone."),
+    "return path": Phase(
         "a queue on the way back",
         "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
-        (),
     ),
-    "recovery": (
-        "recovery",
-        "Find where packets are lost or delayed.",
-        (),
-    ),
+    "recovery": Phase("recovery", "Find where packets are lost or delayed."),
 }
-"""Phase of congestion control by detail: its name, advice, and the commands that carry it out."""
+"""Phase by detail of the limit ``cwnd``."""
 
 
 def _share(flow: Flow, detail: str) -> float:
@@ -73,13 +75,13 @@ def limits(flow: Flow) -> list[Finding]:
     details = flow.rtts.loc[held, "detail"]
     rounds = details.value_counts()
     most = str(rounds.index[0]) if len(rounds) else "avoidance"
-    commands: tuple[str, ...]
+    phase = PHASES[most]
+    remedy, commands = phase.advice, phase.commands
     if most == "fixed window" and rounds.iloc[0] > len(details) / 2:
         sentence = (
             f"The congestion window stayed the same in {rounds.iloc[0]} of {len(flow.rtts)} rounds: something "
             "clamps it."
         )
-        remedy, commands = _PHASES[most][1:]
     elif _share(flow, "outage") > 1 / 2:
         stall_ns = flow.summary["longest_stall_ns"]
         sentence = (
@@ -87,13 +89,13 @@ def limits(flow: Flow) -> list[Finding]:
             if pd.isna(stall_ns)
             else f"No acknowledgment of new data came for {units.duration(stall_ns)}."
         )
-        remedy, commands = _PHASES["outage"][1:]
+        remedy, commands = PHASES["outage"].advice, PHASES["outage"].commands
     elif _share(flow, "return path") > 1 / 2:
         sentence = (
             f"Acknowledgments waited in a queue on the way back in {rounds['return path']} of "
             f"{len(flow.rtts)} rounds."
         )
-        remedy, commands = _PHASES["return path"][1:]
+        remedy, commands = PHASES["return path"].advice, PHASES["return path"].commands
     elif retransmitted:
         part = units.share(retransmitted / max(1, payload))
         sentence = (
@@ -103,11 +105,10 @@ def limits(flow: Flow) -> list[Finding]:
         advice = remedies.on_losses(remedies.losses(flow), remedies.of(flow, "sender"))
         remedy, commands = advice.words, advice.commands
     else:
-        said = ", ".join(f"{_PHASES.get(str(name), (name,))[0]} in {count}" for name, count in rounds.items())
+        said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
         sentence = (
             f"Nothing was lost. Of {len(flow.rtts)} rounds congestion control limited {len(details)}: {said}."
         )
-        remedy, commands = _PHASES.get(most, _PHASES["avoidance"])[1:]
     return [
         Finding(
             code=Code.CONGESTION_WINDOW,
