@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.decide import cause, datagrams, remedied, root_cause
+from bdpcap.diagnosis.decide import cause, datagrams, remedied
 from bdpcap.diagnosis.kinds.cwnd import LIMIT
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain import remedies, sendbuf
-from bdpcap.explain.capacity import Basis, sent_a_window
+from bdpcap.explain.capacity import sent_a_window
 from bdpcap.explain.expected import Lift, lifts
 from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
@@ -67,9 +67,6 @@ def remedy(flow: Flow) -> Remedy:
     if (pauses := _pauses(flow)) is not None:
         return pauses
     finding = remedied(flow)
-    numbers = {} if finding is None else finding.values
-    if numbers.get("rate_basis") == str(Basis.BOUND):
-        finding = root_cause(flow)
     if finding is None or _is_other(finding.code, why):
         return Remedy(why.where(flow), why.action)
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]

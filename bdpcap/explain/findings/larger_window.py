@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bdpcap.explain.eras import Era
     from bdpcap.explain.solver import Facts
 
-__all__ = ["advice"]
+__all__ = ["advice", "twice"]
 
 
 def advice(ceiling: Ceiling, eras: Sequence[Era], flow: Flow | None, facts: Facts | None) -> remedies.Remedy:
@@ -49,6 +50,12 @@ def advice(ceiling: Ceiling, eras: Sequence[Era], flow: Flow | None, facts: Fact
             remedies.Remedy(remedies.memory(2 * max(ceiling.rcvbuf.values()))),
         ]
     return remedies.joined(*told)
+
+
+def twice(ceiling: Ceiling, eras: Sequence[Era], flow: Flow | None, facts: Facts | None) -> remedies.Remedy:
+    """Return advice on a window of twice the size, which shows what limits next where the link's rate is not known."""
+    need = max(ceiling.bdp_bytes, 2 * (ceiling.window or 0))
+    return _receiver(replace(ceiling, bdp_bytes=need), eras, flow, facts)[0]
 
 
 def _receiver(

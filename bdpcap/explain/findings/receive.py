@@ -10,7 +10,7 @@ import pandas as pd
 
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
-from bdpcap.explain.capacity import known_bdp, sent_a_window, spoken_bdp
+from bdpcap.explain.capacity import Basis, basis, known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.findings.predicted import predicted
@@ -46,8 +46,9 @@ def limits(flow: Flow) -> list[Finding]:
     )
     need = flow.summary["bdp_bytes"]
     unscaled = flow.summary["window_scale_source"] == UNSCALED and pd.notna(need) and need > FIELD_MAX
-    # A lower bound of the BDP that the window exceeds is no goal.
-    known = (known_bdp(flow.summary) or 0) > window and sent_a_window(flow.summary)
+    # A lower bound of the BDP is no goal.
+    bounded = basis(flow.summary) is Basis.BOUND
+    known = not bounded and (known_bdp(flow.summary) or 0) > window and sent_a_window(flow.summary)
     fell = window < flow.summary["window_max_bytes"]
     grow = "the receiver's window grow until it exceeds rate times round-trip time"
     scaling = remedies.scaling_of(flow) if unscaled else remedies.Remedy("")

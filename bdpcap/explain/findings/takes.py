@@ -75,7 +75,7 @@ def _takes(
     rested = None if ceiling.rate_given or summary is None else basis(summary)
     about = word(summary) if rested is not None and summary is not None else ""
     advice = (
-        remedies.Remedy(_LINK_RATE_FIRST)
+        remedies.joined(larger_window.twice(ceiling, eras, flow, facts), remedies.Remedy(_LINK_RATE_FIRST))
         if rested is Basis.BOUND
         else larger_window.advice(ceiling, eras, flow, facts)
     )
