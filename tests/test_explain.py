@@ -260,6 +260,7 @@ def test_the_segment_kept_back_is_told_with_the_kernels_reason():
         "Why 73,552 and not 75,000: the difference, 1,448 bytes, is one segment"
     )
     assert "tcp_init_buffer_space" in finding.source
+    # 50,000 is so round that a window which matches it by chance is rare.
     assert finding.exactness is Exactness.EXACT
 
 
@@ -382,7 +383,7 @@ def test_where_the_window_suffices_no_larger_buffer_is_advised():
 def test_a_window_is_explained_without_a_capture(capsys):
     assert main(["explain", "--window", "73552", "--mss", "1448"]) == 0
     said = capsys.readouterr().out
-    # 50,000 is rounder than 75,000, by more than kernels of 3/4 are rarer.
+    # Of 2 x 50,000 x 3/4 and 2 x 75,000 x 1/2, the setting with the rounder number is likelier.
     assert said.index("SO_RCVBUF 50,000") < said.index("SO_RCVBUF 75,000")
     assert max(map(len, said.splitlines())) <= 80
 

@@ -143,14 +143,8 @@ def test_two_digits_are_what_a_person_compares():
 # real captures
 
 
-LATER = {"kdrive_download_active.pcapng.zst", "hadoop_client.pcap.zst"}
-"""Captures whose advice knows neither the receiver's system nor its program."""
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"].split(".")[0])
-def test_a_real_capture_says_what_it_must_and_nothing_that_it_must_not(case, request):
-    if case["file"] in LATER:
-        request.applymarker(pytest.mark.xfail(reason="who receives is not known yet", strict=False))
+def test_a_real_capture_says_what_it_must_and_nothing_that_it_must_not(case):
     said = joined(report.text(bdpcap.analyze(os.fspath(SAYS.parent / case["file"]))))
     if case["must"]:
         assert re.search(case["must"], said, re.IGNORECASE), case["why"]

@@ -230,12 +230,12 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
         code=Code.WINDOW_FIELD_FULL,
         sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {most}.",
         cause=(
-            "The scale was settled in the handshake, by the buffer of that moment; the buffer could offer more now."
+            "The buffer of the handshake fixed this scale; the buffer could offer more now."
             if scale
-            else "Without a window scale 16 bits are all there is."
+            else "Without a window scale, the field's 16 bits are the whole window."
         ),
         remedy=(
-            "Start the server without -w, or set the larger buffer before the handshake: then a larger scale is offered."
+            "Let the receiving program set no SO_RCVBUF, or the larger one before the handshake: that makes a larger scale."
             if scale
             else "Turn window scaling on at both ends, and look for a middlebox that strips it."
         ),
