@@ -266,6 +266,36 @@ def test_a_host_of_others_gets_words_and_no_command(system):
     assert "8.8.8.8" in told[2].words
 
 
+def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, link_share=0.0):
+    """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round."""
+    return SimpleNamespace(
+        rtts=pd.DataFrame({"retransmits": each_round}),
+        summary=pd.Series(
+            {
+                "retransmitted_bytes": 1000 * sum(each_round),
+                "payload_bytes": payload,
+                "rtt_min_ns": 50_000_000,
+                "rtt_median_ns": rtt_ns,
+                "link_share": link_share,
+            }
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("flow", "kind"),
+    [
+        (lossy([3, 2, 4, 3, 2, 3] * 5), "policed"),  # 8.5 % all the time
+        (lossy([0, 0, 0, 1, 0, 0] * 5), "scattered"),  # one by one
+        (lossy([0] * 14 + [40, 30]), "overflow"),  # 7 %, at the end of slow start
+        (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000), "overflow"),  # a queue as long as the path
+        (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3), "overflow"),  # the flow fills the link at times
+    ],
+)
+def test_losses_are_told_apart_by_number_spread_and_queue(flow, kind):
+    assert remedies.losses(flow) == kind
+
+
 SYSTEM_WORDS = {
     "linux": ("net.ipv4", "net.core"),
     "windows": ("netsh",),

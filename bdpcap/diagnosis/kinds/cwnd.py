@@ -8,6 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.explain import gate, remedies
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings.congestion import PHASES
 from bdpcap.words import palette, units
@@ -19,11 +20,20 @@ __all__ = ["LIMIT"]
 
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
-    retransmits, packets = int(flow.rtts["retransmits"].sum()), int(flow.summary["packets"])
-    if not 0 < retransmits <= packets:
-        return f"{units.exact_bytes(flow.summary['retransmitted_bytes'])} were retransmitted"
-    part = units.percent(retransmits / packets)
-    return f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
+    summary = flow.summary
+    retransmits, packets = int(flow.rtts["retransmits"].sum()), int(summary["packets"])
+    again, payload = int(summary["retransmitted_bytes"]), int(summary["payload_bytes"])
+    # Most packets of a flow that carries little are acknowledgments, which are never retransmitted.
+    if 0 < retransmits <= packets and again + payload >= packets * int(summary["mss_bytes"]) / 2:
+        part = units.percent(retransmits / packets)
+        said = f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
+    else:
+        share = gate.part(again / max(1, payload))
+        part = "" if share is None else f" ({units.percent(share)})"
+        said = f"{units.exact_bytes(again)} of {units.data_size(payload)} were retransmitted{part}"
+    if remedies.losses(flow) is not remedies.Losses.POLICED:
+        return said
+    return f"{said}, at all times, and round trips stayed at {units.duration(summary['rtt_median_ns'])}"
 
 
 def _stall(flow: Flow, _: pd.DataFrame) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -24,15 +25,21 @@ Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no q
 """
 
 
+_FILLED: Final = 0.1
+"""Share of the active time with a full link from which on losses are those of its queue."""
+_BUNCHED: Final = 0.5
+"""Rounds with a loss, of those that independent losses would hit, below which losses came in bunches."""
+
+
 class Losses(StrEnum):
-    """Kind of a flow's losses, by how many there are and whether a queue stood before them."""
+    """Kind of a flow's losses, by how many there are, how they are spread, and whether a queue stood before them."""
 
     POLICED = "policed"
-    """Many, without a queue: something drops what exceeds a rate."""
+    """Many and all the time, without a queue: something drops what exceeds a rate."""
     OVERFLOW = "overflow"
-    """A queue stood: it overflows."""
+    """A queue stood, or many were lost at once: a queue overflows."""
     SCATTERED = "scattered"
-    """Few, without a queue: errors on a link, or a queue that is too short for a burst."""
+    """Few, one by one, without a queue: errors on a link."""
 
 
 def losses(flow: Flow) -> Losses:
@@ -41,16 +48,22 @@ def losses(flow: Flow) -> Losses:
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
     least, median = summary["rtt_min_ns"], summary["rtt_median_ns"]
     flat = pd.notna(least) and pd.notna(median) and median <= _FLAT * least
-    if not flat:
+    if not flat or summary["link_share"] >= _FILLED or _are_bunched(flow.rtts["retransmits"]):
         return Losses.OVERFLOW
     return Losses.POLICED if part >= _POLICED else Losses.SCATTERED
+
+
+def _are_bunched(retransmits: pd.Series[int]) -> bool:
+    """Return whether losses hit fewer rounds than independent ones would: a share of 1 - exp(-mean) (Poisson)."""
+    hit, mean = int((retransmits > 0).sum()), float(retransmits.mean())
+    return hit < _BUNCHED * len(retransmits) * -math.expm1(-mean)
 
 
 def on_losses(kind: Losses, sender: Host) -> Remedy:
     """Return advice on losses: what to look for, and at most one command, for the sender."""
     if kind is Losses.POLICED:
         return Remedy(
-            "Look for a policer: something on the path drops what exceeds its rate. Shape the sender below that rate, "
+            "Look for a policer: a device on the path drops what exceeds its rate. Shape the sender below that rate, "
             "or buy more; a sender that ignores loss makes it worse."
         )
     if kind is Losses.OVERFLOW:
