@@ -75,11 +75,11 @@ def on_losses(kind: Losses, sender: Host) -> Remedy:
         "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows "
         "CUBIC and Reno most."
     )
-    return Remedy(words, sender.linux(_IN_FORCE))
+    return Remedy(words, sender.linux(_BBR))
 
 
-_IN_FORCE: Final = (
-    "sysctl net.ipv4.tcp_congestion_control   # sender: bbr bears random loss better than cubic and reno"
+_BBR: Final = (
+    "sysctl -w net.ipv4.tcp_congestion_control=bbr   # sender: bears random loss; modprobe tcp_bbr loads it"
 )
 
 _SHAPERS: Final = "tbf|htb|hfsc|cake|netem"
