@@ -374,7 +374,7 @@ def attempt(trial: Trial, folder: Path, programs: Path) -> list[str]:
     shown = basis(row) is not Basis.BOUND
     link_bps = trial.transfer.link["rate_bps"] * SEGMENT / (SEGMENT + HEADERS)
     goal = was if not trial.promised else float(row["capacity_bps"]) if shown else link_bps
-    kept = abs(now / goal - 1) <= WITHIN if trial.promised else now > (1 + WITHIN) * was
+    kept = now >= (1 - WITHIN) * goal if trial.promised else now > (1 + WITHIN) * was
     return [
         trial.name,
         f"{was / 1e6:.1f}",
