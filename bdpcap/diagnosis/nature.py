@@ -12,6 +12,7 @@ import pandas as pd
 from bdpcap import _core
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.kinds import STATE_NAMES
+from bdpcap.diagnosis.model import longest
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.findings import Code, found, requests
 from bdpcap.explain.once import once
@@ -96,7 +97,11 @@ def _ends_by_itself(flow: Flow) -> bool:
 def _has_outage(flow: Flow) -> bool:
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
-    if pd.isna(stall_ns) or not summary["timeouts"]:
+    if pd.isna(stall_ns):
+        # Without an acknowledgment in the capture, only retransmissions that back off show an outage.
+        own = flow.rtts[flow.rtts["limit"] == "cwnd"]
+        return bool(summary["limit"] == "cwnd" and longest(own, "detail") == "outage")
+    if not summary["timeouts"]:
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
     shut = flow.rtts[flow.rtts["detail"] == "zero window"]
@@ -106,22 +111,29 @@ def _has_outage(flow: Flow) -> bool:
     return bool(stall_ns >= OUTAGE_NS or news)
 
 
-def _acks_ns(flow: Flow) -> np.ndarray:
-    """Return the times of a flow's acknowledgments; none of a summarized capture from a pipe, whose packets are gone."""
+def _times_ns(flow: Flow) -> tuple[np.ndarray, np.ndarray]:
+    """Return the times of acknowledgments and of retransmissions on timeout; none if the packets of a pipe are gone."""
     try:
         events = flow.events
     except _core.CaptureError:
-        return np.zeros(0, dtype=np.int64)
-    times: np.ndarray = events.loc[events["length"].isna(), "time_ns"].to_numpy(dtype=np.int64)
-    return times
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    timed = events["cause"].isin(("timeout", "after timeout"))
+    acks_ns, again_ns = (
+        events.loc[rows, "time_ns"].to_numpy(dtype=np.int64) for rows in (events["length"].isna(), timed)
+    )
+    return acks_ns, again_ns
 
 
 def _outage(flow: Flow) -> str:
     summary = flow.summary
+    if pd.isna(summary["longest_stall_ns"]):
+        tries = units.number(int(summary["retransmits"]), "retransmission")
+        lasted = units.duration(summary["end_ns"] - summary["start_ns"])
+        return f"The capture holds no acknowledgment: {tries} in {lasted} brought none."
     stall_ns = int(summary["longest_stall_ns"])
-    acks_ns = _acks_ns(flow)
+    acks_ns, again_ns = _times_ns(flow)
     gaps_ns = np.diff(np.append(acks_ns, int(summary["end_ns"])))
-    when, to_end = "", False
+    when, to_end, again = "", False, int(summary["timeout_retransmits"])
     # Duplicate acknowledgments may go on for a while after the last that acknowledged new data.
     if not gaps_ns.size or gaps_ns.max() < SILENT * stall_ns:
         said = f"No acknowledgment of new data came for {units.duration(stall_ns)}"
@@ -133,9 +145,10 @@ def _outage(flow: Flow) -> str:
         waited, whole = units.duration(stall_ns), units.duration(gaps_ns[place])
         part = "" if gaps_ns[place] <= stall_ns or waited == whole else f"; data waited {waited} of it"
         when = ", to the end" if to_end else part
+        again = int(((again_ns > acks_ns[place]) & (again_ns <= acks_ns[place] + gaps_ns[place])).sum())
     limit = str(summary["limit"])
     rest = f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
-    tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
+    tries = units.number(again, "retransmission")
     return f"{said}{when}, with {tries} on timeout.{'' if limit == 'cwnd' or to_end else rest}"
 
 
@@ -188,14 +201,19 @@ SLOW_START: Final = Nature(
 
 
 def _asks(flow: Flow) -> bool:
-    """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips."""
+    """Return whether a stream is requests one after the other of which most bytes fill no path.
+
+    Such an exchange is small, or done in two round trips.
+    """
     shares = requests.told(flow) if flow.summary["limit"] == "app" else None
     if shares is None:
         return False
-    each_bytes = float(np.sum(flow.capture.sides(flow.stream)["payload_bytes"])) / shares.count
-    each_ns, rtt_ns = flow.exchanges["duration_ns"].median(), flow.summary["rtt_min_ns"]
-    quick = pd.notna(rtt_ns) and each_ns <= QUICK_ROUNDS * rtt_ns
-    return bool(quick or each_bytes < INITIAL_WINDOW * flow.summary["mss_bytes"])
+    each = flow.exchanges
+    each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
+    transfers = each_bytes >= INITIAL_WINDOW * flow.summary["mss_bytes"]
+    if pd.notna(rtt_ns):
+        transfers &= (each["network_ns"] > QUICK_ROUNDS * rtt_ns).fillna(value=True).astype(bool)
+    return bool(each_bytes[transfers].sum() <= each_bytes.sum() / 2)
 
 
 def _requests(flow: Flow) -> str:
@@ -205,10 +223,12 @@ def _requests(flow: Flow) -> str:
     each_ns = int(flow.exchanges["duration_ns"].median())
     usual = max(shares.medians_ns, key=lambda side: shares.medians_ns[side])
     took_ns, rtt_ns = shares.medians_ns[usual], flow.summary["rtt_min_ns"]
-    if usual == "network" and pd.notna(rtt_ns) and took_ns <= 2 * rtt_ns:
+    if usual != "network":
+        share = f"{units.duration(took_ns)} of it by the {usual}"
+    elif usual == next(iter(shares.parts)) and pd.notna(rtt_ns) and took_ns <= 2 * rtt_ns:
         share = f"round trips ({units.duration(took_ns)}), not bandwidth"
     else:
-        share = f"{units.duration(took_ns)} of it by the {usual}"
+        share = f"{units.duration(took_ns)} of it on the network"
     number = units.number(shares.count, "request")
     return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{_sum(flow, shares)}"
 
@@ -247,7 +267,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
 REQUESTS: Final = Nature("requests and responses", _requests, _requests_advice)
 
 
-# a short exchange
+# a short transfer
 
 
 def _short(flow: Flow) -> str:
@@ -255,7 +275,7 @@ def _short(flow: Flow) -> str:
 
 
 SHORT: Final = Nature(
-    "a short exchange",
+    "a short transfer",
     _short,
     lambda _: ("", "Nothing to mend: the data took no time that a person notices."),
 )

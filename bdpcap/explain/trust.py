@@ -152,7 +152,7 @@ def _vantage(capture: Capture) -> str:
         "sender": "at the sender",
         "receiver": "at the receiver",
         "between": "between the ends",
-        "unknown": "place unknown",
+        "unknown": "at an unknown place",
     }
     seen = Counter(names[place] for place in capture.places[_largest(capture)].tolist())
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
