@@ -67,6 +67,8 @@ class Limit:
         Cause of rounds without a detail; None for a state that is no limit.
     causes
         Cause by detail: one for every detail that the rules of the limit declare.
+    by_rule
+        Cause by the rule that decided for the longest time; it comes before the detail's.
     detail
         Chooses the detail that the verdict names, from a flow and its rounds under the limit.
     """
@@ -77,11 +79,13 @@ class Limit:
     meaning: str
     usual: Cause | None = None
     causes: Mapping[str, Cause] = field(default_factory=dict)
+    by_rule: Mapping[str, Cause] = field(default_factory=dict)
     detail: Callable[[Flow, pd.DataFrame], str | None] = _longest_detail
 
     def cause(self, flow: Flow, rounds: pd.DataFrame) -> Cause:
         """Return the cause of a flow's rounds under this limit."""
-        found = self.causes.get(str(self.detail(flow, rounds)), self.usual)
+        named = self.causes.get(str(self.detail(flow, rounds)), self.usual)
+        found = self.by_rule.get(str(longest(rounds, "rule")), named) if self.by_rule else named
         if found is None:
             raise ValueError(f"{self.code} is no limit")
         return found

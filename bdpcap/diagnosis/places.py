@@ -9,7 +9,7 @@ from bdpcap.words.endpoints import host
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["path", "path_back", "programs", "receiver", "sender"]
+__all__ = ["either", "path", "path_back", "programs", "receiver", "sender"]
 
 
 def sender(flow: Flow) -> str:
@@ -30,6 +30,11 @@ def path(flow: Flow) -> str:
 def path_back(flow: Flow) -> str:
     """Return the path of the acknowledgments."""
     return f"the path from {host(flow.receiver)} to {host(flow.sender)}"
+
+
+def either(flow: Flow) -> str:
+    """Return both hosts, of which one is enough."""
+    return f"either end, {host(flow.sender)} or {host(flow.receiver)}"
 
 
 def programs(flow: Flow) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["HABITS", "LIMIT"]
 
 HABITS: Final = {
-    "app-own-time": "it wrote at times of its own, not when acknowledgments came",
-    "app-starts": "it began to send again and again with nothing in flight",
+    "app-own-time": "it wrote at its own pace, not when acknowledgments came",
+    "app-starts": "it waited again and again until nothing was in flight, then wrote more",
     "app-blocks": "each burst was one write",
     "app-short": "it wrote less than a segment at a time",
     "app-below-least": "it kept less than two segments in flight",
@@ -28,6 +28,8 @@ HABITS: Final = {
 
 
 def _pauses(_: Flow, own: pd.DataFrame) -> str:
+    # The reason is that of the named detail: a flow of small writes pauses, too.
+    own = own[own["detail"] == longest(own, "detail")]
     rule = longest(own, "rule")
     if rule != "app-idle":
         return HABITS.get(str(rule), "")
@@ -51,7 +53,7 @@ _IDLE: Final = Cause(
     "The sending program had nothing to send",
     _pauses,
     places.sender,
-    "Nothing in TCP or on the path held it: the program sets the pace. See what it waits for, and how it writes.",
+    "TCP and the path waited for the program. See what it waits for between its writes: input, a timer, or a peer.",
 )
 
 LIMIT: Final = Limit(

@@ -35,17 +35,16 @@ def _allowed(flow: Flow) -> str:
 
 def _reader(flow: Flow, own: pd.DataFrame) -> str:
     shut = _shut(own)
-    if shut:
-        return f"the window fell to {shut}"
     smallest, largest = own["window_min_bytes"].min(), flow.summary["window_max_bytes"]
     if pd.isna(smallest) or pd.isna(largest) or smallest >= largest:
-        return ""
-    return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}"
+        return f"the window was {shut}" if shut else ""
+    return f"the window fell from {units.exact_bytes(largest)} to {shut or units.exact_bytes(smallest)}"
 
 
 def _shut(own: pd.DataFrame) -> str:
     """Return in how many rounds, and for how long, the window was zero; empty if it never was."""
-    shut = own[own["window_min_bytes"] == 0]
+    # A round without an acknowledgment shows no window.
+    shut = own[(own["window_min_bytes"] == 0) | (own["detail"] == "zero window")]
     lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
     return "" if shut.empty else f"0 in {units.number(len(shut), 'round')}, {lasting} in all"
 
@@ -89,7 +88,7 @@ LIMIT: Final = Limit(
             "The receive window was still growing",
             _ramp,
             places.receiver,
-            "Start with a larger receive buffer: the second number of net.ipv4.tcp_rmem.",
+            "Autotuning grows the window, so long transfers get past it. A larger initial buffer starts higher.",
         ),
     },
     detail=_detail,

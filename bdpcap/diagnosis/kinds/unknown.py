@@ -10,6 +10,8 @@ from bdpcap.limits.decision import NO_RULE
 from bdpcap.words import palette
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from bdpcap.capture import Flow
@@ -22,15 +24,26 @@ def _undecided(_: Flow, own: pd.DataFrame) -> str:
     return f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
 
 
+def _undecided_by(where: Callable[[Flow], str], action: str) -> Cause:
+    return Cause("The evidence does not decide what held the sender back", _undecided, where, action)
+
+
+_PARTIAL: Final = _undecided_by(
+    places.either, "Capture there both directions, without a filter on payload: data and acknowledgments."
+)
+
 LIMIT: Final = Limit(
     code="unknown",
     name="undecided",
     colour=palette.GREY,
     meaning="The evidence does not decide; each round says why.",
-    usual=Cause(
-        "The evidence does not decide what held the sender back",
-        _undecided,
-        places.sender,
-        "Capture again there: both directions, from the handshake on.",
-    ),
+    usual=_undecided_by(places.sender, "Capture again there, from the handshake on: that shows most."),
+    by_rule={
+        "missed": _PARTIAL,
+        "silent": _PARTIAL,
+        "coarse": _undecided_by(
+            places.either,
+            "Capture there with time stamps in microseconds: this clock is coarser than a round trip.",
+        ),
+    },
 )
