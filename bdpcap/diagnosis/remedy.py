@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
-from bdpcap.diagnosis.kinds.cwnd import LIMIT
+from bdpcap.diagnosis.kinds import ALL
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import sent_a_window
@@ -74,7 +74,13 @@ def remedy(flow: Flow) -> Remedy:
     if expected and finding.code is Code.WHAT_IT_TAKES:
         need = finding.values["bdp_bytes"]
         words += f" The path takes a window of {units.exact_bytes(need)}.{_other_buffer(flow, need)}"
-    return Remedy(why.where(flow), words, finding.commands, expected)
+    return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected)
+
+
+def _for_place(commands: tuple[str, ...], why: Cause) -> tuple[str, ...]:
+    """Return the commands for the place of the advice: none of the other end's, if the place is one end."""
+    other = {places.sender: "# receiver", places.receiver: "# sender"}.get(why.where)
+    return tuple(command for command in commands if other is None or other not in command)
 
 
 def _pauses(flow: Flow) -> Remedy | None:
@@ -101,8 +107,11 @@ def _is_other(code: Code, why: Cause) -> bool:
     if code is Code.APPLICATION_WINDOW:
         return why.where is not places.programs
     # The finding on congestion control is about losses where any data were lost.
-    grows = code is Code.CONGESTION_WINDOW and why in (LIMIT.causes["slow start"], LIMIT.causes["pacing"])
-    return grows or code is Code.SENDER_IDLE
+    cwnd = ALL["cwnd"].causes
+    grows = code is Code.CONGESTION_WINDOW and why in (cwnd["slow start"], cwnd["pacing"])
+    # A window that autotuning still raised is no setting that is too small.
+    ramp = code in (Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES) and why is ALL["rwnd"].causes["ramp"]
+    return grows or ramp or code is Code.SENDER_IDLE
 
 
 def _expected(flow: Flow) -> str:

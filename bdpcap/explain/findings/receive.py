@@ -15,7 +15,7 @@ from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
-from bdpcap.explain.solver import Exactness, Facts
+from bdpcap.explain.solver import Exactness, Facts, surviving_eras
 from bdpcap.limits.evidence.window import SMALL
 from bdpcap.words import units
 
@@ -51,8 +51,8 @@ def limits(flow: Flow) -> list[Finding]:
     known = not bounded and (known_bdp(flow.summary) or 0) > window and sent_a_window(flow.summary)
     fell = window < flow.summary["window_max_bytes"]
     grow = "the receiver's window grow until it exceeds rate times round-trip time"
-    scaling = remedies.scaling_of(flow) if unscaled else remedies.Remedy("")
-    remedy = f"{scaling.words} Then let {grow}" if unscaled else f"Let {grow}"
+    first = remedies.scaling_of(flow) if unscaled else _unset(flow, window)
+    remedy = f"{first.words} Then let {grow}" if first.words else f"Let {grow}"
     if fell:
         remedy = (
             f"See whether the receiving program sets SO_RCVBUF after the handshake. Without it, let {grow}"
@@ -65,7 +65,7 @@ def limits(flow: Flow) -> list[Finding]:
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
             remedy=remedy + (f", here {spoken_bdp(flow.summary)}." if known else "."),
-            commands=scaling.commands,
+            commands=first.commands,
             evidence=f"rwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),
             values={"window_bytes": int(window), "rtt_ns": int(rtt), "ceiling_bps": ceiling},
@@ -74,6 +74,22 @@ def limits(flow: Flow) -> list[Finding]:
         ),
     ]
     return told + below if part > 1 / 2 else below + told
+
+
+def _unset(flow: Flow, window: float) -> remedies.Remedy:
+    """Return advice on an SO_RCVBUF that may hold the window; no words if the window scale shows that none is set."""
+    receiver, mss, scale = (
+        remedies.of(flow, "receiver"),
+        int(flow.summary["mss_bytes"]),
+        flow.summary["window_scale"],
+    )
+    if receiver.system == "windows":
+        return remedies.receive_buffer(int(window), mss, surviving_eras(solved(flow)), receiver)
+    # The scale of other systems does not follow the buffer as that of Linux does.
+    follows = receiver.system in ("", "linux") and pd.notna(scale)
+    if follows and remedies.is_autotuned(int(window), mss, int(scale)):
+        return remedies.Remedy("")
+    return remedies.Remedy(remedies.unset(receiver, "SO_RCVBUF"))
 
 
 def in_force(flow: Flow) -> float | None:

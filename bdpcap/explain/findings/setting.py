@@ -231,12 +231,12 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
         sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {most}.",
         cause=(
             "The buffer of the handshake fixed this scale; the buffer could offer more now."
-            if scale
+            if not seen.unscaled
             else "Without a window scale, the field's 16 bits are the whole window."
         ),
         remedy=(
-            "Let the receiving program set no SO_RCVBUF, or the larger one before the handshake: that makes a larger scale."
-            if scale
+            "Let the receiving program set no SO_RCVBUF, or set the larger one before the handshake, for a larger scale."
+            if not seen.unscaled
             else "Turn window scaling on at both ends, and look for a middlebox that strips it."
         ),
         evidence=clues(seen),

@@ -2,6 +2,7 @@
 
 from bdpcap.explain.remedies.congestion import Losses, fair_queue, losses, on_losses
 from bdpcap.explain.remedies.host import UNKNOWN, Host, ends, of
+from bdpcap.explain.remedies.programs import unset
 from bdpcap.explain.remedies.receive import (
     autotuned_default,
     fixed_buffer,
@@ -32,5 +33,6 @@ __all__ = [
     "receive_buffer",
     "scaling_of",
     "send_buffer",
+    "unset",
     "window_scaling",
 ]

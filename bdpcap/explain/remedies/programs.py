@@ -33,7 +33,10 @@ def unset(host: Host, option: str) -> str:
         return f"{known} sets no {option}, so its system's maximum decides."
     where = _table().get((host.program, host.role, option)) or _table()["", "", option]
     if not host.ours:
-        return f"Ask the operator of {host.address} whether the program sets {option} ({where})."
+        return f"Ask the operator of {host.address} to let the program set no {option} ({where})."
+    # A window's arithmetic shows SO_RCVBUF; a flight alone never shows whether SO_SNDBUF or the system is the bound.
+    if option == "SO_SNDBUF":
+        return f"See that the {verb} program sets no {option} ({where}): with one set, nothing else helps."
     return f"Let the {verb} program set no {option} ({where}): with it kept, nothing changes."
 
 
