@@ -35,7 +35,7 @@ PHASES: Final = {
     ),
     "pacing": Phase(
         "pacing",
-        "Look for a pacing rate: SO_MAX_PACING_RATE (iperf3 --fq-rate), or maxrate of the fq queue.",
+        "Look for a pacing rate: the program's SO_MAX_PACING_RATE (iperf3 --fq-rate), maxrate of the fq queue, or BBR.",
         (
             "tc qdisc show   # sender: fq maxrate",
             "sysctl net.ipv4.tcp_congestion_control   # sender: bbr paces",
