@@ -24,9 +24,9 @@ from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
 from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Code, findings
-from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.solver import Facts
+from bdpcap.explain.standing import standing
 from bdpcap.report import ranking, verdict
 
 LINUX = remedies.Host("receiver", system="linux")

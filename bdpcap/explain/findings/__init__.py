@@ -20,7 +20,6 @@ from bdpcap.explain.findings import (
     tap,
     udp,
 )
-from bdpcap.explain.findings.agreement import agreeing
 from bdpcap.explain.findings.finding import Certainty, Code, Finding, Findings
 from bdpcap.explain.once import once
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     Theme = tuple[str, Callable[[], list[Finding]]]
 
-__all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found", "gather"]
+__all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found"]
 
 _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
@@ -64,25 +63,8 @@ def findings(
     rate_bps, rtt_ns
         Rate of another link and RTT of another path, to compute the window that they need; None takes the measured ones.
     """
-    return Findings(agreeing(gather(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns), flow.summary))
-
-
-@once
-def found(flow: Flow) -> Findings:
-    """Return the findings on a flow without facts from outside the capture; computed once per flow."""
-    return findings(flow)
-
-
-def gather(
-    flow: Flow,
-    facts: Facts | None = None,
-    *,
-    rate_bps: float | None = None,
-    rtt_ns: int | None = None,
-) -> list[Finding]:
-    """Return all findings, contradictory ones included; the parameters are those of `findings`."""
     if lacking := tap.incomplete(flow):
-        return lacking
+        return Findings(lacking)
     # First the limit of the flow, then the settings that would lift it, then the reasons for its other numbers.
     themes: list[Theme] = [
         ("what held the sender", lambda: _with_certainty(_limit_findings(flow, facts), flow)),
@@ -97,7 +79,13 @@ def gather(
         ("the handshake", lambda: [*syn.explains(flow), *handshake.explains(flow)]),
         ("the place of the capture", lambda: tap.explains(flow)),
     ]
-    return [finding for theme in themes for finding in _reported(*theme)]
+    return Findings(finding for theme in themes for finding in _reported(*theme) if finding.is_sound())
+
+
+@once
+def found(flow: Flow) -> Findings:
+    """Return the findings on a flow without facts from outside the capture; computed once per flow."""
+    return findings(flow)
 
 
 def _limit_findings(flow: Flow, facts: Facts | None) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -108,6 +109,11 @@ class Finding:
     exactness: Exactness = Exactness.CONSISTENT
     certainty: Certainty = Certainty.LIKELY
     source: str = ""
+
+    def is_sound(self) -> bool:
+        """Return whether every number among the values is finite and not negative; what is not is no finding."""
+        numbers = (value for value in self.values.values() if isinstance(value, (int, float)))
+        return all(0 <= number < math.inf for number in numbers)
 
     def __repr__(self) -> str:
         return f"<Finding {self.code}, {self.certainty}: {self.sentence}>"

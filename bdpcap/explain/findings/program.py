@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.findings.standing import standing
+from bdpcap.explain.standing import standing
 from bdpcap.words import units
 
 if TYPE_CHECKING:

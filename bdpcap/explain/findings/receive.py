@@ -22,7 +22,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["explains", "in_force", "limits", "slow_part"]
+__all__ = ["explains", "holds_bdp", "in_force", "limits", "slow_part"]
 
 _SLOW = ("slow reader", "zero window")
 
@@ -37,7 +37,7 @@ def limits(flow: Flow) -> list[Finding]:
     told = [_slow(flow, held)] if part > 0.2 else []
     # A window that was always 0 allows no rate, and the sender sent in spite of it.
     ceiling = gate.allowed_bps(window, rtt)
-    if part > 0.8 or ceiling is None:
+    if part > 0.8 or ceiling is None or holds_bdp(flow):
         return told
     reached = flow.summary["active_throughput_bps"]
     reached_part = gate.part(reached / ceiling)
@@ -104,6 +104,14 @@ def in_force(flow: Flow) -> float | None:
     stood = flow.rtts.loc[held, "window_max_bytes"].dropna()
     fell = not stood.empty and stood.median() < SMALL * largest
     return float(stood.median() if fell else largest)
+
+
+def holds_bdp(flow: Flow) -> bool:
+    """Return whether the window that limited the flow holds the BDP; False if no BDP or only its lower bound is known."""
+    window, need = in_force(flow), flow.summary["bdp_bytes"]
+    if window is None or pd.isna(need) or basis(flow.summary) is Basis.BOUND:
+        return False
+    return bool(int(window) >= need)
 
 
 def slow_part(flow: Flow) -> float:

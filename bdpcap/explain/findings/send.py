@@ -10,8 +10,8 @@ import pandas as pd
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.findings.standing import standing
 from bdpcap.explain.solver import Exactness
+from bdpcap.explain.standing import standing
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
     stands = standing(flow)
     if flight is None and stands is not None:
         held, flight = stands.rounds, stands.flight
-    if flight is None:
+    window = flow.summary["window_max_bytes"]
+    # A window that is full is the limit itself.
+    if flight is None or (pd.notna(window) and flight >= window):
         return []
     low, high = sendbuf.settings_for(flight)
     which = (

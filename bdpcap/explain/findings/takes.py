@@ -9,7 +9,7 @@ from bdpcap.explain.capacity import Basis, basis, sent_a_window, word
 from bdpcap.explain.findings import larger_window, send
 from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.findings.plateau import solved
-from bdpcap.explain.findings.receive import slow_part
+from bdpcap.explain.findings.receive import holds_bdp, slow_part
 from bdpcap.explain.headers import full_packet, packet
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 from bdpcap.words import units
@@ -54,7 +54,8 @@ def explains(
     more = not ceiling.suffices if limit == "rwnd" else limit == "sndbuf" and not send.fills(flow)
     told = [_takes(ceiling, eras, flow, facts)] if asked or more else []
     # A queue is no reason for a smaller window where the advice is to put more in flight.
-    if ceiling.queue and not more and sent_a_window(flow.summary):
+    small = limit == "rwnd" and not holds_bdp(flow)
+    if ceiling.queue and not (more or small) and sent_a_window(flow.summary):
         told.append(_queue(flow, ceiling.queue))
     return told
 
