@@ -11,7 +11,8 @@ from bdpcap.limits import confidence
 from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, NO_RULE, STATES, Verdict
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import sentences
-from bdpcap.read.quality import COARSE_NS, FINE_TICKS, HIDDEN_TICKS
+from bdpcap.read.flaws import COARSE_NS
+from bdpcap.read.quality import FINE_TICKS, HIDDEN_TICKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

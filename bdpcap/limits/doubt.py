@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap.limits.decision import LIMITS
-from bdpcap.read.quality import COARSE_NS, FINE_TICKS
+from bdpcap.read.flaws import COARSE_NS
+from bdpcap.read.quality import FINE_TICKS
 from bdpcap.read.scale_source import INFERRED, UNKNOWN
 
 if TYPE_CHECKING:

@@ -1,0 +1,283 @@
+"""The flaws that a capture can have, each declared: its condition, sentence, effect, and whether it is grave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.read import rotation
+from bdpcap.read.rotation import Seam
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bdpcap.read.facts import CaptureInfo
+
+__all__ = ["COARSE_NS", "DECLARED", "GRAVE", "Declared", "Seen"]
+
+GRAVE: Final = 0.01
+"""Share of a capture that is missing or out of order from which on all its verdicts are doubtful.
+
+Below this share only the affected rounds are doubtful: their evidence names the flaw, and their confidence is lower.
+"""
+COARSE_NS: Final = 100_000
+"""A clock resolution from which on it is a flaw: round trips within a building take this long."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Facts that conditions and sentences of flaws read."""
+
+    info: CaptureInfo
+    flows: Mapping[str, int]
+    """Number of flows by code of those flaws that flows have."""
+    payload_bytes: int
+    """Payload of all flows, with the bytes that are missing from the capture."""
+
+    @property
+    def drops(self) -> int:
+        """Packets dropped while capturing; 0 where the file does not report them."""
+        return self.info.capture_drops or 0
+
+    @cached_property
+    def absent(self) -> list[Seam]:
+        """Places where files are missing by the numbers in their names."""
+        times = self.info.times_of_files
+        return [
+            Seam(after, one["missing_before"]) for after, one in enumerate(times) if one["missing_before"]
+        ]
+
+    @cached_property
+    def gaps(self) -> list[Seam]:
+        """Other places where no frame came for long."""
+        numbered = {seam.after for seam in self.absent}
+        return [seam for seam in rotation.gaps(self.info.times_of_files) if seam.after not in numbered]
+
+    @cached_property
+    def overlaps(self) -> list[Seam]:
+        """Places where a file begins before the one before it ends."""
+        return rotation.overlaps(self.info.times_of_files)
+
+    def names(self, seam: Seam) -> tuple[str, str]:
+        """Return the names of the files around a place."""
+        before, after = self.info.files[seam.after - 1], self.info.files[seam.after]
+        return PurePath(before).name, PurePath(after).name
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A flaw that a capture can have."""
+
+    code: str
+    """The name of the flaw, stable for programs."""
+    count: Callable[[Seen], int]
+    """Returns the number of flows, frames, packets, bytes, files or nanoseconds; 0 without the flaw."""
+    sentence: Callable[[Seen], str]
+    effect: str
+    """The effect of the flaw on verdicts."""
+    grave: bool | Callable[[Seen], bool] = False
+    """Whether even verdicts of rounds without a mark are doubtful."""
+
+    def is_grave(self, seen: Seen) -> bool:
+        """Return whether the flaw is grave in one capture."""
+        return self.grave if isinstance(self.grave, bool) else self.grave(seen)
+
+
+def _longest(seams: Sequence[Seam]) -> Seam:
+    return max(seams, key=lambda seam: seam.amount)
+
+
+def _longest_ns(seams: Sequence[Seam]) -> int:
+    return _longest(seams).amount if seams else 0
+
+
+def _between(seen: Seen, seams: Sequence[Seam]) -> str:
+    """Return the names of the files around the first place where files are missing, as part of a sentence."""
+    before, after = seen.names(seams[0])
+    return f"{', first' if len(seams) > 1 else ''} between {before} and {after}"
+
+
+def _files_missing(seen: Seen) -> str:
+    count = sum(seam.amount for seam in seen.absent)
+    text = f"By the numbers in their names, {units.number(count, 'file')} of the set {'is' if count == 1 else 'are'}"
+    return f"{text} missing{_between(seen, seen.absent)}."
+
+
+def _gap(seen: Seen) -> str:
+    longest = _longest(seen.gaps)
+    within = max(one["longest_gap_ns"] for one in seen.info.times_of_files)
+    more = f" There are {units.number(len(seen.gaps), 'such gap')}." if len(seen.gaps) > 1 else ""
+    return (
+        f"A file of the set may be missing{_between(seen, [longest])}: no frame for {units.duration(longest.amount)}, "
+        f"while no pause within a file is longer than {units.duration(within)}.{more}"
+    )
+
+
+def _overlap(seen: Seen) -> str:
+    longest = _longest(seen.overlaps)
+    before, after = seen.names(longest)
+    return (
+        f"Files overlap in time: {after} begins {units.duration(longest.amount)} before the end of {before}. "
+        "Name the files of one tap only."
+    )
+
+
+def _limit(name: str, thing: str, effect: str, *, grave: bool = False) -> Declared:
+    """Return the flaw of data left out beyond a limit of `bdpcap.Budget`."""
+    return Declared(
+        f"limit-{name}",
+        lambda seen: seen.info.left_out.get(name, 0),
+        lambda seen: (
+            f"Left out beyond the limit {name}: {units.number(seen.info.left_out[name], thing)}. Raise the limit "
+            f"(--budget {name}=N), or read less by a filter (-f)."
+        ),
+        effect,
+        grave=grave,
+    )
+
+
+def _backwards(seen: Seen) -> str:
+    count = len(seen.info.interfaces)
+    several = f" The {count} interfaces may differ in clock or queue." if count > 1 else ""
+    return f"Time runs backwards at {units.number(seen.info.time_backwards, 'frame')}.{several}"
+
+
+def _flows(count: int) -> str:
+    return units.number(count, "flow")
+
+
+_NOT_LOST: Final = "What they held counts as missing from the capture, not as lost on the path."
+
+DECLARED: Final = (
+    Declared(
+        "files-missing",
+        lambda seen: sum(seam.amount for seam in seen.absent),
+        _files_missing,
+        _NOT_LOST,
+        grave=True,
+    ),
+    Declared("gap-between-files", lambda seen: _longest_ns(seen.gaps), _gap, _NOT_LOST, grave=True),
+    Declared(
+        "files-overlap",
+        lambda seen: _longest_ns(seen.overlaps),
+        _overlap,
+        "Frames are out of order: rounds may be wrong.",
+        grave=True,
+    ),
+    _limit("connections", "segment", "Their connections are not told.", grave=True),
+    _limit("rows", "row", "Of what is told of requests, rounds and packets, the end is missing.", grave=True),
+    _limit("ranges", "range", "What is in flight is rough in these flows."),
+    _limit("headers", "frame", "The frames are not decoded."),
+    Declared(
+        "acknowledgments-missing",
+        lambda seen: seen.info.unacknowledged,
+        lambda seen: (
+            "Acknowledgments that the receiver must have sent are missing: "
+            f"{_flows(seen.info.unacknowledged)}. Capture both directions, without a filter on payload."
+        ),
+        "The flows are not judged, and no setting is named.",
+        grave=True,
+    ),
+    Declared(
+        "no-acknowledgments",
+        lambda seen: seen.info.data_only,
+        lambda seen: (
+            f"Without a single acknowledgment: {_flows(seen.info.data_only)}. "
+            "Only what was sent, and when, is known."
+        ),
+        "The flows are not judged.",
+        grave=True,
+    ),
+    Declared(
+        "no-data",
+        lambda seen: seen.info.acknowledgments_only,
+        lambda seen: (
+            f"Acknowledged, but without data in the capture: {_flows(seen.info.acknowledgments_only)}. "
+            "Their data went another way, or were filtered out."
+        ),
+        "The flows are not judged.",
+        grave=True,
+    ),
+    Declared(
+        "data-missing",
+        lambda seen: seen.info.missed_bytes,
+        lambda seen: (
+            f"The capture is missing {units.data_size(seen.info.missed_bytes)} that were acknowledged (filtered, or "
+            "dropped while capturing); they do not count as lost on the path."
+        ),
+        "Rounds that miss data are marked and less sure; those that miss most are not judged.",
+        grave=lambda seen: seen.info.missed_bytes >= GRAVE * max(1, seen.payload_bytes),
+    ),
+    Declared(
+        "dropped",
+        lambda seen: seen.drops,
+        lambda seen: (
+            f"{units.number(seen.drops, 'packet')} dropped while capturing: what seems lost may be missing from the "
+            "capture only."
+        ),
+        "Losses may be those of the capture.",
+        grave=lambda seen: seen.drops >= GRAVE * max(1, seen.info.frames + seen.drops),
+    ),
+    Declared(
+        "time-backwards",
+        lambda seen: seen.info.time_backwards,
+        _backwards,
+        "Rounds in which it does are marked and less sure.",
+        grave=lambda seen: seen.info.time_backwards > GRAVE * seen.info.frames,
+    ),
+    Declared(
+        "clock-coarse",
+        lambda seen: seen.info.tick_ns if seen.info.tick_ns >= COARSE_NS else 0,
+        lambda seen: (
+            f"The clock of the capture ticks every {units.duration(seen.info.tick_ns)}: what is faster is not timed."
+        ),
+        "Round trips below ten ticks are marked and less sure. Below three, only a full window is seen.",
+        grave=True,
+    ),
+    Declared(
+        "copies",
+        lambda seen: seen.info.copies,
+        lambda seen: (
+            "Captured several times (mirrored, on several interfaces, or before and after a router): "
+            f"{units.number(seen.info.copies, 'packet')} more than were sent."
+        ),
+        "Copies are left out.",
+    ),
+    Declared(
+        "wifi-retries",
+        lambda seen: seen.info.wifi_retries,
+        lambda seen: (
+            "Sent again by the Wi-Fi link (802.11 retries): "
+            f"{units.share(seen.info.wifi_retries / max(1, seen.info.wifi_segments))} of the frames with TCP, "
+            f"{units.count(seen.info.wifi_retries)} of {units.count(seen.info.wifi_segments)}."
+        ),
+        "TCP does not see them; they count as copies.",
+    ),
+    Declared(
+        "handshake-missing",
+        lambda seen: seen.flows.get("handshake-missing", 0),
+        lambda seen: f"Handshake not captured: {_flows(seen.flows['handshake-missing'])}.",
+        "Window scale and MSS are inferred, or unknown.",
+    ),
+    Declared(
+        "offload",
+        lambda seen: seen.flows.get("offload", 0),
+        lambda seen: (
+            f"Segments larger than the MSS (offload at the tap): {_flows(seen.flows['offload'])}. "
+            "Their times are those of bursts."
+        ),
+        "Packets of one segment have one time.",
+    ),
+    Declared(
+        "cut",
+        lambda seen: seen.info.cut_by_snaplen,
+        lambda seen: (
+            f"{units.number(seen.info.cut_by_snaplen, 'frame')} cut by the snap length; lengths are from headers."
+        ),
+        "None, where the headers are whole.",
+    ),
+)
+"""Flaws in the order in which they are reported: the gravest first."""
