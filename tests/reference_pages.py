@@ -1,14 +1,20 @@
-"""Write docs/tables.md from the tables' schema, and docs/findings.md from the codes and docs/explanations.md."""
+"""Write docs/tables.md from the schema, docs/findings.md from codes, and docs/causes.md from the declared limits."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bdpcap import tables
 from bdpcap.comparing import comparison
+from bdpcap.diagnosis.kinds import ALL
 from bdpcap.explain.findings import Code
 from bdpcap.pairing import delays, ends, losses, options, views
+
+if TYPE_CHECKING:
+    from bdpcap.diagnosis.model import Cause, Limit
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLES = {
@@ -63,4 +69,30 @@ def findings_page() -> str:
     return "\n".join([head, *rows]) + "\n"
 
 
-PAGES = {"tables.md": tables_page, "findings.md": findings_page}
+def causes_page() -> str:
+    """Return the page of causes: every limit, and for each of its details the headline, the place and the advice."""
+    head = (
+        "# Causes\n\nGenerated from `bdpcap/diagnosis/kinds/`. A verdict names the limit of a flow, and begins with the "
+        "headline of the detail that\nheld for the longest time. The place is where to act; the advice is given where no "
+        "[finding](findings.md) has a better one.\n"
+        "[How limits are inferred](how-limits-are-inferred.md) has the rules of limits and details."
+    )
+    return "\n\n".join([head, *map(_limit, ALL.values())]) + "\n"
+
+
+def _limit(limit: Limit) -> str:
+    details: dict[int, list[str]] = {}
+    causes = {id(cause): cause for cause in (*limit.causes.values(), limit.usual) if cause is not None}
+    for detail, cause in limit.causes.items():
+        details.setdefault(id(cause), []).append(f"`{detail}`")
+    rows = [_cause(details.get(key, ["any"]), cause) for key, cause in causes.items()]
+    table = ["", "| detail | headline | where to act | advice |", "|---|---|---|---|", *rows] if rows else []
+    return "\n".join([f"## {limit.name.capitalize()} (`{limit.code}`)", "", limit.meaning, *table])
+
+
+def _cause(details: list[str], cause: Cause) -> str:
+    where = (inspect.getdoc(cause.where) or "").removeprefix("Return ").rstrip(".")
+    return f"| {', '.join(details)} | {cause.headline} | {where} | {cause.action} |"
+
+
+PAGES = {"tables.md": tables_page, "findings.md": findings_page, "causes.md": causes_page}
