@@ -79,7 +79,9 @@ def remedy(flow: Flow) -> Remedy:
 
 def _for_place(commands: tuple[str, ...], why: Cause) -> tuple[str, ...]:
     """Return the commands for the place of the advice: none of the other end's, if the place is one end."""
-    other = {places.sender: "# receiver", places.receiver: "# sender"}.get(why.where)
+    other = (
+        "# receiver" if why.where is places.sender else "# sender" if why.where is places.receiver else None
+    )
     return tuple(command for command in commands if other is None or other not in command)
 
 
