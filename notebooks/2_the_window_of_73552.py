@@ -13,7 +13,8 @@ import plotly.graph_objects as go
 from IPython.display import SVG
 
 import bdpcap
-from bdpcap.explain.buffers import ERAS, Knob, Setting
+from bdpcap.explain.buffers import Knob, Setting
+from bdpcap.explain.eras import ERAS
 from bdpcap.explain.solver import Observed, solve
 from bdpcap.plots.svg import svg
 

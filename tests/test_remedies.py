@@ -287,7 +287,7 @@ def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, link_share=0.0):
     [
         (lossy([3, 2, 4, 3, 2, 3] * 5), "policed"),  # 8.5 % all the time
         (lossy([0, 0, 0, 1, 0, 0] * 5), "scattered"),  # one by one
-        (lossy([0] * 14 + [40, 30]), "overflow"),  # 7 %, at the end of slow start
+        (lossy([0] * 14 + [40, 30]), "shallow"),  # 7 %, at the end of slow start, and no queue stood
         (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000), "overflow"),  # a queue as long as the path
         (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3), "overflow"),  # the flow fills the link at times
     ],

@@ -275,5 +275,6 @@ def _named(answer: Answer) -> str:
 
 
 def _span(answer: Answer) -> str:
-    span = f"{answer.low:,} to {answer.high:,}" if answer.low < answer.high else f"{answer.low:,}"
+    top = " or more" if answer.high >= ENDLESS else f" to {answer.high:,}"
+    span = f"{answer.low:,}{top if answer.low < answer.high else ''}"
     return f"{span} by a measured share" if answer.fitted else span

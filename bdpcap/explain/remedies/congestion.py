@@ -37,7 +37,9 @@ class Losses(StrEnum):
     POLICED = "policed"
     """Many and all the time, without a queue: something drops what exceeds a rate."""
     OVERFLOW = "overflow"
-    """A queue stood, or many were lost at once: a queue overflows."""
+    """A queue stood: it overflows."""
+    SHALLOW = "shallow"
+    """Many were lost at once, and no queue stood: a queue is too short for a burst, or a policer's bucket is."""
     SCATTERED = "scattered"
     """Few, one by one, without a queue: errors on a link."""
 
@@ -48,8 +50,10 @@ def losses(flow: Flow) -> Losses:
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
     least, median = summary["rtt_min_ns"], summary["rtt_median_ns"]
     flat = pd.notna(least) and pd.notna(median) and median <= _FLAT * least
-    if not flat or summary["link_share"] >= _FILLED or _are_bunched(flow.rtts["retransmits"]):
+    if not flat or summary["link_share"] >= _FILLED:
         return Losses.OVERFLOW
+    if _are_bunched(flow.rtts["retransmits"]):
+        return Losses.SHALLOW
     return Losses.POLICED if part >= _POLICED else Losses.SCATTERED
 
 
@@ -70,6 +74,11 @@ def on_losses(kind: Losses, sender: Host) -> Remedy:
         return Remedy(
             "Find the queue that overflows: its drop counters show it. A fair queue there (fq_codel, CAKE) keeps round "
             "trips short."
+        )
+    if kind is Losses.SHALLOW:
+        return Remedy(
+            "Look for a queue too short for a burst, or a policer: packets are lost at once, and none had waited. Pacing "
+            "at the sender (fq) shortens bursts."
         )
     words = (
         "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows "
