@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis.nature import nature
 from bdpcap.explain.buffers import Knob
 from bdpcap.explain.findings import Certainty, Code, found
 from bdpcap.explain.findings.plateau import solved
@@ -49,8 +50,8 @@ class Why:
 
 @once
 def why(flow: Flow) -> Why | None:
-    """Return the setting behind the window that limits a flow; None if no window does, or the setting is a guess."""
-    if flow.summary["rwnd_share"] < LEAST_SHARE:
+    """Return the setting behind the window that limits a flow; None if no window is the news, or the setting a guess."""
+    if flow.summary["rwnd_share"] < LEAST_SHARE or nature(flow) is not None:
         return None
     known = {one.code: one for one in found(flow) if one.certainty is not Certainty.POSSIBLE}
     field, setting = known.get(Code.WINDOW_FIELD_FULL), known.get(Code.WINDOW_SETTING)
@@ -62,7 +63,10 @@ def why(flow: Flow) -> Why | None:
         return None
     first, *others = solution.best
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
+    whole = first.arithmetic.startswith(f"{solution.observed.window:,},")
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
+    if whole:
+        sentences = [f"It is the whole buffer of the receiver ({_named(first)})."]
     if others:
         also = "; or ".join(f"{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS])
         sentences.append(f"Or {also}. The receiver's kernel decides.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -75,11 +76,19 @@ def _kinds(capture: Capture, table: pd.DataFrame) -> pd.Series:
     kind = kind.mask(reset & unanswered, "unanswered").mask(
         reset & complete & (sent.sum(axis=1) == 0), "unused"
     )
-    kind = kind.mask(table["ended"] == "timeout", "timeout")
+    kind = kind.mask((table["ended"] == "timeout") & ~_acks_missing(capture, table), "timeout")
     never = table["handshake"].isin(["never answered", "refused", "never completed"])
     young = (capture.info.last_ns or 0) - table["end_ns"] < FIRST_TIMEOUT_NS
     waiting = (table["handshake"] == "never answered") & (table["syns"] == 1) & young
     return kind.mask(never & ~waiting, table["handshake"])
+
+
+def _acks_missing(capture: Capture, table: pd.DataFrame) -> np.ndarray:
+    """Return whether the capture lacks acknowledgments of a connection, so that its end does not show."""
+    missing = acknowledgments_missing(capture.directions(*NEEDED))
+    rows = 2 * table["stream"].to_numpy()
+    either: np.ndarray = missing[rows] | missing[rows + 1]
+    return either
 
 
 def _unacknowledged(capture: Capture, table: pd.DataFrame, by_client: np.ndarray) -> np.ndarray:

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, SLOW_START, nature
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
+from bdpcap.report.part import part
 from bdpcap.words import rates, units
 from bdpcap.words.endpoints import host
 
@@ -79,18 +80,27 @@ class Group:
         path = known_bps(self.flow.summary)
         if self.flow.summary["limit"] != "link" or path is None:
             return ""
-        flows = self.flow.capture.flows
-        flows = flows[bulk(flows)]
-        ends = (
-            flows[side].map(host) == host(str(self.flow.summary[side])) for side in ("sender", "receiver")
-        )
-        flows = flows[next(ends) & next(ends)]
+        flows = on_path(self.flow)
         lasted_ns = max(1, int(flows["end_ns"].max() - flows["start_ns"].min()))
         reached = rates.of_bytes(int(flows["payload_bytes"].sum()), lasted_ns)
         if len(flows) < 2 or reached > path:
             return ""
-        total = f"All {len(flows)} flows of this path together: {units.rate(reached)}"
+        every = "Both" if len(flows) == 2 else f"All {len(flows)}"
+        total = f"{every} flows of this path together: {units.rate(reached)}"
         return f"{total}, of {word(self.flow.summary)}{units.rate(path)}."
+
+
+def has_place(flow: Flow) -> bool:
+    """Return whether there is a place to act on; True where the advice fails, so that the reader sees why."""
+    return part("the advice", lambda: bool(remedy(flow).where), lambda _: True)
+
+
+def on_path(flow: Flow) -> pd.DataFrame:
+    """Return the rows of the ``flows`` table that carried enough data between the hosts of a flow, in its direction."""
+    flows = flow.capture.flows
+    flows = flows[bulk(flows)]
+    ends = (flows[side].map(host) == host(str(flow.summary[side])) for side in ("sender", "receiver"))
+    return flows[next(ends) & next(ends)]
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:
@@ -106,7 +116,7 @@ def importance(flows: pd.DataFrame) -> pd.Series[float]:
 
 def _importance(payload_bytes: pd.Series[int], lost: pd.Series[float]) -> pd.Series[float]:
     carried = payload_bytes.astype("float64")
-    total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), 1.0)
+    total: pd.Series[float] = carried / max(carried.sum(), 1.0) + lost / max(lost.sum(), float(NOTICED_NS))
     return total
 
 
@@ -200,21 +210,21 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         .sort_values("sum", ascending=False)
     )
     whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
-    if any(nature(group.flow) is OUTAGE for group in shown):
-        return f"{whole}; {units.number(_outages(shown), 'flow')} had an outage."
+    outages = [nature(group.flow) is OUTAGE for group in shown]
+    out = f"; {units.number(sum(outages), 'flow')} had an outage" if any(outages) else ""
+    if outages[0]:
+        return f"{whole}{out}."
+    if not any(has_place(group.flow) for group in shown):
+        return f"{whole}; nothing here needs mending."
     if set(held.index) <= {"app"}:
-        network = any(remedy(group.flow).where for group in shown if nature(group.flow) is REQUESTS)
-        rest = "" if network else "; nothing here is limited by the network"
+        by_path = any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown)
+        rest = "" if by_path else "; nothing here is limited by the network"
         return f"{whole} and waited for their programs{rest}."
     each = (
         f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
         for limit, own in held.iterrows()
     )
-    return f"{whole}. Main limits: {', '.join(each)}."
-
-
-def _outages(shown: list[Group]) -> int:
-    return sum(nature(group.flow) is OUTAGE for group in shown)
+    return f"{whole}. Main limits: {', '.join(each)}{out}."
 
 
 def no_bulk(capture: Capture) -> str:
@@ -251,7 +261,7 @@ def rest(capture: Capture, shown: list[Group]) -> str:
         return ""
     sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; `bdpcap flows FILE` lists all."
     lost = lost_ns(hidden)
-    if lost.max() > lost_ns(flows.drop(hidden.index)).max():
+    if lost.max() >= NOTICED_NS and lost.max() > lost_ns(flows.drop(hidden.index)).max():
         flow = hidden.iloc[int(lost.to_numpy().argmax())]
         limit = max(LOSING, key=lambda name: float(flow[f"{name}_share"]))
         sentence += (

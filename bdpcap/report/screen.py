@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.diagnosis.decide import datagrams
+from bdpcap.diagnosis import ALL, LIMIT_NAMES
+from bdpcap.diagnosis.decide import cause, datagrams
 from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature, speed
-from bdpcap.diagnosis.remedy import remedy
-from bdpcap.report import verdict
+from bdpcap.explain.capacity import delivered_bps, known_bps
+from bdpcap.report import ranking, verdict
+from bdpcap.report.notes import notes
 from bdpcap.report.part import part
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
     from bdpcap.report.ranking import Group
 
 __all__ = ["Entries", "entries", "head", "rate", "sentences"]
+
+
+SLIGHT: Final = 0.1
+"""Payload over that of the largest flow in detail below which a program's pace has no entry."""
+PACED: Final = (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
+"""Causes at which TCP and the path only waited."""
+SAME_RATE: Final = 1.1
+"""Ratio of a path's rate to that of a full link from which the two contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +54,16 @@ def entries(groups: list[Group]) -> Entries:
         if asks and group.flow.stream in asked:
             continue
         asked |= {group.flow.stream} if asks else set()
-        (detailed if not detailed or _has_place(group.flow) else quiet).append(group)
-    return Entries(detailed, _sums(detailed), _quiet(quiet))
+        matters = not detailed or (ranking.has_place(group.flow) and not _is_slight(group.flow, detailed))
+        (detailed if matters else quiet).append(group)
+    return Entries(detailed, _sums(detailed), _quiet(quiet, detailed))
+
+
+def _is_slight(flow: Flow, detailed: list[Group]) -> bool:
+    """Return whether a flow carried little at the pace of its program, compared with the flows of the list."""
+    most = max(one.flow.summary["payload_bytes"] for one in detailed)
+    paced = part("the cause", lambda: cause(flow)[0] in PACED, lambda _: False)
+    return bool(paced and flow.summary["payload_bytes"] < SLIGHT * most)
 
 
 def _sums(detailed: list[Group]) -> list[str]:
@@ -68,18 +85,15 @@ def _shared(group: Group) -> str:
     return group.shared
 
 
-def _quiet(quiet: list[Group]) -> str:
+def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     if not quiet:
         return ""
     flows = pd.concat([group.flows for group in quiet])
     carried = units.data_size(flows["payload_bytes"].sum())
     numbers = units.streams(sorted({int(stream) for stream in flows["stream"]}))
-    return f"{numbers}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
-
-
-def _has_place(flow: Flow) -> bool:
-    """Return whether there is a place to act on; True where the advice fails, so that the reader sees why."""
-    return part("the advice", lambda: bool(remedy(flow).where), lambda _: True)
+    shown = {group.flow.stream for group in detailed}
+    way = ", the other way" if set(flows["stream"]) <= shown else ""
+    return f"{numbers}{way}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
 
 
 def head(flow: Flow) -> str:
@@ -105,7 +119,9 @@ def rate(flow: Flow) -> str:
         return moved
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
     size = units.data_size(flow.summary["payload_bytes"])
-    can = f"; the path can carry {path.capacity}" if path is not None and reached else ""
+    # The rate of a path says nothing about a time without an answer.
+    told = path is not None and reached and kind is not OUTAGE and not _contradicts(flow)
+    can = f"; the path can carry {path.capacity}" if path is not None and told else ""
     if (udp := datagrams(flow)) is not None:
         # What a flow shows of the path's rate is what UDP leaves to it.
         numbers = udp.values  # noqa: PD011  a dict, no pandas object
@@ -113,10 +129,21 @@ def rate(flow: Flow) -> str:
     return f"{size} at {reached}{can}." if reached else f"{size}."
 
 
-def sentences(flow: Flow) -> list[str]:
-    """Return the sentences below the flow's ends: its rate, and the reason for the verdict."""
+def _contradicts(flow: Flow) -> bool:
+    """Return whether a link that was full of this flow alone carried less than the rate of the path."""
+    summary = flow.summary
+    full = flow.rtts[flow.rtts["limit"] == "link"]
+    known = known_bps(summary)
+    if summary["limit"] != "link" or known is None or (full["detail"] == "others' queue").mean() > 1 / 2:
+        return False
+    return bool(len(ranking.on_path(flow)) < 2 and known > SAME_RATE * delivered_bps(full))
+
+
+def sentences(flow: Flow, *, brief: bool = False) -> list[str]:
+    """Return the sentences below the flow's ends: rate, reason for the verdict and, unless `brief`, notes."""
     kind = nature(flow)
     reason = verdict.reason(flow) if kind is None else kind.sentence(flow)
     udp = datagrams(flow) if kind is None else None
     beside = "" if udp is None else udp.sentence
-    return [sentence for sentence in (rate(flow), reason, beside) if sentence]
+    more = [] if brief else notes(flow)
+    return [sentence for sentence in (rate(flow), reason, beside, *more) if sentence]

@@ -34,8 +34,8 @@ COLUMNS: Final = 80
 LINES: Final = 22
 """Maximum number of lines of a text on one flow, unless the full text is requested."""
 
-_MOST: Final = ((2, 2), (2, 1), (1, 1), (1, 0))
-"""Most doubts, and most commands of one advice, on the first screen: the first pair that fits into `LINES`."""
+_MOST: Final = ((2, 2, False), (2, 1, False), (1, 1, False), (1, 1, True), (1, 0, True))
+"""Most doubts, most commands of one advice, and whether notes are left out: the first choice that fits `LINES`."""
 _FAILED: Final = 3
 """Sentences on failed connections on the first screen, gravest first."""
 
@@ -67,11 +67,11 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         ("", trust.line(capture)),
         *(("", sentence) for sentence in trust.notable(capture)),
     ]
-    body = _verdicts(capture, groups, entries)
-    body += [line for group in shown for line in _window(group.flow, several=several)]
+    windows = [line for group in shown for line in _window(group.flow, several=several)]
 
-    def first(doubts: int | None, commands: int | None) -> list[Part]:
-        return [*head, *_doubts(capture, doubts), *body, *_actions(shown, commands)]
+    def first(doubts: int | None, commands: int | None, brief: bool) -> list[Part]:
+        body = _verdicts(capture, groups, entries, brief=brief)
+        return [*head, *_doubts(capture, doubts), *body, *windows, *_actions(shown, commands)]
 
     failed = _section("CONNECTIONS THAT FAILED", partial(_failed, capture, full=full))
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
@@ -83,7 +83,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
             *_section("CAPTURE", partial(_facts, capture)),
             *_section("CAVEATS", partial(_caveats, capture)),
         ]
-        return _joined(spelt([*first(None, None), *failed, *account, *why, *seen, *about]))
+        return _joined(spelt([*first(None, None, False), *failed, *account, *why, *seen, *about]))
     last = spelt([(None, ""), ("", _more(shown))])
     choices = [spelt(first(*most)) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
     made = next((one for one in choices if len(one) + len(last) <= LINES), choices[-1])
@@ -121,16 +121,20 @@ def _doubts(capture: Capture, most: int | None) -> list[Part]:
     return _section("DOUBTFUL", doubts)
 
 
-def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries) -> list[Part]:
+def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries, *, brief: bool) -> list[Part]:
     """Return the verdict: of one flow in full, of several after a sentence on all of them."""
 
     def verdicts() -> list[Part]:
         shown = entries.detailed
         if len(groups) == 1:
-            return [("VERDICT  ", screen.head(shown[0].flow)), *_verdict(shown[0], entries.sums[0]), *rest()]
+            return [
+                ("VERDICT  ", screen.head(shown[0].flow)),
+                *_verdict(shown[0], entries.sums[0], brief=brief),
+                *rest(),
+            ]
         parts: list[Part] = [("VERDICT  ", ranking.summary(capture, groups))]
         for group, together in zip(shown, entries.sums, strict=True):
-            parts += _verdict(group, together, screen.head(group.flow))
+            parts += _verdict(group, together, screen.head(group.flow), brief=brief)
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
@@ -142,11 +146,11 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries) ->
     ]
 
 
-def _verdict(group: Group, together: str, head: str = "") -> list[Part]:
+def _verdict(group: Group, together: str, head: str = "", *, brief: bool) -> list[Part]:
     flow = group.flow
     parts: list[Part] = [("  ", f"Stream {flow.stream}: {flow.sender} → {flow.receiver}")]
     parts += [("    ", f"{head[0].upper()}{head[1:]}.")] if head else []
-    parts += [("    ", sentence) for sentence in screen.sentences(flow)]
+    parts += [("    ", sentence) for sentence in screen.sentences(flow, brief=brief)]
     return [*parts, *(("    ", sentence) for sentence in (group.same, together) if sentence)]
 
 

@@ -1,0 +1,82 @@
+"""Notes below a flow's verdict: the longest stall, zero-window probes, a changed path, reordering."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap import _core
+from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, nature
+from bdpcap.explain.findings import Code, found
+from bdpcap.report.part import part
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bdpcap.capture import Flow
+
+__all__ = ["notes"]
+
+NOTABLE: Final = 0.01
+"""Share of overtaken packets from which reordering is worth a line (the ratio of RFC 4737 section 4.1)."""
+STALL_SHARE: Final = 0.05
+"""Share of the active time from which a stall is worth a line."""
+MOST: Final = 2
+"""Most notes on one flow."""
+
+
+def notes(flow: Flow) -> list[str]:
+    """Return sentences on a flow that its verdict leaves out, gravest first; at most `MOST`."""
+    said = (part("a note", partial(one, flow), lambda _: "") for one in _NOTES)
+    return [sentence for sentence in said if sentence][:MOST]
+
+
+def _stall(flow: Flow) -> str:
+    """Return a sentence on the longest stall; empty if it is short, or the verdict has it."""
+    summary = flow.summary
+    stall_ns = summary["longest_stall_ns"]
+    if (
+        nature(flow) is OUTAGE
+        or pd.isna(stall_ns)
+        or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"])
+    ):
+        return ""
+    return f"The longest wait for an acknowledgment of new data took {units.duration(stall_ns)}."
+
+
+def _probes(flow: Flow) -> str:
+    """Return a sentence on the zero-window probes of a flow; empty without any, or if its packets are gone."""
+    if not (flow.rtts["detail"] == "zero window").any():
+        return ""
+    try:
+        probes = int((flow.events["kind"] == "zero-window probe").sum())
+    except _core.CaptureError:
+        return ""
+    return (
+        f"The sender asked {units.number(probes, 'time')} whether the window was open again."
+        if probes
+        else ""
+    )
+
+
+def _path(flow: Flow) -> str:
+    return next((one.sentence for one in found(flow) if one.code is Code.PATH_CHANGED), "")
+
+
+def _reordering(flow: Flow) -> str:
+    """Return a sentence on overtaken packets, and on retransmissions of data that had arrived."""
+    summary = flow.summary
+    overtaken, packets = int(summary["reordered"]), int(summary["packets"])
+    share = overtaken / max(1, packets)
+    if not NOTABLE <= share <= 1:
+        return ""
+    needless = int(summary["spurious_retransmits"])
+    again = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
+    return f"{units.count(overtaken)} of {units.count(packets)} packets ({units.percent(share)}) were overtaken{again}."
+
+
+_NOTES: Final[tuple[Callable[[Flow], str], ...]] = (_stall, _probes, _path, _reordering)
+"""Functions that return one note, gravest first."""
