@@ -201,19 +201,19 @@ SLOW_START: Final = Nature(
 
 
 def _asks(flow: Flow) -> bool:
-    """Return whether a stream is requests one after the other of which most bytes fill no path.
+    """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
 
-    Such an exchange is small, or done in two round trips.
+    A stream of which one exchange has most bytes is that transfer.
     """
     shares = requests.told(flow) if flow.summary["limit"] == "app" else None
     if shares is None:
         return False
     each = flow.exchanges
     each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
-    transfers = each_bytes >= INITIAL_WINDOW * flow.summary["mss_bytes"]
-    if pd.notna(rtt_ns):
-        transfers &= (each["network_ns"] > QUICK_ROUNDS * rtt_ns).fillna(value=True).astype(bool)
-    return bool(each_bytes[transfers].sum() <= each_bytes.sum() / 2)
+    if each_bytes.max() > each_bytes.sum() / 2:
+        return False
+    quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
+    return bool(quick or each_bytes.mean() < INITIAL_WINDOW * flow.summary["mss_bytes"])
 
 
 def _requests(flow: Flow) -> str:

@@ -38,11 +38,8 @@ def _stall(flow: Flow) -> str:
     """Return a sentence on the longest stall; empty if it is short, or the verdict has it."""
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
-    if (
-        nature(flow) is OUTAGE
-        or pd.isna(stall_ns)
-        or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"])
-    ):
+    told = nature(flow) is OUTAGE or pd.isna(stall_ns) or bool(flow.counts["acknowledgments_missing"])
+    if told or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
         return ""
     return f"The longest wait for an acknowledgment of new data took {units.duration(stall_ns)}."
 
@@ -75,7 +72,8 @@ def _reordering(flow: Flow) -> str:
         return ""
     needless = int(summary["spurious_retransmits"])
     again = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
-    return f"{units.count(overtaken)} of {units.count(packets)} packets ({units.percent(share)}) were overtaken{again}."
+    share_of = f"{units.count(overtaken)} of {units.count(packets)} packets ({units.percent(share)})"
+    return f"{share_of} were overtaken before the capture{again}."
 
 
 _NOTES: Final[tuple[Callable[[Flow], str], ...]] = (_stall, _probes, _path, _reordering)

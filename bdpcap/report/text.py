@@ -88,7 +88,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
     choices = [spelt(first(*most)) for most in (_MOST if len(shown) == 1 else _MOST[:1])]
     made = next((one for one in choices if len(one) + len(last) <= LINES), choices[-1])
     # Statistics of the host were given by the user, so they do not count.
-    room = LINES - len(made) - len(last) if len(shown) == 1 else len(spelt(failed)) + len(spelt(seen))
+    room = LINES - len(made) - len(last) if len(groups) == 1 else len(spelt(failed)) + len(spelt(seen))
     parts = []
     for one in (spelt(failed), spelt(seen)):
         if len(one) <= room:
@@ -272,14 +272,16 @@ def finding_lines(finding: Finding, capture: Capture | None) -> list[str]:
 def command_lines(command: str) -> list[str]:
     """Return the lines of a command: its comment follows it, or comes first if the line would be too long.
 
-    A command that is too long itself is broken where the shell allows it: after a semicolon, and after ``||``.
+    A command that is too long itself is broken where the shell allows it: after a semicolon, ``||`` and ``&&``.
     """
     typed, _, comment = units.printable(command).partition("   # ")
     line = f"      {typed}   # {comment}" if comment else f"      {typed}"
     if len(line) <= COLUMNS:
         return [line]
     if len(f"      {typed}") > COLUMNS:
-        typed = typed.replace("; ", "\n      ").replace(" || ", " ||\n        ")
+        typed = (
+            typed.replace("; ", "\n      ").replace(" || ", " ||\n        ").replace(" && ", " &&\n        ")
+        )
     return [*([f"      # {comment}"] if comment else []), *f"      {typed}".split("\n")]
 
 

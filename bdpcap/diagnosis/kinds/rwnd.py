@@ -44,7 +44,8 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
 def _shut(own: pd.DataFrame) -> str:
     """Return in how many rounds, and for how long, the window was zero; empty if it never was."""
     # A round without an acknowledgment shows no window.
-    shut = own[(own["window_min_bytes"] == 0) | (own["detail"] == "zero window")]
+    silent = own["window_min_bytes"].isna() & (own["detail"] == "zero window")
+    shut = own[(own["window_min_bytes"] == 0).fillna(value=False) | silent]
     lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
     return "" if shut.empty else f"0 in {units.number(len(shut), 'round')}, {lasting} in all"
 
