@@ -63,10 +63,7 @@ def why(flow: Flow) -> Why | None:
         return None
     first, *others = solution.best
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
-    whole = first.arithmetic.startswith(f"{solution.observed.window:,},")
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
-    if whole:
-        sentences = [f"It is the whole buffer of the receiver ({_named(first)})."]
     if others:
         also = "; or ".join(f"{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS])
         sentences.append(f"Or {also}. The receiver's kernel decides.")

@@ -202,7 +202,10 @@ def _earlier(summary: pd.Series[Any], rate: float, rtt_ns: int, mss: int, *, uns
     if unscaled:
         most = units.rate(rates.of_bytes(FIELD_MAX, rtt_ns))
         return f"Window scaling is off: {FIELD_MAX:,} bytes stay the most, {most}."
-    retransmitted, payload = float(summary["retransmitted_bytes"]), float(summary["payload_bytes"])
+    # Data that had arrived when it was sent again was not lost.
+    real = 1 - int(summary["spurious_retransmits"]) / max(1, int(summary["retransmits"]))
+    retransmitted = max(0.0, real) * float(summary["retransmitted_bytes"])
+    payload = float(summary["payload_bytes"])
     # The flow would move as many bytes per round trip over another path.
     reached = (
         (_known(summary["active_throughput_bps"]) or 0.0) * (_known(summary["rtt_min_ns"]) or 0.0) / rtt_ns

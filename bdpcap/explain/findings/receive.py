@@ -146,10 +146,16 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
     slow = held & flow.rtts["detail"].isin(_SLOW).to_numpy()
     windows = flow.rtts["window_min_bytes"].dropna()
     smallest, largest = int(windows.min()), int(flow.summary["window_max_bytes"])
+    # A reader that stops now and then has no pace of its reads.
+    steady = slow_part(flow) > 1 / 2
+    pace = (
+        f": the receiving application takes {units.rate(flow.summary['active_throughput_bps'])}"
+        if steady
+        else (" at times")
+    )
     return Finding(
         code=Code.SLOW_READER,
-        sentence=f"The window closes from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}: the receiving "
-        f"application takes {units.rate(flow.summary['active_throughput_bps'])}.",
+        sentence=f"The window closes from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{pace}.",
         cause="The receiving application reads more slowly than data arrives, so its window closes.",
         remedy="Look at the receiving application; a larger buffer only delays the moment the window closes.",
         commands=remedies.of(flow, "receiver").linux("ss -tmi   # receiver: Recv-Q is what it has not read"),

@@ -108,6 +108,9 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     if len(best) > 1 + _OTHERS:
         others += f"; or {units.number(len(best) - 1 - _OTHERS, 'less likely setting')}"
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
+    # The arithmetic of a buffer that is the window begins with the same number.
+    rest = first.arithmetic.removeprefix(f"{seen.window:,}, ")
+    arithmetic = f": {_fitting(first)}{rest}" if rest == first.arithmetic else f", {rest}"
     cause = [CAUSES.get(first.setting.knob, CAUSES[Knob.OPTION])]
     if first.fitted:
         cause.append(_measured(first, seen))
@@ -128,8 +131,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"The window stops at {units.exact_bytes(seen.window)}: {_fitting(first)}{first.arithmetic}"
-        f" ({_named(first)}).{exact}",
+        sentence=f"The window stops at {units.exact_bytes(seen.window)}{arithmetic} ({_named(first)}).{exact}",
         cause=" ".join(cause),
         remedy=(
             f"See whether the receiver has {first.needs}, which is not its kernel's default. "
