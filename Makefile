@@ -6,7 +6,7 @@ SOURCES := $(shell find core/src -name '*.rs') core/Cargo.toml core/Cargo.lock p
 LABELLED ?= lab/out
 DEMO := sample_captures/linux61_advwinscale2_w50000.pcap.zst
 
-QUICK := $(addprefix tests/test_,$(addsuffix .py,layers core_layers words python decide rules rounds evidence quantities bdp limits_page window_findings \
+QUICK := $(addprefix tests/test_,$(addsuffix .py,layers core_layers words named_numbers python decide rules rounds evidence quantities bdp limits_page window_findings \
 	handshake documents))
 
 FUZZ_SECONDS ?= 30

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import operator
 import re
-from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 from by_hand import DECLARED, known
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import ROOT
 
 from bdpcap.limits.decision import LIMITS, NO_RULE, STATES
 from bdpcap.limits.evidence import Queue, Window, declared
@@ -227,52 +224,3 @@ def test_a_sentence_is_filled_in_for_the_rows_asked_for():
 def test_a_number_of_every_unit_can_be_written(unit):
     assert unit in WRITTEN
     assert WRITTEN[unit](1.0)
-
-
-# Readability
-
-
-def literals(tree):
-    """Numbers written in a module: their line and value. 0, 1 and 2 count, halve and double, and need no source."""
-    return [
-        (node.lineno, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, int | float)
-        and not isinstance(node.value, bool)
-        and node.value not in (0, 1, 2)
-    ]
-
-
-def named(tree):
-    """Lines of a module's constants that a docstring follows, and of thresholds that give a reason."""
-    lines = set()
-    for statement, following in pairwise([*tree.body, None]):
-        described = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-        if isinstance(statement, ast.AnnAssign) and described:
-            lines |= set(range(statement.lineno, statement.end_lineno + 1))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (
-            len(node.args) == 3 or any(key.arg == "because" for key in node.keywords)
-        ):
-            lines |= set(range(node.lineno, node.end_lineno + 1))
-    return lines
-
-
-# Written for people, not compared with: per cent, and the unit in which a text shows a quantity.
-WRITES = {"rule.py", "sentence.py"}
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "bdpcap/limits").rglob("*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}"
-)
-def test_every_number_has_a_name_or_a_reason(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    explained = named(tree)
-    anonymous = [(line, value) for line, value in literals(tree) if line not in explained]
-    assert path.name in WRITES or not anonymous
-
-
-def test_a_number_without_a_name_is_seen():
-    tree = ast.parse("A: Final = 3\nB: Final = 4\n'four'\nC = at_least(D, 5, because='x')\nE = F >= 6\n")
-    assert {value for line, value in literals(tree) if line not in named(tree)} == {3, 6}

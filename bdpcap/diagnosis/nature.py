@@ -30,7 +30,9 @@ __all__ = ["Nature", "nature", "speed"]
 OUTAGE_NS: Final = 3_000_000_000
 """Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
 OUTAGE_SHARE: Final = 0.1
-"""Share of the active time from which on a stall of a third of `OUTAGE_NS` is the news, too."""
+"""Share of the active time from which on a stall of `TIMER_NS` is the news, too."""
+TIMER_NS: Final = 1_000_000_000
+"""Retransmission timer before the first RTT is measured (RFC 6298 section 2.1)."""
 SILENT: Final = 0.9
 """Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 NOTICED_NS: Final = 1_000_000_000
@@ -107,7 +109,7 @@ def _has_outage(flow: Flow) -> bool:
     shut = flow.rtts[flow.rtts["detail"] == "zero window"]
     if (shut["end_ns"] - shut["start_ns"]).sum() >= stall_ns / 2:
         return False
-    news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= OUTAGE_NS / 3
+    news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
     return bool(stall_ns >= OUTAGE_NS or news)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["arithmetic"]
 
 _PARTS: Final = {2: "half", 4: "a quarter"}
+"""Words for the share at which growth stops, by its denominator."""
 
 
 def arithmetic(

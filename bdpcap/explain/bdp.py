@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, least_setting
 from bdpcap.explain.eras import ERAS
 from bdpcap.words import quantities, units
+from bdpcap.words.rates import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,12 +112,12 @@ def bdp(rate: float | str, rtt: float | str) -> float:
 
 def product(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
     """Return the bandwidth-delay product in bytes, without rounding."""
-    return rate_bps * rtt_s / 8
+    return rate_bps * rtt_s / BITS_PER_BYTE
 
 
 def window_ceiling(window_bytes: Fraction, rtt_s: Fraction) -> Fraction:
     """Return the highest rate that a window allows, in bits per second (RFC 7323 section 1.1)."""
-    return window_bytes * 8 / rtt_s
+    return window_bytes * BITS_PER_BYTE / rtt_s
 
 
 def loss_ceiling(mss_bytes: int, rtt_s: Fraction, loss: Fraction) -> Fraction:
@@ -127,12 +128,12 @@ def loss_ceiling(mss_bytes: int, rtt_s: Fraction, loss: Fraction) -> Fraction:
     of the TCP congestion avoidance algorithm", ACM CCR 27(3), 1997. Delayed acknowledgments lower this rate by a factor
     of sqrt(2). CUBIC over long round trips and BBR exceed this rate.
     """
-    return Fraction(math.sqrt(_MATHIS / loss)) * mss_bytes * 8 / rtt_s
+    return Fraction(math.sqrt(_MATHIS / loss)) * mss_bytes * BITS_PER_BYTE / rtt_s
 
 
 def loss_for(mss_bytes: int, rtt_s: Fraction, rate_bps: Fraction) -> Fraction:
     """Return the largest share of lost packets, 0 to 1, at which Reno still reaches a rate; see `loss_ceiling`."""
-    return min(Fraction(1), _MATHIS * (mss_bytes * 8 / (rtt_s * rate_bps)) ** 2)
+    return min(Fraction(1), _MATHIS * (mss_bytes * BITS_PER_BYTE / (rtt_s * rate_bps)) ** 2)
 
 
 def derive(known: Known, stack: str | None = None) -> list[Derived]:
@@ -191,9 +192,13 @@ def largest(paths: Sequence[tuple[Fraction, Fraction]], stack: str | None = None
     return [*each, *most]
 
 
+_MIXED_MEGA: Final = 1024 * 1000
+"""Bits that tools call one megabit if they count a kilobit as 1024 bits, and a megabit as 1000 kilobits."""
+
+
 def counted_in_1024(rate_bps: Fraction) -> str:
     """Return a rate as tools print it that call it Mbit/s but divide by 1024 twice, or by 1024 and 1000."""
-    twice, once = float(rate_bps / 2**20), float(rate_bps / 1_024_000)
+    twice, once = float(rate_bps / 2**20), float(rate_bps / _MIXED_MEGA)
     return f"{twice:.2f} as Mibit/s, {once:.2f} where 1024 and 1000 are mixed"
 
 
@@ -240,7 +245,7 @@ def _windows(known: Known, stacks: dict[str, Era]) -> Iterator[Derived]:
     if window is not None and rate is not None:
         payload_rate, name = _payload_rate(known, rate), _rate_name(known)
         windows, times = window * known.streams, "" if known.streams == 1 else f"{known.streams} x "
-        yield Derived("longest RTT", windows * 8 / payload_rate, "s", f"{times}window / {name}")
+        yield Derived("longest RTT", windows * BITS_PER_BYTE / payload_rate, "s", f"{times}window / {name}")
         if rtt is not None:
             filled = min(Fraction(1), window_ceiling(windows, rtt) / payload_rate)
             yield Derived("share of the link", filled, "1", f"{times}window / ({name} x RTT), at most 1")
@@ -270,13 +275,16 @@ def _transfers(known: Known) -> Iterator[Derived]:
             yield Derived("throughput", most, "bit/s", f"{name}, the lowest ceiling")
         if size is not None:
             yield Derived(
-                "time", size * 8 / most, "s", f"size / ({name})" if "/" in name else f"size / {name}"
+                "time",
+                size * BITS_PER_BYTE / most,
+                "s",
+                f"size / ({name})" if "/" in name else f"size / {name}",
             )
         elif time is not None:
-            yield Derived("size", most * time / 8, "bytes", f"{name} x time")
+            yield Derived("size", most * time / BITS_PER_BYTE, "bytes", f"{name} x time")
     if size is None or time is None:
         return
-    goodput = size * 8 / time
+    goodput = size * BITS_PER_BYTE / time
     needed = goodput if known.packet is None else goodput / known.packet.efficiency
     counted = "" if known.packet is None else " / efficiency"
     yield Derived("rate needed", needed, "bit/s", f"size / time{counted}")

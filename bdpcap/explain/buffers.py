@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bdpcap.explain.eras import Era
 
 __all__ = [
+    "FIELD_BITS",
     "FIELD_MAX",
     "FULL",
     "RMEM_DEFAULT",
@@ -43,6 +44,8 @@ __all__ = [
 
 FIELD_MAX: Final = 65535
 """Largest value of the 16-bit window field (RFC 9293 section 3.1)."""
+FIELD_BITS: Final = 16
+"""Bits of the window field (RFC 9293 section 3.1)."""
 SCALE_MAX: Final = 14
 """Largest window scale (RFC 7323 section 2.3)."""
 UNSCALED: Final = "declined"
@@ -207,7 +210,7 @@ _OLD_SHIFT: Final = 2
 
 def scale_for(space: int) -> int:
     """Return the window scale that tcp_select_initial_window() chooses for a buffer space in bytes."""
-    return min(SCALE_MAX, max(0, space.bit_length() - 16))
+    return min(SCALE_MAX, max(0, space.bit_length() - FIELD_BITS))
 
 
 def first_windows(window: int, mss: int, era: Era) -> list[int]:
@@ -225,10 +228,14 @@ def sayable(window: int, scale: int | None = None) -> bool:
     return any(window >> one <= FIELD_MAX and window >> one << one == window for one in scales)
 
 
+_MOST_BUFFER: Final = 8
+"""Bound of the search for an SO_RCVBUF in windows: Linux doubles it, and offers a quarter or more of that."""
+
+
 def least_setting(era: Era, window: int, mss: int) -> int:
     """Return the smallest SO_RCVBUF in bytes, set before the handshake, that leads to at least `window` bytes."""
     return bisect_left(
-        range(8 * window + 8 * mss),
+        range(_MOST_BUFFER * (window + mss)),
         True,
         key=lambda value: Setting(era, Knob.OPTION, value).advertises(mss).window >= window,
     )

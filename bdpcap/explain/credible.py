@@ -15,6 +15,8 @@ _COVERED: Final = 0.992
 """Probability that the credible answers have together, relative to all that explain the window."""
 _CREDIBLE: Final = 0.002
 """Least probability of a credible answer, relative to all that explain the window."""
+_UNLIMITED_ODDS: Final = 10
+"""Odds against an accident below which the settings of a window that was not the limit are doubtful; a choice."""
 AS_GOOD: Final = 0.05
 """Likelihood over that of the likeliest answer down to which the use of kernels decides which comes first."""
 
@@ -40,7 +42,7 @@ def compared(observed: Observed, facts: Facts, answers: list[Answer]) -> Solutio
     covered = covered / (total + accident)
     best = min((answer.exactness for answer in answers if answer.telling), key=_ORDER.index, default=None)
     # A window that was not the limit needs no setting to stop it.
-    doubtful = accident > (total if observed.limited else total / 10)
+    doubtful = accident > (total if observed.limited else total / _UNLIMITED_ODDS)
     weak = best is Exactness.CONSISTENT or (best is Exactness.ROUNDED and not observed.limited)
     if weak and doubtful and facts.kernel is None and facts.rcvbuf is None:
         best = None

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Final
 
 __all__ = [
+    "ANY_VERSION",
     "ERAS",
     "FULL_PACKETS",
     "MEASURED_SHARES",
@@ -31,7 +32,12 @@ MEASURED_SHARES: Final = (Fraction(1, 4), Fraction(1))
 """Smallest and largest measured share for any packets. Memory exceeds payload: it comes in powers of two, or in pages."""
 
 Version = tuple[int, int, int]
-_ANY: Final = 999
+ANY_VERSION: Final = 999
+"""A number above every part of a Linux version: no patch level reached 400."""
+_RATIO_BITS: Final = 8
+"""Binary digits of a share of the buffer: TCP_RMEM_TO_WIN_SCALE of Linux."""
+_WHOLE: Final = 1 << _RATIO_BITS
+"""The whole buffer as such a share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,8 @@ class Era:
     use: float
     systems: tuple[str, ...] = ("linux",)
     shift: int | None = None
-    ratio: int = 256
-    initial_ratio: int = 256
+    ratio: int = _WHOLE
+    initial_ratio: int = _WHOLE
     charged_bytes: int = 0
     whole_segments: bool = False
 
@@ -93,7 +99,7 @@ class Era:
     @property
     def share(self) -> Fraction:
         """Share of the buffer that is offered in the long run, before rounding and reserve take off a segment or two."""
-        return Fraction(self.ratio, 256) if self.shift is None else 1 - Fraction(1, 1 << self.shift)
+        return Fraction(self.ratio, _WHOLE) if self.shift is None else 1 - Fraction(1, 1 << self.shift)
 
     def offered(self, buffer: int, share: Fraction | None = None, *, initial: bool = False) -> int:
         """
@@ -104,13 +110,11 @@ class Era:
         if self.shift is not None:
             return buffer - (buffer >> self.shift) if self.shift > 0 else buffer >> -self.shift
         if initial:
-            return buffer * self.initial_ratio >> 8
+            return buffer * self.initial_ratio >> _RATIO_BITS
         if share is None or not self.is_measured:
-            return max(0, buffer - self.charged_bytes) * self.ratio >> 8
+            return max(0, buffer - self.charged_bytes) * self.ratio >> _RATIO_BITS
         return int(max(0, buffer - self.charged_bytes) * share)
 
-
-_COMMON: Final = 0.1
 
 ERAS: Final = (
     Era(
@@ -125,7 +129,7 @@ ERAS: Final = (
     Era(
         "linux-3.4-6.5",
         "Linux 3.4 to 6.5",
-        (((3, 2, 18), (3, 2, _ANY)), ((3, 3, 5), (6, 5, _ANY))),
+        (((3, 2, 18), (3, 2, ANY_VERSION)), ((3, 3, 5), (6, 5, ANY_VERSION))),
         "1/2",
         "tcp_win_from_space(), commit b49960a05e32: space - (space >> 1)",
         use=0.37,
@@ -144,7 +148,7 @@ ERAS: Final = (
     Era(
         "linux-6.10-6.11",
         "Linux 6.9.3 to 6.10.3, and 6.6.33 to 6.6.44",
-        (((6, 6, 33), (6, 6, 44)), ((6, 8, 12), (6, 8, _ANY)), ((6, 9, 3), (6, 10, 3))),
+        (((6, 6, 33), (6, 6, 44)), ((6, 8, 12), (6, 8, ANY_VERSION)), ((6, 9, 3), (6, 10, 3))),
         "128/256",
         "commit 697a6c8cec03: TCP_DEFAULT_SCALING_RATIO",
         use=0.03,
@@ -154,7 +158,7 @@ ERAS: Final = (
     Era(
         "linux-6.12-on",
         "Linux since 6.10.4, and 6.6 since 6.6.45",
-        (((6, 6, 45), (6, 6, _ANY)), ((6, 10, 4), (_ANY, _ANY, _ANY))),
+        (((6, 6, 45), (6, 6, ANY_VERSION)), ((6, 10, 4), (ANY_VERSION, ANY_VERSION, ANY_VERSION))),
         "the share that its packets' memory leaves, 0.60 to 0.67 for full ones,",
         "tcp_measure_rcv_mss(), commit 05f76b2d634e: payload / memory of the packets that arrive",
         use=0.34,

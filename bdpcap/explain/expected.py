@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from bdpcap.explain.capacity import Basis, basis, delivered_bps
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE
 from bdpcap.words import rates
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Lift", "lifts"]
 
-_NOTABLE: Final = 0.1
-"""Smallest share of active time under a limit for which a rate is expected: less moves no rate by a tenth."""
 _GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
 
@@ -60,7 +59,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     found = []
     for limit in ("rwnd", "sndbuf", "app"):
         held = (rtts["limit"] == limit).to_numpy()
-        if lasting[held].sum() < _NOTABLE * lasting.sum():
+        if lasting[held].sum() < NOTABLE_SHARE * lasting.sum():
             continue
         left = rtts[~held]
         allowed = min(link_bps, _allowed_bps(summary, left, limit) or link_bps)

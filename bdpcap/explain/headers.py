@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["INSIDE_MTU", "OUTSIDE_MTU", "Packet", "full_packet", "packet"]
+__all__ = ["ANY_MTU", "ETHERNET_MTU", "INSIDE_MTU", "OUTSIDE_MTU", "Packet", "full_packet", "packet"]
 
 OUTSIDE_MTU: Final = {
     "ethernet": 38,
@@ -53,7 +53,15 @@ class Packet:
         return Fraction(self.payload_bytes, self.wire_bytes)
 
 
-def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) -> Packet:
+ETHERNET_MTU: Final = 1500
+"""Largest packet on Ethernet in bytes (RFC 894)."""
+ANY_MTU: Final = 1 << 17
+"""More bytes than any packet has: an IP packet without jumbograms has at most 65,575 (RFC 8200 section 3)."""
+_MOST_DIGITS: Final = 5
+"""Digits of a number of bytes inside an MTU, which has five at most."""
+
+
+def packet(stack: str, mtu_bytes: int = ETHERNET_MTU, payload_bytes: int | None = None) -> Packet:
     """
     Return a packet with a stack of headers.
 
@@ -78,7 +86,7 @@ def packet(stack: str, mtu_bytes: int = 1500, payload_bytes: int | None = None) 
             outside += OUTSIDE_MTU[name]
         elif name in INSIDE_MTU:
             inside += INSIDE_MTU[name]
-        elif name.isascii() and name.isdigit() and len(name) < 6:
+        elif name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS:
             inside += int(name)
         else:
             known = ", ".join([*OUTSIDE_MTU, *INSIDE_MTU])
@@ -104,4 +112,4 @@ def full_packet(flow: Flow) -> Packet:
     version = "ipv6" if flow.sender.startswith("[") else "ipv4"
     options = ("timestamps",) if flow.counts["has_timestamps"] else ()
     stack = ",".join((*outside, *tags, version, "tcp", *options))
-    return packet(stack, mtu_bytes=1 << 17, payload_bytes=max(1, int(flow.summary["mss_bytes"])))
+    return packet(stack, mtu_bytes=ANY_MTU, payload_bytes=max(1, int(flow.summary["mss_bytes"])))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from bdpcap.explain.eras import ERAS, Era, Version
+from bdpcap.explain.eras import ANY_VERSION, ERAS, Era, Version
 
-__all__ = ["Kernel", "eras_of", "version"]
+__all__ = ["LAST_SYSCTL", "Kernel", "eras_of", "version"]
 
-_LAST_SYSCTL: Final = (6, 5)
+_FIRST_SYSCTL: Final = (2, 6, 0)
+"""First version that is told apart; tcp_adv_win_scale is older."""
+LAST_SYSCTL: Final = (6, 5)
 """Last version in which net.ipv4.tcp_adv_win_scale has an effect."""
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", re.ASCII)
 _ENTERPRISE: Final = re.compile(r"\.el\d|-default$")
@@ -40,7 +42,7 @@ class Kernel(NamedTuple):
         if self.enterprise:
             return any(last >= (self.major, self.minor, 0) for _, last in era.kernels)
         least: Version = (self.major, self.minor, 0 if self.patch is None else self.patch)
-        most: Version = (self.major, self.minor, 999 if self.patch is None else self.patch)
+        most: Version = (self.major, self.minor, ANY_VERSION if self.patch is None else self.patch)
         return any(first <= most and least <= last for first, last in era.kernels)
 
 
@@ -75,7 +77,7 @@ def eras_of(kernel: Kernel | None = None, adv_win_scale: int | None = None) -> l
         Value of the receiver's net.ipv4.tcp_adv_win_scale, which has no effect since 6.6; None if unknown.
     """
     kernel = kernel and Kernel(*kernel)
-    has_sysctl = kernel is None or kernel[:2] <= _LAST_SYSCTL
+    has_sysctl = kernel is None or kernel[:2] <= LAST_SYSCTL
     if adv_win_scale is not None and has_sysctl:
         return [(_shifted(adv_win_scale), True)]
     left = []
@@ -94,7 +96,7 @@ def _shifted(adv_win_scale: int) -> Era:
     return Era(
         f"linux-adv-win-scale{adv_win_scale:+d}",
         f"Linux up to 6.5 with tcp_adv_win_scale={adv_win_scale}",
-        (((2, 6, 0), (*_LAST_SYSCTL, 999)),),
+        ((_FIRST_SYSCTL, (*LAST_SYSCTL, ANY_VERSION)),),
         f"1 - 1/2^{adv_win_scale}" if adv_win_scale > 0 else f"1/2^{-adv_win_scale}",
         "tcp_win_from_space()",
         use=1.0,

@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import (
+    FIELD_BITS,
     FIELD_MAX,
     RMEM_DEFAULT,
     RMEM_DEFAULT_OLD,
@@ -102,6 +103,22 @@ Linux: 7 by a maximum of 4 or 6 MiB, 10 by 32 MiB. FreeBSD and macOS: 6 by kern.
 """
 _OWN_SCALE: Final = 0.1
 """How often a stack other than Linux has the least scale that its window needs."""
+_OTHER_SCALE: Final = 0.01
+"""How often a host has one window scale that `_SCALES` does not list; an estimate."""
+_NEEDED_SCALE: Final = 0.3
+"""How often a stack that `_SCALES` does not list has the least scale that its window needs; an estimate."""
+_USUAL_SYN: Final = 0.5
+"""How often the window of Linux's SYN-ACK is one that its default buffer gives; an estimate."""
+_OTHER_SYN: Final = 0.1
+"""How often the window of a SYN-ACK is another one, of any size; an estimate."""
+_OTHER_FIRST: Final = 0.02
+"""How often the SYN-ACK of a stack other than Linux has a window that its setting does not give; an estimate."""
+_ACCIDENTAL_SYN: Final = 0.3
+"""How often a window of no described setting comes with one SYN-ACK of its size; an estimate."""
+_ACCIDENTAL_SCALE: Final = 0.1
+"""How often a window of no described setting comes with one scale; an estimate."""
+_FINER: Final = 0.7
+"""Density of a class of numbers over that of a number from which on the class counts: finer ones hold it, too."""
 _SHRUNK: Final = 0.01
 """How often a window is below the first one though nothing lowered it."""
 
@@ -136,7 +153,7 @@ def _oddness(value: int) -> tuple[float, int, int]:
 def roundest(low: int, high: int) -> int:
     """Return the number from `low` to `high` that people would choose first."""
     candidates = {max(1, low)}
-    for base, of in ((2, 1), (10, 1), (10, 1024)):
+    for base, of in {(base, of) for _, base, of, _ in _CLASSES}:
         step = of
         while step <= high:
             first = -(-low // step) * step
@@ -182,7 +199,7 @@ def unit(observed: Observed) -> int:
     window, scale = observed.window, observed.scale
     if not scale and window <= FIELD_MAX:
         return observed.mss if window % observed.mss == 0 else 1
-    return 1 << (max(0, window.bit_length() - 16) if scale is None else scale)
+    return 1 << (max(0, window.bit_length() - FIELD_BITS) if scale is None else scale)
 
 
 def of_share(share: float, buffer: int, step: int) -> float:
@@ -206,11 +223,11 @@ def of_handshake(knob: Knob, era: Era, observed: Observed, first: int | None = N
     often, scale, syn = 1.0, observed.scale, observed.syn
     if scale is not None and not observed.unscaled:
         usual_scales = _SCALES.get(
-            era.key, _SCALES["linux"] if era.linux else {scale_for(observed.window): 0.3}
+            era.key, _SCALES["linux"] if era.linux else {scale_for(observed.window): _NEEDED_SCALE}
         )
         # Stacks derived from BSD, and older ones, take the scale from the buffer in force.
-        own = 0.01 if era.linux or scale != scale_for(observed.window) else _OWN_SCALE
-        often *= max(usual_scales.get(scale, 0.01), own)
+        own = _OTHER_SCALE if era.linux or scale != scale_for(observed.window) else _OWN_SCALE
+        often *= max(usual_scales.get(scale, _OTHER_SCALE), own)
         # Autotuning is off by a sysctl, and who sets one sets others. A scale of 10 shows that nobody did.
         if era.is_measured and knob is (Knob.DEFAULT if scale == _UNTOUCHED else Knob.AFTER):
             often /= 2
@@ -223,10 +240,10 @@ def of_handshake(knob: Knob, era: Era, observed: Observed, first: int | None = N
             for one in defaults
         ]
         usual = any(syn in first_windows(one, observed.mss, era) for one in offered)
-        often *= 0.5 if usual else 0.1 * _of_syn(observed)
+        often *= _USUAL_SYN if usual else _OTHER_SYN * _of_syn(observed)
         lowers = knob is Knob.AFTER or (era.is_measured and knob is Knob.DEFAULT)
         return often if lowers or syn <= observed.window else often * _SHRUNK
-    return often * (1.0 if syn == first else 0.02)
+    return often * (1.0 if syn == first else _OTHER_FIRST)
 
 
 def _of_syn(observed: Observed) -> float:
@@ -242,9 +259,9 @@ def by_accident(observed: Observed) -> float:
     often = 1 / _SIZES / _numbers(observed)
     if not observed.limited:
         scales = _SCALES["linux-6.12-on"]
-        return _AS_NEEDED * often * (scales.get(observed.scale or 0, 0.01) if scaled else 1.0)
-    syn = 1.0 if observed.syn is None else 0.3 * _of_syn(observed)
-    return _NONE * often * (0.1 if scaled else 1.0) * syn
+        return _AS_NEEDED * often * (scales.get(observed.scale or 0, _OTHER_SCALE) if scaled else 1.0)
+    syn = 1.0 if observed.syn is None else _ACCIDENTAL_SYN * _of_syn(observed)
+    return _NONE * often * (_ACCIDENTAL_SCALE if scaled else 1.0) * syn
 
 
 def _numbers(observed: Observed) -> float:
@@ -271,7 +288,7 @@ def chance(knob: Knob, value: int, observed: Observed, *, ways: int, agrees: boo
     if (knob, value) not in WELL_KNOWN:
         steps = [(often, _step(value, *of)) for often, *of in _CLASSES]
         # Numbers of a class belong to finer ones as well, hence the tolerance.
-        least = 0.7 * _commonness(value) * _WIDTH
+        least = _FINER * _commonness(value) * _WIDTH
         settings = ways * max(
             1.0, sum(_WIDTH * value / step for often, step in steps if often * step >= least)
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bdpcap.explain.answer import ENDLESS, Answer, Exactness
-from bdpcap.explain.buffers import FIELD_MAX, RMEM_DEFAULT, WELL_KNOWN, Knob, Setting
+from bdpcap.explain.buffers import FIELD_BITS, FIELD_MAX, RMEM_DEFAULT, WELL_KNOWN, Knob, Setting
 from bdpcap.explain.eras import FULL_PACKETS, MEASURED_SHARES
 from bdpcap.explain.likelihood import of_chosen, of_default, of_handshake, of_share, roundest, unit
 
@@ -81,7 +81,9 @@ class _Fit:
         if self.path.knob is Knob.OPTION:
             # Half of the doubled buffer determines the scale and the first window.
             if scaled and scale is not None:
-                span = span.within(_Span(1 << (15 + scale) if scale else 1, (1 << (16 + scale)) - 1))
+                span = span.within(
+                    _Span(1 << (FIELD_BITS - 1 + scale) if scale else 1, (1 << (FIELD_BITS + scale)) - 1)
+                )
             if syn is not None:
                 rest = mss - 1 if syn % mss == 0 else 0
                 span = span.within(_Span(syn, syn + rest if syn < FIELD_MAX else ENDLESS))
@@ -89,7 +91,7 @@ class _Fit:
             span = span.within(_Span(2 * syn, 2 * (syn + mss) - 1))
         elif scaled and scale is not None:
             # The scale of an unset buffer holds at least tcp_rmem[2].
-            span = span.within(_Span(0, (1 << (16 + scale)) - 1))
+            span = span.within(_Span(0, (1 << (FIELD_BITS + scale)) - 1))
         return span
 
     def answers(self, span: _Span, part: float = 1.0) -> Iterator[Answer]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX, FULL, STOPS, Knob
+from bdpcap.explain.eras import ANY_VERSION
 from bdpcap.explain.kernels import eras_of
 from bdpcap.explain.likelihood import of_path
 
@@ -81,7 +82,7 @@ def _stops(era: Era, knob: Knob, facts: Facts) -> tuple[Fraction, ...]:
     own = kernel is None or (kernel.major, kernel.minor, kernel.patch or 0) <= _OWN_SPACE
     by_maximum = (
         kernel is None
-        or (kernel.major, kernel.minor, _ANY if kernel.patch is None else kernel.patch) > _OWN_SPACE
+        or (kernel.major, kernel.minor, ANY_VERSION if kernel.patch is None else kernel.patch) > _OWN_SPACE
     )
     if knob is Knob.OPTION:
         return STOPS if era.shift == _OLD_SHIFT and own else (FULL,)
@@ -91,4 +92,3 @@ def _stops(era: Era, knob: Knob, facts: Facts) -> tuple[Fraction, ...]:
 
 
 _OLD_SHIFT: Final = 2
-_ANY: Final = 999

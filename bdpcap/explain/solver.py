@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.explain.answer import ENDLESS, Answer, Exactness, Facts, Observed, Solution
 from bdpcap.explain.arithmetic import arithmetic
 from bdpcap.explain.buffers import (
+    FIELD_BITS,
     FIELD_MAX,
     FULL,
     RMEM_DEFAULT,
@@ -43,7 +44,13 @@ __all__ = ["Answer", "Exactness", "Facts", "Observed", "Solution", "solve", "sur
 
 
 _RARE: Final = 0.001
+"""Share of windows that settings as round explain, below which a setting is exact; a choice."""
 _UNUSUAL: Final = 0.05
+"""Share of windows that settings as round explain, below which one is within rounding; a choice."""
+_MOST_VALUE: Final = 16
+"""Bound of the search for a value in windows: stacks offer a quarter or more, and growth stops at a quarter of it."""
+_REMEMBERED: Final = 256
+"""Solutions that are kept; a capture has few different windows."""
 _FEW_SEGMENTS: Final = 0.15
 """How often a kernel is older than 4.20, so that its first window has no more than 20 segments."""
 _OTHER_DEFAULT: Final = 0.02
@@ -74,7 +81,7 @@ def surviving_eras(solution: Solution | None, facts: Facts | None = None) -> lis
     return list(dict.fromkeys(told)) or usual
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_REMEMBERED)
 def solve(observed: Observed, facts: Facts | None = None) -> Solution:
     """
     Return every setting that explains a window. Results are cached, since a host's flows mostly share one window.
@@ -226,7 +233,7 @@ def _scales(path: Path, observed: Observed) -> list[int | None]:
     """Return the window scales by which the window may have been rounded, none first if the scale is unknown."""
     if observed.scale is not None or path.stop == FULL or observed.window <= FIELD_MAX:
         return [observed.scale]
-    fitting = range(max(0, observed.window.bit_length() - 16), SCALE_MAX + 1)
+    fitting = range(max(0, observed.window.bit_length() - FIELD_BITS), SCALE_MAX + 1)
     return [None, *(scale for scale in fitting if observed.window % (1 << scale) == 0)]
 
 
@@ -238,7 +245,7 @@ def _values(path: Path, observed: Observed, scale: int | None, default: int) -> 
             observed.mss, scale, unscaled=observed.unscaled, default=default
         )
 
-    most = 16 * observed.window + 16 * observed.mss
+    most = _MOST_VALUE * (observed.window + observed.mss)
     found = _span(1, most, observed.window, lambda value: made(value).window)
     if found is not None and found[1] == most:
         found = found[0], ENDLESS  # any larger value gives the same window

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["Standing", "standing"]
 
 _ROUNDS: Final = 8
+"""Rounds with data in flight that show a constant flight; a choice."""
 _MOST_ROUNDS: Final = 0.6
+"""Share of the rounds that have it; a choice."""
 _ROOM: Final = 1.2
 """Smallest ratio of TCP's window to the flight at which the window did not stop the sender."""
 

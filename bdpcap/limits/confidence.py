@@ -62,7 +62,7 @@ def _distance(rounds: Rounds, limits: NDArray[Any]) -> NDArray[np.intp]:
     edge = before | after
     wavering = rounds.around(before.astype(float), NEAR) >= MANY
     near = rounds.near(edge, NEAR, NEAR)
-    return np.where(wavering, 0, np.where(edge, 1, np.where(near, 2, 3)))
+    return np.where(wavering, 0, np.where(edge, 1, np.where(near, 2, len(DISTANCES) - 1)))
 
 
 def measured(

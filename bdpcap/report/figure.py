@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".html", ".svg", ".png")
 
 _SIZE: Final = {"width": 1000, "height": 450}
+"""Size of a picture in pixels."""
 _PNG_SCALE: Final = 2
 
 _DRAW: Final = """const {data, layout, config} = JSON.parse(document.getElementById("figure").textContent);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.host import Comparison, compare
 from bdpcap.words import units
 
@@ -33,7 +34,7 @@ def notes(both: Comparison) -> list[str]:
     found = []
     if both.cwnd_used_share is not None:
         found.append(f"In flight at the samples: {units.share(both.cwnd_used_share)} of cwnd x MSS (median).")
-    if both.host_sndbuf_share is not None and both.sndbuf_share - both.host_sndbuf_share > 0.1:
+    if both.host_sndbuf_share is not None and both.sndbuf_share - both.host_sndbuf_share > NOTABLE_SHARE:
         found.append(
             "Linux counts the send buffer only while all in it was sent and its writer waits for room; a full buffer "
             "may cost more."

@@ -20,8 +20,15 @@ ROWS: Final = 40
 """Maximum number of flows with a row."""
 
 WIDTH: Final = 900
+"""Width of the overview in pixels."""
 _STRIPES: Final = 120
+"""Most stripes of a row."""
 _COLUMNS: Final = 300
+"""Time columns in which the other flows are counted."""
+_TICKS: Final = 10
+"""Marks of the time axis, about."""
+_THINNEST: Final = 0.5
+"""Least width of a stripe in pixels: thinner ones are not seen."""
 _WAYS: Final = "←→"
 
 
@@ -76,13 +83,13 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
         parts = stripes(own, _STRIPES)
         edges = time([((part.start_ns - origin) / 1e9, (part.end_ns - origin) / 1e9) for part in parts])
         drawn = [
-            (part.limit, float(left), max(0.5, round(float(right - left), 1)))
+            (part.limit, float(left), max(_THINNEST, round(float(right - left), 1)))
             for part, (left, right) in zip(parts, edges, strict=True)
         ]
         rows.append(Row(summary, _label(capture, summary), drawn))
     rest = flows.iloc[ROWS:]
     both = any(row.label.endswith(tuple(_WAYS)) for row in rows)
-    ticks = [(float(time(value)), f"{value:.10g}") for value in time.ticks(10)]
+    ticks = [(float(time(value)), f"{value:.10g}") for value in time.ticks(_TICKS)]
     return Overview(rows, _crowd(rest, start, end) if len(rest) else None, ticks, both)
 
 

@@ -49,6 +49,9 @@ HEAD: Final = "window"
 """The figure next to the verdict."""
 
 _STRIPES: Final = 300
+"""Most stripes of a flow's strip."""
+_STRIP: Final = 1000
+"""Width of a flow's strip in units of its picture."""
 
 _LIGHT_INK: Final = {"rwnd"}
 """Limits with a dark colour, on which white text is easier to read than black."""
@@ -178,7 +181,7 @@ def _by_weight(flow: Flow) -> dict[Weight, list[Finding]]:
 def _flow(number: int, flow: Flow) -> dict[str, Any]:
     """Return values for the template's section on a detailed flow; the template reads others from the flow."""
     start, end = int(flow.summary["start_ns"]), int(flow.summary["end_ns"])
-    scale = 1000 / max(1, end - start)
+    scale = _STRIP / max(1, end - start)
     most = ROUNDS[min(number, 1)]
     first = flow.capture.info.first_ns
     return {

@@ -31,7 +31,9 @@ __all__ = ["html"]
 LOSSES: Final = 200
 """Maximum number of losses in the page's table."""
 _COLUMNS: Final = 800
+"""Time columns of a figure."""
 _STILL_COLUMNS: Final = 250
+"""Time columns of a figure's still."""
 
 
 def html(both: Ends) -> str:

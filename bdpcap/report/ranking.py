@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DETAILED_FLOWS: Final = 8
 """Maximum number of verdicts that a report shows in detail; its table has the other flows."""
 
+_NAMED: Final = 8
+"""Streams of a group that a sentence names; a choice."""
 LEAST_SHARE: Final = 0.01
 """Minimum share of all bytes, and of the largest importance, for a place on the first page; see `groups`."""
 
@@ -61,7 +63,7 @@ class Group:
         same_port = (self.others[side] == server).all()
         way = f"{'to' if self.to_server else 'from'} {server if same_port else server.rpartition(':')[0]}"
         streams = [str(stream) for stream in sorted(self.others["stream"].tolist())]
-        named = f"{', '.join(streams[:8])}{', ...' if len(streams) > 8 else ''}"
+        named = f"{', '.join(streams[:_NAMED])}{', ...' if len(streams) > _NAMED else ''}"
         which = "stream" if len(streams) == 1 else "streams"
         return f"{units.number(len(streams), 'more flow')} {way}: the same ({which} {named}); {self._sum}."
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     """A lead, and words to wrap after it; only the first line has the lead. With None, the words are not wrapped."""
 
 COLUMNS: Final = 80
+"""Characters of a line, as a terminal and a mail have."""
 
 LINES: Final = 22
 """Maximum number of lines of a text on one flow, unless the full text is requested."""
@@ -40,6 +41,11 @@ _FAILED: Final = 3
 """Sentences on failed connections on the first screen, gravest first."""
 
 _INDENT: Final = 4
+"""Spaces before words whose lead is too long for their line."""
+_NAMES: Final = 48
+"""Characters of the column of names in the table of a host's numbers, its indent included."""
+_BAR: Final = 50
+"""Characters of the bar of a whole share."""
 _ASCII: Final = str.maketrans({"→": "->", "\N{MICRO SIGN}": "u"})
 
 
@@ -210,7 +216,7 @@ def _account(capture: Capture, shown: list[Group]) -> list[Part]:
             parts.append(("  ", f"Stream {flow.stream}: no two samples of {flow.sender}."))
             continue
         head = ((f"  {host.title(flow, both)}", "host", "capture"), *host.rows(both))
-        parts += [(None, f"{'    ' if place else ''}{name:<{48 - 4 * bool(place)}}{own:>12}{seen:>12}")
+        parts += [(None, f"{'    ' if place else ''}{name:<{_NAMES - _INDENT * bool(place)}}{own:>12}{seen:>12}")
                   for place, (name, own, seen) in enumerate(head)]  # fmt: skip
         parts += [("    ", note) for note in host.notes(both)]
     return [*parts, *(("  - ", doubt) for doubt in capture.host.doubts(capture))]
@@ -227,7 +233,7 @@ def _why(flow: Flow) -> list[Part]:
 
 def _evidence(flow: Flow) -> list[Part]:
     parts: list[Part] = [
-        (None, f"  {LIMIT_NAMES[limit]:<19}{units.share(share):>6}  {'#' * max(1, round(share * 50))}")
+        (None, f"  {LIMIT_NAMES[limit]:<19}{units.share(share):>6}  {'#' * max(1, round(share * _BAR))}")
         for limit, share in verdict.shares(flow.summary)
     ]
     parts += [("  - ", total) for total in verdict.arithmetic(flow.summary)]

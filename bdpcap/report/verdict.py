@@ -13,6 +13,7 @@ from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import Basis, basis, known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE, LIMITS
 from bdpcap.limits.stripes import Stripe, stripes
@@ -92,7 +93,7 @@ def _reason(flow: Flow, share: str) -> str:
     others = [
         f"{LIMIT_NAMES[other]} {units.share(part)}"
         for other, part in shares(flow.summary)
-        if other != flow.summary["limit"] and part >= 0.1
+        if other != flow.summary["limit"] and part >= NOTABLE_SHARE
     ]
     also = f" Also: {', '.join(others)}." if others else ""
     return f"{why.headline}{share}{': ' if words else ''}{words}.{also}{_overruled(flow)}"
@@ -119,7 +120,7 @@ def _overruled(flow: Flow) -> str:
         lasting[before, after] += end - start
     (before, after), longest = max(lasting.items(), key=lambda item: item[1], default=(("", ""), 0))
     part = longest / flow.summary["active_ns"]
-    if part < 0.1:
+    if part < NOTABLE_SHARE:
         return ""
     return (
         f" For {units.share(part)}, the capture alone suggested {LIMIT_NAMES[before]}; "
@@ -129,7 +130,7 @@ def _overruled(flow: Flow) -> str:
 
 def _idle(summary: pd.Series[Any]) -> str:
     """Return a sentence on the flow's idle time; empty for less than 10 % of its life."""
-    if summary["idle_share"] < 0.1:
+    if summary["idle_share"] < NOTABLE_SHARE:
         return ""
     idle_ns = summary["end_ns"] - summary["start_ns"] - summary["active_ns"]
     return f" For another {units.duration(idle_ns)}, nothing was asked of the sender."

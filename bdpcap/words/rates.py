@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["bytes_at", "duration_ns", "of_bytes"]
+__all__ = ["BITS_PER_BYTE", "bytes_at", "duration_ns", "of_bytes"]
+
+BITS_PER_BYTE: Final = 8
+"""Bits of an octet, which TCP counts and links do not."""
 
 
 def of_bytes(amount_bytes: Any, duration_ns: Any) -> Any:

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Certainty", "Code", "Finding", "Findings", "findings", "found"]
 
+_CERTAIN: Final = 0.95
+"""Confidence of a flow's verdict from which on its finding is certain: rules were wrong once in twenty; a choice."""
+_LIKELY: Final = 0.75
+"""Confidence of a flow's verdict from which on its finding is likely: rules were wrong once in four; a choice."""
 _LIMITS: Final[dict[str, Callable[[Flow], list[Finding]]]] = {
     "rwnd": receive.limits,
     "sndbuf": send.limits,
@@ -116,5 +120,7 @@ def _reported(name: str, theme: Callable[[], list[Finding]]) -> list[Finding]:
 def _with_certainty(of_limit: list[Finding], flow: Flow) -> list[Finding]:
     """Set the certainty of findings on a limit, by how often its rules were right on labelled transfers."""
     confidence = float(flow.summary["confidence"])
-    likely = Certainty.LIKELY if confidence >= 0.75 else Certainty.POSSIBLE
-    return [replace(one, certainty=Certainty.CERTAIN if confidence >= 0.95 else likely) for one in of_limit]
+    likely = Certainty.LIKELY if confidence >= _LIKELY else Certainty.POSSIBLE
+    return [
+        replace(one, certainty=Certainty.CERTAIN if confidence >= _CERTAIN else likely) for one in of_limit
+    ]

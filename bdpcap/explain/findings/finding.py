@@ -124,7 +124,8 @@ class Finding:
             for name, said in (("Cause", self.cause), ("Remedy", self.remedy), ("Evidence", self.evidence))
             if said
         )
-        commands = f"<pre>{html.escape(chr(10).join(self.commands))}</pre>" if self.commands else ""
+        lines = html.escape("\n".join(self.commands))
+        commands = f"<pre>{lines}</pre>" if lines else ""
         return (
             f"<details><summary>{html.escape(self.sentence)} <small>{self.certainty}</small></summary>"
             f"<dl>{told}</dl>{commands}</details>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ import pandas as pd
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, UNSCALED
 from bdpcap.explain.findings.finding import Certainty, Code, Finding
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
 from bdpcap.words import units
 
@@ -19,8 +20,35 @@ if TYPE_CHECKING:
 
 __all__ = ["explains"]
 
-_IPV4, _IPV6, _TIMESTAMPS, _OPTIONS = 40, 60, 12, 40
-_LINKS = {1500: "Ethernet", 9000: "Ethernet with jumbo frames", 1492: "PPPoE", 1480: "a tunnel, IP in IP"}
+_TCP: Final = 20
+"""Bytes of TCP's header without options (RFC 9293 section 3.1)."""
+_IPV4: Final = 20 + _TCP
+"""Bytes of the headers of IPv4 (RFC 791 section 3.1) and TCP without options."""
+_IPV6: Final = 40 + _TCP
+"""Bytes of the headers of IPv6 (RFC 8200 section 3) and TCP without options."""
+_TIMESTAMPS: Final = 12
+"""Bytes of the timestamps option, padded (RFC 7323 appendix A)."""
+_OPTIONS: Final = 40
+"""Most bytes of options in a segment (RFC 9293 section 3.1)."""
+_BEYOND: Final = 1.9
+"""Flight over the window from which on another scale is in force: the next one doubles the window; a choice."""
+_BEYOND_SHARE: Final = 0.3
+"""Share of the rounds that must be so; a choice."""
+_FEWEST_BEYOND: Final = 3
+"""Rounds that must be so; a choice."""
+_SMALL_SEGMENTS: Final = 4
+"""Segments of window up to which nothing is claimed: a probe or a segment may exceed a window of one or two."""
+_FLAT_SHARE: Final = 0.7
+"""Share of the rounds that must stop at the unscaled window field; a choice."""
+_FEWEST_FLAT: Final = 8
+"""Rounds that must stop there; a choice."""
+_LINKS: Final = {
+    1500: "Ethernet",
+    9000: "Ethernet with jumbo frames",
+    1492: "PPPoE",
+    1480: "a tunnel, IP in IP",
+}
+"""Links by MTU in bytes: IEEE 802.3, common jumbo frames, RFC 2516 section 7, and RFC 2003 over Ethernet."""
 
 
 def explains(flow: Flow) -> list[Finding]:
@@ -89,9 +117,9 @@ def _rewritten(flow: Flow) -> Finding | None:
     flights = flow.rtts["in_flight_max_bytes"].to_numpy(dtype=np.float64)
     windows = flow.rtts["window_max_bytes"].to_numpy(dtype=np.float64, na_value=np.nan)
     mss = int(flow.summary["mss_bytes"])
-    beyond = flights > 1.9 * windows + 2 * mss
+    beyond = flights > _BEYOND * windows + 2 * mss
     # A probe or a single segment may exceed a window of one or two segments.
-    if beyond.sum() >= 3 and beyond.mean() > 0.3 and window > 4 * mss:
+    if beyond.sum() >= _FEWEST_BEYOND and beyond.mean() > _BEYOND_SHARE and window > _SMALL_SEGMENTS * mss:
         larger = int(scale) + round(math.log2(flight / float(window)))
         if larger <= SCALE_MAX:
             return _scale(
@@ -105,10 +133,10 @@ def _rewritten(flow: Flow) -> Finding | None:
     flat = np.abs(flights - field) <= mss
     if (
         scale
-        and flat.sum() >= 8
-        and flat.mean() > 0.7
-        and field > 4 * mss
-        and flow.summary["rwnd_share"] < 0.1
+        and flat.sum() >= _FEWEST_FLAT
+        and flat.mean() > _FLAT_SHARE
+        and field > _SMALL_SEGMENTS * mss
+        and flow.summary["rwnd_share"] < NOTABLE_SHARE
     ):
         return _scale(
             f"The sender stops at {units.exact_bytes(flight)}, the window field of {field:,} taken without its scale",
@@ -195,8 +223,8 @@ def _segments(flow: Flow) -> Finding | None:
     for options, name in ((0, ""), (_TIMESTAMPS, " with timestamps")):
         mtu = mss + headers + options
         if mtu in _LINKS:
-            version = 6 if headers == _IPV6 else 4
-            spelt = f"{mss:,} + {headers - 20} (IPv{version}) + 20 (TCP)" + (
+            version = "IPv6" if headers == _IPV6 else "IPv4"
+            spelt = f"{mss:,} + {headers - _TCP} ({version}) + {_TCP} (TCP)" + (
                 f" + {options}" if options else ""
             )
             return Finding(

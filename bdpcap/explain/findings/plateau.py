@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.buffers import UNSCALED
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Observed, Solution, solve
 from bdpcap.limits.evidence.window import STANDING
 
@@ -20,8 +21,11 @@ __all__ = ["observed", "solved", "was_limit"]
 _NEARLY: Final = 0.95
 """Window over the largest from which it is the largest, but for moments."""
 _PART_AT_MOST: Final = 0.5
+"""Share of the rounds in which a plateau stands at the largest window; a choice."""
 _PART_BELOW: Final = 0.8
-"""Share of the rounds in which a plateau stands, at the largest window and below it."""
+"""Share of the rounds in which a plateau stands below the largest window; a choice."""
+_FEWEST_ROUNDS: Final = 3
+"""Rounds in which a plateau stands; a choice."""
 
 
 def observed(flow: Flow) -> Observed | None:
@@ -41,7 +45,7 @@ def observed(flow: Flow) -> Observed | None:
     part = _PART_AT_MOST if values[most] >= _NEARLY * values[-1] else _PART_BELOW
     # A measured share wavers with the packets, by less than a half per cent.
     near = np.abs(windows - values[most]) <= STANDING * values[most]
-    if near.sum() < max(3, part * windows.size) or values[most] < 2 * mss:
+    if near.sum() < max(_FEWEST_ROUNDS, part * windows.size) or values[most] < 2 * mss:
         return None
     scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
     first = flow.counts["syn_window_bytes"]
@@ -64,7 +68,7 @@ def observed(flow: Flow) -> Observed | None:
 def was_limit(flow: Flow) -> bool:
     """Return whether the receive buffer was the limit in a tenth of the rounds."""
     held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
-    return bool(held.mean() >= 0.1)
+    return bool(held.mean() >= NOTABLE_SHARE)
 
 
 def _doubt(flow: Flow, source: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.standing import standing
 from bdpcap.words import units
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["idle", "own_window", "pauses"]
 
 _HTTP2: Final = 65_535
+"""Bytes of HTTP/2's initial flow-control window (RFC 9113 section 6.9.2)."""
 _WINDOWS: Final = {
     _HTTP2: ("HTTP/2's initial flow-control window", "RFC 9113 section 6.9.2"),
     **{
@@ -37,7 +39,9 @@ def idle(flow: Flow) -> list[Finding]:
 
 def pauses(flow: Flow) -> list[Finding]:
     """Return a finding on an idle program if that took a tenth of the time or more, but was not the flow's limit."""
-    return [_idle(flow)] if flow.summary["limit"] != "app" and flow.summary["app_share"] >= 0.1 else []
+    return (
+        [_idle(flow)] if flow.summary["limit"] != "app" and flow.summary["app_share"] >= NOTABLE_SHARE else []
+    )
 
 
 def own_window(flow: Flow) -> list[Finding]:

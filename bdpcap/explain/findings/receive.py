@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["explains", "holds_bdp", "in_force", "limits", "slow_part"]
 
 _SLOW = ("slow reader", "zero window")
+_NOTABLE_SLOW: Final = 0.2
+"""Share of the window-limited time from which on a slow reader is reported; a choice."""
+_MOSTLY_SLOW: Final = 0.8
+"""Share of that time above which the window's size is no reason at all; a choice."""
+_GREW: Final = 1.1
+"""Largest over first window from which on a window grew: a choice."""
+_TOP: Final = 0.98
+"""Window over the largest from which on growth has ended; a choice."""
+_FEWEST_ROUNDS: Final = 3
+"""Rounds of a growth; fewer show a step."""
 
 
 def limits(flow: Flow) -> list[Finding]:
@@ -34,10 +44,10 @@ def limits(flow: Flow) -> list[Finding]:
         return []
     held = (flow.rtts["limit"] == "rwnd").to_numpy()
     part = slow_part(flow)
-    told = [_slow(flow, held)] if part > 0.2 else []
+    told = [_slow(flow, held)] if part > _NOTABLE_SLOW else []
     # A window that was always 0 allows no rate, and the sender sent in spite of it.
     ceiling = gate.allowed_bps(window, rtt)
-    if part > 0.8 or ceiling is None or holds_bdp(flow):
+    if part > _MOSTLY_SLOW or ceiling is None or holds_bdp(flow):
         return told
     reached = flow.summary["active_throughput_bps"]
     reached_part = gate.part(reached / ceiling)
@@ -171,14 +181,14 @@ def _ramp(flow: Flow) -> Finding | None:
     windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
     slow = flow.rtts["detail"].isin(_SLOW)
     start = flow.rtts["window_min_bytes"].dropna().to_numpy(dtype=np.int64)
-    if windows.size < 3 or slow.any() or pd.isna(flow.summary["rtt_min_ns"]):
+    if windows.size < _FEWEST_ROUNDS or slow.any() or pd.isna(flow.summary["rtt_min_ns"]):
         return None
     # A SYN's window is not scaled: 65,535 is the largest that the field holds, for any larger buffer.
     scaled = pd.notna(flow.summary["window_scale"])
     cut = scaled and start[0] == FIELD_MAX == flow.counts["syn_window_bytes"]
     largest, first = int(windows.max()), int(windows[0] if cut else start[0])
-    top = int(np.argmax(windows >= 0.98 * largest))
-    if top < 2 or largest < 1.1 * first or first <= 0:
+    top = int(np.argmax(windows >= _TOP * largest))
+    if top < 2 or largest < _GREW * first or first <= 0:
         return None
     growing = np.arange(len(flow.rtts)) <= top
     return Finding(

@@ -38,6 +38,10 @@ def told(flow: Flow) -> Shares | None:
     return found
 
 
+_ALL: Final = 0.995
+"""Share of the bytes above which the rest rounds to nothing in whole per cent."""
+
+
 def explains(flow: Flow) -> list[Finding]:
     """Return a finding on the exchanges: time by side, slowest exchange, and advice on the largest share."""
     found = told(flow)
@@ -50,7 +54,7 @@ def explains(flow: Flow) -> list[Finding]:
     parts = [f"the {one} {units.share(part)}" for one, part in found.parts.items()]
     parts[0] = parts[0].replace(side, f"{side} took", 1) + f" of the time{typical}"
     rest = units.share(1 - found.bytes_share)
-    left_out = "" if found.bytes_share > 0.995 else f" {rest} of the bytes went in no such exchange."
+    left_out = "" if found.bytes_share > _ALL else f" {rest} of the bytes went in no such exchange."
     began = int(worst["request_start_ns"]) - int(flow.summary["start_ns"])
     return [
         Finding(

@@ -10,6 +10,7 @@ import pandas as pd
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code, Finding, frames
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
 from bdpcap.explain.standing import standing
 from bdpcap.words import rates, units
@@ -23,6 +24,16 @@ __all__ = ["agrees", "explains", "fills", "limits", "predicted"]
 
 _FULL: Final = 0.9
 """Smallest ratio of throughput, slow start included, to the path's rate at which a flow filled the path."""
+
+
+_NEVER_FULL: Final = 0.9
+"""Most in flight over a buffer's least flight below which it was never full; a tenth allows for packet sizes."""
+_WHOLE: Final = 0.95
+"""Bytes per round trip over the flight above which a buffer yields all of its size: RTTs vary by some per cent."""
+_FEWEST_ROUNDS: Final = 3
+"""Rounds under the send buffer that show its flight; a choice."""
+_PLACES: Final = 3
+"""Decimal places of a share among the values."""
 
 
 def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
@@ -130,7 +141,7 @@ def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) ->
     if flight > made.flight_high:
         said = f"{flight:,} were in flight, more than it allows: it cannot be the limit, unless sendfile() filled it."
         return f" {said}", Exactness.NONE
-    if flight < 0.9 * made.flight_low:
+    if flight < _NEVER_FULL * made.flight_low:
         return (
             f" At most {most:,} were in flight: it was never full, so it was not the limit.",
             Exactness.NONE,
@@ -143,11 +154,11 @@ def _compared(made: sendbuf.SendBuffer, most: int | None, stands: int | None) ->
 def _share(flow: Flow) -> list[Finding]:
     held, flight = _plateau(flow)
     rtt, reached = flow.summary["rtt_min_ns"], flow.summary["active_throughput_bps"]
-    if flight is None or held.mean() < 0.1 or pd.isna(rtt) or pd.isna(reached) or rtt <= 0:
+    if flight is None or held.mean() < NOTABLE_SHARE or pd.isna(rtt) or pd.isna(reached) or rtt <= 0:
         return []
     moved = rates.bytes_at(float(reached), float(rtt))
     part = moved / flight
-    if part > 0.95:
+    if part > _WHOLE:
         return []
     return [
         Finding(
@@ -159,7 +170,7 @@ def _share(flow: Flow) -> list[Finding]:
             "bound, not a forecast.",
             evidence="acknowledgments left unanswered, then a burst that refills the buffer",
             frames=frames(flow, held),
-            values={"per_rtt_bytes": int(moved), "share": round(part, 3)},
+            values={"per_rtt_bytes": int(moved), "share": round(part, _PLACES)},
             source="sk_stream_write_space(): sk_stream_wspace() >= sk_stream_min_wspace()",
         )
     ]
@@ -167,6 +178,6 @@ def _share(flow: Flow) -> list[Finding]:
 
 def _plateau(flow: Flow) -> tuple[Bools, int | None]:
     held = (flow.rtts["limit"] == "sndbuf").to_numpy()
-    if held.sum() < 3:
+    if held.sum() < _FEWEST_ROUNDS:
         return held, None
     return held, int(np.median(flow.rtts["in_flight_max_bytes"].to_numpy()[held]))

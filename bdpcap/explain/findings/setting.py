@@ -67,9 +67,13 @@ def setting(solution: Solution, where: tuple[int, int] | None = None) -> list[Fi
 _OTHERS: Final = 3
 """Largest number of other settings that a sentence names."""
 _PROBABLE: Final = 0.9
+"""Probability of an SO_RCVBUF from which on it is taken for the one that was set; a choice."""
 _SURE: Final = 0.998
+"""Probability of a single setting from which on it is certain; a choice."""
 _LIKELY: Final = 0.97
+"""Probability that the credible settings have together, from which on they are likely; a choice."""
 _FEW: Final = 5
+"""Most credible settings of which one is likely; a choice."""
 
 
 def certainty(solution: Solution) -> Certainty:

@@ -10,7 +10,7 @@ from bdpcap.explain.findings import larger_window, send
 from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.findings.plateau import solved
 from bdpcap.explain.findings.receive import holds_bdp, slow_part
-from bdpcap.explain.headers import full_packet, packet
+from bdpcap.explain.headers import ANY_MTU, full_packet, packet
 from bdpcap.explain.solver import Exactness, Observed, solve, surviving_eras
 from bdpcap.words import units
 
@@ -65,7 +65,7 @@ def asked(
 ) -> list[Finding]:
     """Return a finding on the window that fills a path without a capture: Ethernet, IPv4, timestamps."""
     eras = surviving_eras(None if window is None else solve(Observed(window, mss), facts), facts)
-    full = packet("ethernet,ipv4,tcp,timestamps", 1 << 17, mss)
+    full = packet("ethernet,ipv4,tcp,timestamps", ANY_MTU, mss)
     return [_takes(ceilings.asked(rate_bps, rtt_ns, mss=mss, window=window, eras=eras, full=full), eras)]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain import remedies
 from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sharing import sharing
 from bdpcap.words import units
 
@@ -25,7 +26,7 @@ _LOST: Final = {
 def explains(flow: Flow, *, rate_bps: float | None = None) -> list[Finding]:
     """Return a finding on UDP on the flow's path, if UDP carried a tenth or more of the payload."""
     beside = sharing(flow.summary, flow.capture.datagrams, rate_bps)
-    if beside is None or beside.udp_share < 0.1:
+    if beside is None or beside.udp_share < NOTABLE_SHARE:
         return []
     of_link = "" if beside.link_share is None else f", {units.share(beside.link_share)} of the link"
     lost = "" if beside.lost is None else f" {_LOST[str(flow.summary['vantage'])].format(f'{beside.lost:,}')}"

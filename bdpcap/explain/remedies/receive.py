@@ -11,6 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import RMEM_MAX, least_setting, scale_for
+from bdpcap.explain.kernels import LAST_SYSCTL
 from bdpcap.explain.remedies import programs
 from bdpcap.explain.remedies.remedy import Remedy, guarded, raised, third_raised
 from bdpcap.words import units
@@ -33,10 +34,18 @@ _HEAD_BYTES: Final = 256
 """Bookkeeping that kern.ipc.maxsockbuf counts for each cluster (MSIZE)."""
 
 
+_ROUNDING: Final = 14
+"""Right shift of a window that gives a margin: twice what rounding up to the scale adds, 1/2^15 of the window."""
+_CONNECTIONS: Final = 100
+"""Connections of a busy server, for which the memory of full buffers is given; an example."""
+_MUCH_BYTES: Final = 10**9
+"""Memory of full buffers from which on it is mentioned; a choice."""
+
+
 def autotuned_default(era: Era) -> tuple[int, int]:
     """Return the smallest and the largest default of tcp_rmem[2] among the kernels of a Linux era, in bytes."""
     # tcp_adv_win_scale makes any kernel up to 6.5 look like one of an earlier era.
-    last = (6, 5) if era.shift is not None else max(last for _, last in era.kernels)[:2]
+    last = LAST_SYSCTL if era.shift is not None else max(last for _, last in era.kernels)[:2]
     first = min(first for first, _ in era.kernels)[:2]
     least, most = (next(value for since, value in _RMEM_DEFAULTS if since <= one) for one in (first, last))
     return least, most
@@ -119,7 +128,7 @@ def _linux(
     most: int | None,
 ) -> Remedy:
     # Rounding up to the scale adds at most 1/2^15 of the window; the required size must not rely on it.
-    held = {era: 2 * least_setting(era, need + (need >> 14), mss) for era in eras}
+    held = {era: 2 * least_setting(era, need + (need >> _ROUNDING), mss) for era in eras}
     defaults = [autotuned_default(era) if most is None else (most, most) for era in eras]
     several = len(eras) > 1
     reached = (
@@ -167,10 +176,10 @@ def fixed_buffer(setting: int, host: Host) -> Remedy:
     )
 
 
-def memory(bytes_each: int, connections: int = 100) -> str:
+def memory(bytes_each: int, connections: int = _CONNECTIONS) -> str:
     """Return a sentence on the memory that many connections with full buffers take; empty below 1 GB."""
     total = bytes_each * connections
-    if total < 10**9:
+    if total < _MUCH_BYTES:
         return ""
     return f"Full buffers of {connections} connections take {units.data_size(total)} of memory."
 
