@@ -5,6 +5,7 @@ import io
 import os
 import re
 
+import pandas as pd
 import pytest
 from oracles import SAMPLES, SHARED
 from packets import pcap
@@ -12,8 +13,9 @@ from scenario import HANDSHAKE, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import nature
-from bdpcap.report import card, page, screen
+from bdpcap.diagnosis import ALL, nature
+from bdpcap.report import card, page, ranking, screen
+from bdpcap.report.notes import notes
 from bdpcap.words import units
 
 SAYS = SHARED / "captures/wild_b/says.tsv"
@@ -138,6 +140,80 @@ def test_two_digits_are_what_a_person_compares():
         "36 Mbit/s",
         "1.0 Mbit/s",
     ]
+
+
+def test_an_outage_without_an_acknowledgment_in_the_capture_is_one():
+    lost = "+.001 > P. 1:1001(1000) ack 1 win 502\n" + "".join(
+        f"+{wait} > P. 1:1001(1000) ack 1 win 502\n" for wait in (1, 2, 4, 8)
+    )
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(lost)))).flow(0)
+    assert screen.head(flow).startswith("outage (confidence ")
+    assert screen.sentences(flow)[-1] == (
+        "The capture holds no acknowledgment: 4 retransmissions in 15 s brought none."
+    )
+
+
+def test_one_exchange_with_most_bytes_is_no_series_of_requests():
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(3)
+    )
+    download = "+.001 > P. 301:401(100) ack 601 win 502\n" + "".join(
+        f"+.020 < . {601 + 1000 * n}:{1601 + 1000 * n}(1000) ack 401 win 500\n" for n in range(9)
+    )
+    assert nature.nature(analyzed(asks).flow(0)) is nature.REQUESTS
+    assert nature.nature(analyzed(asks + download).flow(0)) is not nature.REQUESTS
+
+
+# notes
+
+
+def test_zero_window_probes_are_counted():
+    # The window closes with all data acknowledged, and the sender probes with the byte before (tcp_xmit_probe_skb()).
+    closed = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 0
+    +.3   > .  1000:1000(0) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 0
+    +.6   > .  1000:1000(0) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 0
+    +.5   < .  1:1(0) ack 1001 win 500
+    +.001 > P. 1001:2001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 2001 win 500
+    """
+    flow = analyzed(closed).flow(0)
+    assert "The sender asked 2 times whether the window was open again." in notes(flow)
+    assert notes(flow)[0] in screen.sentences(flow)
+    assert notes(flow)[0] not in screen.sentences(flow, brief=True)
+
+
+def test_a_flow_without_news_has_no_note(sample):
+    assert notes(sample.flow(0)) == []
+
+
+# advice for its reader
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("silent", "both directions"),
+        ("missed", "both directions"),
+        ("coarse", "microseconds"),
+        ("none", "handshake"),
+    ],
+)
+def test_an_undecided_flow_is_told_what_to_capture(rule, said):
+    rounds = pd.DataFrame({"rule": [rule], "detail": [None], "start_ns": [0], "end_ns": [1]})
+    assert said in ALL["unknown"].cause(None, rounds).action
+
+
+def test_commands_are_for_the_end_that_the_advice_names():
+    for path in SAMPLES:
+        for one in (group.flow.remedy for group in ranking.groups(bdpcap.analyze(path))):
+            other = {"the receiver": "# sender", "the sender": "# receiver"}.get(one.where.partition(",")[0])
+            assert not any(other in command for command in one.commands if other)
 
 
 # real captures
