@@ -78,7 +78,7 @@ def test_the_dataset_holds_the_tables_of_single_runs_with_their_provenance(captu
     done = bdpcap_batch(captures, "--out", tmp_path / "out", "--workers", 2)
     assert (done.returncode, done.stderr) == (
         0,
-        "bdpcap: passed over 1 file whose names are no capture's\nbdpcap: 6 captures analysed\n",
+        "bdpcap: skipped 1 file whose names are no capture's\nbdpcap: 6 captures analysed\n",
     )
     assert_same_as_single_runs(tmp_path / "out", captures)
     one = status(tmp_path / "out")["a/trace.pcap"]

@@ -140,7 +140,7 @@ def test_a_quoted_pattern_and_a_directory_are_the_files_themselves(tmp_path, cap
     (folder / ".hidden").write_text("not looked at")
     assert main(["flows", str(folder), "--format", "csv"]) == 0
     of_directory, said = capsys.readouterr()
-    assert said == f"bdpcap: {folder}: passed over what is no capture: later, notes.txt\n"
+    assert said == f"bdpcap: {folder}: skipped what is no capture: later, notes.txt\n"
     assert main(["flows", str(folder / "ring_*.pcap"), "--format", "csv"]) == 0
     assert capsys.readouterr() == (of_directory, "")
     assert main(["flows", str(tmp_path / "one.pcap"), "--format", "csv"]) == 0

@@ -307,7 +307,7 @@ def test_a_delay_of_the_host_itself_leaves_the_vantage_to_the_delays(tmp_path):
     flow = analyse(captured_at(dialogue, CLIENT.port), tmp_path).flow(0)
     assert flow.summary["vantage"] == "between"
     assert (
-        "on the sending host (unfinished checksums), behind 20 ms of its own delay (a queueing discipline)"
+        "on the sending host (unfinished checksums), behind 20 ms of delay on that host (a queueing discipline)"
         in flow.vantage_evidence
     )
 
@@ -373,7 +373,7 @@ def test_netem_before_the_tap_is_told_from_the_wire():
     flow = bdpcap.analyze(SAMPLES / "linux61_advwinscale2_w50000.pcap.zst").flow(0)
     assert flow.summary["vantage"] == "between"
     assert "on the sending host" in flow.vantage_evidence
-    assert "behind 20 ms of its own delay" in flow.vantage_evidence
+    assert "behind 20 ms of delay on that host" in flow.vantage_evidence
 
 
 @pytest.mark.usefixtures("need_shared")

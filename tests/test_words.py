@@ -1,11 +1,14 @@
-"""Doc lines, comments and commit subjects keep to plain English, as `words.py` has its rules."""
+"""Doc lines, comments, sentences for readers and commit subjects keep to plain English, as `words.py` has its rules."""
 
 import re
 import subprocess
 
 import pytest
-from oracles import ROOT
-from words import NAMES, TELLING, WHAT, WRITTEN, Text, faults, texts, tracked
+from oracles import ROOT, SAMPLES
+from words import NAMES, TELLING, WHAT, WRITTEN, Text, faults, strings, texts, tracked
+
+import bdpcap
+from bdpcap.report import ranking
 
 MOST_SHARE = 0.01
 """Of doc lines with `what`, and of those with a word of telling; quinn and smoltcp have 0.3 and 0.1 %."""
@@ -13,7 +16,12 @@ COMMITS = 20
 SUBJECT = re.compile(r"[a-z][\w./, -]*: [a-z].*[^.]")
 MOST_CHARACTERS = 60
 
+ROOMS = ("explain", "diagnosis", "report", "read", "cli")
+"""Packages whose strings are sentences for readers: findings, causes, reports, flaws, and help."""
 FILES = [path for path in tracked(*WRITTEN) if path.suffix in (".py", ".pyi", ".rs")]
+
+
+SPEAKING = [path for path in tracked(*(f"bdpcap/{room}/*.py" for room in ROOMS)) if path.suffix == ".py"]
 
 
 def read(words, *, doc=True):
@@ -34,6 +42,28 @@ def test_sentences_are_short_and_of_standard_words(path):
     assert [f"{text.line}: {fault}" for text in texts(path) for fault in faults(text)] == []
     content = path.read_text(encoding="utf-8")
     assert [name for name in NAMES if re.search(rf"\b{name}\b", content)] == []
+
+
+def test_strings_of_a_module_are_read_whole():
+    tree = 'A = f"Of {b} " "at hand."\nB = "a " + "name"\n"""No string."""\nC("Is \'a b\' so?")\nD = "<b>x y z</b>"\n'
+    assert [text.words for text in strings(ROOT, tree)] == ["Of X at hand.", "Is X so?"]
+
+
+@pytest.mark.parametrize("path", SPEAKING, ids=lambda path: str(path.relative_to(ROOT)))
+def test_sentences_for_readers_are_short_and_of_standard_words(path):
+    content = path.read_text(encoding="utf-8")
+    assert [f"{text.line}: {fault}" for text in strings(path, content) for fault in faults(text)] == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_findings_are_short_and_of_standard_words(sample):
+    capture = bdpcap.analyze(sample)
+    said = [flaw.sentence for flaw in capture.quality]
+    for flow in ranking.listed(capture, capture.flows):
+        for one in flow.findings:
+            said += [one.sentence, one.cause, one.remedy]
+    assert said
+    assert [fault for words in said for fault in read(words, doc=False)] == []
 
 
 @pytest.mark.parametrize("pattern", [WHAT, TELLING], ids=["what", "told"])

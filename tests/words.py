@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ROOT: Final = Path(__file__).parent.parent
 MOST_WORDS: Final = 25
 """A sentence of more words is read twice."""
+FEWEST_SPACES: Final = 2
+"""A string with fewer is a name."""
 WRITTEN: Final = ("bdpcap/*.py", "bdpcap/*.pyi", "core/src/*.rs")
 """Whose doc lines and comments are held to the rules."""
 
@@ -49,6 +51,7 @@ TELLING: Final = re.compile(r"\b(told|tells?|says?|said)\b", re.IGNORECASE)
 
 _RUST: Final = re.compile(r"^\s*(///|//!|//)(?!/) ?(.*)$")
 _CODE: Final = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\[[^\]]*\]\([^)]*\)")
+_QUOTED: Final = re.compile(r"(?<!\w)'[^']+'(?!\w)|\"[^\"]+\"")
 _BREAK: Final = re.compile(r"(?<=[.!?;])(?=\s+\S)|\n\s*\n|\n(?=\s*[-*|] )|(?<=:)\n")
 
 
@@ -115,6 +118,24 @@ def _python(path: Path, content: str) -> Iterator[Text]:
             words = re.sub(r"^#+:? ?(noqa: [A-Z0-9, ]+( - |  )?|type: ignore\S*|fmt: \w+)?", "", token.string)
             if words.strip():
                 yield Text(path, token.start[0], words, doc=False)
+
+
+def strings(path: Path, content: str) -> Iterator[Text]:
+    """Yield strings of three words or more that a module may show to readers, with X for what is filled in or quoted."""
+    tree = ast.parse(content)
+    skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped |= {
+        id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        pieces = node.values if isinstance(node, ast.JoinedStr) else [node]
+        words = "".join(str(one.value) if isinstance(one, ast.Constant) else "X" for one in pieces)
+        words = _QUOTED.sub("X", words)
+        # HTML and names of columns are no sentences.
+        if words.count(" ") >= FEWEST_SPACES and not words.lstrip().startswith("<"):
+            yield Text(path, node.lineno, words, doc=False)
 
 
 def faults(text: Text) -> Iterator[str]:

@@ -84,7 +84,7 @@ def command(
     ) as error:  # the URL's scheme is unknown, or its package is missing
         raise typer.BadParameter(str(error)) from None
     if passed_over:
-        _note(f"passed over {units.number(passed_over, 'file')} whose names are no capture's")
+        _note(f"skipped {units.number(passed_over, 'file')} whose names are no capture's")
     order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj))
     left = run.left(found, order)
     if len(left) < len(found):

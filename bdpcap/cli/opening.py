@@ -63,7 +63,7 @@ def _files(name: str) -> list[str]:
     files, passed_over = rotation.files(name) if name != "-" else ([name], [])
     if passed_over:
         others = ", ".join(Path(one).name for one in passed_over)
-        sys.stderr.write(units.printable(f"bdpcap: {name}: passed over what is no capture: {others}") + "\n")
+        sys.stderr.write(units.printable(f"bdpcap: {name}: skipped what is no capture: {others}") + "\n")
     return files
 
 

@@ -102,7 +102,7 @@ def _losses(both: Ends) -> Iterator[str]:
         for row in words.rows(both.losses.head(LOSSES))
     ]
     yield from _aligned(rows)
-    yield "near and far: frame at the tap beside the bytes' sender, and at the other one."
+    yield "near and far: frame at the tap next to the bytes' sender, and at the other one."
     if len(both.losses) > LOSSES:
         yield f"{units.count(len(both.losses) - LOSSES)} more are in the JSON (--format json)."
 

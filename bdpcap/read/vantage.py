@@ -130,7 +130,7 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
     delay = one[f"{end}_side_ns"][0]
     if place in (end, "unknown") or delay == _core.NULL:
         return where
-    return f"{where}, behind {units.duration(int(delay))} of its own delay (a queueing discipline)"
+    return f"{where}, behind {units.duration(int(delay))} of delay on that host (a queueing discipline)"
 
 
 def _routers(one: Mapping[str, Any]) -> str | None:

@@ -125,7 +125,7 @@ def rate(flow: Flow) -> str:
     if (udp := datagrams(flow)) is not None:
         # What a flow shows of the path's rate is what UDP leaves to it.
         numbers = udp.values  # noqa: PD011  a dict, no pandas object
-        can = f"; with UDP beside it, the path carried {units.rate(numbers['udp_bps'] + numbers['tcp_bps'])}"
+        can = f"; with UDP, the path carried {units.rate(numbers['udp_bps'] + numbers['tcp_bps'])}"
     return f"{size} at {reached}{can}." if reached else f"{size}."
 
 

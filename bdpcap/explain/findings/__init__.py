@@ -76,7 +76,7 @@ def findings(
         ("the program's pauses", lambda: program.pauses(flow)),
         ("what more takes", lambda: takes.explains(flow, facts, rate_bps=rate_bps, rtt_ns=rtt_ns)),
         ("changes of the path", lambda: path_change.explains(flow)),
-        ("UDP beside it", lambda: udp.explains(flow, rate_bps=rate_bps)),
+        ("UDP on the path", lambda: udp.explains(flow, rate_bps=rate_bps)),
         ("retransmissions", lambda: retransmissions.explains(flow)),
         ("the receive window", lambda: receive.explains(flow, facts)),
         ("the send buffer", lambda: send.explains(flow, facts)),

@@ -203,7 +203,7 @@ def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
         cause="The sender keeps room for TCP options such as SACK blocks in every segment."
         if room
         else f"The path carries {full + headers:,} bytes a packet: a link or tunnel on it has a smaller MTU than the "
-        "hosts, and path MTU discovery found it.",
+        "hosts, as path MTU discovery found.",
         values={"mss_bytes": full, "announced_mss_bytes": announced, "mtu_bytes": full + headers},
         evidence="the largest payload without PSH, sent three times and more; MSS of the receiver's SYN",
         certainty=Certainty.LIKELY,

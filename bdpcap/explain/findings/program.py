@@ -72,7 +72,7 @@ def own_window(flow: Flow) -> list[Finding]:
             code=Code.APPLICATION_WINDOW,
             sentence=f"The flight stood at about {units.exact_bytes(flight)} in {rounds.sum()} of {len(rounds)} rounds, "
             f"though TCP's window had room.{known}",
-            cause="The program waits for answers of its own protocol before it sends more. TCP's buffers do not change "
+            cause="The program waits for answers of its protocol before it sends more. TCP's buffers do not change "
             "that.",
             remedy=_window_advice(name),
             evidence="the same number of bytes in flight, below the advertised window, without loss",

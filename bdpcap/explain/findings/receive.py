@@ -194,8 +194,8 @@ def _ramp(flow: Flow) -> Finding | None:
     return Finding(
         code=Code.WINDOW_RAMP,
         sentence=f"The window grew from {units.exact_bytes(first)} to {units.exact_bytes(largest)} in {top + 1} rounds.",
-        cause="Linux opens the window by two segments for each one that arrives, and no further than the memory that "
-        "packets really take (rcv_ssthresh): a window that starts small and grows is normal. It stops where the "
+        cause="Linux opens the window by two segments for each one that arrives, up to the memory that packets really "
+        "take (rcv_ssthresh). A window that starts small and grows is normal. It stops where the "
         "share of the buffer, or autotuning's maximum, ends.",
         evidence=f"rounds 0 to {top}",
         frames=frames(flow, growing),

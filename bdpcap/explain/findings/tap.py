@@ -105,10 +105,10 @@ def _delay(flow: Flow) -> Finding | None:
         code=Code.DELAY_BEFORE_TAP,
         sentence=f"Captured {units.duration(near)} from the sender and {units.duration(far)} from the receiver, "
         "there and back.",
-        cause="Either it stood on the way, or it ran on an end host behind an emulated delay: tcpdump sees what "
+        cause="Either it stood on the way, or it ran on an end host behind an emulated delay. tcpdump sees what "
         "leaves after netem has held it, and what arrives before any queue. Bytes in flight are those of the sender, "
         "reconstructed.",
-        remedy="If it ran on an end host, look for netem there; delay on a machine of its own keeps TCP's times.",
+        remedy="If it ran on an end host, look for netem there; delay on a separate machine keeps TCP's times.",
         commands=("tc -s qdisc show dev eth0   # captured host: is netem there?",),
         evidence="half round trips, from timestamp echoes and the handshake",
         values={"sender_side_ns": int(near), "receiver_side_ns": int(far)},
@@ -134,7 +134,7 @@ def _proxy(flow: Flow) -> Finding | None:
         code=Code.PROXY,
         sentence=f"The packets of {address} passed no router (TTL {ttl}), and data took {units.duration(min(times_ns))} "
         "to it and back: not the Internet path.",
-        cause="A NAT or proxy beside the capture, such as that of a virtual machine, ends TCP itself: round trips, "
+        cause="A NAT or proxy next to the capture, such as that of a virtual machine, ends TCP itself. Round trips, "
         "windows and losses are those of the way to it.",
         remedy="Capture behind it, on the host's own interface, to see the path.",
         evidence="TTL of both ends, round trip of data, and a SYN without window scale",

@@ -52,6 +52,6 @@ def window_scaling(lacking: Host) -> Remedy:
     windows = (_LEVEL.format(end=lacking.end),) if lacking.system == "windows" else ()
     return Remedy(
         f"Turn window scaling on at the {lacking.end} first: {why} If it is on, something on the way takes the option "
-        "out: compare its SYN in captures at both ends.",
+        "out. Compare its SYN in captures at both ends.",
         (*lacking.linux(f"{_ON}   # {lacking.end}"), *windows),
     )
