@@ -16,8 +16,8 @@ COMMITS = 20
 SUBJECT = re.compile(r"[a-z][\w./, -]*: [a-z].*[^.]")
 MOST_CHARACTERS = 60
 
-ROOMS = ("explain", "diagnosis", "report", "read", "cli")
-"""Packages whose strings are sentences for readers: findings, causes, reports, flaws, and help."""
+ROOMS = ("limits", "explain", "diagnosis", "report", "read", "pairing", "host", "comparing", "cli")
+"""Packages whose strings are sentences for readers: rules, findings, causes, reports, flaws, tables, and help."""
 FILES = [path for path in tracked(*WRITTEN) if path.suffix in (".py", ".pyi", ".rs")]
 
 

@@ -34,15 +34,23 @@ DELAYS: Final[dict[str, Column]] = {
     "forward_min_ns": Column(
         "Float64", "least delay of data between the taps; off by the offset's error at most"
     ),
-    "forward_median_ns": Column("Float64", "median delay of data, likewise"),
-    "forward_p95_ns": Column("Float64", "delay that 95 % of the data do not exceed, likewise"),
-    "reverse_min_ns": Column("Float64", "least delay of acknowledgments between the taps, likewise"),
-    "reverse_median_ns": Column("Float64", "median delay of acknowledgments, likewise"),
-    "reverse_p95_ns": Column("Float64", "delay that 95 % of the acknowledgments do not exceed, likewise"),
+    "forward_median_ns": Column("Float64", "median delay of data; off by the offset's error at most"),
+    "forward_p95_ns": Column(
+        "Float64", "delay that 95 % of the data do not exceed; off by the offset's error at most"
+    ),
+    "reverse_min_ns": Column(
+        "Float64", "least delay of acknowledgments between the taps; off by the offset's error at most"
+    ),
+    "reverse_median_ns": Column(
+        "Float64", "median delay of acknowledgments; off by the offset's error at most"
+    ),
+    "reverse_p95_ns": Column(
+        "Float64", "delay that 95 % of the acknowledgments do not exceed; off by the offset's error at most"
+    ),
     "forward_queue_ns": Column(
         "Float64", "median queueing delay of data between the taps; no offset is in it"
     ),
-    "reverse_queue_ns": Column("Float64", "median queueing delay of acknowledgments, likewise"),
+    "reverse_queue_ns": Column("Float64", "median queueing delay of acknowledgments; no offset is in it"),
     "beyond_queue_ns": Column(
         "Float64", "median of the rest of the RTT above its least: at the receiver, or between it and its tap"
     ),

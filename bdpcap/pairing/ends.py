@@ -34,11 +34,11 @@ STREAMS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture, as Wireshark's tcp.stream"),
     "receiver_stream": Column("int64", "the same connection in the receiver's capture"),
     "client": Column("str", "address:port of the client at the sender's tap"),
-    "server": Column("str", "address:port of the server, likewise"),
+    "server": Column("str", "address:port of the server at the sender's tap"),
     "receiver_client": Column(
         "str", "address:port of the same end at the receiver's tap; another one behind NAT"
     ),
-    "receiver_server": Column("str", "address:port of the server, likewise"),
+    "receiver_server": Column("str", "address:port of the same server at the receiver's tap"),
     "matched_by": Column(
         "str", "what showed it", ("initial sequence numbers", "timestamps", "sequence numbers")
     ),
@@ -84,8 +84,8 @@ class Ends:
         common = matches(*found)
         if not common:
             raise ValueError(
-                "the captures have no connection in common: none shares its initial sequence numbers, its "
-                "timestamps or its ranges of sequence numbers (a proxy between the taps ends connections)"
+                "the captures have no connection in common: no initial sequence numbers, timestamps or ranges of "
+                "sequence numbers match (a proxy between the taps ends connections)"
             )
         carried = _carried(sender)
         main = sorted(common, key=lambda match: -int(carried[match.sender_stream].sum()))[:COMPARED]

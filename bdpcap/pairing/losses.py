@@ -29,14 +29,14 @@ LOSSES: Final[dict[str, Column]] = {
     "time_ns": Column("int64", "when they passed the first tap, or were missed there; the sender's clock"),
     "place": Column(
         "str",
-        "before: lost on the way to the tap beside their sender; between: seen there and not at the other; after: seen "
-        "at both and not taken by the receiver; near capture, far capture: delivered, and missed by the capture beside "
+        "before: lost on the way to the tap next to their sender; between: seen there and not at the other; after: seen "
+        "at both and not taken by the receiver; near capture, far capture: delivered, and missed by the capture next to "
         "their sender or by the other; duplicated: passed the other tap once more than the first",
         PLACES,
     ),
     "sequence": Column("int64", "first of the bytes, relative, as in the sender's capture"),
     "length": Column("int64", "how many bytes; SYN and FIN count as one"),
-    "near_frame": Column("Int64", "frame at the tap beside their sender; null where it was not seen there"),
+    "near_frame": Column("Int64", "frame at the tap next to their sender; null where it was not seen there"),
     "far_frame": Column("Int64", "frame at the other tap; null where it was not seen there"),
 }
 """Columns of the table of losses, with one row for the bytes that one packet lost."""

@@ -25,14 +25,14 @@ __all__ = ["VIEWS", "in_flight", "limits"]
 VIEWS: Final[dict[str, Column]] = {
     "stream": Column("int64", "stream in the sender's capture"),
     "sender": Column("str", "address:port that sent the data, as at the sender's tap"),
-    "in_flight_median_bytes": Column("Float64", "median in flight, from the capture beside the sender"),
+    "in_flight_median_bytes": Column("Float64", "median in flight, from the capture next to the sender"),
     "rebuilt_median_bytes": Column(
         "Float64", "median in flight of the same packets, rebuilt from the other capture"
     ),
     "in_flight_error_share": Column(
         "Float64", "median difference of the two packet by packet, as a share of the first median"
     ),
-    "limit": Column("str", "the limit with most time, from the capture beside the sender"),
+    "limit": Column("str", "the limit with most time, from the capture next to the sender"),
     "rebuilt_limit": Column("str", "the limit with most time, from the other capture"),
     "overlap_ns": Column("int64", "time for which both captures have rounds of the flow"),
     "limits_agree_share": Column("Float64", "share of that time for which both give the same limit"),

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["clock", "connection", "losses", "queue", "rows", "view"]
 
 _PLACES: Final = {
-    "before": "lost before the tap beside their sender",
+    "before": "lost before the tap next to their sender",
     "between": "lost between the taps",
-    "after": "lost after the tap beside their receiver",
-    "near capture": "delivered, and missed by the capture beside their sender",
-    "far capture": "delivered, and missed by the capture beside their receiver",
+    "after": "lost after the tap next to their receiver",
+    "near capture": "delivered, and missed by the capture next to their sender",
+    "far capture": "delivered, and missed by the capture next to their receiver",
     "duplicated": "duplicated between the taps",
 }
 _QUEUES: Final = {

@@ -33,7 +33,7 @@ SPARE = any_of(
 ).named(
     "time to spare",
     "The flow is slower than its initial bursts were, with next to no queue: the link is idle now and then. "
-    "A full window sets a rate of its own.",
+    "A full window sets another rate than the link's.",
 )
 ELSEWHERE = any_of(it(Queue.on_return_path), it(Window.held_small)).named(
     "the wait is elsewhere",
@@ -107,7 +107,7 @@ RULES: Final = (
         unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
         "path's best.",
-        why="A queue that never drains keeps the bottleneck busy, whoever feeds it.",
+        why="A queue that never drains keeps the bottleneck busy, by whichever flow.",
         source="RFC 8289 section 3",
     ),
     Rule(
