@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bdpcap.explain.remedies.host import is_ours
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def path_back(flow: Flow) -> str:
 
 
 def either(flow: Flow) -> str:
-    """Return both hosts, of which one is enough."""
+    """Return the end that belongs to the reader of the capture, or both, of which one is enough."""
+    own = [end for end in ("sender", "receiver") if is_ours(flow, end)]
+    if len(own) == 1:
+        return sender(flow) if own == ["sender"] else receiver(flow)
     return f"either end, {host(flow.sender)} or {host(flow.receiver)}"
 
 

@@ -29,7 +29,7 @@ def _undecided_by(where: Callable[[Flow], str], action: str) -> Cause:
 
 
 _PARTIAL: Final = _undecided_by(
-    places.either, "Capture there both directions, without a filter on payload: data and acknowledgments."
+    places.either, "Capture there, both directions and without a filter on payload: data and acknowledgments."
 )
 
 LIMIT: Final = Limit(
