@@ -57,6 +57,9 @@ def pages() -> list[Made]:
     made += [(reference_pages.DOCS / name, page, _whole) for name, page in reference_pages.PAGES.items()]
     made += [(reviewed.name(sample), partial(reviewed.text, sample), _whole) for sample in SAMPLES]
     made += [
+        (reviewed.first_name(one), partial(reviewed.first_text, one), _whole) for one in reviewed.TRANSFERS
+    ]
+    made += [
         (notebook_pages.page(script), partial(notebook_pages.content, script), _outputs)
         for script in notebook_pages.SCRIPTS
     ]

@@ -7,7 +7,7 @@ import re
 
 import pandas as pd
 import pytest
-from oracles import SAMPLES, SHARED
+from oracles import SAMPLES, SHARED, TESTS
 from packets import pcap
 from scenario import HANDSHAKE, scenario
 
@@ -254,3 +254,21 @@ def test_the_other_buffer_is_named_in_the_same_breath(sample):
     said = sample.flow(0).remedy.words
     (memory,) = re.findall(r"tcp_wmem\[2\] must be ([\d,]+)", said)
     assert int(memory.replace(",", "")) == pytest.approx(122_572 / 0.64 * 3 / 2, rel=0.001)
+
+
+def labelled(name):
+    return bdpcap.analyze(TESTS / "data/labelled" / name / "sender.pcap.zst").flow(0)
+
+
+def test_a_window_that_nearly_fills_the_path_is_left_as_it_is():
+    # The window was made to hold 1.3 times the BDP: the sender fills the link for a part of the time.
+    flow = labelled("holdout/rwnd_bdp130")
+    assert flow.summary["limit"] == "rwnd"
+    assert flow.remedy.where == flow.remedy.expected == ""
+    assert flow.remedy.words.startswith("Little to gain by a larger receive window")
+
+
+def test_a_window_that_a_slow_reader_closes_is_no_question_of_its_setting():
+    assert labelled("tune/rwnd_slow_reader").why is None
+    assert labelled("tune/rwnd_zero_window").why is None
+    assert labelled("tune/rwnd_buffer").why is not None

@@ -1,8 +1,12 @@
 """No first text holds a number that cannot be, whatever the capture: numbers are parsed with their units."""
 
+import io
+import random
 import re
 
+import mutants
 import pytest
+import reviewed
 from conftest import unavailable
 from oracles import SAMPLES, SHARED
 
@@ -65,3 +69,23 @@ def test_the_gate_leaves_out_what_cannot_be():
     assert gate.full_bdp(2_920, 1_460) == 2_920
     assert gate.part(1.0) == 1.0
     assert gate.part(1.01) is None
+
+
+@pytest.mark.parametrize("path", reviewed.TRANSFERS, ids=lambda path: path.parent.name)
+def test_the_text_of_a_labelled_transfer_holds_no_number_that_cannot_be(path):
+    check(report.text(bdpcap.analyze(path)))
+
+
+@pytest.fixture(scope="module")
+def originals():
+    return mutants.originals()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_text_of_a_mutant_holds_no_number_that_cannot_be(originals, seed):
+    content = mutants.mutant(random.Random(seed), originals)  # noqa: S311
+    try:
+        capture = bdpcap.analyze(io.BytesIO(content))
+    except bdpcap.CaptureError:
+        return  # too damaged to be read at all
+    check(report.text(capture))

@@ -13,6 +13,7 @@ from bdpcap import _core
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.kinds import STATE_NAMES
 from bdpcap.diagnosis.model import longest
+from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.findings import Code, found, requests
 from bdpcap.explain.once import once
@@ -77,8 +78,8 @@ def speed(flow: Flow) -> str:
 def _moved(flow: Flow) -> str:
     """Return size, time and rate, each to the digits that a person compares."""
     summary = flow.summary
-    rate = summary["active_throughput_bps"]
-    at = "" if pd.isna(rate) else f" at {units.rounded(rate, 'bit/s')}"
+    rate = gate.reached_bps(summary["active_throughput_bps"])
+    at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
     lasted = units.duration(summary["active_ns"])
     return f"{units.data_size(summary['payload_bytes'])} in {lasted}{at}"
 
@@ -143,7 +144,8 @@ def _outage(flow: Flow) -> str:
         place = int(gaps_ns.argmax())
         to_end = place == len(gaps_ns) - 1
         since_ns = int(acks_ns[place]) - (flow.capture.info.first_ns or int(summary["start_ns"]))
-        said = f"Nothing was acknowledged for {units.duration(gaps_ns[place])}, from {units.duration(since_ns)} on"
+        since = units.duration(since_ns) if since_ns else "the start"
+        said = f"Nothing was acknowledged for {units.duration(gaps_ns[place])}, from {since} on"
         waited, whole = units.duration(stall_ns), units.duration(gaps_ns[place])
         part = "" if gaps_ns[place] <= stall_ns or waited == whole else f"; data waited {waited} of it"
         when = ", to the end" if to_end else part
@@ -208,7 +210,8 @@ def _asks(flow: Flow) -> bool:
     A stream of which one exchange has most bytes is that transfer.
     """
     shares = requests.told(flow) if flow.summary["limit"] == "app" else None
-    if shares is None:
+    # Exchanges that end within a tick of the capture's clock show no time.
+    if shares is None or flow.exchanges["duration_ns"].median() <= 0:
         return False
     each = flow.exchanges
     each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]

@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.decide import cause, datagrams, remedied
-from bdpcap.diagnosis.kinds import ALL
+from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain import remedies, sendbuf
-from bdpcap.explain.capacity import sent_a_window
-from bdpcap.explain.expected import Lift, lifts
+from bdpcap.explain.capacity import Basis, basis, sent_a_window
+from bdpcap.explain.expected import GAIN, Lift, lifts
 from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
@@ -66,15 +68,33 @@ def remedy(flow: Flow) -> Remedy:
         return Remedy(places.path(flow), udp.remedy, udp.commands, _without(udp))
     if (pauses := _pauses(flow)) is not None:
         return pauses
+    if little := _little_to_gain(flow):
+        return Remedy("", little)
     finding = remedied(flow)
     if finding is None or _is_other(finding.code, why):
         return Remedy(why.where(flow), why.action)
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
-        need = finding.values["bdp_bytes"]
+        need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
         words += f" The path takes a window of {units.exact_bytes(need)}.{_other_buffer(flow, need)}"
     return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected)
+
+
+def _little_to_gain(flow: Flow) -> str:
+    """Return a sentence on a buffer that already lets the flow nearly fill the path; empty for any other flow."""
+    summary = flow.summary
+    reached, path = summary["active_throughput_bps"], summary["capacity_bps"]
+    if (
+        summary["limit"] not in ("rwnd", "sndbuf")
+        or basis(summary) in (None, Basis.BOUND)
+        or pd.isna(reached)
+    ):
+        return ""
+    if slow_part(flow) > 1 / 2 or reached * GAIN < path:
+        return ""
+    larger = f"a larger {LIMIT_NAMES[str(summary['limit'])]}"
+    return f"Little to gain by {larger}: the path can carry about {units.rate(path)}, {units.rate(reached)} passed."
 
 
 def _for_place(commands: tuple[str, ...], why: Cause) -> tuple[str, ...]:
@@ -132,7 +152,7 @@ def _change_to(lift: Lift) -> str:
 
 def _without(udp: Finding) -> str:
     """Return the rate before and after the datagrams of a path: their share becomes the flow's."""
-    numbers = udp.values
+    numbers = udp.values  # noqa: PD011  a dict, no pandas object
     return f"{_change(numbers['tcp_bps'], numbers['tcp_bps'] + numbers['udp_bps'])}, then the link"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain.buffers import Knob
 from bdpcap.explain.findings import Certainty, Code, found
-from bdpcap.explain.findings.plateau import solved
+from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness
 
@@ -51,7 +51,8 @@ class Why:
 @once
 def why(flow: Flow) -> Why | None:
     """Return the setting behind the window that limits a flow; None if no window is the news, or the setting a guess."""
-    if flow.summary["rwnd_share"] < LEAST_SHARE or nature(flow) is not None:
+    # A window that a slow reader closes says nothing of a setting.
+    if flow.summary["rwnd_share"] < LEAST_SHARE or not was_limit(flow) or nature(flow) is not None:
         return None
     known = {one.code: one for one in found(flow) if one.certainty is not Certainty.POSSIBLE}
     field, setting = known.get(Code.WINDOW_FIELD_FULL), known.get(Code.WINDOW_SETTING)
@@ -61,7 +62,9 @@ def why(flow: Flow) -> Why | None:
     solution = solved(flow)
     if setting is None or solution is None or not solution.best:
         return None
-    first, *others = solution.best
+    first, *rest = solution.best
+    # Nobody asks for 424,190 bytes: an odd number belongs to a share that is measured.
+    others = [one for one in rest if one.chosen or one.fitted]
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
     if others:

@@ -16,9 +16,9 @@ from bdpcap.words import rates
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["Lift", "lifts"]
+__all__ = ["GAIN", "Lift", "lifts"]
 
-_GAIN: Final = 1.1
+GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
 
 
@@ -66,7 +66,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         rest_ns = rates.duration_ns(float(rtts.loc[held, "acked_bytes"].sum()), allowed)
         took_ns = float(lasting[~held].sum()) + rest_ns
         then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
-        if then_bps >= _GAIN * now_bps:
+        if then_bps >= GAIN * now_bps:
             others = {
                 str(name): float(ns) for name, ns in lasting[~held].groupby(left["limit"]).sum().items()
             }

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap.words import rates
 
-__all__ = ["allowed_bps", "full_bdp", "part"]
+__all__ = ["allowed_bps", "full_bdp", "part", "reached_bps"]
 
 LEAST_RTT_NS: Final = 100_000
 """Least RTT whose quotient is a bound: below, both ends are on one host or switch, and scheduling decides the rate."""
@@ -36,3 +36,8 @@ def full_bdp(bdp_bytes: Any, mss_bytes: int) -> float | None:
 def part(share: Any) -> float | None:
     """Return a share of 0 to 1; None if it is missing, or above 1."""
     return None if pd.isna(share) or not 0 <= share <= 1 else float(share)
+
+
+def reached_bps(rate_bps: Any) -> float | None:
+    """Return a measured rate in bits per second; None if it is missing, or faster than any Ethernet."""
+    return None if pd.isna(rate_bps) or rate_bps > MOST_BPS else float(rate_bps)

@@ -234,7 +234,8 @@ def no_bulk(capture: Capture) -> str:
     flows = capture.flows
     if len(flows) <= DETAILED_FLOWS or _ten_segments(flows).any():
         return ""
-    lasting = flows["active_ns"]
+    # The sum of absurd times exceeds 64 bits.
+    lasting = flows["active_ns"].astype(float)
     held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
     limit = max(held, key=lambda name: held[name])
     part = units.spoken_share(held[limit] / max(1.0, float(lasting.sum())))

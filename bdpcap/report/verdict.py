@@ -153,7 +153,10 @@ def throughput(summary: pd.Series[Any]) -> str:
     It is empty if the capture shows acknowledgments of less than half the data.
     """
     rate, lasting = summary["active_throughput_bps"], float(summary["active_ns"])
-    if pd.isna(rate) or rates.bytes_at(float(rate), lasting) < float(summary["payload_bytes"]) / 2:
+    if (
+        gate.reached_bps(rate) is None
+        or rates.bytes_at(float(rate), lasting) < float(summary["payload_bytes"]) / 2
+    ):
         return ""
     return units.rate(rate)
 

@@ -39,7 +39,7 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
 def _stall(flow: Flow, _: pd.DataFrame) -> str:
     stall_ns, retransmits = flow.summary["longest_stall_ns"], int(flow.rtts["retransmits"].sum())
     again = f"{units.number(retransmits, 'retransmission')} brought none"
-    if pd.isna(stall_ns):
+    if pd.isna(stall_ns) or stall_ns == 0:
         return f"the capture holds no acknowledgment, and {again}"
     return f"no acknowledgment of new data came for {units.duration(stall_ns)}"
 
