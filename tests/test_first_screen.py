@@ -272,3 +272,16 @@ def test_a_window_that_a_slow_reader_closes_is_no_question_of_its_setting():
     assert labelled("tune/rwnd_slow_reader").why is None
     assert labelled("tune/rwnd_zero_window").why is None
     assert labelled("tune/rwnd_buffer").why is not None
+
+
+@pytest.mark.parametrize(("wait", "noted"), [("+2.5", True), ("+.2", False)])
+def test_a_first_byte_that_a_person_waits_for_is_named(wait, noted):
+    # A request of 100 bytes, a wait, and an answer of thirty segments: the server sends most.
+    answer = "\n".join(
+        f"{wait if at == 0 else '+.020' if at % 10 == 0 else '+0'} < . {first}:{first + 1000}(1000) ack 101 win 500\n"
+        f"+0 > . 101:101(0) ack {first} win 500"
+        for at, first in enumerate(range(1, 30_001, 1000))
+    )
+    capture = analyzed(f"\n+0 > P. 1:101(100) ack 1 win 500\n{answer}")
+    said = " ".join(report.text(capture).split())
+    assert ("The first byte of an answer came 2.5 s after the first request." in said) == noted

@@ -1,4 +1,4 @@
-"""Notes below a flow's verdict: the longest stall, zero-window probes, a changed path, reordering."""
+"""Notes below a flow's verdict: stalls, zero-window probes, a changed path, reordering, the first byte."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap import _core
-from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, nature
+from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, nature
 from bdpcap.explain.findings import Code, found
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -76,5 +76,17 @@ def _reordering(flow: Flow) -> str:
     return f"{share_of} were overtaken before the capture{again}."
 
 
-_NOTES: Final[tuple[Callable[[Flow], str], ...]] = (_stall, _probes, _path, _reordering)
+def _first_byte(flow: Flow) -> str:
+    """Return a sentence on the time from the first request to its answer's first byte; empty if nobody notices it."""
+    exchanges = flow.exchanges
+    if exchanges.empty or nature(flow) is REQUESTS or exchanges["server"].iloc[0] != flow.sender:
+        return ""
+    first = exchanges.iloc[0]
+    waited_ns = int(first["response_start_ns"]) - int(first["request_end_ns"])
+    if waited_ns < NOTICED_NS:
+        return ""
+    return f"The first byte of an answer came {units.duration(waited_ns)} after the first request."
+
+
+_NOTES: Final[tuple[Callable[[Flow], str], ...]] = (_stall, _probes, _path, _reordering, _first_byte)
 """Functions that return one note, gravest first."""
