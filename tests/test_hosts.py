@@ -15,7 +15,7 @@ from packets import Address, pcap, tcp_packet
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
-from bdpcap import hosts, tables
+from bdpcap import _core, hosts, tables
 from bdpcap.explain import trust
 from bdpcap.hosts import columns
 from bdpcap.read import core_pass
@@ -353,3 +353,28 @@ def test_known_hosts_are_named_and_named_right():
     assert len(found) > 400
     assert len(named) >= 0.8 * len(found)
     assert len(wrong) <= 0.05 * len(named), wrong
+
+
+field = st.sampled_from([_core.NULL, 0, 2, 64, 128, 1460, 14_600, 65_535, 0x123, 0x654_213])
+
+
+@given(st.lists(st.tuples(*[field] * len(columns.NEEDED)), max_size=20), st.randoms())
+def test_each_of_many_syns_is_judged_as_if_it_were_alone(rows, chance):
+    whole = rows[: len(rows) // 2 * 2]
+    directions = {
+        name: np.array([row[at] for row in whole], dtype=np.int64) for at, name in enumerate(columns.NEEDED)
+    }
+    wanted = np.array(chance.sample(range(len(whole)), len(whole)), dtype=np.int64)
+    syns = columns.syns(directions)
+    alone = [
+        None
+        if syns[row] is None
+        else hosts.system_of(syns[row], syns[row ^ 1] if row % 2 else None, is_answer=bool(row % 2))
+        for row in wanted.tolist()
+    ]
+    assert columns.systems_of(directions, wanted) == alone
+    families, certainties = columns.systems(directions, wanted)
+    assert [None if at < 0 else hosts.FAMILIES[at] for at in families] == [
+        one and one.family for one in alone
+    ]
+    assert [at < 0 for at in certainties] == [one is None for one in alone]

@@ -22,8 +22,6 @@ __all__ = ["NEEDED", "programs", "syns", "systems", "systems_of"]
 
 NEEDED: Final = ("syn_layout", "ttl", "syn_window_bytes", "syn_scale", "syn_mss_bytes")
 """Columns of `bdpcap._core.Analysis.directions` that show the systems."""
-_REMEMBERED: Final = 1 << 14
-"""Different SYNs whose system is remembered; most captures have few, a port scan with random fields has many."""
 
 
 def _numbers(directions: dict[str, Any]) -> NDArray[np.int64]:
@@ -55,28 +53,36 @@ def systems_of(directions: dict[str, Any], rows: Places) -> list[System | None]:
     rows
         The rows of the wanted directions.
     """
-    numbers = _numbers(directions)
-    remembered: dict[tuple[int, ...], System | None] = {}
-    found = []
-    wanted = zip(numbers[rows].tolist(), numbers[rows ^ 1].tolist(), (rows & 1).tolist(), strict=True)
-    for own, other, is_server in wanted:
-        # Of the SYN that a server answers, only the layout matters.
-        key = (*own, is_server, other[0] if is_server else 0)
-        if key in remembered:
-            system = remembered[key]
-        else:
-            system = _system(own, other, is_answer=bool(is_server))
-            if len(remembered) < _REMEMBERED:
-                remembered[key] = system
-        found.append(system)
-    return found
+    judged, which = _judged(directions, rows)
+    return [judged[place] for place in which.tolist()]
 
 
 def systems(directions: dict[str, Any], rows: Places) -> tuple[Places, Places]:
     """Return the systems of `systems_of` as indexes of `FAMILIES` and of `CERTAINTIES`; -1 where unknown."""
-    places = [_places(system) for system in systems_of(directions, rows)]
-    found = np.array(places, dtype=np.int64).reshape(-1, 2)
+    judged, which = _judged(directions, rows)
+    found = np.array([_places(system) for system in judged], dtype=np.int64).reshape(-1, 2)[which]
     return found[:, 0], found[:, 1]
+
+
+def _judged(directions: dict[str, Any], rows: Places) -> tuple[list[System | None], Places]:
+    """Return the systems of all different SYNs, and for each row the place of its system in that list."""
+    streams, place = np.unique(rows >> 1, return_inverse=True)
+    whole = (2 * streams[:, np.newaxis] + np.arange(2)).ravel()
+    numbers = _numbers({name: np.asarray(directions[name])[whole] for name in NEEDED})
+    own = 2 * place + (rows & 1)
+    # Of the SYN that a server answers, only the layout matters; a client answers none.
+    answered = np.where(rows & 1, numbers[own ^ 1, 0], 0)
+    which = np.zeros(len(rows), dtype=np.int64)
+    first = np.zeros(min(1, len(rows)), dtype=np.int64)
+    for column in (*numbers[own].T, rows & 1, answered):
+        _, codes = np.unique(column, return_inverse=True)
+        _, first, which = np.unique(
+            which * (1 + codes.max(initial=0)) + codes, return_index=True, return_inverse=True
+        )
+    pairs = zip(numbers[own[first]].tolist(), numbers[own[first] ^ 1].tolist(), strict=True)
+    is_server = (rows[first] & 1).tolist()
+    judged = [_system(*pair, is_answer=bool(server)) for pair, server in zip(pairs, is_server, strict=True)]
+    return judged, which
 
 
 def _system(own: list[int], other: list[int], *, is_answer: bool) -> System | None:
