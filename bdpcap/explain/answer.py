@@ -61,6 +61,11 @@ class Observed:
     """Whether the window was the limit. If not, autotuning grew it only as far as the flow needed."""
 
     @property
+    def agreed_scale(self) -> int | None:
+        """Window scale that the handshake agreed on; None if it is unknown or was declined."""
+        return None if self.unscaled else self.scale
+
+    @property
     def field_full(self) -> bool:
         """Whether the window is the largest that its 16-bit field can express at its scale, or in whole segments."""
         segments = FIELD_MAX // self.mss * self.mss

@@ -17,7 +17,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.eras import MSS_UNMEASURED
+from bdpcap.explain.eras import MSS_UNMEASURED, OLD_SHIFT
 
 if TYPE_CHECKING:
     from bdpcap.explain.eras import Era
@@ -182,7 +182,7 @@ class Setting:
         if knob is Knob.OPTION:
             own = 0 if unscaled else scale_for(initial)
             # Before 2.6.38 the scale came from tcp_rmem[2] and rmem_max with SO_RCVBUF, too (commit e88c64f0a425).
-            own = max(own, scale or 0) if era.shift == _OLD_SHIFT else own
+            own = max(own, scale or 0) if era.shift == OLD_SHIFT else own
         if knob in (Knob.OPTION, Knob.DEFAULT, Knob.AFTER):
             syn = min(FIELD_MAX, _whole(initial, mss))
         if knob is Knob.AFTER:
@@ -203,9 +203,6 @@ class Setting:
         used = scale if own is None else own
         window = raw if knob is Knob.FIRST else _rounded(raw, mss, used)
         return Advertised(buffer, offered, raw, window, own, syn)
-
-
-_OLD_SHIFT: Final = 2
 
 
 def scale_for(space: int) -> int:

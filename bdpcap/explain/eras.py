@@ -17,6 +17,7 @@ __all__ = [
     "FULL_PACKETS",
     "MEASURED_SHARES",
     "MSS_UNMEASURED",
+    "OLD_SHIFT",
     "Era",
     "Version",
 ]
@@ -32,6 +33,8 @@ MEASURED_SHARES: Final = (Fraction(1, 4), Fraction(1))
 """Smallest and largest measured share for any packets. Memory exceeds payload: it comes in powers of two, or in pages."""
 
 Version = tuple[int, int, int]
+OLD_SHIFT: Final = 2
+"""Value of net.ipv4.tcp_adv_win_scale before Linux 3.4 by default: three quarters."""
 ANY_VERSION: Final = 999
 """A number above every part of a Linux version: no patch level reached 400."""
 _RATIO_BITS: Final = 8

@@ -220,8 +220,8 @@ def of_handshake(knob: Knob, era: Era, observed: Observed, first: int | None = N
 
     `first` is the window of the SYN-ACK that the stack would send; None takes that of Linux's default buffer.
     """
-    often, scale, syn = 1.0, observed.scale, observed.syn
-    if scale is not None and not observed.unscaled:
+    often, scale, syn = 1.0, observed.agreed_scale, observed.syn
+    if scale is not None:
         usual_scales = _SCALES.get(
             era.key, _SCALES["linux"] if era.linux else {scale_for(observed.window): _NEEDED_SCALE}
         )
@@ -255,7 +255,7 @@ def by_accident(observed: Observed) -> float:
 
     A window that was not the limit often is one that autotuning grew as far as needed.
     """
-    scaled = observed.scale is not None and not observed.unscaled
+    scaled = observed.agreed_scale is not None
     often = 1 / _SIZES / _numbers(observed)
     if not observed.limited:
         scales = _SCALES["linux-6.12-on"]

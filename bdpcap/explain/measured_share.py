@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bdpcap.explain.answer import ENDLESS, Answer, Exactness
 from bdpcap.explain.buffers import FIELD_BITS, FIELD_MAX, RMEM_DEFAULT, WELL_KNOWN, Knob, Setting
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from bdpcap.explain.paths import Path
 
 __all__ = ["fits"]
-
-_CHARGED: Final = 1280
-"""Memory in use when the window of a small buffer last grew, in bytes; see `Era.charged_bytes`."""
 
 
 class _Span(NamedTuple):
@@ -70,17 +67,18 @@ class _Fit:
         # Without a scale the window is rounded down to whole segments, and memory in use took part of the buffer.
         loose = not seen.scale and seen.window % seen.mss == 0
         low = math.ceil(seen.window / most)
-        high = int((seen.window + (seen.mss - 1 if loose else 0)) / least) + (_CHARGED if loose else 0)
+        high = int((seen.window + (seen.mss - 1 if loose else 0)) / least) + (
+            self.path.era.charged_bytes if loose else 0
+        )
         return _Span(-(-low // self._doubled), ENDLESS if seen.field_full else high // self._doubled)
 
     def bounds(self) -> _Span:
         """Return the values that the window and the handshake allow."""
-        scale, syn, mss = self.observed.scale, self.observed.syn, self.observed.mss
+        scale, syn, mss = self.observed.agreed_scale, self.observed.syn, self.observed.mss
         span = self._values(MEASURED_SHARES)
-        scaled = scale is not None and not self.observed.unscaled
         if self.path.knob is Knob.OPTION:
             # Half of the doubled buffer determines the scale and the first window.
-            if scaled and scale is not None:
+            if scale is not None:
                 span = span.within(
                     _Span(1 << (FIELD_BITS - 1 + scale) if scale else 1, (1 << (FIELD_BITS + scale)) - 1)
                 )
@@ -89,7 +87,7 @@ class _Fit:
                 span = span.within(_Span(syn, syn + rest if syn < FIELD_MAX else ENDLESS))
         elif self.path.knob is Knob.DEFAULT and syn is not None and syn < FIELD_MAX:
             span = span.within(_Span(2 * syn, 2 * (syn + mss) - 1))
-        elif scaled and scale is not None:
+        elif scale is not None:
             # The scale of an unset buffer holds at least tcp_rmem[2].
             span = span.within(_Span(0, (1 << (FIELD_BITS + scale)) - 1))
         return span

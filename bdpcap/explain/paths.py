@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.buffers import FIELD_MAX, FULL, STOPS, Knob
-from bdpcap.explain.eras import ANY_VERSION
+from bdpcap.explain.eras import ANY_VERSION, OLD_SHIFT
 from bdpcap.explain.kernels import eras_of
 from bdpcap.explain.likelihood import of_path
 
@@ -85,10 +85,7 @@ def _stops(era: Era, knob: Knob, facts: Facts) -> tuple[Fraction, ...]:
         or (kernel.major, kernel.minor, ANY_VERSION if kernel.patch is None else kernel.patch) > _OWN_SPACE
     )
     if knob is Knob.OPTION:
-        return STOPS if era.shift == _OLD_SHIFT and own else (FULL,)
+        return STOPS if era.shift == OLD_SHIFT and own else (FULL,)
     # A known SO_RCVBUF rules autotuning out, but its maximum may still stop the growth of the window.
     stops = STOPS if facts.rcvbuf is None else STOPS[1:]
     return stops if by_maximum else stops[:1] if facts.rcvbuf is None else ()
-
-
-_OLD_SHIFT: Final = 2

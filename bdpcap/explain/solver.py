@@ -252,8 +252,8 @@ def _values(path: Path, observed: Observed, scale: int | None, default: int) -> 
     if found is None or path.knob not in (Knob.OPTION, Knob.DEFAULT) or not path.era.linux:
         return found
     # Scale and first window never fall as the value rises, so each narrows the span unless it contradicts it.
-    if path.knob is Knob.OPTION and observed.scale is not None and not observed.unscaled:
-        found = _span(*found, observed.scale, lambda value: made(value).scale or 0) or found
+    if path.knob is Knob.OPTION and observed.agreed_scale is not None:
+        found = _span(*found, observed.agreed_scale, lambda value: made(value).scale or 0) or found
     if observed.syn is not None:
         found = _span(*found, observed.syn, lambda value: made(value).syn or 0) or found
     return found
@@ -273,9 +273,9 @@ def _span(low: int, high: int, target: int, key: Callable[[int], int]) -> tuple[
 
 def _against(setting: Setting, advertised: Advertised, observed: Observed) -> str:
     era = setting.era
-    scaled = observed.scale is not None and not observed.unscaled
-    if scaled and advertised.scale is not None and advertised.scale != observed.scale:
-        return f"its socket would have offered window scale {advertised.scale}, not {observed.scale}"
+    scale = observed.agreed_scale
+    if None not in (scale, advertised.scale) and advertised.scale != scale:
+        return f"its socket would have offered window scale {advertised.scale}, not {scale}"
     # After the handshake SO_RCVBUF determines nothing of it: the default of the buffer does.
     before = setting.knob is not Knob.AFTER
     if before and observed.syn is not None and advertised.syn is not None and era.linux:
@@ -286,8 +286,10 @@ def _against(setting: Setting, advertised: Advertised, observed: Observed) -> st
     if setting.knob is Knob.FIRST and observed.syn not in (None, advertised.window):
         return f"the first window was {observed.syn:,} bytes, not {advertised.window:,}"
     unset = era.linux and setting.knob not in (Knob.OPTION, Knob.CLAMP)
-    if unset and scaled and observed.scale is not None and 0 < observed.scale < 2:
-        return f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {observed.scale}"
+    if unset and scale == 1:
+        return (
+            f"a socket whose buffer is not set offers the scale of net.core.rmem_max, 2 or more, not {scale}"
+        )
     return ""
 
 

@@ -170,10 +170,10 @@ def _measured(answer: Answer, seen: Observed) -> str:
         return words
     if seen.syn is not None and seen.syn < FIELD_MAX:
         return f"{words} The SYN-ACK's window, {seen.syn:,}, is half of the doubled buffer, down to whole segments."
-    if seen.scale is not None and not seen.unscaled:
+    if seen.agreed_scale is not None:
         return (
-            f"{words} Window scale {seen.scale} bounds the buffer; full packets leave a share of 0.60 to 0.67, merged or "
-            "larger ones up to 0.98."
+            f"{words} Window scale {seen.agreed_scale} bounds the buffer; full packets leave a share of 0.60 to 0.67, "
+            "merged or larger ones up to 0.98."
         )
     return words
 
