@@ -78,22 +78,23 @@ def whole_bytes(typed: str) -> int:
 
 def three_sizes(typed: str) -> tuple[int, int, int]:
     """Parse the three values of net.ipv4.tcp_rmem or tcp_wmem as sysctl prints them: ``4096 131072 6291456``."""
-    least, default, most = (whole_bytes(one) for one in _three(typed))
+    values = typed.split()
+    if len(values) != 3:
+        raise ValueError(f"{typed!r} must be three sizes, as sysctl prints them: '4096 131072 6291456'")
+    least, default, most = map(whole_bytes, values)
     if not 0 < least <= most or not 0 < default <= most:
         raise ValueError(f"{typed!r} must be in order: least, default and largest size")
     return least, default, most
 
 
-def _three(typed: str) -> list[str]:
-    values = typed.split()
-    if len(values) != 3:
-        raise ValueError(f"{typed!r} must be three sizes, as sysctl prints them: '4096 131072 6291456'")
-    return values
-
-
 def size_option(help_: str) -> Any:
     """Return an option whose value is a whole number of bytes."""
     return typer.Option(metavar="SIZE", parser=parser(whole_bytes), help=help_)
+
+
+def sizes_option(help_: str) -> Any:
+    """Return an option whose value is three sizes, as sysctl prints them."""
+    return typer.Option(metavar="SIZES", parser=parser(three_sizes), help=help_)
 
 
 RcvBuf = Annotated[
@@ -103,22 +104,8 @@ SndBuf = Annotated[
     Any, size_option("SO_SNDBUF of the sender, to predict the bytes in flight that it allows.")
 ]
 RmemMax = Annotated[Any, size_option("net.core.rmem_max of the receiver, which cuts SO_RCVBUF.")]
-Rmem = Annotated[
-    Any,
-    typer.Option(
-        metavar="SIZES",
-        parser=parser(three_sizes),
-        help="net.ipv4.tcp_rmem of the receiver: '4096 131072 6291456'.",
-    ),
-]
-Wmem = Annotated[
-    Any,
-    typer.Option(
-        metavar="SIZES",
-        parser=parser(three_sizes),
-        help="net.ipv4.tcp_wmem of the sender: '4096 16384 4194304'.",
-    ),
-]
+Rmem = Annotated[Any, sizes_option("net.ipv4.tcp_rmem of the receiver: '4096 131072 6291456'.")]
+Wmem = Annotated[Any, sizes_option("net.ipv4.tcp_wmem of the sender: '4096 16384 4194304'.")]
 Kernel = Annotated[
     Any,
     typer.Option(
