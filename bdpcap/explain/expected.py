@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
-
+from bdpcap.explain import gate
 from bdpcap.explain.capacity import Basis, basis, delivered_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
@@ -14,6 +13,8 @@ from bdpcap.limits import IDLE
 from bdpcap.words import rates
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
 
 __all__ = ["GAIN", "Lift", "lifts"]
@@ -80,8 +81,7 @@ def _allowed_bps(summary: pd.Series[Any], left: pd.DataFrame, limit: str) -> flo
     """Return the rate that the other limits allow in the rounds of a lifted one; None if only the link bounds it."""
     if limit == "rwnd":
         return None
-    window, rtt_ns = summary["window_max_bytes"], summary["rtt_min_ns"]
-    by_window = None if pd.isna(window) or pd.isna(rtt_ns) else float(rates.of_bytes(window, rtt_ns))
+    by_window = gate.allowed_bps(summary["window_max_bytes"], summary["rtt_min_ns"])
     if limit == "app" and left["acked_bytes"].any():
         others = delivered_bps(left)
         return others if by_window is None else min(others, by_window)
