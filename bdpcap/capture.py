@@ -640,10 +640,15 @@ class Flow:
         return table.iloc[first:end].reset_index(drop=True)
 
     @property
+    def is_from_client(self) -> bool:
+        """Whether the client sends the flow's data: the end that sent the SYN, or else the first packet."""
+        return int(self.counts["direction"]) == 0
+
+    @property
     def systems(self) -> tuple[hosts.System | None, hosts.System | None]:
         """The systems of the sender and of the receiver by their SYNs; None where unknown."""
         client, server = self.capture.systems_of(self.stream)
-        return (server, client) if self.counts["direction"] else (client, server)
+        return (client, server) if self.is_from_client else (server, client)
 
     @property
     def program(self) -> hosts.Program | None:

@@ -9,6 +9,7 @@ from bdpcap.diagnosis.nature import nature
 from bdpcap.explain.buffers import Knob
 from bdpcap.explain.findings import Certainty, Code, found
 from bdpcap.explain.findings.plateau import solved, was_limit
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness
 
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Why", "why"]
 
-LEAST_SHARE: Final = 0.1
-"""Share of a flow's active time from which on a window is told to limit it; a tenth also counts in the findings."""
-
 _OTHERS: Final = 2
-"""Other settings that are named; a third one tells a reader no more."""
+"""Most other settings that are named; a third one is of no use to a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,8 @@ class Why:
 @once
 def why(flow: Flow) -> Why | None:
     """Return the setting behind the window that limits a flow; None if no window is the news, or the setting a guess."""
-    # A window that a slow reader closes says nothing of a setting.
-    if flow.summary["rwnd_share"] < LEAST_SHARE or not was_limit(flow) or nature(flow) is not None:
+    # A window that a slow reader closes shows no setting.
+    if flow.summary["rwnd_share"] < NOTABLE_SHARE or not was_limit(flow) or nature(flow) is not None:
         return None
     known = {one.code: one for one in found(flow) if one.certainty is not Certainty.POSSIBLE}
     field, setting = known.get(Code.WINDOW_FIELD_FULL), known.get(Code.WINDOW_SETTING)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = [
+    "FILLED",
     "INITIAL_WINDOW",
     "Basis",
     "basis",
@@ -33,7 +34,7 @@ AGREE: Final = 1.2
 """Highest over lowest rate up to which they agree: each is within 10 % of a rate between them."""
 _WIDEST: Final = 10
 """Ratio of the bounds of a rate from which on the upper one says nothing: a rate of its order is not known."""
-_FILLED: Final = 0.1
+FILLED: Final = 0.1
 """Share of a flow's time in which it must fill the link to show the link's rate."""
 
 
@@ -61,7 +62,7 @@ def basis(summary: pd.Series[Any] | Mapping[str, Any]) -> Basis | None:
         return None
     if pd.isna(high) or high > AGREE * low:
         return Basis.BOUND
-    return Basis.FILLED if summary["link_share"] >= _FILLED else Basis.BURSTS
+    return Basis.FILLED if summary["link_share"] >= FILLED else Basis.BURSTS
 
 
 def known_bps(summary: pd.Series[Any] | Mapping[str, Any]) -> float | None:

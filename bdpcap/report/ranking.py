@@ -76,7 +76,6 @@ class Group:
     def _sum(self) -> str:
         return f"together {units.data_size(self.flows['payload_bytes'].sum())}"
 
-    @property
     def shared(self) -> str:
         """Return a sentence that adds up the flows on the path of a full link; empty if there is one, or no full link."""
         path = known_bps(self.flow.summary)

@@ -72,17 +72,9 @@ def _sums(detailed: list[Group]) -> list[str]:
     sums = []
     for group in detailed:
         path = (host(group.flow.sender), host(group.flow.receiver))
-        sums.append(
-            ""
-            if path in told
-            else part("the flows of a path", partial(_shared, group), lambda notice: notice)
-        )
+        sums.append("" if path in told else part("the flows of a path", group.shared, lambda notice: notice))
         told |= {path} if sums[-1] else set()
     return sums
-
-
-def _shared(group: Group) -> str:
-    return group.shared
 
 
 def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
@@ -119,7 +111,7 @@ def rate(flow: Flow) -> str:
         return moved
     reached, path = verdict.throughput(flow.summary), verdict.path(flow.summary)
     size = units.data_size(flow.summary["payload_bytes"])
-    # The rate of a path says nothing about a time without an answer.
+    # No rate of a path is known for a time without an answer.
     told = path is not None and reached and kind is not OUTAGE and not _contradicts(flow)
     can = f"; the path can carry {path.capacity}" if path is not None and told else ""
     if (udp := datagrams(flow)) is not None:

@@ -20,9 +20,8 @@ _NAMES: Final = {"W": "window scale", "S": "SACK permitted", "T": "timestamps"}
 
 def explains(flow: Flow) -> list[Finding]:
     """Return a finding for each SYN of a flow's connection that was changed before the capture."""
-    client = flow.sender if int(flow.counts["direction"]) == 0 else flow.receiver
-    server = flow.receiver if client == flow.sender else flow.sender
-    both = zip((client, server), flow.capture.syns_of(flow.stream), strict=True)
+    ends = (flow.sender, flow.receiver) if flow.is_from_client else (flow.receiver, flow.sender)
+    both = zip(ends, flow.capture.syns_of(flow.stream), strict=True)
     return [
         told
         for end, syn in both

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from bdpcap.explain.capacity import FILLED
 from bdpcap.explain.remedies.remedy import Remedy
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no q
 """
 
 
-_FILLED: Final = 0.1
-"""Share of the active time with a full link from which on losses are those of its queue."""
 _BUNCHED: Final = 0.5
 """Rounds with a loss, of those that independent losses would hit, below which losses came in bunches."""
 
@@ -50,7 +49,7 @@ def losses(flow: Flow) -> Losses:
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
     least, median = summary["rtt_min_ns"], summary["rtt_median_ns"]
     flat = pd.notna(least) and pd.notna(median) and median <= _FLAT * least
-    if not flat or summary["link_share"] >= _FILLED:
+    if not flat or summary["link_share"] >= FILLED:
         return Losses.OVERFLOW
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
@@ -65,11 +66,25 @@ UNKNOWN: Final = {end: Host(end) for end in ("sender", "receiver")}
 
 def of(flow: Flow, end: str) -> Host:
     """Return the sender or the receiver of a flow."""
+    return _both(flow)[end == "receiver"]
+
+
+def ends(flow: Flow | None) -> tuple[Host, Host]:
+    """Return the sender and the receiver of a flow; `UNKNOWN` without a flow."""
+    return (UNKNOWN["sender"], UNKNOWN["receiver"]) if flow is None else _both(flow)
+
+
+@once
+def _both(flow: Flow) -> tuple[Host, Host]:
+    return _host(flow, "sender"), _host(flow, "receiver")
+
+
+def _host(flow: Flow, end: str) -> Host:
     summary = flow.summary
     address = host(flow.sender if end == "sender" else flow.receiver)
     system = summary[f"{end}_system"]
     program = flow.program
-    is_client = (int(flow.counts["direction"]) == 0) == (end == "sender")
+    is_client = flow.is_from_client == (end == "sender")
     return Host(
         end=end,
         address=address,
@@ -78,15 +93,6 @@ def of(flow: Flow, end: str) -> Host:
         program=program.name if program else "",
         ours=is_ours(flow, end),
         sure=summary[f"{end}_system_certainty"] != "possible",
-    )
-
-
-def ends(flow: Flow | None) -> tuple[Host, Host]:
-    """Return the sender and the receiver of a flow; `UNKNOWN` without a flow."""
-    return (
-        (UNKNOWN["sender"], UNKNOWN["receiver"])
-        if flow is None
-        else (of(flow, "sender"), of(flow, "receiver"))
     )
 
 

@@ -28,8 +28,8 @@ _LEVEL: Final = (
 
 def scaling_of(flow: Flow) -> Remedy:
     """Return advice on a flow without window scaling: on the end whose SYN lacks the option, or on a middlebox."""
-    ends = ("sender", "receiver") if int(flow.counts["direction"]) == 0 else ("receiver", "sender")
-    client, server = (host.of(flow, end) for end in ends)
+    sender, receiver = host.ends(flow)
+    client, server = (sender, receiver) if flow.is_from_client else (receiver, sender)
     syns = flow.capture.syns_of(flow.stream)
     for one, syn in zip((client, server), syns, strict=True):
         if syn is not None and "W" in stripped(syn):
