@@ -624,3 +624,11 @@ def test_the_first_texts_hold_no_command_for_another_system():
         for flow in ranking.listed(capture, capture.flows.head(5)):
             commands = " ".join(command for told in findings(flow) for command in told.commands)
             assert not re.search(r"sysctl|ethtool|ndd|ss -t", commands)
+
+
+def test_an_unexplained_window_of_another_system_has_no_command_of_linux():
+    flow = bdpcap.analyze(ROOT / "sample_captures/linux61_advwinscale2_w50000.pcap.zst").flow(0)
+    flow.summary["receiver_system"] = "windows"
+    told = {finding.code: finding for finding in findings(flow)}
+    assert not told[Code.WINDOW_SETTING].commands
+    assert not any("ss -t" in command for finding in told.values() for command in finding.commands)

@@ -139,6 +139,8 @@ def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
     if solution is not None:
         stood = flow.rtts["window_max_bytes"] == solution.observed.window
         explained = setting(solution, frames(flow, stood.fillna(False).to_numpy(dtype=bool)))
+        receiver = remedies.of(flow, "receiver")
+        explained = [replace(one, commands=receiver.linux(*one.commands)) for one in explained]
         # Without advice a finding is a note: a window that was not the limit needs no other setting.
         asked = facts is not None and facts != Facts()
         told += (

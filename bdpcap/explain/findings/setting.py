@@ -213,7 +213,9 @@ def _unexplained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         )
         + "Any number is explained by some odd setting, which proves nothing."
         + (f" Possible: {possible}." if possible else ""),
-        remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults.",
+        remedy="Ask the receiver: ss -tmi shows rb (its buffer), sysctl net.ipv4.tcp_rmem the defaults."
+        if seen.system in ("", "linux")
+        else "Ask for the size of the buffer at the receiver.",
         commands=(
             "ss -tmi   # receiver: rb",
             "sysctl net.ipv4.tcp_rmem net.core.rmem_max net.ipv4.tcp_adv_win_scale   # receiver",
