@@ -33,7 +33,7 @@ INITIAL_WINDOW: Final = 10
 AGREE: Final = 1.2
 """Highest over lowest rate up to which they agree: each is within 10 % of a rate between them."""
 _WIDEST: Final = 10
-"""Ratio of the bounds of a rate from which on the upper one says nothing: a rate of its order is not known."""
+"""Ratio of the bounds of a rate from which on the upper one is of no use: a rate of its order is not known."""
 FILLED: Final = 0.1
 """Share of a flow's time in which it must fill the link to show the link's rate."""
 

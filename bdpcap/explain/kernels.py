@@ -10,7 +10,7 @@ from bdpcap.explain.eras import ANY_VERSION, ERAS, Era, Version
 __all__ = ["LAST_SYSCTL", "Kernel", "eras_of", "version"]
 
 _FIRST_SYSCTL: Final = (2, 6, 0)
-"""First version that is told apart; tcp_adv_win_scale is older."""
+"""First version that is distinguished; tcp_adv_win_scale is older."""
 LAST_SYSCTL: Final = (6, 5)
 """Last version in which net.ipv4.tcp_adv_win_scale has an effect."""
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", re.ASCII)

@@ -51,7 +51,7 @@ def fits(path: Path, observed: Observed, facts: Facts) -> Iterator[Answer]:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A path to a window, and what is known of it."""
+    """A path to a window, with the observation and the facts that narrow it."""
 
     path: Path
     observed: Observed
@@ -133,7 +133,7 @@ class _Fit:
             often *= self.path.often * of_handshake(self.path.knob, self.path.era, seen) / 2
             yield self._answer((given or [kept.low])[0], kept, words, often, given=bool(given))
         span = self._values(MEASURED_SHARES)
-        # A larger value can take effect, too, if it is set before data come: that is told if the value is known.
+        # A larger value can take effect, too, if it is set before data come: an answer only if the value is known.
         most = span.high if seen.field_full or given else default // 2 - 1
         yield from self.answers(_Span(span.low, min(span.high, most)), 1 / 2)
 

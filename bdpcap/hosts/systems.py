@@ -139,7 +139,7 @@ def system_of(syn: Syn, asked: Syn | None = None, *, is_answer: bool | None = No
     syn
         A SYN, or a SYN-ACK.
     asked
-        The SYN that a SYN-ACK answers, if it was captured; some stacks show in what they leave out.
+        The SYN that a SYN-ACK answers, if it was captured; some stacks differ in the options that they leave out.
     is_answer
         Is `syn` a SYN-ACK? By default it is one if `asked` is given.
     """

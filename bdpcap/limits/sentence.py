@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["sentences"]
 
 WRITTEN: Final[dict[Unit, Callable[[float], str]]] = {
-    # A measured share of a little over 1 is within the error of what it is compared with.
+    # A measured share of a little over 1 is within the error of both rates.
     "share": lambda value: units.share(min(value, 1.0)),
     "ratio": lambda value: f"{value:.2f}",
     "packets": lambda value: (

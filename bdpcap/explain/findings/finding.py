@@ -111,7 +111,7 @@ class Finding:
     source: str = ""
 
     def is_sound(self) -> bool:
-        """Return whether every number among the values is finite and not negative; what is not is no finding."""
+        """Return whether every number among the values is finite and not negative; no other finding is shown."""
         numbers = (value for value in self.values.values() if isinstance(value, (int, float)))
         return all(0 <= number < math.inf for number in numbers)
 

@@ -1,4 +1,4 @@
-"""Advice on losses, on queues and on congestion control: one line for what was seen."""
+"""Advice on losses, on queues and on congestion control: one line for each kind of loss."""
 
 from __future__ import annotations
 

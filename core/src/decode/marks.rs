@@ -191,11 +191,11 @@ mod tests {
     }
 
     proptest! {
-            #[test]
-            fn any_bytes_have_a_layout(list in prop::collection::vec(any::<u8>(), 0..44), cut: bool) {
-    let marks = Marks::of_syn(Some(0), true, &list, cut, true);
-                prop_assert!(i64::try_from(marks.0).is_ok());
-                prop_assert!(letters(&list, cut).len() <= 44);
-            }
+        #[test]
+        fn any_bytes_have_a_layout(list in prop::collection::vec(any::<u8>(), 0..44), cut: bool) {
+            let marks = Marks::of_syn(Some(0), true, &list, cut, true);
+            prop_assert!(i64::try_from(marks.0).is_ok());
+            prop_assert!(letters(&list, cut).len() <= 44);
         }
+    }
 }
