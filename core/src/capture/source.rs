@@ -132,9 +132,10 @@ fn skip(input: &mut impl Read, bytes: u32) -> io::Result<()> {
 /// Reader of a sequence of lz4 frames.
 ///
 /// `FrameDecoder` returns `Ok(0)` after each frame, and also if the input ends inside one. Only the position in the input
-/// distinguishes the two.
+/// distinguishes the two. Each frame has a new decoder: one that is used again expects blocks of the same size.
 struct Lz4<R: Read> {
-    decoder: FrameDecoder<Positioned<R>>,
+    /// `None` only while the decoder of the next frame is made.
+    decoder: Option<FrameDecoder<Positioned<R>>>,
     /// Position at which the last complete frame ended.
     frame_end: u64,
 }
@@ -154,7 +155,7 @@ impl<R: BufRead> Lz4<R> {
             ended: false,
         };
         Lz4 {
-            decoder: FrameDecoder::new(input),
+            decoder: Some(FrameDecoder::new(input)),
             frame_end: 0,
         }
     }
@@ -165,34 +166,37 @@ impl<R: BufRead> Read for Lz4<R> {
         if buffer.is_empty() {
             return Ok(0);
         }
-        loop {
-            match self.decoder.read(buffer) {
-                Ok(0) => {
-                    let input = self.decoder.get_ref();
-                    match input.ended {
-                        false => self.frame_end = input.position,
-                        true if input.position == self.frame_end => return Ok(0),
-                        true => return Err(io::ErrorKind::UnexpectedEof.into()),
-                    }
-                }
-                Ok(read) => return Ok(read),
-                Err(error) => {
-                    let Some(length) = skippable(&error) else {
-                        return Err(error);
-                    };
-                    skip(self.decoder.get_mut(), length)?;
-                    self.frame_end = self.decoder.get_ref().position;
-                }
+        while let Some(mut decoder) = self.decoder.take() {
+            let read = decoder.read(buffer);
+            let Some(skippable) = after_frame(&read) else {
+                self.decoder = Some(decoder);
+                return read;
+            };
+            let mut input = decoder.into_inner();
+            if input.ended && skippable == 0 {
+                return match input.position == self.frame_end {
+                    true => Ok(0),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                };
             }
+            skip(&mut input, skippable)?;
+            self.frame_end = input.position;
+            self.decoder = Some(FrameDecoder::new(input));
         }
+        Ok(0)
     }
 }
 
-/// Returns the length of the skippable frame that stopped the decoder; `None` if the error has another cause.
-fn skippable(error: &io::Error) -> Option<u32> {
-    match error.get_ref()?.downcast_ref()? {
-        lz4_flex::frame::Error::SkippableFrame(length) => Some(*length),
-        _ => None,
+/// Returns the length of the skippable frame at which the decoder stopped, 0 at the end of a frame; `None` if the
+/// decoder goes on or failed.
+fn after_frame(read: &io::Result<usize>) -> Option<u32> {
+    match read {
+        Ok(0) => Some(0),
+        Ok(_) => None,
+        Err(error) => match error.get_ref()?.downcast_ref()? {
+            lz4_flex::frame::Error::SkippableFrame(length) => Some(*length),
+            _ => None,
+        },
     }
 }
 
@@ -251,6 +255,27 @@ mod tests {
             );
             assert_eq!(contents.info.compression, Some(name));
             assert_eq!(contents.bytes_read, packed.len() as u64, "{name}");
+        }
+    }
+
+    #[test]
+    fn lz4_frames_may_differ_in_the_size_of_their_blocks() {
+        use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
+
+        let frame = |size, mode, bytes: &[u8]| {
+            let info = FrameInfo::new().block_size(size).block_mode(mode);
+            let mut encoder = FrameEncoder::with_frame_info(info, Vec::new());
+            encoder.write_all(bytes).expect("no error");
+            encoder.finish().expect("no error")
+        };
+        let [first, second] = halves();
+        for mode in [BlockMode::Independent, BlockMode::Linked] {
+            let packed = [
+                frame(BlockSize::Max256KB, mode, &first),
+                frame(BlockSize::Max64KB, mode, &second),
+            ];
+            let contents = read(&packed.concat());
+            assert_eq!((contents.frames.len(), contents.damage), (20, None));
         }
     }
 
