@@ -19,7 +19,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 # It watches all memory: what leaks, and how much is taken at once.
 LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
-.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site instructions bench lab fuzz accuracy confidence thresholds audit help
+.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site wheels instructions bench lab fuzz accuracy confidence thresholds audit help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -69,6 +69,9 @@ python-only: ## set up without Rust: make python-only WHEEL=bdpcap-....whl (made
 site: $(VENV)/ready ## build the documents as a site in build/site; a warning is an error
 	$(BIN)/python -m pip install --quiet --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+
+wheels: ## build this platform's wheels in dist, check them, and try each without Rust
+	$(PYTHON) release/wheels.py
 
 instructions: $(VENV)/ready ## fail if the core needs more instructions for a packet (needs valgrind)
 	@$(BIN)/python benchmarks/instructions.py $(UPDATE)
