@@ -14,7 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bdpcap.cli import options
-from bdpcap.cli.plain import read_plainly
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -46,16 +45,8 @@ def loaded(name: str) -> Any:
     """Load a command from the module of its name."""
     module = import_module(f"bdpcap.cli.{name}")
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, cls=Command, epilog=getattr(module, "EPILOG", options.CAPTURES))(module.command)
+    app.command(name, epilog=getattr(module, "EPILOG", options.CAPTURES))(module.command)
     return get_command(app)
-
-
-class Command(TyperCommand):
-    """A command that reads its options without pydantic where possible."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the options and arguments of the command."""
-        return read_plainly(super().get_params(ctx))
 
 
 class Deferred(TyperCommand):
@@ -70,10 +61,6 @@ class Root(TyperGroup):
     """The program: its first word is a command, or a capture to report on."""
 
     _hint: str | None = None
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the options of the program."""
-        return read_plainly(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command of the first word; if that word is a capture, the command reports it as text."""
