@@ -89,7 +89,7 @@ def analyze(
     ValueError
         There is no source, `jobs` or a limit is below 1, or `memory_bytes` is less than Python itself takes.
     """
-    sources = core_pass.sources(source)
+    sources, broken = core_pass.sources(source)
     budget = (budget or Budget()).within(memory_bytes)
     lasting = core_pass.is_lasting(sources)
     with shown(wanted=progress is True) as bar:
@@ -115,6 +115,7 @@ def analyze(
         sources,
         filter,
         kept,
+        broken=broken,
         scales=scales,
         pseudonyms=pseudonyms,
         sums=sums,
@@ -188,7 +189,7 @@ def event_pieces(
     """
     from bdpcap.tables.events import NAMES, Events  # noqa: PLC0415 - needed for events only
 
-    sources = core_pass.sources(source)
+    sources, broken = core_pass.sources(source)
     core = core_pass.opened(
         sources,
         filter,
@@ -210,8 +211,8 @@ def event_pieces(
                 for side, known in names.items():
                     known.extend(new[side])
             yield Events(columns, names, core.first_ns)
-    for damage in core.damages():
-        raise _core.CaptureError(str(core_pass.damage(damage, pseudonyms)))
+    if damages := core_pass.damages(core, broken, pseudonyms):
+        raise _core.CaptureError("; ".join(map(str, damages)))
 
 
 def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None = None) -> pd.DataFrame:
@@ -250,7 +251,9 @@ class Capture(capture.Capture):
     info : CaptureInfo
         The contents of the capture, and facts that show how far it can be trusted.
     damage : Damage or None
-        The first place where the capture broke; None if it did not.
+        The first of `damages`; None if the capture did not break.
+    damages : list of Damage
+        The places where its files broke, and the captures of a directory that could not be read at all.
     scales : list of InferredScale
         Window scales that were inferred, since no handshake was captured or the traffic contradicts it.
     pseudonyms : Pseudonyms or None

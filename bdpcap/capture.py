@@ -78,6 +78,7 @@ class Capture:
         expression: str | None,
         events: dict[str, np.ndarray] | None,
         *,
+        broken: Sequence[Damage] = (),
         scales: list[InferredScale],
         pseudonyms: Pseudonyms | None,
         sums: Sums | None = None,
@@ -99,8 +100,8 @@ class Capture:
         self._kept = events
         self._by_stream: dict[int, pd.DataFrame] = {}
         self._rounds: dict[int, tuple[pd.DataFrame, np.ndarray]] = {}
-        damages = [core_pass.damage(damage, pseudonyms) for damage in core.damages()]
-        self.damage: Final[Damage | None] = damages[0] if damages else None
+        self.damages: Final = core_pass.damages(core, broken, pseudonyms)
+        self.damage: Final[Damage | None] = self.damages[0] if self.damages else None
         info = core_pass.info(core, sums or core_pass.summed(core))
         if events_left_out:
             rows = info.left_out.get("rows", 0) + events_left_out

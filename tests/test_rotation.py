@@ -148,13 +148,66 @@ def test_a_quoted_pattern_and_a_directory_are_the_files_themselves(tmp_path, cap
     assert main([str(folder / "ring_*.pcap")]) == 0
 
 
+BROKEN = {
+    "cut.pcap": (b"\xd4\xc3\xb2\xa1\2\0", "cut short"),
+    "empty.pcapng": (b"", "the file is empty"),
+    "magic_alone": (b"\x0a\x0d\x0d\x0a", "cut short"),
+    "packed.cap.zst": (b"no zstd", "not a packet capture"),
+    "text.pcap1": (b"a text", "not a packet capture"),
+}
+"""Files with the name or the first bytes of a capture that do not read as one, and why."""
+
+
+@pytest.mark.parametrize("command", ["flows", "events", "report", "info", "compare"])
+def test_the_broken_captures_of_a_directory_are_named_and_the_others_are_reported(command, tmp_path, capsys):
+    folder = write_ring(tmp_path / "set", [list(read_pcap(write_pcap(tmp_path / "one.pcap").read_bytes()))])
+    options = ["--text", "-"] if command == "report" else []
+    assert main([command, str(folder), *options]) == 0
+    whole, _ = capsys.readouterr()
+    (folder / "readme").write_text("no capture")
+    for name, (content, _) in BROKEN.items():
+        (folder / name).write_bytes(content)
+    assert main([command, str(folder), *options]) == 1
+    told, said = capsys.readouterr()
+    assert len(told.splitlines()) >= len(whole.splitlines())
+    for name, (_, reason) in BROKEN.items():
+        assert f"{folder / name}: {reason}" in said.replace("frame 1, byte 0: ", "")
+    assert "skipped what is no capture: readme\n" in said
+
+
+def test_a_directory_of_broken_captures_alone_is_an_error_that_names_them(tmp_path, capsys):
+    for name, (content, _) in BROKEN.items():
+        (tmp_path / name).write_bytes(content)
+    assert main(["flows", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"bdpcap: {tmp_path}: no capture in this directory can be read; ")
+    assert all(f"{tmp_path / name}: {reason}" in said for name, (_, reason) in BROKEN.items())
+
+
+def test_the_library_has_the_broken_captures_of_a_directory_as_damages(tmp_path):
+    write_pcap(tmp_path / "one.pcap")
+    (tmp_path / "two.pcap").write_bytes(b"")
+    capture = bdpcap.analyze(tmp_path)
+    assert [(one.file, one.reason) for one in capture.damages] == [
+        (str(tmp_path / "two.pcap"), "the file is empty")
+    ]
+    assert capture.damage == capture.damages[0]
+    with pytest.raises(bdpcap.CaptureError, match="the file is empty"):
+        list(bdpcap.stream_events(tmp_path))
+
+
 def test_a_file_whose_name_is_a_pattern_is_itself(tmp_path):
     path = write_pcap(tmp_path / "a[1].pcap")
     assert bdpcap.analyze(path).info.files == [str(path)]
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("none_*.pcap", "no file matches"), (".", "no capture in this directory")]
+    ("name", "why"),
+    [
+        ("none_*.pcap", "no file matches"),
+        (".", "no capture in this directory"),
+        ("", "the name of the capture is empty"),
+    ],
 )
 def test_a_name_that_stands_for_nothing(name, why, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -52,4 +52,4 @@ def command(
             packets = capture.annotate(file)
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"annotate: {where}, {units.number(packets, 'packet')} with comments\n")
-    return opening.exit_code(capture.damage)
+    return opening.exit_code(capture.damages)

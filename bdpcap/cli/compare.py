@@ -99,16 +99,17 @@ def command(
     shown, too.
     """
     outputs = _outputs(format_, output_, plot)
-    paths = opening.sources(captures, read, outputs)
-    if not isinstance(paths, list):
+    named = opening.sources(captures, read, outputs)
+    if not isinstance(named, list):
         raise typer.BadParameter("standard input holds one capture: name files")
+    paths = [path for name in named for path in opening.files(name)]
     wheres = [settings_ or settings.beside(Path(path)) for path in paths]
     opening.keep([where for where in wheres if where], outputs, "a file of settings")
     typed = {"link_rate": link_rate, "rtt": rtt, "sndbuf": sndbuf, "rcvbuf": rcvbuf}
     given = _settings(paths, wheres, _typed(typed, len(paths)))
     sources = [source_name(path) for path in paths]
     names = [Path(name).name for name in sources]
-    damages: list[Damage | None] = []
+    damages: list[list[Damage]] = []
     unread: list[bdpcap.CaptureError] = []
 
     def analysed() -> Iterator[Capture | None]:
@@ -119,7 +120,7 @@ def command(
                 unread.append(error)
                 yield None
                 continue
-            damages.append(capture.damage)
+            damages.append(capture.damages)
             yield capture
 
     table = comparison.compare(analysed(), names if len(set(names)) == len(names) else sources, given)

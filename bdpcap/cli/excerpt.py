@@ -53,7 +53,7 @@ def command(
             packets = _excerpt(capture, stream, file, headers_only=headers_only)
     where = "standard output" if to_stdout else units.printable(output_)
     sys.stderr.write(f"excerpt: {where}, {packets:,} packets; stream {stream} is stream 0 there\n")
-    return opening.exit_code(capture.damage)
+    return opening.exit_code(capture.damages)
 
 
 def _excerpt(capture: Capture, stream: int, file: BinaryIO, *, headers_only: bool) -> int:

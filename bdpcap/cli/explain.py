@@ -118,7 +118,7 @@ def command(
         )
         capture = opening.capture(captures, read, filter_, outputs=[output_])
         rows, answers = _rows(capture, stream, facts, rate_bps, rtt_ns), []
-        code = opening.exit_code(capture.damage)
+        code = opening.exit_code(capture.damages)
     table = _table(rows, nested=chosen in (options.Format.JSON, options.Format.JSONL))
     output.write(
         "findings", [table], chosen, output_, lambda _frames, file: _human(rows, answers, capture, file)

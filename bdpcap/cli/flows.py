@@ -86,7 +86,7 @@ def command(
         )  # for many flows, making pandas tables takes as long as classifying
     output.write("flows", rows, chosen, output_, _human)
     code = gate.finish(capture)
-    return opening.exit_code(capture.damage) or code
+    return opening.exit_code(capture.damages) or code
 
 
 _NUMBERS: Final = [

@@ -55,7 +55,7 @@ def command(
     else:
         table = _table(capture, nested=chosen is options.Format.JSONL)
         output.write("info", [table], chosen, output_, lambda _frames, _file: None)
-    return opening.exit_code(capture.damage)
+    return opening.exit_code(capture.damages)
 
 
 def _document(capture: Capture) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bdpcap.cli import exits, options
 from bdpcap.cli.twice import same_packets
 from bdpcap.read import rotation
 from bdpcap.read.ahead import ahead
+from bdpcap.read.facts import Damage
 from bdpcap.read.progress import shown
 from bdpcap.words import units
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Capture
     from bdpcap.host import Account
     from bdpcap.read.anonymize import Pseudonyms
-    from bdpcap.read.facts import Damage
     from bdpcap.tables.events import Events
 
 
@@ -34,7 +34,7 @@ def sources(
     captures: Sequence[str] | None, read: Sequence[str] | None, outputs: Iterable[Path | None]
 ) -> list[str] | BinaryIO:
     """
-    Return the named files, positional arguments first, or standard input for ``-``.
+    Return the names of captures, positional arguments first, or standard input for ``-``.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def sources(
         capture would be lost.
     """
     named = [*(captures or ()), *(read or ())]
-    found = [file for name in named for file in _files(name)]
-    keep([0 if name == "-" else name for name in found], outputs, "the capture")
+    every = [file for name in named for file in (files(name, report=True) if name != "-" else [0])]
+    keep(every, outputs, "the capture")
     if not named:
         raise typer.BadParameter("no capture given: name a file, or - for standard input")
     if "-" not in named:
-        return found
+        return named
     if len(named) > 1:
         raise typer.BadParameter("standard input (-) cannot be read along with files")
     if sys.stdin.isatty():
@@ -58,13 +58,13 @@ def sources(
     return sys.stdin.buffer
 
 
-def _files(name: str) -> list[str]:
-    """Return the captures for a name: a file, a directory or a pattern; report other files of a directory."""
-    files, passed_over = rotation.files(name) if name != "-" else ([name], [])
-    if passed_over:
-        others = ", ".join(Path(one).name for one in passed_over)
+def files(name: str, *, report: bool = False) -> list[str]:
+    """Return the captures for a name, with the broken ones; `report` what else is in a directory."""
+    found = rotation.files(name)
+    if found.others and report:
+        others = ", ".join(Path(one).name for one in found.others)
         sys.stderr.write(units.printable(f"bdpcap: {name}: skipped what is no capture: {others}") + "\n")
-    return files
+    return [*found.captures, *(damage.file for damage in found.broken)]
 
 
 def keep(inputs: Sequence[Path | str | int], outputs: Iterable[Path | None], name: str) -> None:
@@ -187,7 +187,7 @@ class Pieces:
 
     def exit_code(self) -> int:
         """Return the exit code, and warn if the capture was damaged."""
-        return exit_code(self._damage)
+        return exit_code([] if self._damage is None else [self._damage])
 
 
 def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) -> pd.DataFrame:
@@ -212,9 +212,10 @@ def of_streams(table: pd.DataFrame, streams: Sequence[int] | None, number: int) 
     return table[table["stream"].isin(streams)].reset_index(drop=True)
 
 
-def exit_code(damage: Damage | bdpcap.CaptureError | None) -> int:
-    """Return the exit code for a capture; if it is damaged, warn in one line."""
-    if damage is None:
-        return exits.DONE
-    sys.stderr.write(f"bdpcap: warning: {units.printable(damage)}; everything before it is reported\n")
-    return exits.DAMAGED
+def exit_code(damages: Sequence[Damage | bdpcap.CaptureError]) -> int:
+    """Return the exit code for a capture; warn of each damage in one line."""
+    for damage in damages:
+        unread = isinstance(damage, Damage) and not damage.offset
+        kept = "the other captures are reported" if unread else "everything before it is reported"
+        sys.stderr.write(f"bdpcap: warning: {units.printable(damage)}; {kept}\n")
+    return exits.DAMAGED if damages else exits.DONE

@@ -83,7 +83,7 @@ def command(
                 file.write("\n")
             case Format.HTML:
                 file.write(both.html())
-    return max(opening.exit_code(capture.damage) for capture in captures)
+    return max(opening.exit_code(capture.damages) for capture in captures)
 
 
 def _document(both: Pair) -> dict[str, Any]:

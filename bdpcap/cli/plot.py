@@ -90,7 +90,7 @@ def command(
     drawn = f"stream {flow.stream}, {units.printable(flow.sender)} to {units.printable(flow.receiver)}"
     size = units.data_size(output_.stat().st_size)
     sys.stderr.write(f"plot: {units.printable(output_)} ({size}): {drawn}\n")
-    return opening.exit_code(capture.damage)
+    return opening.exit_code(capture.damages)
 
 
 def _flow(capture: Capture, stream: int | None) -> Flow:

@@ -128,7 +128,7 @@ def command(
         sys.stderr.write(f"report: {page} ({units.data_size(page.stat().st_size)}), for a browser\n")
     gate.check(capture.flows)
     code = gate.finish(capture)
-    return opening.exit_code(capture.damage) or code
+    return opening.exit_code(capture.damages) or code
 
 
 def _account(ss: list[Path] | None, tcp_info: list[Path] | None) -> host.Account | None:

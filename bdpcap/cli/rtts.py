@@ -69,7 +69,7 @@ def command(
             lines.note(f"No round: {terminal.NO_PAYLOAD}")
 
     output.write("rtts", pieces, chosen, output_, human)
-    return opening.exit_code(capture.damage)
+    return opening.exit_code(capture.damages)
 
 
 def _columns(origin_ns: int) -> list[Column]:

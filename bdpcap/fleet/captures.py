@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import fsspec
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = ["Task", "tasks"]
-
-_CAPTURE: Final = re.compile(r"\.(pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
-"""File names of captures. Files of a directory are not opened to detect captures, since there may be thousands."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +62,14 @@ def tasks(inputs: Sequence[str], *, rotated: bool) -> tuple[list[Task], int]:
 
 def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:
     """Return name, URL and size of every capture that an input stands for, and the number of other files."""
+    if not named:
+        raise FileNotFoundError("the name of an input is empty")
     system, path = fsspec.core.url_to_fs(named)
     others = 0
     if system.isdir(path):
         every = system.find(path, detail=True)
-        listed = {one: about for one, about in every.items() if _CAPTURE.search(one)}
+        # Files are not opened to detect captures, since there may be thousands.
+        listed = {one: about for one, about in every.items() if rotation.CAPTURE.search(one)}
         others, root = len(every) - len(listed), path
     elif system.exists(path):
         listed, root = {path: system.info(path)}, posixpath.dirname(path)

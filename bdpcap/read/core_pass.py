@@ -53,13 +53,15 @@ STREAMS: Final = 1 << 14
 """Streams whose columns are processed together."""
 
 
-def sources(source: Source) -> list[Read]:
+def sources(source: Source) -> tuple[list[Read], list[Damage]]:
     """Return the sources as a list of paths, bytes and file objects, with directories and patterns expanded.
+
+    The captures of directories that cannot be read at all are returned apart.
 
     Raises
     ------
     CaptureError
-        A directory holds no capture, or no file matches a pattern.
+        A directory holds no capture that can be read, no file matches a pattern, or a name is empty.
     TypeError
         A source is neither a path nor bytes nor a binary file object.
     ValueError
@@ -70,8 +72,14 @@ def sources(source: Source) -> list[Read]:
     else:
         many = [cast("OneSource", source)]
     listed: list[Read] = []
+    broken: list[Damage] = []
     for one in many:
-        listed += rotation.files(os.fspath(one))[0] if isinstance(one, (str, os.PathLike)) else [one]
+        if isinstance(one, (str, os.PathLike)):
+            found = rotation.files(os.fspath(one))
+            listed += found.captures
+            broken += found.broken
+        else:
+            listed.append(one)
     if not listed:
         raise ValueError("no capture given")
     for one in listed:
@@ -79,7 +87,7 @@ def sources(source: Source) -> list[Read]:
             raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
         if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
             raise TypeError(f"neither a path nor bytes nor a binary file object: {type(one).__name__}")
-    return listed
+    return listed, broken
 
 
 def is_lasting(sources: list[Read]) -> bool:
@@ -207,9 +215,10 @@ def named(columns: dict[str, Any], pseudonyms: Pseudonyms | None) -> dict[str, A
     return pseudonyms.directions(columns) if pseudonyms else columns
 
 
-def damage(place: tuple[str, int, int, str], pseudonyms: Pseudonyms | None) -> Damage:
-    """Return where a capture broke, from the core's file, frame, offset and reason."""
-    return pseudonyms.damage(Damage(*place)) if pseudonyms else Damage(*place)
+def damages(core: _core.Analysis, broken: Sequence[Damage], pseudonyms: Pseudonyms | None) -> list[Damage]:
+    """Return where captures broke; `broken` are those that could not be read at all."""
+    every = [*(Damage(*place) for place in core.damages()), *broken]
+    return [pseudonyms.damage(one) for one in every] if pseudonyms else every
 
 
 def directions(

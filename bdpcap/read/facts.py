@@ -29,10 +29,12 @@ class Damage:
     frame: int
     """The frame that broke, counted from 1 in this file."""
     offset: int
-    """Where the frame's record begins, in bytes of the uncompressed capture."""
+    """Where the frame's record begins, in bytes of the uncompressed capture; 0 if the file cannot be read at all."""
     reason: str
 
     def __str__(self) -> str:
+        if not self.offset:
+            return f"{self.file}: {self.reason}"
         return f"{self.file}: frame {self.frame}, byte {self.offset}: {self.reason}"
 
 

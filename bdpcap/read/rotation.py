@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -11,12 +12,13 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap import _core
+from bdpcap.read.facts import Damage
 from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Place", "Seam", "files", "frames", "gaps", "members", "missing", "overlaps", "place"]
+__all__ = ["Found", "Place", "Seam", "files", "frames", "gaps", "members", "missing", "overlaps", "place"]
 
 FAR: Final = 10
 """A pause between two files that exceeds the longest pause within the files by this factor means a missing file.
@@ -27,6 +29,13 @@ Pauses may be as uneven as a Pareto distribution of shape 1. Even then a pause b
 FEW: Final = 100
 """Fewest intervals between frames that show how long the traffic's own pauses are."""
 
+CAPTURE: Final = re.compile(r"\.(pcap|pcapng|cap|dmp)\d*(\.(gz|zst|lz4))?$", re.IGNORECASE)
+"""File names of captures."""
+_MAGIC: Final = tuple(
+    bytes.fromhex(magic)
+    for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "a1b2cd34", "34cdb2a1", "0a0d0d0a")
+)
+"""First bytes of captures: pcap in microseconds, in nanoseconds and modified, each in both byte orders; pcapng."""
 _PACKED: Final = (".gz", ".zst", ".lz4")
 _NUMBERED: Final = (
     re.compile(r"(?P<stem>.+)_\d{14}_(?P<number>\d{5})(?P<end>\.[^.]+)?"),
@@ -37,6 +46,17 @@ _NUMBERED: Final = (
 
 The first file of tcpdump -C has no number.
 """
+
+
+@dataclass(frozen=True)
+class Found:
+    """The files that a name stands for."""
+
+    captures: list[str]
+    broken: list[Damage]
+    """The captures of a directory that cannot be read at all: their name or their first bytes are those of a capture."""
+    others: list[str]
+    """The entries of a directory that are not captures."""
 
 
 @dataclass(frozen=True)
@@ -58,31 +78,36 @@ class Place:
     """Counted from 1 in this file."""
 
 
-def files(name: str) -> tuple[list[str], list[str]]:
-    """Return the captures that a name stands for, and the entries of a directory that are not captures.
+def files(name: str) -> Found:
+    """Return the files that a name stands for.
 
     A file stands for itself, and a directory for the captures in it. Any other name is a shell pattern and stands for
-    the files that match. In a directory, subdirectories and files that do not begin like a capture are not captures;
-    hidden entries are ignored. Captures are sorted by name, numbers in names by value.
+    the files that match. In a directory, subdirectories and files that neither read as a capture nor are named or begin
+    like one are not captures; hidden entries are ignored. Captures are sorted by name, numbers in names by value.
 
     Raises
     ------
     CaptureError
-        The directory holds no capture, or no file matches.
+        The name is empty, the directory holds no capture that can be read, or no file matches.
     """
+    if not name:
+        raise _core.CaptureError("the name of the capture is empty")
     path = Path(name)
     if path.is_dir():
-        inside = _ordered(str(one) for one in path.iterdir() if not one.name.startswith("."))
-        captures = [one for one in inside if Path(one).is_file() and _is_capture(one)]
-        if not captures:
-            raise _core.CaptureError(f"{units.printable(name)}: no capture in this directory")
-        return captures, [one for one in inside if one not in set(captures)]
+        found = Found([], [], [])
+        for one in _ordered(str(one) for one in path.iterdir() if not one.name.startswith(".")):
+            _sort_in(one, found)
+        if not found.captures:
+            reasons = "".join(f"; {damage}" for damage in found.broken)
+            which = "no capture in this directory can be read" if reasons else "no capture in this directory"
+            raise _core.CaptureError(f"{units.printable(name)}: {which}{reasons}")
+        return found
     if path.exists() or not glob.has_magic(name):
-        return [name], []
+        return Found([name], [], [])
     matching = _ordered(one for one in glob.iglob(name, recursive=True) if Path(one).is_file())  # noqa: PTH207
     if not matching:
         raise _core.CaptureError(f"{units.printable(name)}: no file matches this pattern")
-    return matching, []
+    return Found(matching, [], [])
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
@@ -92,12 +117,32 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=key)
 
 
-def _is_capture(name: str) -> bool:
+def _sort_in(name: str, found: Found) -> None:
+    """Add an entry of a directory to the captures, to the broken ones or to the others."""
+    if not Path(name).is_file():
+        found.others.append(name)
+        return
     try:
         _core.Analysis([name])
-    except _core.CaptureError:
+    except _core.CaptureError as error:
+        if not (CAPTURE.search(name) or _begins_like_one(name)):
+            found.others.append(name)
+            return
+        shown = os.fsencode(name).decode(errors="replace")
+        reason = (
+            str(error).removeprefix(f"{shown}: ").removeprefix("frame 1, byte 0: ").partition(" (os error")[0]
+        )
+        found.broken.append(Damage(shown, 1, 0, reason))
+    else:
+        found.captures.append(name)
+
+
+def _begins_like_one(name: str) -> bool:
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(4) in _MAGIC
+    except OSError:
         return False
-    return True
 
 
 def members(name: str) -> tuple[str, int] | None:
