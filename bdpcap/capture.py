@@ -12,6 +12,7 @@ import numpy as np
 from bdpcap import _core, hosts
 from bdpcap.hosts import columns as host_columns
 from bdpcap.read import core_pass, rotation, vantage
+from bdpcap.read.in_process import InProcess
 from bdpcap.read.progress import shown
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, acknowledgments_missing, flaws
 from bdpcap.words.endpoints import host, port
@@ -65,7 +66,7 @@ class HostAccount(Protocol):
         """Return sentences about samples and lines that could not be used."""
 
 
-class Capture:
+class Capture(InProcess):
     """A capture that was read: flows, rounds with their limits, events.
 
     `bdpcap.analysis.Capture` adds findings, figures and reports.
@@ -586,7 +587,7 @@ def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:
     return (ends == named) | (ends.map(host) == named.strip("[]"))
 
 
-class Flow:
+class Flow(InProcess):
     """One direction of a stream that carried payload. `bdpcap.analysis.Flow` adds findings and figures."""
 
     def __init__(self, capture: Capture, summary: pd.Series) -> None:

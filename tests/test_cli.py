@@ -472,6 +472,12 @@ def test_stream_selects(tmp_path, capsys):
             "Missing option '--output' / '-o'; try 'bdpcap plot --help'\n",
         ),
         (["flows", "."], 1, ".: no capture in this directory"),
+        (["flows", ""], 1, "the name of the capture is empty"),
+        (["pair", "", "absent.pcap"], 1, "the name of the capture is empty"),
+        (["compare", "", "absent.pcap"], 1, "the name of the capture is empty"),
+        (["batch", "", "--out", "dataset"], 1, "the name of an input is empty"),
+        (["summary", ""], 2, "name the folder"),
+        ([""], 1, "the name of the capture is empty"),
         (["flows", "-", "absent.pcap"], 2, "standard input"),
         (["flows", "absent.pcap", "--fail-on", "rwnd<50"], 2, "rwnd>50%"),
         (["nonsense"], 2, "nonsense"),
@@ -494,6 +500,22 @@ def test_what_is_no_capture_is_one_line_and_1(tmp_path, capsys):
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "notes.txt" in said
+
+
+def test_json_has_no_control_character(transfer, tmp_path, capsys):
+    path = tmp_path / "a\x7fb\x1b.pcap"
+    path.write_bytes(transfer.read_bytes())
+    for words in (
+        ["info", "--format", "json"],
+        ["info", "--format", "jsonl"],
+        ["report", "--json", "-"],
+        ["compare", "--format", "json"],
+    ):
+        assert main([*words, str(path)]) == 0
+        said = capsys.readouterr().out
+        assert not set(said) & {"\x7f", "\x1b"}
+        assert "a\\u007fb\\u001b.pcap" in said
+        assert "a\x7fb\x1b.pcap" in str(json.loads(said)).encode().decode("unicode_escape")
 
 
 def test_a_piece_that_is_missing_leaves_no_capture_to_report(transfer, capsys):

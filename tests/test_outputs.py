@@ -217,6 +217,49 @@ def test_a_reader_that_never_reads_is_no_error(command, transfer):
     assert (done.returncode, "Traceback" in done.stderr, "internal" in done.stderr) == (0, False, False)
 
 
+def redirected(words, redirection):
+    """Run bdpcap with redirections of a shell."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "bdpcap", *map(str, words)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=SECONDS,
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["flows", "report --text -", "events", "info", "flows --format parquet", "--help"]
+)
+def test_a_closed_output_is_told_in_one_line(command, transfer):
+    done = redirected([*command.split(), *([] if command == "--help" else [transfer])], ">&-")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "bdpcap: standard output is closed: give -o FILE, or > /dev/null\n",
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_what_is_closed_is_not_needed_to_write_a_file(closed, transfer, tmp_path):
+    open_, shut = tmp_path / "open.csv", tmp_path / "shut.csv"
+    assert redirected(["flows", transfer, "-o", open_], "").returncode == 0
+    done = redirected(["flows", transfer, "-o", shut], closed)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert shut.read_bytes() == open_.read_bytes()
+
+
+def test_messages_to_a_closed_output_are_discarded(transfer):
+    told = redirected(["flows", transfer], "2>&-")
+    assert (told.returncode, told.stdout) == (0, redirected(["flows", transfer], "").stdout)
+    assert redirected(["flows", "absent.pcap"], "2>&-").returncode == 1
+
+
+def test_a_closed_input_is_wrong_usage():
+    done = redirected(["flows", "-"], "<&-")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "standard input is closed" in done.stderr
+
+
 def test_an_interrupt_while_reading_exits_as_such(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import pydoc
 import re
 from contextlib import contextmanager
@@ -49,6 +51,20 @@ def test_bytes_have_a_fingerprint_and_no_excerpt(capture):
     assert read.fingerprints()[0].sha256 == capture.fingerprints()[0].sha256
     with pytest.raises(bdpcap.CaptureError, match="save the capture to a file"):
         read.excerpt(0, io.BytesIO())
+
+
+def test_a_copy_of_a_capture_or_a_flow_is_the_same_one(capture):
+    for one in (capture, capture[0]):
+        assert copy.copy(one) is copy.deepcopy(one) is one
+
+
+def test_what_cannot_be_sent_to_another_process_names_what_can(capture):
+    for one in (capture, capture[0]):
+        with pytest.raises(TypeError, match=r"Capture\.table .* bdpcap\.analyze"):
+            pickle.dumps(one)
+    for name in ("flows", "rtts"):
+        sent = pickle.loads(pickle.dumps(capture.table(name)))  # noqa: S301  our own
+        pd.testing.assert_frame_equal(sent, capture.table(name))
 
 
 def test_progress_is_told_to_whoever_asks():

@@ -6,6 +6,7 @@ The command line: thin commands that use :func:`bdpcap.analyze`, the tables and 
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -73,6 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     -------
     The exit code; see :mod:`bdpcap.cli.exits`.
     """
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=terminal.SPELT)
@@ -85,8 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
         # When a pipe is closed, typer and rich raise SystemExit with another exit code.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        # The reader closed the pipe, which is no error. At exit, nothing may be flushed into the pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader closed the pipe, which is no error.
+        _discard_output()
         code = exits.DONE
     except KeyboardInterrupt:
         code = exits.INTERRUPTED
@@ -94,8 +96,32 @@ def main(arguments: list[str] | None = None) -> int:
         if os.environ.get("BDPCAP_DEBUG"):
             raise
         code, message = _explained(error, given[0])
+        if isinstance(error, OSError) and error.errno == errno.EBADF:
+            _discard_output()
+            message = "standard output is closed: give -o FILE, or > /dev/null"
         sys.stderr.write(f"bdpcap: {units.printable(' '.join(message.split()))}\n")
     return code
+
+
+def _open_closed() -> None:
+    """Open standard streams that are closed, since the next files opened would take their descriptors.
+
+    Nothing can be read from the input or written to the output then; messages are discarded.
+    """
+    for descriptor, flags in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)  # takes the lowest descriptor that is free, which is this one
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+
+
+def _discard_output() -> None:
+    """Discard what was written to standard output and not flushed: at exit, it could not be flushed either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explained(error: BaseException, first: str) -> tuple[int, str]:

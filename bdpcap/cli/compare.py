@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -200,8 +199,7 @@ def _write(table: pd.DataFrame, format_: Format | None, file: Path | None) -> No
     with output.opened(file) as out:
         match chosen:
             case Format.JSON:
-                json.dump(_document(table), out, indent=1, allow_nan=False)
-                out.write("\n")
+                out.write(rows.text(_document(table), indent=1))
             case Format.MARKDOWN:
                 comparison_tables.markdown(table, out)
             case Format.TABLE:

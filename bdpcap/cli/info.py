@@ -50,8 +50,10 @@ def command(
         with output.opened(output_) as file:
             _human(capture, file)
     elif chosen is options.Format.JSON:
+        from bdpcap.tables import rows  # noqa: PLC0415 - needed for JSON only
+
         with output.opened(output_) as file:
-            file.write(json.dumps(_document(capture), indent=1) + "\n")
+            file.write(rows.text(_document(capture), indent=1))
     else:
         table = _table(capture, nested=chosen is options.Format.JSONL)
         output.write("info", [table], chosen, output_, lambda _frames, _file: None)

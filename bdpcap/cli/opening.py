@@ -53,6 +53,8 @@ def sources(
         return named
     if len(named) > 1:
         raise typer.BadParameter("standard input (-) cannot be read along with files")
+    if sys.stdin is None:
+        raise typer.BadParameter("standard input is closed: pipe a capture into it")
     if sys.stdin.isatty():
         raise typer.BadParameter("standard input is a terminal: pipe a capture into it")
     return sys.stdin.buffer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -79,8 +78,7 @@ def command(
             case Format.TABLE:
                 pair_text.write(both, file)
             case Format.JSON:
-                json.dump(_document(both), file, indent=1, allow_nan=False)
-                file.write("\n")
+                file.write(rows.text(_document(both), indent=1))
             case Format.HTML:
                 file.write(both.html())
     return max(opening.exit_code(capture.damages) for capture in captures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from bdpcap import host, report
 from bdpcap.cli import opening, options, output, privacy, rules
 from bdpcap.report import ranking, verdict
+from bdpcap.tables import rows
 from bdpcap.words import units
 
 _DEFAULT = Path("report.html")
@@ -112,8 +112,7 @@ def command(
             file.write(report.text(capture, full=full, ascii_only=ascii_))
     if json_ is not None:
         with output.opened(_file(json_)) as file:
-            json.dump(report.document(capture), file, allow_nan=False)
-            file.write("\n")
+            file.write(rows.text(report.document(capture)))
     if bundle is not None:
         missing = report.write_bundle(capture, bundle, context.obj)
         size = units.data_size(bundle.stat().st_size)

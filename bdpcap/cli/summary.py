@@ -47,7 +47,7 @@ def command(
 
     The summary is text; with `-o FILE.html` it is a page with figures.
     """
-    if folder is None:
+    if not folder:
         raise typer.BadParameter("name the folder that bdpcap batch --out wrote")
     date = _date(before_after)
     output.named(output_, [".html", ".htm"])

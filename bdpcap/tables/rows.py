@@ -6,7 +6,7 @@ import json
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["lines", "records"]
+DELETE: Final = "\x7f"
+"""The control character that JSON allows unescaped, unlike those below the space (RFC 8259 section 7)."""
+
+__all__ = ["lines", "records", "text"]
 
 
 def lines(table: pd.DataFrame) -> str:
@@ -22,7 +25,18 @@ def lines(table: pd.DataFrame) -> str:
     if table.empty:
         return ""
     rows = _json(table, lines=True)
-    return rows.rstrip("\n").replace("\\/", "/") + "\n"  # pandas escapes slashes, which JSON does not require
+    # pandas escapes slashes, which JSON does not require.
+    return _harmless(rows.rstrip("\n").replace("\\/", "/")) + "\n"
+
+
+def text(document: Any, *, indent: int | None = None) -> str:
+    """Return a document as JSON text that has no control character and ends in a newline."""
+    return _harmless(json.dumps(document, allow_nan=False, indent=indent)) + "\n"
+
+
+def _harmless(text: str) -> str:
+    """Return JSON text in which DEL is escaped as the other control characters are."""
+    return text.replace(DELETE, "\\u007f")
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
