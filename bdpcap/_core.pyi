@@ -316,6 +316,7 @@ class Pieces:
         - ``first_ns`` and ``last_ns``: the times of the earliest and of the latest frame.
         - ``opened_ns`` and ``closed_ns``: the times of the first and of the last frame in the file that have one.
         - ``steps``: the argument of `tick_ns`.
+        - ``unit_ns``: the coarsest unit of the times.
         - ``link_types``: the number of frames by LINKTYPE_ value.
         - ``damages``: where the file broke, as `Analysis.damages` returns it.
         """
@@ -350,7 +351,7 @@ def csv_lines(columns: Sequence[Cells], written: Callable[[str], str]) -> bytes:
     """
 
 def tick_ns(steps: Sequence[_Steps]) -> int:
-    """Return the resolution of a capture's clock in nanoseconds, 0 where the times do not show it.
+    """Return the step of a capture's clock in nanoseconds, 0 where the times do not show it.
 
     Parameters
     ----------

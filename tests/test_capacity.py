@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import numpy as np
@@ -15,15 +16,22 @@ from strategies import captures
 import bdpcap
 from bdpcap.explain.capacity import Basis, basis, known_bdp, known_bps, label, spoken, spoken_bdp, word
 from bdpcap.limits.capacity import capacity
+from bdpcap.limits.evidence import Evidence
 
 MB = 1_000_000
 LONG = st.lists(st.integers(1, 10**10), min_size=1, max_size=40)
 
 
-def bursts(*rates, sustained=1 * MB, segments=40, waited=20, flow=None, **counts):
+def bursts(*rates, sustained=1 * MB, **counts):
+    """The capacity that `bursts_evidence` shows."""
+    made = bursts_evidence(*rates, **counts)
+    return capacity(made, np.full(len(made.rounds.starts), float(sustained)))
+
+
+def bursts_evidence(*rates, segments=40, waited=20, flow=None, **counts):
     """Rounds with a burst each, at these rates in bytes per second; `waited` packets queued at the burst's end."""
     wait_ns = [waited * MSS * 1e9 / rate for rate in rates]
-    made = counted(
+    return counted(
         [0] * len(rates) if flow is None else flow,
         ack_spacing_rate=rates,
         ack_pauses_ns=[RTT_MS * MS / 2] * len(rates),
@@ -35,7 +43,6 @@ def bursts(*rates, sustained=1 * MB, segments=40, waited=20, flow=None, **counts
         rtt_max_ns=np.add(wait_ns, RTT_MS * MS),
         **counts,
     )
-    return capacity(made, np.full(len(made.rounds.starts), float(sustained)))
 
 
 def test_bursts_at_one_rate_are_the_capacity():
@@ -55,6 +62,18 @@ def test_later_bursts_count_as_those_of_the_first_rounds_do():
     # Slow start was paced: its bursts differ. Twelve rounds later the window is full, and they leave at once.
     found = bursts(*(MB * 1.3**step for step in range(12)), *[40 * MB] * 20)
     assert found.estimate[0] == pytest.approx(40 * MB)
+
+
+@pytest.mark.parametrize(("tick_ns", "known"), [(1, True), (1_000, True), (100_000, False), (10 * MS, False)])
+def test_a_span_below_ten_ticks_shows_no_capacity(tick_ns, known):
+    """Half of 40 segments at 100 MB/s take 0.29 ms, a run of 16 segments 0.23 ms, and the flow lasts for 0.2 s."""
+    made = bursts_evidence(*[100 * MB] * 5)
+    made = Evidence(
+        made.rounds, dataclasses.replace(made.vantage, tick_ns=np.full(made.rounds.size, tick_ns))
+    )
+    found = capacity(made, np.full(1, np.nan))
+    assert (found.estimate[0] == pytest.approx(100 * MB)) == known
+    assert np.isfinite(found.estimate[0]) == known
 
 
 OPENING = (20 * MB, 7 * MB, 8 * MB, 9 * MB, 12 * MB)

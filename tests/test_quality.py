@@ -222,6 +222,63 @@ def test_with_half_of_the_packets_nothing_is_sure(name, tmp_path):
     assert [one.code for one in flow.findings] == [Code.CAPTURE_INCOMPLETE]
 
 
+def most_acknowledged(capture):
+    """Bytes acknowledged by the throughput of each flow, and of the rounds of each, over the captured payload."""
+    flows, rtts = capture.flows, capture.rtts
+    lasted = rtts["end_ns"] - rtts["start_ns"]
+    carried = (rtts["throughput_bps"].astype(float) * lasted / 8e9).groupby([rtts["stream"], rtts["sender"]])
+    by_rounds = carried.sum().reindex(pd.MultiIndex.from_frame(flows[["stream", "sender"]])).to_numpy()
+    by_flow = flows["throughput_bps"].astype(float) * (flows["end_ns"] - flows["start_ns"]) / 8e9
+    # A SYN and a FIN count as a byte each.
+    return [(bytes_ - flows["payload_bytes"]).max() for bytes_ in (by_flow, by_rounds)]
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*.pcap.zst")), ids=lambda path: path.name)
+def test_what_the_capture_lost_is_no_throughput(sample, tmp_path):
+    whole = bdpcap.analyze(sample)
+    packets = packets_of(sample)
+    span = len(packets) // 5
+    for begin in range(span, len(packets) - span, span):  # a fifth of the frames at a time
+        capture = without(sample.name, lambda at, _, begin=begin: not begin <= at < begin + span, tmp_path)
+        assert max(most_acknowledged(capture)) <= 2 + 1e-3
+        assert capture.flows["capacity_low_bps"].max() <= 1.05 * whole.flows["capacity_bps"].max()
+
+
+BEFORE_THE_GAP = f"""{HANDSHAKE}
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+"""
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param("+.0001 < . 1:1(0) ack 50002001 win 500", id="by number"),
+        pytest.param("+.0001 < . 1:1(0) ack 1001 win 500 <sack 1001:50002001>", id="by SACK"),
+    ],
+)
+def test_an_acknowledgment_of_bytes_in_a_gap_shows_no_rate(after):
+    dialogue = f"""{BEFORE_THE_GAP}
+    +9.00 > P. 50001001:50002001(1000) ack 1 win 502 # 50 MB went by meanwhile
+    {after}
+    """
+    rounds, _ = observe(scenario(dialogue)).capture._core.rounds(0, 1)
+    assert rounds["delivered_bytes"].sum() == 2000
+    assert rounds["acked_bytes"].sum() <= 2000
+
+
+def test_bytes_in_flight_when_the_capture_begins_are_no_throughput():
+    dialogue = """
+    0     > P. 50001:51001(1000) ack 1 win 502
+    +.010 < .  1:1(0) ack 1001 win 500
+    +.001 < .  1:1(0) ack 50001 win 500
+    +.009 < .  1:1(0) ack 51001 win 500
+    """
+    seen = observe(scenario(dialogue))
+    assert seen.capture.rtts["acked_bytes"].tolist() == [1000]
+    assert seen.capture.info.missed_bytes == 0
+
+
 def test_a_whole_capture_has_no_grave_flaw():
     capture = bdpcap.analyze(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
     assert [flaw.code for flaw in capture.quality] == ["cut"]

@@ -142,7 +142,7 @@ def combine(members: Sequence[Member], out: str) -> tuple[list[Member], list[Buc
         latest = latest if one["closed_ns"] is None else one["closed_ns"]
         link_types.update(dict(one["link_types"]))
     first_ns = min((one["first_ns"] for one in counts if one["first_ns"] is not None), default=None)
-    tick_ns = _core.tick_ns(steps)
+    tick_ns = max(_core.tick_ns(steps), *(int(one["unit_ns"]) for one in counts))
     buckets = []
     for spans in zip(*(pairwise(one.ends) for one in ordered), strict=True):
         filled = [place for place, (start, end) in enumerate(spans) if end > start]

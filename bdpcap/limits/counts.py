@@ -78,9 +78,9 @@ class Counts:
     """Segments sent whose payload is no multiple of the MSS."""
 
     acked_bytes = Column(floats)
-    """Bytes by which SND.UNA advanced."""
+    """Captured bytes by which SND.UNA advanced."""
     delivered_bytes = Column(floats)
-    """Bytes acknowledged or SACKed for the first time."""
+    """Captured bytes acknowledged or SACKed for the first time."""
     acks = Column(floats)
     """ACKs that acknowledged or SACKed new bytes."""
     answered_acks = Column(floats)

@@ -158,10 +158,10 @@ def _alternatives(evidence: Evidence, rule: Places) -> Places:
 def _hidden(evidence: Evidence, limit: Places) -> dict[str, Bools]:
     """Return the rounds that the capture shows too little of to decide, by key of `NO_RULE`."""
     rounds, tick_ns = evidence.rounds, evidence.vantage.tick_ns
-    acked = np.maximum(rounds.around(rounds.acked_bytes, 1), 1.0)
+    acked = np.maximum(rounds.around(rounds.reported_bytes, 1), 1.0)
     missed = rounds.around(rounds.unseen_bytes, 1) > acked / 2
     # The sender sent at once, but the capture shows the data a moment later, so that moment was not idle time.
-    moment = (rounds.acked_bytes == 0) & (rounds.end_ns - rounds.start_ns < evidence.queue.rtt_min_ns)
+    moment = (rounds.reported_bytes == 0) & (rounds.end_ns - rounds.start_ns < evidence.queue.rtt_min_ns)
     missed |= moment & rounds.shifted(missed, -1, missing=False)
     # The sender of one segment again and again received no acknowledgment either.
     silent = (evidence.vantage.flow_acks == 0) & ~evidence.loss.timer_backed_off

@@ -86,7 +86,7 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
     either = (verdict.is_by("sndbuf-standing") & (verdict.alternatives == LIMITS.index("app"))) | (
         verdict.is_by("app-blocks") & (verdict.alternatives == LIMITS.index("sndbuf"))
     )
-    lost_share = np.clip(rounds.unseen_bytes / np.maximum(rounds.acked_bytes, 1.0), 0.0, 1.0)
+    lost_share = np.clip(rounds.unseen_bytes / np.maximum(rounds.reported_bytes, 1.0), 0.0, 1.0)
     reached = flows["scale_reached"][flow] > 0
     ones = np.ones(rounds.size)
     tick_ns = evidence.vantage.tick_ns

@@ -202,6 +202,12 @@ class Rounds(Counts):
         return most
 
     @cached_property
+    def reported_bytes(self) -> Floats:
+        """Bytes acknowledged, with those that the capture lacks."""
+        reported: Floats = self.acked_bytes + self.unseen_bytes
+        return reported
+
+    @cached_property
     def duration(self) -> Floats:
         """Length of the round in nanoseconds, at least 1 so that it can divide."""
         return np.maximum(self.length_ns, 1.0)

@@ -92,8 +92,11 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     median_ns = np.maximum(_median_ns(evidence.rounds), np.nan_to_num(rtt_min_ns))
     life = (of_flows["end_ns"] - of_flows["start_ns"]).astype(np.float64)
     acked = floats(of_flows["acked_bytes"])
-    mean = np.where(active >= np.fmax(rtt_min_ns, SUSTAINED_NS), acked / total * SECOND_NS, np.nan)
-    path = capacity(evidence, np.fmax(floats(of_flows["sustained_rate"]), mean))
+    least_ns = np.fmax(rtt_min_ns, SUSTAINED_NS)
+    timed_ns = evidence.rate.timed_ns[first]
+    mean = np.where(active >= np.fmax(least_ns, timed_ns), acked / total * SECOND_NS, np.nan)
+    sustained = np.where(least_ns >= timed_ns, floats(of_flows["sustained_rate"]), np.nan)
+    path = capacity(evidence, np.fmax(sustained, mean))
     made: dict[str, Cells] = {
         "sender": cells.texts(of_flows["sender"].tolist()),
         "receiver": cells.texts(of_flows["receiver"].tolist()),

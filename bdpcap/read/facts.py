@@ -89,8 +89,9 @@ class CaptureInfo:
     cut_by_snaplen: int
     capture_drops: int | None
     """Packets dropped while capturing, as the file reports them; None where it does not."""
-    tick_ns: int = 0
-    """Resolution in nanoseconds of a clock so coarse that many frames share a time; 0 where the times do not show it."""
+    tick_ns: int = 1
+    """Resolution of the clock in nanoseconds: the unit of the times, or the step of a clock so coarse that many frames
+    share a time."""
     comments: list[str] = field(default_factory=list)
     paths: dict[str, int] = field(default_factory=dict)
     """Frames by the tags and tunnels around their segments."""

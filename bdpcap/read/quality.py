@@ -165,7 +165,7 @@ def _affected(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
     return {
         "acknowledgments-missing": acknowledgments_missing(columns),
         "no-acknowledgments": carried & (columns["acks"] == 0),
-        "no-data": ~carried & (columns["acked_bytes"] > HANDSHAKE_BYTES),
+        "no-data": ~carried & (columns["acked_bytes"] + columns["unseen_bytes"] > HANDSHAKE_BYTES),
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),

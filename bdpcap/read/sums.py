@@ -45,6 +45,7 @@ class Sums:
 
 def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
     carried = directions["carried"] > 0
+    reported_bytes = directions["acked_bytes"] + directions["unseen_bytes"]
     # Summed as floats, since sums of values from hostile captures may overflow integers.
     added = {
         name: int(directions[name].sum(dtype=float))
@@ -56,7 +57,7 @@ def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
         "missed_bytes": int(directions["unseen_bytes"].sum(where=carried, dtype=float)),
         "data_only": int((carried & (directions["acks"] == 0)).sum()),
         # A SYN and a FIN count as one acknowledged byte each.
-        "acknowledgments_only": int((~carried & (directions["acked_bytes"] > 2)).sum()),
+        "acknowledgments_only": int((~carried & (reported_bytes > 2)).sum()),
         "multipath": int(directions["multipath"][::2].sum()),
         "scales_to_infer": int(scale.needs_inference(directions).sum()),
     }

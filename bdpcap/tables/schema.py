@@ -80,7 +80,7 @@ FLOWS: Final[dict[str, Column]] = {
     "rtt_min_ns": Column("Int64", "least round-trip time, delayed acknowledgments left out"),
     "rtt_median_ns": Column("Int64", "median of the rounds' round-trip times"),
     "throughput_bps": Column(
-        "Float64", "bytes acknowledged over the flow's life, bits per second; null if none were"
+        "Float64", "captured bytes acknowledged over the flow's life, bits per second; null if none were"
     ),
     "capacity_bps": Column(
         "Float64", "rate of the bottleneck as far as the capture shows it, bits per second"
@@ -93,7 +93,7 @@ FLOWS: Final[dict[str, Column]] = {
     ),
     "active_ns": Column("int64", "time in which the flow was not idle"),
     "active_throughput_bps": Column(
-        "Float64", "bytes acknowledged over active_ns, bits per second; null if none were"
+        "Float64", "captured bytes acknowledged over active_ns, bits per second; null if none were"
     ),
     "idle_share": Column("float64", "share of its life in which nothing was asked of the sender"),
     "limit": Column("str", "the limit with the most active time", LIMITS),
@@ -122,7 +122,7 @@ RTTS: Final[dict[str, Column]] = {
     "start_ns": Column("int64", "where the round before ended"),
     "end_ns": Column("int64", "where the next round begins"),
     "rtt_ns": Column("Int64", "median round-trip time of segments sent in the round"),
-    "acked_bytes": Column("int64", "bytes newly acknowledged"),
+    "acked_bytes": Column("int64", "captured bytes newly acknowledged"),
     "throughput_bps": Column("Float64", "acked_bytes over the round's duration, bits per second"),
     "in_flight_max_bytes": Column("int64", "most bytes in flight, as the sender saw it"),
     "window_min_bytes": Column("Int64", "smallest window advertised"),

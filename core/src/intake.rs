@@ -68,7 +68,7 @@ impl Counts {
 pub struct WholeCapture {
     /// Time of the earliest frame in ns since the epoch.
     pub first_ns: Option<i64>,
-    /// Resolution of the timestamps; see [`crate::capture::Ticks::tick_ns`].
+    /// Resolution of the timestamps, in ns; see [`Intake::tick_ns`].
     pub tick_ns: i64,
     /// Number of frames of each link type.
     pub link_types: Vec<(u32, u64)>,
@@ -183,11 +183,20 @@ impl Intake {
         self.whole.as_ref().map_or_else(counted, |it| it.first_ns)
     }
 
-    /// Returns the resolution of the whole capture's timestamps; see [`crate::capture::Ticks::tick_ns`].
+    /// Returns the resolution of the whole capture's timestamps in ns: their unit, or the coarser step of their clock
+    /// (see [`crate::capture::Ticks::tick_ns`]).
     #[must_use]
     pub fn tick_ns(&self) -> i64 {
-        let counted = || self.times().ticks.tick_ns();
+        let counted = || self.times().ticks.tick_ns().max(self.unit_ns());
         self.whole.as_ref().map_or_else(counted, |it| it.tick_ns)
+    }
+
+    /// Returns the coarsest unit of the timestamps read so far, in ns.
+    #[must_use]
+    pub fn unit_ns(&self) -> i64 {
+        let read = self.captures.iter().map(|(_, info)| info);
+        let every = read.chain(self.reader.as_ref().map(Reader::info));
+        every.map(CaptureInfo::unit_ns).max().unwrap_or(1)
     }
 
     /// Returns the number of frames of each link type in the whole capture.

@@ -161,7 +161,7 @@ impl Pipeline {
         self.intake.first_ns()
     }
 
-    /// Returns the resolution of the timestamps (see [`crate::capture::Ticks::tick_ns`]); for pieces, of the whole
+    /// Returns the resolution of the timestamps (see [`Intake::tick_ns`]); for pieces, of the whole
     /// capture.
     #[must_use]
     pub fn tick_ns(&self) -> i64 {

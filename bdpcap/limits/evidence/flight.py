@@ -149,4 +149,4 @@ class Flight(Concept):
     def moved(self) -> Bools:
         """Were data sent or acknowledged?"""
         rounds = self.rounds
-        return rounds.sent_bytes + rounds.retransmitted_bytes + rounds.acked_bytes > 0
+        return rounds.sent_bytes + rounds.retransmitted_bytes + rounds.reported_bytes > 0

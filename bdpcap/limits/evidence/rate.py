@@ -17,6 +17,10 @@ __all__ = ["HIGH", "NEAR_HIGHEST", "Rate"]
 
 SAME: Final = 0.05
 """Relative difference up to which two rates count as equal."""
+TICKS: Final = 10
+"""Ticks of the capture's clock that a span lasts at least to show a rate: its length is known to a tick, a tenth then."""
+RUN_PACKETS: Final = 16
+"""Packets of a run over which the core measures `delivery_rate`, at least."""
 FIRST_BURSTS: Final = 5
 """Rounds whose bursts show the bottleneck's rate: later, a full window or pacing may have spread the packets."""
 CONFIRMING: Final = 12
@@ -56,9 +60,22 @@ class Rate(Concept):
 
         It is the rate at which half of the bytes were acknowledged, or faster. Where only arrivals show rates, it is that
         over stretches of acknowledgments, if there are some: an interface that coalesces interrupts changes single gaps.
+        A rate is unknown if the clock is too coarse for the time that half of the bytes took.
         """
         steady = np.where(self.all.ack_clock.unseen, self.rounds.ack_steady_rate, np.nan)
-        return np.where(np.isnan(steady), self.rounds.ack_spacing_rate, steady)
+        rate = np.where(np.isnan(steady), self.rounds.ack_spacing_rate, steady)
+        return self._timed(rate, HALF * self.rounds.delivered_bytes)
+
+    @cached_property
+    def timed_ns(self) -> Floats:
+        """Shortest time that the clock of the capture measures well enough for a rate."""
+        shortest: Floats = TICKS * self.all.vantage.tick_ns
+        return shortest
+
+    def _timed(self, rate: Floats, amount_bytes: Floats) -> Floats:
+        """Return the rates, without those at which these bytes take less than `timed_ns`."""
+        short = (amount_bytes > 0) & (amount_bytes * SECOND_NS < rate * self.timed_ns)
+        return np.where(short, np.nan, rate)
 
     @cached_property
     def smooth(self) -> Floats:
@@ -104,9 +121,11 @@ class Rate(Concept):
         packets. The maximum would include jumps after a recovery. Away from the sender, the boundaries of rounds are less
         exact, so the average is longer and the percentiles are lower.
         """
-        run_rate = self.rounds.delivery_rate
+        run_rate = self._timed(self.rounds.delivery_rate, RUN_PACKETS * self.all.vantage.mss_bytes)
         run_rate = np.where(self.all.ack_clock.unseen, np.fmin(run_rate, self.spacing), run_rate)
-        whole = self.percentile((self.smooth, NEAR_HIGHEST), (self.long, HIGH), self.moving_ns)
+        timed = self.rounds.around(self.rounds.duration, 1) >= self.timed_ns
+        smooth, long = (np.where(timed, rate, np.nan) for rate in (self.smooth, self.long))
+        whole = self.percentile((smooth, NEAR_HIGHEST), (long, HIGH), self.moving_ns)
         runs = self.percentile((run_rate, HIGH_RUN), (run_rate, HIGH_RUN_FAR), self.moving_ns)
         # Acknowledgments that arrive in clumps make the rate over runs arbitrarily high.
         return self.without_jumps(np.fmin(np.fmax(whole, runs), 2 * whole))

@@ -76,7 +76,7 @@ class Window(Concept):
         """
         rounds = self.rounds
         rtt_ns, most = rounds.flow_rtt_min_ns, -rounds.least(-self.largest)
-        acked = rounds.acked_bytes - rounds.unseen_bytes
+        acked = rounds.acked_bytes
         total, outrun = np.zeros(rounds.size), np.zeros(rounds.size, dtype=bool)
         for by in range(REACH + 1):
             total += rounds.shifted(acked, by, 0.0)

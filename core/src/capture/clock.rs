@@ -46,6 +46,16 @@ impl Clock {
         }
     }
 
+    /// Returns the unit in ns, rounded up; `i64::MAX` if 64 bits cannot hold it.
+    pub fn unit_ns(&self) -> i64 {
+        let ns = match self.scale {
+            Scale::Multiply(ns) => i128::from(ns),
+            Scale::Divide(_) | Scale::Zero => 1,
+            Scale::Shift(bits) => (NS_PER_S >> bits).max(1),
+        };
+        i64::try_from(ns).unwrap_or(i64::MAX)
+    }
+
     /// Converts ticks to nanoseconds since the epoch, rounded down; `None` if 64 bits cannot hold them (outside the
     /// years 1677 to 2262).
     #[inline]
@@ -78,6 +88,15 @@ impl fmt::Display for Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_unit_is_a_nanosecond_or_more() {
+        let unit_ns = |resolution| Clock::new(resolution, 0).unit_ns();
+        assert_eq!(
+            [0, 6, 9, 12, 0x80, 0x80 | 10, 0x80 | 63].map(unit_ns),
+            [1_000_000_000, 1_000, 1, 1, 1_000_000_000, 976_562, 1]
+        );
+    }
 
     #[test]
     fn microseconds_by_default() {

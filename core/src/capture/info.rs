@@ -1,6 +1,7 @@
 //! # Info
 //! The description of a capture in its headers and blocks.
 
+use super::clock::Clock;
 use super::times::Times;
 
 /// Description of a capture as far as it has been read. pcapng may describe interfaces and drops anywhere in the file,
@@ -49,6 +50,13 @@ impl CaptureInfo {
         }
         let text = String::from_utf8_lossy(value);
         Some(text.trim_end_matches('\0').to_owned())
+    }
+
+    /// Returns the coarsest unit of the interfaces' timestamps, in ns; 1 without an interface.
+    #[must_use]
+    pub fn unit_ns(&self) -> i64 {
+        let units_ns = (self.interfaces.iter()).map(|one| Clock::new(one.resolution, 0).unit_ns());
+        units_ns.max().unwrap_or(1)
     }
 
     /// Returns the number of packets that all interfaces together report as dropped; `None` if none reports drops.

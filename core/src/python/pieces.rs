@@ -54,6 +54,7 @@ impl Pieces {
         dict.set_item("opened_ns", times.opened_ns())?;
         dict.set_item("closed_ns", times.closed_ns())?;
         dict.set_item("steps", times.ticks.steps())?;
+        dict.set_item("unit_ns", pieces.intake.unit_ns())?;
         dict.set_item("link_types", counts.link_types.clone())?;
         dict.set_item("damages", places(&pieces.intake.damages))?;
         Ok(dict)

@@ -63,7 +63,7 @@ pub struct Totals {
     pub window_max_bytes: Option<i64>,
     /// Largest number of bytes in flight.
     pub in_flight_max_bytes: i64,
-    /// Bytes by which acknowledgment numbers advanced.
+    /// Captured bytes by which acknowledgment numbers advanced.
     pub acked_bytes: i64,
     /// Number of acknowledgments, without the repeated ones that are not yet added.
     pub acks: i64,
@@ -134,7 +134,7 @@ pub struct Flow {
     /// Was the sender's last segment a keep-alive or a zero-window probe, with no acknowledgment since?
     last_was_probe: bool,
     fin_sent: bool,
-    /// Bytes known to have arrived by the last acknowledgment; see [`Tap::delivered`].
+    /// Captured bytes known to have arrived by the last acknowledgment; see [`Tap::delivered`].
     delivered: i64,
     /// When an acknowledgment last delivered something, in ns.
     last_delivery_ns: i64,

@@ -444,8 +444,8 @@ impl Rounds {
         }
         let row = &mut self.current.row;
         row.last_frame = frame;
-        row.acked_bytes += progress.advanced;
-        row.delivered_bytes += progress.delivered;
+        row.acked_bytes += progress.captured.acked;
+        row.delivered_bytes += progress.captured.delivered;
         if let Some(window) = sender.window() {
             row.window_min_bytes = least(row.window_min_bytes, window);
             row.window_max_bytes = row.window_max_bytes.max(window);
@@ -655,7 +655,8 @@ impl Rounds {
         if let Some(mut open) = self.pending.pop_front() {
             self.summarize(&mut open);
             let row = &open.row;
-            let content = row.sent_bytes + row.retransmitted_bytes + row.acked_bytes > 0;
+            let sent_bytes = row.sent_bytes + row.retransmitted_bytes;
+            let content = sent_bytes + row.acked_bytes + row.unseen_bytes > 0;
             if row.round == 0 || content || row.end_ns > row.start_ns {
                 self.packed.push(row);
             }

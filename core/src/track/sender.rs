@@ -38,6 +38,17 @@ pub struct Ack {
     pub ece: bool,
     /// Does it carry payload?
     pub reply: bool,
+    /// What it acknowledges of the bytes that the capture holds.
+    pub captured: Captured,
+}
+
+/// Captured bytes that an acknowledgment reports for the first time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// Those below SND.UNA.
+    pub acked: i64,
+    /// Those known to have arrived, by SND.UNA or by SACK.
+    pub delivered: i64,
 }
 
 impl Ack {
@@ -58,6 +69,8 @@ pub struct Progress {
     pub advanced: i64,
     /// Bytes newly known to have arrived, by SND.UNA or by SACK.
     pub delivered: i64,
+    /// Those of them that the capture holds.
+    pub captured: Captured,
     /// Bytes by which the window's right edge advanced.
     pub edge_advanced: i64,
     /// Did the acknowledgment carry payload?
@@ -231,6 +244,7 @@ impl Sender {
         Progress {
             advanced,
             delivered: self.update_scoreboard(ack, advanced),
+            captured: ack.captured,
             edge_advanced: if old_edge == NULL {
                 0
             } else {
@@ -276,6 +290,7 @@ mod tests {
             blocks: kept,
             ece: false,
             reply: false,
+            captured: Captured::default(),
         }
     }
 

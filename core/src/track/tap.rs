@@ -41,6 +41,8 @@ pub struct Acknowledged {
     pub ack: i64,
     /// Bytes by which SND.UNA advanced at the tap.
     pub advanced: i64,
+    /// Those of them that the capture holds.
+    pub captured: i64,
     /// Bytes newly reported by SACK.
     pub sacked: i64,
     /// Bytes acknowledged that did not pass the tap: the capture dropped them, or the path goes another way.
@@ -63,6 +65,9 @@ fn kind_of(flags: Flags, otherwise: Kind) -> Kind {
 pub struct Tap {
     /// Sequence space of the direction.
     pub space: SequenceSpace,
+    /// Sequence number from which on the capture holds data or lacks them; bytes below were sent before it began.
+    /// [`NULL`] while unknown.
+    first: i64,
     /// SND.NXT; [`NULL`], which is less than any number, while unknown.
     snd_nxt: i64,
     /// SND.UNA; [`NULL`] while unknown.
@@ -81,6 +86,8 @@ pub struct Tap {
     acked_unseen: Ranges,
     /// When the last acknowledgment of uncaptured bytes passed the tap, ns.
     acked_unseen_ns: i64,
+    /// Bytes below SND.UNA that were not captured.
+    unseen_bytes: i64,
     /// Recent packets, to detect copies.
     pub copies: Copies,
     /// Minimum RTT from the tap to the receiver, delayed acknowledgments left out, ns; [`NULL`] while unknown.
@@ -93,6 +100,7 @@ impl Default for Tap {
     fn default() -> Self {
         Self {
             space: SequenceSpace::default(),
+            first: NULL,
             snd_nxt: NULL,
             snd_una: NULL,
             records: Records::default(),
@@ -102,6 +110,7 @@ impl Default for Tap {
             newest_ids: None,
             acked_unseen: Ranges::default(),
             acked_unseen_ns: 0,
+            unseen_bytes: 0,
             copies: Copies::default(),
             rtt_min_ns: NULL,
             reorder_timeout_ns: Self::DEFAULT_REORDER_NS,
@@ -190,10 +199,12 @@ impl Tap {
         start >= end || self.sacked.covered(start, end) == end - start
     }
 
-    /// Returns the number of bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
+    /// Returns the number of captured bytes known to have arrived, by SND.UNA or by SACK, counted from relative 0.
+    /// Acknowledged bytes that the capture lacks arrived at an unknown time, so they show no rate.
     #[must_use]
     pub fn delivered(&self) -> i64 {
-        self.snd_una().unwrap_or_default() + self.sacked.bytes()
+        let arrived = self.snd_una.max(self.first).max(0) + self.sacked.bytes();
+        arrived - self.unseen_bytes - self.sacked.overlap(&self.holes)
     }
 
     /// Processes a segment that occupies sequence space or probes, and records it for round `round`. `probe` is the
@@ -213,7 +224,7 @@ impl Tap {
         let control = i64::from(flags.has(Flags::SYN)) + i64::from(flags.has(Flags::FIN));
         let end = sequence + length + control;
         if self.snd_nxt == NULL {
-            self.snd_nxt = sequence;
+            (self.snd_nxt, self.first) = (sequence, sequence);
         }
         let whole = |kind| Arrival {
             kind,
@@ -267,6 +278,7 @@ impl Tap {
         let (time_ns, next) = (observed.at.time_ns, self.snd_nxt);
         let below = end.min(next);
         if !flags.has(Flags::SYN) && self.was_acknowledged_early(start, below, time_ns) {
+            self.unseen_bytes -= below - start;
             if end > next {
                 self.record_new(next, end, observed, round);
             }
@@ -422,7 +434,7 @@ impl Tap {
             self.snd_una = ack;
         }
         if self.snd_nxt == NULL {
-            self.snd_nxt = ack;
+            (self.snd_nxt, self.first) = (ack, ack);
         }
         let (una, next) = (self.snd_una, self.snd_nxt);
         let mut unseen_bytes = 0;
@@ -461,9 +473,12 @@ impl Tap {
         {
             self.rtt_min_ns = least(self.rtt_min_ns, rtt_ns);
         }
+        self.unseen_bytes += unseen_bytes;
+        let before_capture = self.first.saturating_sub(una).clamp(0, advanced);
         Acknowledged {
             ack,
             advanced,
+            captured: (advanced - before_capture - unseen_bytes).max(0),
             sacked: newly_sacked,
             unseen_bytes,
             sample,

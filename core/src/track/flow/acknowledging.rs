@@ -2,7 +2,7 @@
 //! Processes the receiver's segments, which acknowledge the flow's data.
 
 use super::super::event::Kind;
-use super::super::sender::Ack;
+use super::super::sender::{Ack, Captured};
 use super::super::tap::Acknowledged;
 use super::sustained_rate::SustainedRate;
 use super::{AdvertisedWindow, Effect, Flow, RepeatedAcks};
@@ -120,7 +120,7 @@ impl Flow {
         if segment.flags.has(Flags::RST) {
             return Effect::of(Kind::Rst); // the acknowledgment number of a reset acknowledges nothing
         }
-        let ack = self.ack_of(observed);
+        let mut ack = self.ack_of(observed);
         let (una, outstanding) = (self.tap.snd_una(), self.tap.is_outstanding());
         let seen = (self.tap).acknowledge(ack.ack, ack.blocks(), tsecr, at.time_ns);
         if self.retransmissions.any() {
@@ -147,6 +147,10 @@ impl Flow {
         }
         let delivered = self.tap.delivered();
         let newly_delivered = delivered - std::mem::replace(&mut self.delivered, delivered);
+        ack.captured = Captured {
+            acked: seen.captured,
+            delivered: newly_delivered.clamp(0, seen.advanced + seen.sacked),
+        };
         if seen.advanced + seen.sacked > 0 {
             let una = una.unwrap_or_default();
             self.measure_ack_spacing(newly_delivered, una, tsval, at.time_ns);
@@ -176,6 +180,7 @@ impl Flow {
             blocks: self.sack_blocks(segment, ack),
             ece: self.ece_echoes_congestion && segment.flags.has(Flags::ECE) && !syn,
             reply: segment.payload_bytes > 0,
+            captured: Captured::default(),
         }
     }
 
@@ -222,7 +227,7 @@ impl Flow {
             .count_duplicate_acks(seen.advanced > 0, duplicate);
         let totals = &mut self.totals;
         totals.acks += 1;
-        totals.acked_bytes += seen.advanced;
+        totals.acked_bytes += seen.captured;
         totals.unseen_bytes += seen.unseen_bytes;
         if ack.scaled {
             totals.window_max_bytes = totals.window_max_bytes.max(ack.window);

@@ -8,7 +8,6 @@ use crate::track::at::At;
 use crate::track::event::{Cause, Kind};
 use crate::track::null::known;
 use crate::track::rounds::bursts::SentData;
-use crate::track::rounds::round::Round;
 use crate::track::sender::retransmissions::RetransmittedSegment;
 use crate::track::tap::observed::ObservedSegment;
 
@@ -100,12 +99,17 @@ impl Flow {
         }
     }
 
-    /// Subtracts bytes that were counted as unseen because they were captured shortly after their acknowledgment.
+    /// Counts bytes as captured that were counted as unseen, because they came shortly after their acknowledgment.
     #[cold]
     fn subtract_unseen(&mut self, bytes: i64) {
         self.totals.unseen_bytes -= bytes;
-        let subtract = |row: &mut Round| row.unseen_bytes = (row.unseen_bytes - bytes).max(0);
-        self.rounds.get().count(subtract);
+        self.totals.acked_bytes += bytes;
+        self.delivered += bytes;
+        self.rounds.get().count(|row| {
+            row.unseen_bytes = (row.unseen_bytes - bytes).max(0);
+            row.acked_bytes += bytes;
+            row.delivered_bytes += bytes;
+        });
     }
 
     /// Returns the cause of a retransmission.

@@ -40,9 +40,9 @@ packed_row! {
         pub retransmitted_bytes: i64,
         /// Packets of at most one MSS that carried retransmitted payload.
         pub retransmitted_segments: i64,
-        /// Bytes by which SND.UNA advanced.
+        /// Captured bytes by which SND.UNA advanced.
         pub acked_bytes: i64,
-        /// Bytes acknowledged or SACKed for the first time.
+        /// Captured bytes acknowledged or SACKed for the first time.
         pub delivered_bytes: i64,
         /// Acknowledgments that acknowledged or SACKed new bytes.
         pub acks: i64,

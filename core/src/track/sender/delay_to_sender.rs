@@ -423,6 +423,7 @@ impl TapToSender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::track::sender::Captured;
 
     fn ack(ack: i64) -> Ack {
         Ack {
@@ -433,6 +434,7 @@ mod tests {
             blocks: [(0, 0); 4],
             ece: false,
             reply: false,
+            captured: Captured::default(),
         }
     }
 

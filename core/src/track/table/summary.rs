@@ -73,7 +73,7 @@ packed_row! {
         /// Highest rate at which data were acknowledged twice, in bytes per second; see
         /// [`crate::track::flow::Flow::sustained_rate`]. [`NULL`] where that never happened twice.
         pub sustained_rate: i64,
-        /// Bytes by which acknowledgment numbers advanced.
+        /// Captured bytes by which acknowledgment numbers advanced.
         pub acked_bytes: i64,
         /// Number of acknowledgments.
         pub acks: i64,

@@ -101,6 +101,22 @@ impl Ranges {
         self.ranges().iter().map(|(start, end)| end - start).sum()
     }
 
+    /// Returns how many bytes are in both sets.
+    #[must_use]
+    pub fn overlap(&self, other: &Self) -> i64 {
+        let (mut ours, mut theirs) = (self.ranges(), other.ranges());
+        let mut bytes = 0;
+        while let (Some(&(start, end)), Some(&(from, to))) = (ours.first(), theirs.first()) {
+            bytes += (end.min(to) - start.max(from)).max(0);
+            if end < to {
+                ours = &ours[1..];
+            } else {
+                theirs = &theirs[1..];
+            }
+        }
+        bytes
+    }
+
     /// Returns the end of the highest range; `None` for an empty set.
     #[must_use]
     pub fn end(&self) -> Option<i64> {
@@ -215,6 +231,23 @@ mod tests {
 
     proptest! {
         // The oracle is a plain set of bytes.
+        #[test]
+        fn overlap_counts_the_bytes_of_both_sets(
+            ours in prop::collection::vec((0i64..60, 0i64..20), 0..10),
+            theirs in prop::collection::vec((0i64..60, 0i64..20), 0..10),
+        ) {
+            let [(ours, our_bytes), (theirs, their_bytes)] = [ours, theirs].map(|spans| {
+                let (mut set, mut bytes) = (Ranges::default(), BTreeSet::new());
+                for (start, length) in spans {
+                    set.add(start, start + length);
+                    bytes.extend(start..start + length);
+                }
+                (set, bytes)
+            });
+            let both = our_bytes.intersection(&their_bytes).count();
+            prop_assert_eq!(ours.overlap(&theirs), both as i64);
+        }
+
         #[test]
         fn behaves_as_a_set(steps in prop::collection::vec((0i64..60, 0i64..20, any::<bool>()), 0..40)) {
             let mut set = Ranges::default();

@@ -1,7 +1,7 @@
 //! Causes of retransmissions in scripted exchanges.
 
 use super::*;
-use crate::track::sender::Ack;
+use crate::track::sender::{Ack, Captured};
 use proptest::prelude::*;
 
 const MS: i64 = 1_000_000;
@@ -42,6 +42,7 @@ impl Scene {
             blocks,
             ece: false,
             reply: false,
+            captured: Captured::default(),
         });
         let outstanding = self.sender.in_flight() > 0;
         self.classifier
