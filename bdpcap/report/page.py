@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
 from markupsafe import Markup
 
 import bdpcap
 from bdpcap import plots
-from bdpcap.diagnosis import MEANING, STATE_COLOURS, STATE_NAMES, Weight
+from bdpcap.diagnosis import MEANING, Weight
 from bdpcap.diagnosis.decide import weights
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
@@ -22,6 +21,7 @@ from bdpcap.report import connections, exchanges, ranking, screen, sections, ver
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
+from bdpcap.report.template import environment
 from bdpcap.report.text import sources
 from bdpcap.tables import files
 from bdpcap.words import units
@@ -52,9 +52,6 @@ _STRIPES: Final = 300
 """Most stripes of a flow's strip."""
 _STRIP: Final = 1000
 """Width of a flow's strip in units of its picture."""
-
-_LIGHT_INK: Final = {"rwnd"}
-"""Limits with a dark colour, on which white text is easier to read than black."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +87,8 @@ def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
 
 def html(capture: Capture) -> str:
     """Return the HTML page. Text from the capture is escaped, and only the page's own scripts may run."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        size=units.data_size,
-        bytes=units.exact_bytes,
-        rate=units.rate,
-        duration=units.duration,
-        share=units.share,
-        confidence=units.confidence,
-        count=units.count,
-        number=units.number,
-        plain=units.printable,
-        told=lambda words: units.joined(units.printable(words)),
-    )
-    environment.globals.update(
+    pages = environment()
+    pages.globals.update(
         span=units.span, part=_part, verdict=verdict, screen=screen, why=why, remedy=remedy, trust=trust
     )
     groups = ranking.groups(capture)
@@ -121,7 +100,7 @@ def html(capture: Capture) -> str:
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
     scripts = [asset("plotly-basic.min.js"), asset("follow.js") + asset("page.js")] if flows else []
     scripts += [asset("tables.js")] if len(table) > 1 else []
-    return environment.get_template("page.html.j2").render(
+    return pages.get_template("page.html.j2").render(
         version=bdpcap.__version__,
         capture=capture,
         info=capture.info,
@@ -145,10 +124,7 @@ def html(capture: Capture) -> str:
         failures=lambda: connections.sentences(capture),
         resets=lambda: connections.ends(capture),
         extras=sections.tables(capture),
-        limits=STATE_NAMES,
         held={limit for flow in flows for limit in flow.rtts["limit"].unique()},
-        colours=STATE_COLOURS,
-        light_ink=_LIGHT_INK,
         meaning=MEANING,
         style=Markup(asset("page.css")),  # noqa: S704 - a file of this package
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of this package

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
 from markupsafe import Markup
 
 import bdpcap
@@ -15,7 +14,7 @@ from bdpcap.plots import pair_figures as drawing
 from bdpcap.plots.svg import svg
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
-from bdpcap.words import units
+from bdpcap.report.template import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,36 +37,29 @@ _STILL_COLUMNS: Final = 250
 
 def html(both: Ends) -> str:
     """Return the HTML page. Text from the captures is escaped, and only the page's own scripts may run."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(asset),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        duration=units.duration,
-        count=units.count,
-        plain=units.printable,
-        told=lambda said: units.joined(units.printable(said)),
-    )
     pictures = [_pictures(both, flow) for flow in both.flows]
     scripts = [asset("plotly-basic.min.js"), asset("follow.js") + asset("page.js")] if pictures else []
     drawn = [{kind: figure for kind, (_, figure) in own.items() if figure is not None} for own in pictures]
-    return environment.get_template("pair.html.j2").render(
-        version=bdpcap.__version__,
-        both=both,
-        words=words,
-        limits=LIMIT_NAMES,
-        flows=list(zip(both.flows, pictures, words.rows(both.delays), words.rows(both.views), strict=True)),
-        losses=_records(both.losses.head(LOSSES)),
-        losses_left=max(0, len(both.losses) - LOSSES),
-        options=_records(both.options),
-        start_ns=both.sender.info.first_ns or 0,
-        style=Markup(asset("page.css")),  # noqa: S704 - a file of this package
-        scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of this package
-        script_hashes=[policy_hash(script) for script in scripts],
-        figures=Markup(data({"config": plots.CONFIG, "flows": drawn})),  # noqa: S704 - data() escapes "<"
+    return (
+        environment()
+        .get_template("pair.html.j2")
+        .render(
+            version=bdpcap.__version__,
+            both=both,
+            words=words,
+            limits=LIMIT_NAMES,
+            flows=list(
+                zip(both.flows, pictures, words.rows(both.delays), words.rows(both.views), strict=True)
+            ),
+            losses=_records(both.losses.head(LOSSES)),
+            losses_left=max(0, len(both.losses) - LOSSES),
+            options=_records(both.options),
+            start_ns=both.sender.info.first_ns or 0,
+            style=Markup(asset("page.css")),  # noqa: S704 - a file of this package
+            scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of this package
+            script_hashes=[policy_hash(script) for script in scripts],
+            figures=Markup(data({"config": plots.CONFIG, "flows": drawn})),  # noqa: S704 - data() escapes "<"
+        )
     )
 
 

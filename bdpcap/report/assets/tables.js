@@ -1,5 +1,5 @@
 "use strict";
-// Sorts tables by a click on a heading, and shows those rows of the table of flows that hold what is typed.
+// Sorts tables by a click on a heading, and shows those rows of a large table that hold what is typed.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const rows = [...table.querySelectorAll("tbody tr")];
@@ -56,7 +56,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     const label = document.createElement("label");
     line.className = "filter";
     input.type = "search";
-    input.placeholder = "address, port, stream, limit";
+    input.placeholder = table.dataset.words;
     label.append(`Show ${table.dataset.noun} with `, input);
     said.setAttribute("role", "status");
     line.append(label, said);
