@@ -110,6 +110,22 @@ def test_what_is_complete_is_not_done_again(captures, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in out.rglob("part.*")} == before
 
 
+def test_reports_are_written_and_made_up_for(captures, tmp_path):
+    out = tmp_path / "out"
+    (task,), _ = tasks([str(captures / "a")], rotated=False)
+    plain, wanted = (Order(str(out), None, (), reports=reports) for reports in (False, True))
+    work(task, plain)
+    assert Dataset(str(out)).reports(tmp_path) == {}
+    assert run.left([task], plain) == []
+    assert run.left([task], wanted) == [task]
+    work(task, wanted)
+    assert Dataset(str(out)).reports(tmp_path) == {"trace.pcap": "out/reports/capture%3Dtrace.pcap/part.html"}
+    page = (out / "reports" / "capture=trace.pcap" / "part.html").read_text("utf-8")
+    own = bdpcap.analyze(captures / "a" / "trace.pcap").report(tmp_path / "own.html")
+    assert page == own.read_text("utf-8")
+    assert run.left([task], wanted) == run.left([task], plain) == []
+
+
 def test_a_run_that_is_interrupted_leaves_only_whole_files_and_goes_on(captures, tmp_path):
     first = write_many(captures / "more.pcap", 40)
     for number in range(80):  # enough that the first is done long before the last

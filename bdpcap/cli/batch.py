@@ -44,6 +44,9 @@ def command(
             help="Read the numbered files of a ring buffer as one capture: ring_00001...",
         ),
     ] = False,
+    reports: Annotated[
+        bool, typer.Option("--reports", help="Write the report of each capture into DIR/reports, too.")
+    ] = False,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -85,7 +88,7 @@ def command(
         raise typer.BadParameter(str(error)) from None
     if passed_over:
         _note(f"skipped {units.number(passed_over, 'file')} whose names are no capture's")
-    order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj))
+    order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj), reports)
     left = run.left(found, order)
     if len(left) < len(found):
         _note(f"{len(found) - len(left)} of {units.number(len(found), 'capture')} were done before")

@@ -25,14 +25,17 @@ __all__ = ["left", "run"]
 def left(tasks: Sequence[Task], order: Order) -> list[Task]:
     """Return the tasks that have no valid result from an earlier run.
 
-    A result is valid if it did not fail, and has the same files, filter and version of bdpcap.
+    A result is valid if it did not fail, and has the same files, filter and version of bdpcap. It must have been made
+    with reports if those are requested.
     """
     before = Dataset(order.out).statuses()
     return [task for task in tasks if not _is_done(task, order, before.get(task.name))]
 
 
 def _is_done(task: Task, order: Order, status: dict[str, Any] | None) -> bool:
-    return status is not None and (
+    if status is None or (order.reports and not status["reports"]):
+        return False
+    return (
         status["state"],
         status["generator"],
         status["filter"],

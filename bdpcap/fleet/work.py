@@ -15,7 +15,7 @@ import fsspec
 import bdpcap
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
-from bdpcap.report import ranking
+from bdpcap.report import page, ranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +35,8 @@ class Order:
     """Capture filter in the syntax of tcpdump."""
     command: tuple[str, ...]
     """The command line, recorded in every status."""
+    reports: bool = False
+    """Write the report of each capture, too."""
 
 
 def work(task: Task, order: Order) -> dict[str, Any]:
@@ -69,7 +71,8 @@ def work(task: Task, order: Order) -> dict[str, Any]:
                 "findings": iter([findings.table(enumerate(first, start=1))]),
             }
             status = record(task, order) | about | {"work_ns": time.monotonic_ns() - began}
-            dataset.write(task.name, tables, status)
+            report = page.html(capture) if order.reports else None
+            dataset.write(task.name, tables, status, report)
             return status
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -91,6 +94,7 @@ def record(task: Task, order: Order) -> dict[str, Any]:
         "generator": f"bdpcap {bdpcap.__version__}",
         "command": list(order.command),
         "filter": order.filter,
+        "reports": order.reports,
         "files": list(task.files),
         "size_bytes": sum(task.sizes_bytes),
     }
