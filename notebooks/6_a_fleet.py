@@ -65,7 +65,7 @@ print(answers.causes.loc[0, "remedy"])
 
 # %%
 since = ask(str(results), datetime(2026, 11, 21, 0, 39, tzinfo=UTC)).since
-table = since.pivot_table(index="limit", columns="period", values="share", fill_value=0.0).round(2)
+table = since.limits.pivot_table(index="limit", columns="period", values="share", fill_value=0.0).round(2)
 table
 
 # %% [markdown]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from datetime import UTC, datetime
 
@@ -13,17 +12,23 @@ import pandas as pd
 import pytest
 from oracles import ROOT
 from small_transfer import START, write_many, write_pcap
+from words import Text, faults
 
 import bdpcap
 from bdpcap.cli import main
+from bdpcap.diagnosis import Weight
+from bdpcap.diagnosis.decide import weights
+from bdpcap.fleet import distribution, sentences
 from bdpcap.fleet.captures import tasks
 from bdpcap.fleet.questions import ask
 from bdpcap.fleet.work import Order, work
+from bdpcap.report import ranking
 
 LATER = START + 86_400
 DATE = datetime.fromtimestamp(START + 3600, UTC)
 SAMPLES = ("cwnd_loss_2pct", "rwnd_slow_reader", "sndbuf_24k_15ms")
 LIMITS = ("rwnd", "cwnd", "sndbuf", "link", "app", "unknown")
+NAMES = ("active_throughput_bps", "rtt_median_ns", "window_max_bytes")
 
 
 @pytest.fixture(scope="module")
@@ -58,26 +63,53 @@ def flows(folder):
     return flows.assign(**{limit: flows[f"{limit}_share"] * flows["active_ns"] for limit in LIMITS})
 
 
-def test_totals_and_time_by_limit(out, flows):
+@pytest.fixture(scope="module")
+def large(flows):
+    """The flows that shares and figures count."""
+    large = flows[ranking.bulk(flows)]
+    assert 0 < len(flows) - len(large) < len(large)
+    return large
+
+
+def test_totals_and_time_by_limit(out, flows, large):
     answers = ask(str(out))
     assert (answers.totals["captures"], answers.totals["failed"]) == (6, 1)
     assert answers.totals["flows"] == len(flows)
     assert answers.totals["payload_bytes"] == flows["payload_bytes"].sum()
+    assert answers.totals["control_flows"] == len(flows) - len(large)
+    assert answers.totals["control_bytes"] == flows["payload_bytes"].sum() - large["payload_bytes"].sum()
     told = answers.limits.set_index("limit")
     for limit in LIMITS:
-        assert told["ns"].get(limit, 0.0) == pytest.approx(flows[limit].sum())
-        assert told["share"].get(limit, 0.0) == pytest.approx(flows[limit].sum() / flows["active_ns"].sum())
+        assert told["ns"].get(limit, 0.0) == pytest.approx(large[limit].sum())
+        assert told["share"].get(limit, 0.0) == pytest.approx(large[limit].sum() / large["active_ns"].sum())
+        assert told["flows"].get(limit, 0) == (large[limit] > 0).sum()
+        assert told["captures"].get(limit, 0) == large["capture"][large[limit] > 0].nunique()
 
 
-def test_hosts_and_paths_by_what_they_lose(out, flows):
+def test_a_capture_has_the_verdict_on_its_most_important_flow(out, folder):
+    rows = ask(str(out)).captures.set_index("capture")
+    assert set(rows.index) == {path.name for path in folder.iterdir()}
+    assert rows["state"].value_counts().to_dict() == {"done": 5, "failed": 1}
+    assert "junk.pcap" in rows["error"]["junk.pcap"]
+    for name in set(rows.index) - {"junk.pcap"}:
+        capture = bdpcap.analyze(folder / name)
+        leading, row = ranking.first(capture)[0], rows.loc[name]
+        assert (row["sender"], row["limit"]) == (leading.sender, leading.summary["limit"])
+        roots = [finding.sentence for finding, weight in weights(leading) if weight is Weight.ROOT_CAUSE]
+        assert row["sentence"] in roots
+        assert (row["flows"], row["first_ns"]) == (len(capture), capture.info.first_ns)
+        assert row["lost_ns"] == pytest.approx(ranking.lost_ns(capture.flows).sum())
+
+
+def test_hosts_and_paths_by_what_they_lose(out, large):
     answers = ask(str(out))
-    by_receiver = flows.groupby("receiver_host")["rwnd"].sum()
-    by_sender = flows.groupby("sender_host")["sndbuf"].sum()
+    by_receiver = large.groupby("receiver_host")["rwnd"].sum()
+    by_sender = large.groupby("sender_host")["sndbuf"].sum()
     assert not answers.hosts.empty
     for row in answers.hosts.itertuples():
         assert row.lost_ns == pytest.approx((by_receiver if row.limit == "rwnd" else by_sender)[row.host])
     assert answers.hosts["lost_ns"].is_monotonic_decreasing
-    by_path = flows.groupby(["sender_host", "receiver_host"])[["rwnd", "cwnd", "sndbuf"]].sum()
+    by_path = large.groupby(["sender_host", "receiver_host"])[["rwnd", "cwnd", "sndbuf"]].sum()
     for row in answers.paths.itertuples():
         assert row.lost_ns == pytest.approx(by_path.loc[tuple(row.path.split(" → ")), row.limit])
 
@@ -97,45 +129,80 @@ def test_the_worst_flows_and_what_caused_them(out, flows):
     assert {"congestion-window", "slow-reader", "send-buffer"} <= set(answers.causes["code"])
 
 
-def test_distributions_before_and_after_a_date(out, flows):
+def test_distributions_before_and_after_a_date(out, large):
     answers = ask(str(out), DATE)
-    early = flows["start_ns"] < DATE.timestamp() * 10**9
-    assert early.sum() == 7
-    for period, own in (("before", flows[early]), ("after", flows[~early])):
+    early = large["start_ns"] < DATE.timestamp() * 10**9
+    assert 0 < early.sum() < len(large)
+    for period, own in (("before", large[early]), ("after", large[~early])):
         quantiles = answers.quantiles[period]
         assert quantiles["flows"]["active_throughput_bps"] == own["active_throughput_bps"].notna().sum()
-        for name in ("active_throughput_bps", "rtt_median_ns", "window_max_bytes"):
-            expected = np.quantile(own[name].dropna().astype(float), [0.05, 0.25, 0.5, 0.75, 0.95])
+        for name in NAMES:
+            expected = np.quantile(own[name].dropna().astype(float), np.linspace(0, 1, 101))
             assert list(quantiles["percentiles"][name]) == pytest.approx(list(expected))
-        since = answers.since[answers.since["period"] == period].set_index("limit")["share"]
+        since = answers.since.limits
+        shares = since[since["period"] == period].set_index("limit")["share"]
         for limit in LIMITS:
-            assert since.get(limit, 0.0) == pytest.approx(own[limit].sum() / own["active_ns"].sum())
+            assert shares.get(limit, 0.0) == pytest.approx(own[limit].sum() / own["active_ns"].sum())
+    paths = large["sender_host"] + " → " + large["receiver_host"]
+    both = sorted(set(paths[early]) & set(paths[~early]))
+    assert sorted(answers.since.paths["path"]) == both != []
+    for row in answers.since.paths.itertuples():
+        for period, own in (("before", large[early]), ("after", large[~early])):
+            of_path = own[paths[own.index] == row.path]
+            assert getattr(row, f"flows_{period}") == len(of_path)
+            assert getattr(row, f"bps_{period}") == of_path["active_throughput_bps"].median()
+            lost = ranking.lost_ns(of_path).sum() / of_path["active_ns"].sum()
+            assert getattr(row, f"lost_{period}") == pytest.approx(lost)
+
+
+def test_a_period_without_flows_is_named(out):
+    far = datetime(2100, 1, 1, tzinfo=UTC)
+    assert sentences.changes(ask(str(out), far)).startswith("No bulk flow begins after")
 
 
 def test_text(out, capsys):
     assert main(["summary", str(out), "--before-after", DATE.strftime("%Y-%m-%dT%H:%M")]) == 0
     said = capsys.readouterr().out
     assert said.startswith("6 captures (1 could not be read), 11 flows")
-    for part in (
+    verdict, *sections = (
+        "VERDICT",
         "Hosts that lose most",
         "Paths",
         "Causes",
         "percentile, before 2023-11-14",
-        "before and after",
-    ):
+        "Before and after",
+        "Captures that could not be read",
+    )
+    assert said.splitlines()[3].startswith(verdict)
+    for part in sections:
         assert part in said
 
 
-def test_page(out, tmp_path, capsys):
-    page = tmp_path / "page.html"
-    assert main(["summary", str(out), "--before-after", f"{DATE:%Y-%m-%d}", "-o", str(page)]) == 0
-    text = page.read_text(encoding="utf-8")
-    assert "summary: " in capsys.readouterr().err
-    assert text.count("Plotly.newPlot(") == 7
-    assert "&lt;b&gt;late.pcap" in text
-    assert "<b>late" not in text
-    # Nothing is fetched: no script or style sheet but what is in the page.
-    assert re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=", text) == []
+def test_sentences_are_short_and_of_standard_words(out):
+    said = []
+    for answers in (ask(str(out)), ask(str(out), DATE)):
+        said += [sentences.totals(answers), sentences.head(answers), sentences.reason(answers)]
+        said += [sentences.advice(answers), sentences.omitted(answers), sentences.changes(answers)]
+    assert all(said[:5] + said[6:])
+    assert [fault for words in said for fault in faults(Text(ROOT, 1, words, doc=False))] == []
+
+
+def test_an_axis_is_logarithmic_where_values_span_decades():
+    def drawn(name, low, high):
+        values = np.geomspace(low, high, 101)
+        found = pd.DataFrame({"flows": [101], "percentiles": [values]}, index=[name])
+        return distribution.picture(name, {"all": found})
+
+    wide = drawn("active_throughput_bps", 1e3, 1e9)
+    assert wide.logarithmic
+    assert [text for _, text in wide.ticks] == ["10 kbit/s", "1 Mbit/s", "100 Mbit/s"]
+    # On a logarithmic axis values in geometric progression lie on one line.
+    places = [tuple(map(float, place.split())) for place in wide.lines["all"][1:].split("L")]
+    width, height = distribution.WIDTH, distribution.HEIGHT
+    assert all(x / width == pytest.approx(1 - y / height, abs=0.002) for x, y in places)
+    narrow = drawn("rtt_median_ns", 10e6, 60e6)
+    assert not narrow.logarithmic
+    assert len(narrow.ticks) >= 3
 
 
 def test_only_captures_that_are_complete_count(folder, out, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import textwrap
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdpcap.fleet.questions import Answers
+    from bdpcap.fleet.questions import Answers, Since
 
 EPILOG: Final = (
     "DIR is the dataset that `bdpcap batch --out DIR` wrote. Time lost is time limited by the receive window, the send "
@@ -59,15 +58,13 @@ def command(
     if output_ is None:
         _text(answers, sys.stdout)
         return exits.DONE
-    from bdpcap.fleet.page import html  # noqa: PLC0415 - plotly is slow to import
+    from bdpcap.fleet.dataset import Dataset  # noqa: PLC0415
+    from bdpcap.fleet.page import html  # noqa: PLC0415 - templates are slow to import
 
     with files.replacing(output_) as part:
-        part.write_text(html(answers, ask(folder, date, _HUNDREDTHS).quantiles), encoding="utf-8")
+        part.write_text(html(answers, folder, Dataset(folder).reports(output_.parent)), encoding="utf-8")
     sys.stderr.write(f"summary: {output_} ({units.data_size(output_.stat().st_size)}), for a browser\n")
     return exits.DONE
-
-
-_HUNDREDTHS: Final = tuple(hundredth / 100 for hundredth in range(101))
 
 
 def _date(typed: str | None) -> datetime | None:
@@ -83,39 +80,44 @@ def _date(typed: str | None) -> datetime | None:
 
 
 def _text(answers: Answers, file: IO[str]) -> None:
-    for line in textwrap.wrap(totals(answers), 80):
-        file.write(f"{line}\n")
+    from bdpcap.fleet import sentences  # noqa: PLC0415 - DuckDB is an extra
+
+    _paragraph(sentences.totals(answers), file)
+    file.write("\n")
+    _paragraph(f"VERDICT  {sentences.head(answers)}.", file)
+    for sentence in (sentences.reason(answers), sentences.advice(answers), sentences.omitted(answers)):
+        _paragraph(sentence, file)
     share = Column("share of time", 14, "share", units.share)
-    _section("Time by limit", answers.limits, [_LIMIT, share, Column("time", 9, "ns", units.duration)], file)
+    time = Column("time", 9, "ns", units.duration)
+    _section("Time by limit", answers.limits, [_LIMIT, share, time, _FLOWS], file)
     _section(
         "Hosts that lose most", answers.hosts, [_LIMIT, _LOST, _FLOWS, Column("host", -45, "host")], file
     )
     _section(
         "Paths that lose most", answers.paths, [_LIMIT, _LOST, _FLOWS, Column("path", -60, "path")], file
     )
-    _section("Causes that cost most", answers.causes, [_LOST, _FLOWS, Column("finding", -40, "code")], file)
+    _section("Causes that cost most", answers.causes, [_LOST, _FLOWS, Column("cause", -40, "code")], file)
     worst = answers.worst.assign(flow=answers.worst["sender"] + " → " + answers.worst["receiver"])
     stream = Column("stream", 6, "stream", str)
     rate = Column("throughput", 12, "active_throughput_bps", units.rate)
     columns = [_LIMIT, _LOST, rate, stream, Column("capture", -40, "capture"), Column("flow", -50, "flow")]
     _section("Flows that lose most", worst, columns, file)
     for period, quantiles in answers.quantiles.items():
-        _distributions(
-            "" if period == "all" else f", {period} {answers.date:%Y-%m-%d %H:%M}", quantiles, file
-        )
+        when = "" if answers.since is None else f", {period} {answers.since.date:%Y-%m-%d %H:%M}"
+        _distributions(when, quantiles, file)
     if answers.since is not None:
-        _changes(answers.since, file)
+        _changes(answers, answers.since, file)
+    troubled = answers.captures.assign(reason=answers.captures["error"].fillna(answers.captures["damage"]))
+    troubled = troubled[troubled["reason"].notna()]
+    if len(troubled):
+        file.write("\nCaptures that could not be read, or broke\n")
+        for row in troubled.itertuples():
+            _paragraph(f"{row.capture}: {row.reason}", file)
 
 
-def totals(answers: Answers) -> str:
-    """Return the number of captures and flows, their bytes and their total duration, as a sentence."""
-    of = answers.totals
-    failed = f" ({units.count(of['failed'])} could not be read)" if of["failed"] else ""
-    return (
-        f"{units.number(of['captures'], 'capture')}{failed}, {units.number(of['flows'], 'flow')} that carried "
-        f"{units.data_size(of['payload_bytes'])} in {units.duration(of['life_ns'])} of their time, "
-        f"{units.duration(of['active_ns'])} of it active."
-    )
+def _paragraph(text: str, file: IO[str]) -> None:
+    for line in textwrap.wrap(units.printable(text), 80, break_on_hyphens=False):
+        file.write(f"{line}\n")
 
 
 def _section(title: str, table: pd.DataFrame, columns: list[Column], file: IO[str]) -> None:
@@ -128,32 +130,41 @@ def _section(title: str, table: pd.DataFrame, columns: list[Column], file: IO[st
     lines.rows(table)
 
 
+_SHOWN: Final = (5, 25, 50, 75, 95)
+"""Percentiles in the text."""
+
+
 def _distributions(of: str, quantiles: pd.DataFrame, file: IO[str]) -> None:
-    """Write the 5th, 25th, 50th, 75th and 95th percentile of each quantity over all flows."""
-    from bdpcap.fleet.questions import DISTRIBUTED, PERCENTILES  # noqa: PLC0415 - DuckDB is an extra
+    """Write percentiles of each quantity over flows."""
+    from bdpcap.fleet.questions import DISTRIBUTED  # noqa: PLC0415 - DuckDB is an extra
+    from bdpcap.fleet.sentences import cell  # noqa: PLC0415
 
     file.write(f"\nFlows by percentile{of}\n")
-    head = "".join(f"{f'{part:.0%}':>12}" for part in PERCENTILES)
+    head = "".join(f"{f'{part}%':>12}" for part in _SHOWN)
     file.write(f"{'':<20}{'flows':>8}{head}\n")
     for name, called in DISTRIBUTED.items():
         if name not in quantiles.index:
             continue
         row = quantiles.loc[name]
-        cells = "".join(f"{cell(name, value):>12}" for value in row["percentiles"])
+        cells = "".join(f"{cell(name, row['percentiles'][part]):>12}" for part in _SHOWN)
         file.write(f"{called:<20}{units.count(row['flows']):>8}{cells}\n")
 
 
-def cell(name: str, value: float) -> str:
-    """Return a value with its unit, which the ending of the quantity's name determines; a share by default."""
-    for end, show in (("_bps", units.rate), ("_ns", units.duration), ("_bytes", units.data_size)):
-        if re.search(f"{end}$", name):
-            return show(value)
-    return units.percent(value)
+def _changes(answers: Answers, since: Since, file: IO[str]) -> None:
+    from bdpcap.fleet import sentences  # noqa: PLC0415 - DuckDB is an extra
 
-
-def _changes(since: pd.DataFrame, file: IO[str]) -> None:
-    file.write("\nShare of active time by limit, before and after\n")
-    shares = {(row.limit, row.period): row.share for row in since.itertuples()}
+    file.write(f"\nBefore and after {since.date:%Y-%m-%d %H:%M} UTC\n")
+    _paragraph(sentences.changes(answers), file)
+    for called, before, after, _ in sentences.medians(answers):
+        file.write(f"{f'median {called}':<28}{before:>12}  →{after:>12}\n")
+    shares = {(row.limit, row.period): row.share for row in since.limits.itertuples()}
     for limit in LIMITS:
-        before, after = (shares.get((limit, period), 0.0) for period in ("before", "after"))
-        file.write(f"{limit:<8}{units.percent(before):>9}  →{units.percent(after):>9}\n")
+        one, other = (units.share(shares.get((limit, period), 0.0)) for period in ("before", "after"))
+        file.write(f"{f'time under {limit}':<28}{one:>12}  →{other:>12}\n")
+    if since.paths.empty:
+        return
+    file.write("\nPaths with flows in both periods: throughput (median), share of time lost\n")
+    for row in since.paths.itertuples():
+        rates = f"{units.rate(row.bps_before)} → {units.rate(row.bps_after)}"
+        lost = f"{units.share(row.lost_before)} → {units.share(row.lost_after)}"
+        file.write(f"{rates:>28}{lost:>16}  {units.printable(row.path)}\n")

@@ -1,137 +1,90 @@
-"""The summary of a dataset as one self-contained HTML page with figures."""
+"""The summary of a dataset as one HTML page, which loads nothing from a network and can be read without scripts."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
-import plotly.graph_objects as go
 from markupsafe import Markup
 
 import bdpcap
-from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS
+from bdpcap.fleet import distribution, sentences
 from bdpcap.fleet.questions import DISTRIBUTED
-from bdpcap.report.scripts import asset
-from bdpcap.words import palette, units
+from bdpcap.report.scripts import asset, policy_hash
+from bdpcap.report.template import environment
+from bdpcap.tables import LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     import pandas as pd
 
     from bdpcap.fleet.questions import Answers
 
 __all__ = ["html"]
 
-_TITLES: Final = {
-    "active_throughput_bps": "Throughput (bit/s)",
-    "rtt_median_ns": "Median RTT (s)",
-    "window_max_bytes": "Largest window (bytes)",
-    "retransmitted": "Part of the bytes retransmitted",
-}
-_PERIODS: Final = {"all": palette.INK, "before": palette.SENT, "after": palette.RETRANSMITTED}
+ROWS: Final = (30, 1000)
+"""Maximum number of captures in the page's table: shown at first, and in all."""
 
 
-def html(answers: Answers, hundredths: dict[str, pd.DataFrame]) -> str:
-    """Return the page; `hundredths` has the quantiles of flows at every hundredth, by period."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters.update(
-        duration=units.duration,
-        rate=units.rate,
-        share=units.share,
-        count=units.count,
-        size=units.data_size,
-        plain=units.printable,
-    )
-    figures = [
-        _stacked(answers.hosts, "host", "Time lost by host"),
-        _stacked(answers.paths, "path", "Time lost by path"),
-        *(_distribution(name, hundredths) for name in DISTRIBUTED),
-    ]
-    if answers.since is not None:
-        figures.insert(0, _changes(answers.since))
-    template = environment.from_string(Path(__file__).with_name("page.html.j2").read_text(encoding="utf-8"))
-    return template.render(
-        answers=answers,
-        figures=[
-            Markup(one.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False}))  # noqa: S704
-            for one in figures
-        ],
-        plotly=Markup(asset("plotly-basic.min.js")),  # noqa: S704 - a file of the package
-        version=bdpcap.__version__,
-        names=LIMIT_NAMES,
-    )
+def html(answers: Answers, name: str, reports: Mapping[str, str]) -> str:
+    """Return the HTML page. Text from captures is escaped, and only the page's own script may run.
 
-
-def _figure(title: str, **layout: object) -> go.Figure:
-    return go.Figure(
-        layout={
-            "template": "none",
-            "title": {"text": title, "x": 0, "xref": "paper", "font": {"size": 15}},
-            "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
-            "height": 340,
-            "legend": {"orientation": "h", "y": -0.4},
-            **layout,
-        }
-    )
-
-
-def _stacked(table: pd.DataFrame, of: str, title: str) -> go.Figure:
-    """Return a figure with a bar for each host or path: the time lost, stacked by limit."""
-    # Names may be hostile text, so characters that plotly would read as HTML are escaped.
-    named = table.assign(name=[str(Markup.escape(units.printable(one))) for one in table[of]])
-    figure = _figure(
-        title,
-        barmode="stack",
-        xaxis={"title": {"text": "time lost (s)"}, "gridcolor": palette.GRID},
-        yaxis={"automargin": True, "autorange": "reversed", "type": "category"},
-    )
-    for limit, own in named.groupby("limit", sort=False):
-        figure.add_bar(
-            x=(own["lost_ns"] / 1e9).tolist(),
-            y=own["name"].tolist(),
-            orientation="h",
-            name=LIMIT_NAMES[str(limit)],
-            marker={"color": STATE_COLOURS[str(limit)]},
+    Parameters
+    ----------
+    answers
+        The summary.
+    name
+        The name of the dataset.
+    reports
+        The link to the report of each capture that has one, by the capture's name.
+    """
+    captures = answers.captures
+    done = captures[captures["state"] == "done"]
+    script = asset("tables.js")
+    return (
+        environment()
+        .get_template("fleet.html.j2")
+        .render(
+            version=bdpcap.__version__,
+            answers=answers,
+            dataset=name,
+            sentences=sentences,
+            shares=_shares(answers.limits),
+            periods=_periods(answers),
+            pictures={
+                called: drawn
+                for quantity, called in DISTRIBUTED.items()
+                if (drawn := distribution.picture(quantity, answers.quantiles)) is not None
+            },
+            width=distribution.WIDTH,
+            height=distribution.HEIGHT,
+            captures=[_known(row) for row in done.head(ROWS[1]).to_dict("records")],
+            at_once=ROWS[0],
+            total=len(done),
+            failed=captures[captures["state"] != "done"].to_dict("records"),
+            damaged=captures[captures["damage"].notna()].to_dict("records"),
+            reports=reports,
+            style=Markup(asset("page.css")),  # noqa: S704 - a file of the package
+            script=Markup(script),  # noqa: S704 - a file of the package
+            script_hash=policy_hash(script),
         )
-    return figure
-
-
-def _distribution(name: str, hundredths: dict[str, pd.DataFrame]) -> go.Figure:
-    """Return a figure of the cumulative distribution of a quantity over flows."""
-    form = ".1%" if name == "retransmitted" else "~s"
-    figure = _figure(
-        f"{_TITLES[name]}, over flows",
-        xaxis={"title": {"text": _TITLES[name]}, "tickformat": form, "gridcolor": palette.GRID},
-        yaxis={"title": {"text": "part of the flows below"}, "range": [0, 1], "gridcolor": palette.GRID},
-        showlegend=True,
     )
-    for period, quantiles in hundredths.items():
-        if name in quantiles.index:
-            values: list[float] = [*quantiles["percentiles"][name]]
-            scale = 1e9 if name.endswith("_ns") else 1.0
-            figure.add_scatter(
-                x=[value / scale for value in values],
-                y=[place / (len(values) - 1) for place in range(len(values))],
-                mode="lines",
-                name=f"{period} ({units.number(quantiles['flows'][name], 'flow')})",
-                line={"color": _PERIODS[period]},
-            )
-    return figure
 
 
-def _changes(since: pd.DataFrame) -> go.Figure:
-    """Return a figure with the share of time of every limit before and after the date."""
-    figure = _figure(
-        "Share of time by limit",
-        barmode="group",
-        yaxis={"title": {"text": "share of time"}, "tickformat": ".0%", "gridcolor": palette.GRID},
-    )
-    for period in ("before", "after"):
-        own = since[since["period"] == period].set_index("limit")["share"]
-        figure.add_bar(
-            x=list(LIMIT_NAMES.values()),
-            y=[float(own.get(limit, 0.0)) for limit in LIMIT_NAMES],
-            name=period,
-            marker={"color": _PERIODS[period]},
-        )
-    return figure
+def _known(row: dict[Hashable, Any]) -> dict[Hashable, Any]:
+    """Return a row with None for what is missing."""
+    return {name: None if value != value else value for name, value in row.items()}  # noqa: PLR0124 - NaN
+
+
+def _shares(limits: pd.DataFrame) -> list[tuple[str, float]]:
+    """Return the limits with their shares of time, in the same order in each bar; shares of 0 are left out."""
+    found = dict(zip(limits["limit"], limits["share"], strict=True))
+    return [(limit, found[limit]) for limit in LIMITS if found.get(limit)]
+
+
+def _periods(answers: Answers) -> dict[str, list[tuple[str, float]]]:
+    """Return the shares of time by limit before and after the date; empty without a date."""
+    if answers.since is None:
+        return {}
+    found = {str(period): _shares(own) for period, own in answers.since.limits.groupby("period")}
+    return {period: found[period] for period in ("before", "after") if period in found}

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
+import pandas as pd
 
+from bdpcap.fleet import queries
+from bdpcap.fleet.dataset import Dataset
 from bdpcap.report.ranking import LOSING
 from bdpcap.tables import LIMITS
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    import pandas as pd
-
-__all__ = ["DISTRIBUTED", "Answers", "ask"]
+__all__ = ["DISTRIBUTED", "Answers", "Since", "ask"]
 
 WORST: Final = 10
 """Most rows of each list."""
@@ -26,121 +27,80 @@ DISTRIBUTED: Final = {
     "retransmitted": "bytes retransmitted",
 }
 """Quantities of a flow whose distribution is shown, with their names."""
-PERCENTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+PERCENTS: Final = 100
+"""A distribution is given by its percentiles from 0 to this number."""
+_STATUS: Final = {"state": "str", "error": "str", "damage": "str", "first_ns": "Int64", "last_ns": "Int64"}
+"""Entries of a status that the queries read, with their types; each is missing from some statuses."""
 
-_VIEWS: Final = """
-CREATE VIEW flow AS
-SELECT flows.*, end_ns - start_ns AS life_ns, retransmitted_bytes / greatest(payload_bytes, 1) AS retransmitted,
-       regexp_replace(sender, ':[0-9]+$', '') AS sender_host, regexp_replace(receiver, ':[0-9]+$', '') AS receiver_host
-FROM flows SEMI JOIN (SELECT capture FROM status WHERE state = 'done') USING (capture);
 
-CREATE VIEW held AS
-SELECT capture, stream, sender, receiver, sender_host, receiver_host, start_ns, cause AS "limit", share * active_ns AS ns
-FROM (UNPIVOT (SELECT * RENAME ("limit" AS prevailing) FROM flow)
-      ON rwnd_share AS rwnd, cwnd_share AS cwnd, sndbuf_share AS sndbuf, link_share AS link, app_share AS app,
-         unknown_share AS unknown
-      INTO NAME cause VALUE share);
+@dataclass(frozen=True)
+class Since:
+    """The flows that begin before a date against those that begin later."""
 
-CREATE VIEW lost AS SELECT * FROM held WHERE "limit" IN ('rwnd', 'cwnd', 'sndbuf');
-"""
-_TOTALS: Final = """
-SELECT (SELECT count(*) FROM status) AS captures, (SELECT count(*) FROM status WHERE state <> 'done') AS failed,
-       count(*) AS flows, coalesce(sum(payload_bytes), 0)::DOUBLE AS payload_bytes,
-       coalesce(sum(life_ns), 0)::DOUBLE AS life_ns, coalesce(sum(active_ns), 0)::DOUBLE AS active_ns
-FROM flow
-"""
-_LIMITS: Final = """
-SELECT "limit", sum(ns) AS ns, sum(ns) / greatest(sum(sum(ns)) OVER (), 1) AS share
-FROM held GROUP BY "limit" ORDER BY ns DESC, "limit"
-"""
-_HOSTS: Final = """
-SELECT if("limit" = 'rwnd', receiver_host, sender_host) AS host, "limit", sum(ns) AS lost_ns,
-       count(*) AS flows
-FROM lost WHERE "limit" <> 'cwnd' AND ns > 0 GROUP BY ALL ORDER BY lost_ns DESC, host LIMIT $worst
-"""
-_PATHS: Final = """
-SELECT sender_host || ' → ' || receiver_host AS path, "limit", sum(ns) AS lost_ns, count(*) AS flows
-FROM lost WHERE ns > 0 GROUP BY ALL ORDER BY lost_ns DESC, path LIMIT $worst
-"""
-_CAUSES: Final = """
-SELECT code, count(*) AS flows, sum(lost.ns) AS lost_ns, arg_max(remedy, lost.ns) AS remedy
-FROM findings JOIN (SELECT capture, stream, sender, sum(ns) AS ns FROM lost GROUP BY ALL) AS lost
-     USING (capture, stream, sender)
-WHERE weight = 'root cause' AND lost.ns > 0 GROUP BY code ORDER BY lost_ns DESC, code LIMIT $worst
-"""
-_WORST: Final = """
-SELECT capture, stream, sender, receiver, "limit", active_throughput_bps,
-       (rwnd_share + cwnd_share + sndbuf_share) * active_ns AS lost_ns
-FROM flow WHERE lost_ns > 0 ORDER BY lost_ns DESC, capture, stream, sender LIMIT $worst
-"""
-_QUANTILES: Final = """
-SELECT name, count(value) AS flows, quantile_cont(value, $percentiles) AS percentiles
-FROM (UNPIVOT (SELECT active_throughput_bps::DOUBLE AS active_throughput_bps, rtt_median_ns::DOUBLE AS rtt_median_ns,
-                      window_max_bytes::DOUBLE AS window_max_bytes, retransmitted::DOUBLE AS retransmitted,
-                      CASE WHEN $date_ns::BIGINT IS NULL THEN 'all'
-                           WHEN start_ns < $date_ns::BIGINT THEN 'before' ELSE 'after' END AS period FROM flow)
-      ON active_throughput_bps, rtt_median_ns, window_max_bytes, retransmitted INTO NAME name VALUE value)
-WHERE period = $period GROUP BY name
-"""
-_SINCE: Final = """
-SELECT "limit", period, sum(ns) AS ns, sum(ns) / greatest(sum(sum(ns)) OVER (PARTITION BY period), 1) AS share
-FROM (SELECT *, if(start_ns < $date_ns, 'before', 'after') AS period FROM held) GROUP BY "limit", period
-"""
+    date: datetime
+    """The date that separates the periods ``before`` and ``after``."""
+    limits: pd.DataFrame
+    """Columns ``limit``, ``period``, ``ns`` and ``share``, the share of the period's active time."""
+    paths: pd.DataFrame
+    """Paths with flows in both periods: number of flows, median rate, share of active time lost in each."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """The summary of a dataset. Times are sums over flows in nanoseconds; time lost is time under `LOSING` limits."""
+    """The summary of a dataset. Times are sums over flows in nanoseconds; time lost is time under `LOSING` limits.
+
+    Control flows carry less than ten full segments and less than 1 % of all bytes. They count in `totals`, `captures`
+    and `worst` only.
+    """
 
     totals: dict[str, Any]
-    """Counts ``captures``, ``failed`` and ``flows``; sums ``payload_bytes``, ``life_ns`` and ``active_ns`` of flows."""
+    """Counts of captures and flows, sums over them, first and last time, and sums over control flows apart."""
+    captures: pd.DataFrame
+    """A row for each capture: its state, sums over its flows, and limit and root cause of its most important flow."""
     limits: pd.DataFrame
-    """Columns ``limit``, ``ns`` and ``share``, the share of all flows' active time."""
+    """Columns ``limit``, ``ns``, ``share`` (of all flows' active time), ``flows`` and ``captures``."""
     hosts: pd.DataFrame
-    """Columns ``host``, ``limit``, ``lost_ns``, ``flows``. The host of `rwnd` is the receiver, of `sndbuf` the sender."""
+    """Columns ``host``, ``limit``, ``lost_ns``, ``flows``, ``captures``.
+
+    The host of `rwnd` is the receiver, of `sndbuf` the sender.
+    """
     paths: pd.DataFrame
-    """Columns ``path``, ``limit``, ``lost_ns``, ``flows``."""
+    """Columns ``path``, ``limit``, ``lost_ns``, ``flows``, ``captures``."""
     causes: pd.DataFrame
-    """Columns ``code`` (of findings that are root causes), ``flows``, ``lost_ns``, ``remedy`` (where most was lost)."""
+    """Columns ``code`` (of findings that are root causes), ``flows``, ``captures`` and ``lost_ns``.
+
+    ``remedy``, ``sentence``, ``capture`` and ``stream`` are those of the flow that lost most.
+    """
     worst: pd.DataFrame
     """The flows that lost most time."""
     quantiles: dict[str, pd.DataFrame]
-    """Percentiles over flows of each of `DISTRIBUTED`, by period: ``all``, or ``before`` and ``after`` the date."""
-    since: pd.DataFrame | None
-    """Columns ``limit``, ``period``, ``ns`` and ``share``, the share of the period's active time; None without a date."""
-    date: datetime | None
-    """The date that separates the periods."""
+    """Number of flows and percentiles 0 to 100 of each of `DISTRIBUTED`, by period.
+
+    Periods are ``all``, or ``before`` and ``after`` the date.
+    """
+    since: Since | None
+    """Both periods compared; None without a date."""
 
 
-def ask(folder: str, date: datetime | None = None, percentiles: tuple[float, ...] = PERCENTILES) -> Answers:
+def ask(folder: str, date: datetime | None = None) -> Answers:
     """Return the summary of a dataset written by `bdpcap batch`. Flows of captures that failed are left out.
 
     Parameters
     ----------
     folder
-        Path of the dataset.
+        Path or URL of the dataset.
     date
         Compare flows that begin before this date with later flows.
-    percentiles
-        Percentiles of every distribution, from 0 to 1.
 
     Raises
     ------
     FileNotFoundError
         There is no such dataset, or none of its captures could be read.
     """
-    assert set(LOSING) == {"rwnd", "cwnd", "sndbuf"} <= set(LIMITS)  # noqa: S101 - the queries name these limits
+    assert set(LOSING) <= set(LIMITS)  # noqa: S101 - the queries name these limits
+    dataset = Dataset(folder)
     with duckdb.connect() as database:
-        try:
-            for name in ("flows", "findings"):
-                read = database.read_parquet(
-                    f"{folder}/{name}/*/*.parquet", hive_partitioning=True, union_by_name=True
-                )
-                read.create_view(name)
-            database.read_json(f"{folder}/status/*/*.json", hive_partitioning=True).create_view("status")
-        except duckdb.IOException:
-            raise FileNotFoundError(f"{folder}: no results of bdpcap batch there") from None
-        database.execute(_VIEWS)
+        _open(database, dataset)
         date_ns = None if date is None else int(date.timestamp() * 10**9)
 
         def table(query: str, **values: Any) -> pd.DataFrame:
@@ -148,20 +108,53 @@ def ask(folder: str, date: datetime | None = None, percentiles: tuple[float, ...
             return found
 
         worst = {"worst": WORST}
+        percentiles = [percent / PERCENTS for percent in range(PERCENTS + 1)]
         periods = ("all",) if date is None else ("before", "after")
         return Answers(
-            totals={str(name): value for name, value in table(_TOTALS).to_dict("records")[0].items()},
-            limits=table(_LIMITS),
-            hosts=table(_HOSTS, **worst),
-            paths=table(_PATHS, **worst),
-            causes=table(_CAUSES, **worst),
-            worst=table(_WORST, **worst),
+            totals={str(name): value for name, value in table(queries.TOTALS).to_dict("records")[0].items()},
+            captures=table(queries.CAPTURES),
+            limits=table(queries.LIMITS),
+            hosts=table(queries.HOSTS, **worst),
+            paths=table(queries.PATHS, **worst),
+            causes=table(queries.CAUSES, **worst),
+            worst=table(queries.WORST, **worst),
             quantiles={
                 period: table(
-                    _QUANTILES, percentiles=list(percentiles), period=period, date_ns=date_ns
+                    queries.QUANTILES, percentiles=percentiles, period=period, date_ns=date_ns
                 ).set_index("name")
                 for period in periods
             },
-            since=None if date is None else table(_SINCE, date_ns=date_ns),
-            date=date,
+            since=None
+            if date is None
+            else Since(
+                date,
+                table(queries.SINCE, date_ns=date_ns),
+                table(queries.PATHS_SINCE, date_ns=date_ns, **worst),
+            ),
         )
+
+
+def _open(database: duckdb.DuckDBPyConnection, dataset: Dataset) -> None:
+    """Create the tables and views that the queries read."""
+    statuses = dataset.statuses()
+    if not statuses:
+        raise FileNotFoundError(f"{dataset.url}: no results of bdpcap batch there")
+    if all(status["state"] != "done" for status in statuses.values()):
+        raise FileNotFoundError(f"{dataset.url}: none of the {len(statuses)} captures there could be read")
+    status = pd.DataFrame(
+        {
+            "capture": pd.Series([*statuses], dtype="str"),
+            **{
+                entry: pd.Series([one.get(entry) for one in statuses.values()], dtype=kind)
+                for entry, kind in _STATUS.items()
+            },
+        }
+    )
+    database.register("status", status)
+    if dataset.is_remote:
+        # DuckDB reads by fsspec then; by itself it would fetch an extension from the Internet.
+        database.register_filesystem(dataset.system)
+    for name in ("flows", "findings"):
+        files = f"{dataset.url}/{name}/*/*.parquet"
+        database.read_parquet(files, hive_partitioning=True, union_by_name=True).create_view(name)
+    database.execute(queries.VIEWS)
