@@ -8,6 +8,7 @@
 pub(super) mod bursts;
 pub(super) mod lazy_rounds;
 mod measurements;
+mod open_round;
 pub(super) mod packed_rounds;
 pub(super) mod round;
 
@@ -17,26 +18,10 @@ use super::sender::{Progress, Sender, packets};
 use super::tap::records::RttSample;
 use bursts::{Bursts, SentData};
 use measurements::{Measurements, Queue};
+use open_round::OpenRound;
 use packed_rounds::PackedRounds;
 use round::Round;
 use std::collections::VecDeque;
-
-/// A round that may still gain measurements.
-#[derive(Debug, Default)]
-struct OpenRound {
-    /// The evidence counted so far.
-    row: Round,
-    /// SND.NXT at the end of the round: once it is acknowledged, all measurements are in.
-    end_sequence: i64,
-    /// Integral of the bytes in flight over time, byte nanoseconds.
-    flight_integral: i128,
-    /// Values measured in the round.
-    measurements: Measurements,
-    /// Excess delay from the sender to the tap at the end of the round, ns.
-    forward_delay_ns: i64,
-    /// Did an acknowledgment end it?
-    acknowledged: bool,
-}
 
 /// One point of the delivery curve.
 #[derive(Debug, Clone, Copy)]
@@ -72,10 +57,9 @@ pub struct Rounds {
     target_sequence: i64,
     /// Closed rounds that may still gain measurements, oldest first.
     pending: VecDeque<Box<OpenRound>>,
-    /// `end_sequence` of the first pending round, which is handed over once that number is acknowledged.
+    /// The first pending round is handed over once this number is acknowledged: its `end_sequence`, or less than any
+    /// number while too many rounds are pending.
     first_end: i64,
-    /// A round that was handed over, for reuse.
-    spare: Option<Box<OpenRound>>,
     /// Has the sender sent its FIN? Few rounds follow.
     fin_seen: bool,
     /// Time since which nothing is in flight, ns; [`NULL`] otherwise.
@@ -110,24 +94,21 @@ impl Rounds {
     const RUN_PACKETS: i64 = 16;
     /// Idle time of at most this length is no separate round, ns.
     const LEAST_IDLE_NS: i64 = 1_000_000;
-    /// From this round on a spare one is kept. Most flows are shorter, and many may be open at once.
-    const REUSE_FROM_ROUND: u32 = 8;
     /// Maximum number of closed rounds that wait for late measurements.
     const MAX_PENDING: usize = 64;
 
     /// Creates the rounds of a flow whose stream began at `start_ns` with `frame`.
     #[must_use]
     pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
-        let mut rounds = Self {
+        Self {
             stream,
             direction,
             mss: 1,
             clock_ns: start_ns,
-            current: Box::default(),
+            current: OpenRound::begin(Round::blank(stream, direction, 0, start_ns, frame)),
             target_sequence: 1, // the acknowledgment of the SYN ends no round
             pending: VecDeque::new(),
             first_end: i64::MAX,
-            spare: None,
             fin_seen: false,
             empty_since_ns: start_ns,
             empty_zero_ns: 0,
@@ -142,9 +123,7 @@ impl Rounds {
             forward_delay_ns: 0,
             end_ns: start_ns,
             packed: PackedRounds::default(),
-        };
-        rounds.current.row = Round::blank(stream, direction, 0, start_ns, frame);
-        rounds
+        }
     }
 
     /// Returns the number of the open round.
@@ -213,8 +192,9 @@ impl Rounds {
         {
             // A sender waits for room for a segment, or for half of the window if that is less (RFC 9293 section
             // 3.8.6.2.1).
-            let enough = self.mss.min((usable + flight) / 2);
-            let eighth = (usable + flight) / 8;
+            let window = usable + flight; // neither is negative, so shifts divide
+            let enough = self.mss.min(window >> 1);
+            let eighth = window >> 3;
             if usable < enough || closed {
                 row.window_blocked_ns += passed_ns;
             }
@@ -425,7 +405,6 @@ impl Rounds {
             self.close(now_ns, frame, end, sender);
         }
         self.current.row.after_fin = 1;
-        self.spare = None;
     }
 
     /// Counts an acknowledgment that the sender received at `now_ns`. Had nothing been queued, it would have arrived at
@@ -469,13 +448,19 @@ impl Rounds {
         if sender.in_flight() == 0 && self.empty_since_ns == NULL {
             (self.empty_since_ns, self.empty_zero_ns) = (now_ns, 0);
         }
-        let long = self.rtt_min_ns == NULL || now_ns - row.start_ns >= self.rtt_min_ns / 10 * 7;
-        let (una, next) = (
-            sender.snd_una().unwrap_or_default(),
-            sender.snd_nxt().unwrap_or_default(),
-        );
-        if self.has_sent() && una > self.target_sequence && long && !vantage_pending {
+        let una = sender.snd_una().unwrap_or_default();
+        if una > self.target_sequence && self.has_sent() && !vantage_pending {
+            self.end_round_trip(now_ns, frame, sender);
+        }
+    }
+
+    /// Closes the open round, all of whose data are acknowledged, unless it is shorter than a round trip can be.
+    #[inline(never)] // once a round
+    fn end_round_trip(&mut self, now_ns: i64, frame: u64, sender: &Sender) {
+        let lasted_ns = now_ns - self.current.row.start_ns;
+        if self.rtt_min_ns == NULL || lasted_ns >= self.rtt_min_ns / 10 * 7 {
             self.current.acknowledged = true;
+            let next = sender.snd_nxt().unwrap_or_default();
             self.close(now_ns, frame, next, sender);
         }
     }
@@ -592,17 +577,7 @@ impl Rounds {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
         }
-        let next = match self.spare.take() {
-            Some(mut spare) => {
-                spare.row = blank;
-                spare
-            }
-            None => Box::new(OpenRound {
-                row: blank,
-                ..OpenRound::default()
-            }),
-        };
-        let mut done = std::mem::replace(&mut self.current, next);
+        let mut done = std::mem::replace(&mut self.current, OpenRound::begin(blank));
         done.row.end_ns = now_ns;
         done.end_sequence = end_sequence;
         done.forward_delay_ns = self.forward_delay_ns;
@@ -621,15 +596,18 @@ impl Rounds {
 
     /// Hands over every round that can gain no more measurements, now that `una` is SND.UNA at the tap.
     pub fn finished(&mut self, una: i64) {
-        while self.first_end <= una || self.pending.len() > Self::MAX_PENDING {
+        while self.first_end <= una {
             self.hand_over();
         }
     }
 
     /// Updates `first_end` after a change of the pending rounds.
     fn update_first_end(&mut self) {
-        let first = self.pending.front();
-        self.first_end = first.map_or(i64::MAX, |open| open.end_sequence);
+        self.first_end = match self.pending.front() {
+            Some(_) if self.pending.len() > Self::MAX_PENDING => i64::MIN,
+            Some(first) => first.end_sequence,
+            None => i64::MAX,
+        };
     }
 
     /// Closes the last round at `end_ns`, and hands over all rounds.
@@ -660,6 +638,7 @@ impl Rounds {
             if row.round == 0 || content || row.end_ns > row.start_ns {
                 self.packed.push(row);
             }
+            open.reuse();
         }
     }
 
@@ -680,11 +659,7 @@ impl Rounds {
         if let Some(mut open) = self.pending.pop_front() {
             self.summarize(&mut open);
             self.packed.push(&open.row);
-            if !self.fin_seen && open.row.round >= Self::REUSE_FROM_ROUND {
-                open.measurements.clear();
-                (open.flight_integral, open.acknowledged) = (0, false);
-                self.spare = Some(open);
-            }
+            open.reuse();
         }
         self.update_first_end();
     }

@@ -163,7 +163,7 @@ impl Bursts {
     ) {
         let now_ns = data.time_ns;
         let paused = !self.has_sent()
-            || (now_ns - self.last_send_ns).max(data.silent_ns) > self.burst_gap_ns / 2;
+            || (now_ns - self.last_send_ns).max(data.silent_ns) > self.burst_gap_ns >> 1;
         if self.rest_ns != NULL {
             self.end_rest(paused, row);
         }

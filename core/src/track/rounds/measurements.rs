@@ -10,6 +10,9 @@ use crate::track::tap::records::RttSample;
 /// other kinds.
 const MAX_VALUES: usize = 2048;
 
+/// Largest capacity of a list that is kept for another round.
+const KEPT_VALUES: usize = 32;
+
 /// Length of two clumps of arrivals, ns: network interfaces coalesce interrupts for 1 ms at most, mostly for 0.05 to
 /// 0.25 ms (Linux `ethtool -c`, `rx-usecs`).
 const CLUMPS_NS: i64 = 2_000_000;
@@ -24,6 +27,14 @@ const PICOSECONDS: i64 = 1_000_000_000_000;
 fn push_bounded<T>(values: &mut Vec<T>, value: T) {
     if values.len() < MAX_VALUES {
         values.push(value);
+    }
+}
+
+/// Empties a list. A long one gives its memory back, as the next round may be one of another flow, with few values.
+fn empty<T>(values: &mut Vec<T>) {
+    values.clear();
+    if values.capacity() > KEPT_VALUES {
+        *values = Vec::new();
     }
 }
 
@@ -141,12 +152,12 @@ impl Measurements {
 
     /// Clears all values, for another round.
     pub fn clear(&mut self) {
-        self.samples.clear();
         (self.stride, self.skipped) = (1, 0);
-        self.run_rates.clear();
-        self.spacings.clear();
-        self.forward_delays.clear();
-        self.reverse_delays.clear();
+        empty(&mut self.samples);
+        empty(&mut self.run_rates);
+        empty(&mut self.spacings);
+        empty(&mut self.forward_delays);
+        empty(&mut self.reverse_delays);
     }
 
     /// Writes the summary into the round, whose other counts are complete.

@@ -79,6 +79,8 @@ const BLOCK: u64 = 1 << 63;
 const _: () = assert!(Round::FIELDS > 56 && Round::FIELDS < 64);
 /// Bytes of packed rounds that are compressed together.
 const BLOCK_BYTES: usize = 32 << 10;
+/// Bytes reserved with the first round: the four rounds of a short flow take about so many.
+const FIRST_BYTES: usize = 256;
 /// Compression level of zstd; a low one, because packets wait meanwhile.
 const LEVEL: i32 = 1;
 
@@ -126,6 +128,9 @@ impl PackedRounds {
         self.count = self.count.saturating_add(1);
         if self.count > self.max_rounds {
             return;
+        }
+        if self.bytes.capacity() == 0 {
+            self.bytes.reserve_exact(FIRST_BYTES);
         }
         let expected = self.previous.expected(row.stream, row.direction);
         row.pack(&expected, &mut self.bytes);

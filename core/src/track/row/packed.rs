@@ -76,14 +76,14 @@ fn or_zero(expected: i64) -> i64 {
 /// Writes a number of variable length and returns its length in bytes: one for 7 bits, two for 14 and so on. The number
 /// of zero bits that end the first byte is the number of bytes that follow. A first byte of 0 is followed by eight
 /// bytes of plain number.
-fn write_varint(number: u64, out: &mut [u8]) -> usize {
+fn write_varint(number: u64, out: &mut [u8; 9]) -> usize {
     let length = (70 - (number | 1).leading_zeros() as usize) / 7;
     if length > 8 {
         out[0] = 0;
-        out[1..9].copy_from_slice(&number.to_le_bytes());
+        out[1..].copy_from_slice(&number.to_le_bytes());
         return 9;
     }
-    let word = number << length | 1 << (length - 1);
+    let word = (number << 1 | 1) << (length - 1);
     out[..8].copy_from_slice(&word.to_le_bytes());
     length
 }
@@ -155,12 +155,13 @@ impl<const FIELDS: usize> Packer<FIELDS> {
     #[inline(never)]
     fn write(&mut self, bit: u64, field: i64, expected: i64) {
         self.differ |= bit;
-        let out = &mut self.packed[self.length..];
-        self.length += write_varint(encode_difference(field, expected), out);
+        if let Some(out) = self.packed[self.length..].first_chunk_mut() {
+            self.length += write_varint(encode_difference(field, expected), out);
+        }
     }
 
     /// Appends the row to `bytes`.
-    pub(crate) fn append_to(mut self, bytes: &mut Vec<u8>) {
+    pub(crate) fn append_to(&mut self, bytes: &mut Vec<u8>) {
         let mask = &self.differ.to_le_bytes()[..mask_bytes(FIELDS)];
         self.packed[..mask.len()].copy_from_slice(mask);
         bytes.extend_from_slice(&self.packed[..self.length]);

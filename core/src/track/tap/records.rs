@@ -105,10 +105,7 @@ impl Records {
     }
 
     fn make_room(&mut self) {
-        if self.records.capacity() == 0 {
-            // Many connections are only a SYN.
-            self.records.reserve_exact(1);
-        } else if self.records.len() >= Self::MAX_RECORDS {
+        if self.records.len() >= Self::MAX_RECORDS {
             self.records.pop_front();
         }
     }
@@ -150,20 +147,21 @@ impl Records {
         let mut newest = None;
         let mut count = 0;
         let mut latest_ns = i64::MIN;
-        for record in &self.records {
-            if record.end() > ack {
-                break;
-            }
+        while let Some(&record) = self.records.front()
+            && record.end() <= ack
+        {
+            self.records.pop_front();
             if !record.sacked {
-                latest_ns = latest_ns.max(self.last_sent(record).time_ns);
+                latest_ns = latest_ns.max(self.last_sent(&record).time_ns);
                 newest = Some(record);
             }
             count += 1;
         }
         let answered = newest
             .filter(|record| record.end() == ack)
-            .and_then(|record| Some((self.acked_copy_ns(record, latest_ns, tsecr)?, record.round)));
-        self.records.drain(..count);
+            .and_then(|record| {
+                Some((self.acked_copy_ns(&record, latest_ns, tsecr)?, record.round))
+            });
         if !self.last_retransmission.is_empty() {
             self.forget_acknowledged();
         }
