@@ -74,10 +74,13 @@ fn dispatch(
     datagrams: &mut Datagrams,
     mut follow: impl FnMut(Provenance, &Segment, &Path, At),
 ) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
-    move |packet, path, at, _| match packet {
-        Packet::Tcp(tcp) => follow(Provenance::Captured, &tcp.segment(), path, at),
-        Packet::Quoted(_, tcp) => follow(Provenance::Quoted, &tcp.segment(), path, at),
-        Packet::Datagram(datagram) => datagrams.take(datagram, at.time_ns),
+    move |packet, path, at, _| {
+        let (provenance, tcp) = match packet {
+            Packet::Tcp(tcp) => (Provenance::Captured, tcp),
+            Packet::Quoted(_, tcp) => (Provenance::Quoted, tcp),
+            Packet::Datagram(datagram) => return datagrams.take(datagram, at.time_ns),
+        };
+        follow(provenance, &tcp.segment(), path, at);
     }
 }
 

@@ -15,30 +15,15 @@ impl Options {
     #[inline]
     pub(super) fn parse(list: &[u8], cut: bool) -> Self {
         // Fast path for the options of nearly every segment of an open connection (RFC 7323 appendix A).
-        if let &[
-            kind::NO_OPERATION,
-            kind::NO_OPERATION,
-            kind::TIMESTAMPS,
-            10,
-            a,
-            b,
-            c,
-            d,
-            e,
-            f,
-            g,
-            h,
-        ] = list
-        {
-            let tsval = u32::from_be_bytes([a, b, c, d]);
-            let tsecr = u32::from_be_bytes([e, f, g, h]);
-            return Self {
-                timestamps: Some((tsval, tsecr)),
+        const USUAL: [u8; 4] = [kind::NO_OPERATION, kind::NO_OPERATION, kind::TIMESTAMPS, 10];
+        match list.as_chunks::<4>() {
+            ([USUAL, tsval, tsecr], []) => Self {
+                timestamps: Some((u32::from_be_bytes(*tsval), u32::from_be_bytes(*tsecr))),
                 incomplete: cut,
                 ..Self::default()
-            };
+            },
+            _ => Self::parse_any(list, cut),
         }
-        Self::parse_any(list, cut)
     }
 
     fn parse_any(list: &[u8], cut: bool) -> Self {

@@ -232,11 +232,13 @@ impl Flow {
         if ack.scaled {
             totals.window_max_bytes = totals.window_max_bytes.max(ack.window);
         }
-        self.rounds.get().count(|row| {
-            row.acks_with_payload += i64::from(ack.reply);
-            row.unseen_bytes += seen.unseen_bytes;
-            row.duplicate_acks += i64::from(duplicate);
-        });
+        if ack.reply || duplicate || seen.unseen_bytes != 0 {
+            self.rounds.get().count(|row| {
+                row.acks_with_payload += i64::from(ack.reply);
+                row.unseen_bytes += seen.unseen_bytes;
+                row.duplicate_acks += i64::from(duplicate);
+            });
+        }
     }
 
     /// Measures the time since the last acknowledgment that delivered something, and counts ticks of the receiver's
@@ -292,12 +294,20 @@ impl Flow {
 
     /// Returns the SACK blocks as distances from the acknowledgment number. D-SACK blocks are left out, and blocks
     /// beyond SND.NXT or below the acknowledgment number.
+    #[inline]
     fn sack_blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
+        if segment.options.sack_blocks == 0 {
+            [(0, 0); 4]
+        } else {
+            self.valid_sack_blocks(segment, ack)
+        }
+    }
+
+    /// Returns the SACK blocks of a segment with some, as [`Self::sack_blocks`] does.
+    #[inline(never)] // only after a loss
+    fn valid_sack_blocks(&self, segment: &Segment, ack: i64) -> [(u32, u32); 4] {
         let mut kept = [(0, 0); 4];
         let count = usize::from(segment.options.sack_blocks).min(4);
-        if count == 0 {
-            return kept;
-        }
         let blocks = self.relative_sack(segment);
         let has_dsack = self.dsack_block(segment, ack).is_some();
         let next = self.tap.snd_nxt().unwrap_or(i64::MAX);

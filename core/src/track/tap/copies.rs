@@ -123,8 +123,8 @@ impl Copies {
             self.recent.rotate_left(self.next);
             self.next = self.recent.len();
         }
-        if self.next == self.recent.len() && self.next == self.capacity() {
-            self.next = 0;
+        if self.next == self.recent.len() {
+            self.begin_again();
         }
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = seen,
@@ -132,6 +132,13 @@ impl Copies {
         }
         self.next += 1;
         copy
+    }
+
+    /// Lets the next packet replace the oldest one, if the ring buffer is full.
+    fn begin_again(&mut self) {
+        if self.next == self.capacity() {
+            self.next = 0;
+        }
     }
 
     fn capacity(&self) -> usize {
