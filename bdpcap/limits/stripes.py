@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -30,10 +29,11 @@ class Stripe:
     start_ns: int
     end_ns: int
     confidence: float
+    rule: str
     evidence: str
 
 
-def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
+def stripes(rtts: pd.DataFrame, most: int = STRIPES, *, merged: bool = True) -> list[Stripe]:
     """
     Merge neighbouring rounds of equal limit and detail.
 
@@ -43,42 +43,52 @@ def stripes(rtts: pd.DataFrame, most: int = STRIPES) -> list[Stripe]:
         Rows of one flow in the ``rtts`` table, in order.
     most
         Maximum number of stripes. Where there would be more, each covers a part of the time and shows its longest limit.
+    merged
+        Whether neighbours are merged where `most` allows a stripe for each round.
 
     Returns
     -------
     list of Stripe
-        Stripes that cover the time from the first round to the last without gap or overlap. Confidence and evidence are
-        those of the round with the median throughput, by time.
+        Stripes that cover the time from the first round to the last without gap or overlap. Confidence, rule and evidence
+        are those of the round with the median throughput, by time.
     """
     if rtts.empty:
         return []
-    detail = rtts["detail"].astype(object)
-    held = list(zip(rtts["limit"], detail.where(detail.notna(), None), strict=True))
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    limit_of, limits = pd.factorize(rtts["limit"])
+    detail_of, details = pd.factorize(rtts["detail"])
+    held = (len(details) + 1) * limit_of + detail_of + 1  # a missing detail has the number -1
     start, end = rtts["start_ns"].to_numpy(dtype=np.int64), rtts["end_ns"].to_numpy(dtype=np.int64)
     rate = rtts["throughput_bps"].to_numpy(dtype=np.float64, na_value=0.0)
-    number, confidence, evidence = (rtts[name].array for name in ("round", "confidence", "evidence"))
-    firsts = [index for index in range(len(held)) if index == 0 or held[index] != held[index - 1]]
+    number, confidence, rule, evidence = (
+        rtts[name].array for name in ("round", "confidence", "rule", "evidence")
+    )
+    firsts = np.flatnonzero(np.diff(held, prepend=-1)) if merged else np.arange(len(held))
     if len(firsts) > most:
         edges = np.linspace(start[0], end[-1], most, endpoint=False)
-        firsts = np.unique(start.searchsorted(edges).clip(max=len(held) - 1)).tolist()
-    merged = []
-    for first, beyond in pairwise([*firsts, len(held)]):
+        firsts = np.unique(start.searchsorted(edges).clip(max=len(held) - 1))
+    found = []
+    for first, beyond in pairwise([*firsts.tolist(), len(held)]):
         lengths = end[first:beyond] - start[first:beyond]
-        limit, why = _longest(held[first:beyond], lengths)
+        # A round without a duration counts for a nanosecond.
+        longest = int(np.bincount(held[first:beyond], lengths + 1).argmax())
+        limit, detail = divmod(longest, len(details) + 1)
         typical = first + _typical(rate[first:beyond], lengths)
-        merged.append(
+        found.append(
             Stripe(
-                limit=limit,
-                detail=why,
+                limit=str(limits[limit]),
+                detail=str(details[detail - 1]) if detail else None,
                 first_round=int(number[first]),
                 last_round=int(number[beyond - 1]),
                 start_ns=int(start[first]),
                 end_ns=int(end[beyond - 1]),
                 confidence=float(confidence[typical]),
+                rule=str(rule[typical]),
                 evidence=str(evidence[typical]),
             )
         )
-    return merged
+    return found
 
 
 def _typical(rate: NDArray[np.float64], lengths: NDArray[np.int64]) -> int:
@@ -86,11 +96,3 @@ def _typical(rate: NDArray[np.float64], lengths: NDArray[np.int64]) -> int:
     slowest = rate.argsort(kind="stable")
     passed = lengths[slowest].cumsum()
     return int(slowest[passed.searchsorted(passed[-1] / 2)])
-
-
-def _longest(held: list[tuple[str, str | None]], lengths: NDArray[np.int64]) -> tuple[str, str | None]:
-    """Return the limit and detail with the largest total length."""
-    total: Counter[tuple[str, str | None]] = Counter()
-    for key, length in zip(held, lengths, strict=True):
-        total[key] += int(length)
-    return total.most_common(1)[0][0]

@@ -151,6 +151,11 @@ class Canvas:
         """Return a boolean array: which of these times are drawn."""
         return (time >= self._low) & (time <= self._high)
 
+    def seen(self, time: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return a boolean array: the times drawn, and the last time before them, at whose value a line begins."""
+        last: NDArray[np.bool_] = np.arange(len(time)) == time.searchsorted(self.start) - 1
+        return self.within(time) | last
+
     def rounds(self, rtts: pd.DataFrame) -> NDArray[np.bool_]:
         """Return a boolean array: which rounds overlap the time drawn."""
         start, end = seconds(rtts["start_ns"], self.origin_ns), seconds(rtts["end_ns"], self.origin_ns)

@@ -12,18 +12,24 @@ from bdpcap.limits.stripes import Stripe, stripes
 from bdpcap.words import units
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from bdpcap.plots.canvas import Canvas
 
 
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
-    """Add the strip above the plot; it has one trace per limit, so that the legend lists each colour once."""
-    parts = stripes(rtts)
+    """Add the strip above the plot."""
     bottom, top = canvas.y_axis.get("domain") or (0.0, 1.0)
     canvas.y_axis["domain"] = [bottom, bottom + 0.9 * (top - bottom)]
     domain = [bottom + 0.93 * (top - bottom), top]
     axis = canvas.axis_above(domain, range=[-1, 1], visible=False, fixedrange=True)
+    add(canvas, stripes(rtts), axis)
+
+
+def add(canvas: Canvas, parts: Sequence[Stripe], axis: str) -> None:
+    """Add stripes to an axis from -1 to 1; there is one trace per limit, so that the legend lists each colour once."""
     for limit, colour in STATE_COLOURS.items():
         x: list[float] = []
         text: list[str] = []
@@ -54,4 +60,5 @@ def _label(stripe: Stripe) -> str:
     detail = f" ({stripe.detail})" if stripe.detail else ""
     lasting = units.duration(stripe.end_ns - stripe.start_ns)
     confident = units.confidence(stripe.confidence)
-    return f"<b>{stripe.limit}{detail}</b>, {rounds}, {lasting}, confidence {confident}<br>{stripe.evidence}"
+    said = f"<b>{stripe.limit}{detail}</b>, {rounds}, {lasting}, confidence {confident}<br>{stripe.evidence}"
+    return f"{said}<br>rule: {stripe.rule}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.plots.drawing import Drawing
 
+Y_TITLE: Final = "RTT"
 _GAIN: Final = 1 / 8
 _CLOSING: Final = ("slow reader", "zero window")
 """Details of rounds in which the receiving application read slowly, so that acknowledgments came late."""
@@ -60,13 +61,18 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
     options
         Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
-    summary, rtts = flow.summary, flow.rtts
-    canvas = Canvas("Round-trip time", "RTT", "s", flow, columns, **options)
+    canvas = Canvas("Round-trip time", Y_TITLE, "s", flow, columns, **options)
     events = flow.events[flow.events["rtt_ns"].notna()]
+    draw(canvas, flow, events, smoothed(floats(events["rtt_ns"]) / 1e9))
+    return canvas.finish()
+
+
+def draw(canvas: Canvas, flow: Flow, events: pd.DataFrame, smooth: NDArray[np.float64]) -> None:
+    """Draw samples and smoothed RTT on a canvas; `smooth` has the latter in seconds, after each of `events`."""
+    summary, rtts = flow.summary, flow.rtts
     time, frame = seconds(events["time_ns"], canvas.origin_ns), events["frame"].to_numpy()
     samples = floats(events["rtt_ns"]) / 1e9
-    smooth = smoothed(samples)
-    shown = canvas.within(time)
+    shown = canvas.seen(time)
     canvas.fit(largest(samples[shown], floats(rtts["rtt_ns"][canvas.rounds(rtts)]) / 1e9))
     canvas.line(
         time,
@@ -97,7 +103,6 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
         mode="lines",
         line={"color": palette.SENT, "width": 1.6, "shape": "hv"},
     )
-    return canvas.finish()
 
 
 def _closing(flow: Flow, samples: pd.DataFrame) -> NDArray[np.bool_]:
@@ -105,7 +110,7 @@ def _closing(flow: Flow, samples: pd.DataFrame) -> NDArray[np.bool_]:
     sent_ns = (samples["time_ns"] - samples["rtt_ns"]).to_numpy(dtype=np.int64)
     place = (flow.rtts["start_ns"].to_numpy().searchsorted(sent_ns, side="right") - 1).clip(min=0)
     closed = (samples["window_bytes"] == 0).fillna(value=False).to_numpy(dtype=bool)
-    return np.asarray(closed | flow.rtts["detail"].isin(_CLOSING).to_numpy()[place])
+    return np.asarray(closed | flow.rtts["detail"].iloc[place].isin(_CLOSING).to_numpy())
 
 
 def _shade(

@@ -58,8 +58,7 @@ def draw(canvas: Canvas, flow: Flow) -> None:
     last = first + floats(events["length"])
     returned = np.where(np.isnan(last), acknowledged, np.nan)
     edge = returned + floats(events["window_bytes"])
-    # Lines enter the plot at the value of the last event before its start.
-    seen = canvas.within(time) | (np.arange(len(time)) == time.searchsorted(canvas.start) - 1)
+    seen = canvas.seen(time)
     edge_name = _reach(canvas, first[seen], last[seen], acknowledged[seen], edge[seen])
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
     canvas.line(

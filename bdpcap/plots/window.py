@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from bdpcap.plots.drawing import Drawing
 
 
+Y_TITLE: Final = "data"
+
+
 def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw the receive window, the bytes in flight and the BDP, with the limit of every round above.
@@ -33,16 +36,23 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     options
         Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
-    summary, events = flow.summary, flow.events
-    canvas = Canvas("Receive window and bytes in flight", "data", "B", flow, columns, **options)
+    canvas = Canvas("Receive window and bytes in flight", Y_TITLE, "B", flow, columns, **options)
     rtts = flow.rtts[canvas.rounds(flow.rtts)]
+    draw(canvas, flow, rtts)
+    ribbon.draw(canvas, rtts)
+    return canvas.finish()
+
+
+def draw(canvas: Canvas, flow: Flow, rtts: pd.DataFrame) -> None:
+    """Draw window, flight and BDP on a canvas; `rtts` are the rounds that it shows."""
+    summary, events = flow.summary, flow.events
     time = seconds(events["time_ns"], canvas.origin_ns)
     frame = events["frame"].to_numpy()
     in_flight, allowed = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
     bdp = known_bdp(summary) or 0.0
     # The largest window of the rounds, not of all packets: the window of a SYN limits no round.
     most = largest(floats(rtts["window_max_bytes"]))
-    canvas.fit(largest(in_flight[canvas.within(time)]), most, bdp, largest(_cwnd_bytes(samples_of(flow))))
+    canvas.fit(largest(in_flight[canvas.seen(time)]), most, bdp, largest(_cwnd_bytes(samples_of(flow))))
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
     canvas.line(
         time,
@@ -68,8 +78,6 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
         _host_cwnd(canvas, samples)
     if bdp:
         canvas.level(bdp, name=label(summary, "BDP"), show=units.data_size, colour=palette.PATH)
-    ribbon.draw(canvas, rtts)
-    return canvas.finish()
 
 
 def _cwnd_bytes(samples: pd.DataFrame) -> NDArray[np.float64]:
