@@ -8,6 +8,7 @@ from bdpcap.diagnosis.kinds import ALL
 from bdpcap.diagnosis.model import Weight
 from bdpcap.explain.findings import Code, found
 from bdpcap.explain.once import once
+from bdpcap.words.endpoints import host, is_public
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.model import Cause
     from bdpcap.explain.findings import Finding
 
-__all__ = ["cause", "datagrams", "remedied", "root_cause", "weights"]
+__all__ = ["cause", "datagrams", "relayed", "remedied", "root_cause", "weights"]
 
 _NO_CAUSE: Final = {
     Code.WHAT_IT_TAKES,
@@ -75,6 +76,17 @@ def remedied(flow: Flow) -> Finding | None:
     root = root_cause(flow)
     how = _REMEDIED_BY.get(root.code) if root else None
     return next((finding for finding in found(flow) if finding.code is how), root)
+
+
+def relayed(flow: Flow) -> Finding | None:
+    """
+    Return the finding on a NAT or proxy that sends in a far host's place, if the flow waited for it; else None.
+
+    What it waited for may be the path behind it, which the capture does not show.
+    """
+    if flow.summary["limit"] != "app" or not is_public(host(flow.sender)):
+        return None
+    return next((one for one in found(flow) if one.code is Code.PROXY), None)
 
 
 def datagrams(flow: Flow) -> Finding | None:

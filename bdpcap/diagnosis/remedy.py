@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.decide import cause, datagrams, remedied
+from bdpcap.diagnosis.decide import cause, datagrams, relayed, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.nature import nature
 from bdpcap.explain import remedies, sendbuf
@@ -63,13 +63,10 @@ def remedy(flow: Flow) -> Remedy:
     kind = nature(flow)
     if kind is not None:
         return Remedy(*kind.advice(flow))
+    for special in (_relayed, _beside_udp, _pauses, _little_to_gain):
+        if (found := special(flow)) is not None:
+            return found
     why, _ = cause(flow)
-    if (udp := datagrams(flow)) is not None:
-        return Remedy(places.path(flow), udp.remedy, udp.commands, _without(udp))
-    if (pauses := _pauses(flow)) is not None:
-        return pauses
-    if little := _little_to_gain(flow):
-        return Remedy("", little)
     finding = remedied(flow)
     if finding is None or _is_other(finding.code, why):
         return Remedy(why.where(flow), why.action)
@@ -81,8 +78,20 @@ def remedy(flow: Flow) -> Remedy:
     return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected)
 
 
-def _little_to_gain(flow: Flow) -> str:
-    """Return a sentence on a buffer that already lets the flow nearly fill the path; empty for any other flow."""
+def _relayed(flow: Flow) -> Remedy | None:
+    """Return the advice on a flow that a NAT or proxy next to the capture relays; None for any other flow."""
+    proxy = relayed(flow)
+    return None if proxy is None else Remedy(places.receiver(flow), proxy.remedy)
+
+
+def _beside_udp(flow: Flow) -> Remedy | None:
+    """Return the advice on datagrams that take the path from the flow; None if they do not."""
+    udp = datagrams(flow)
+    return None if udp is None else Remedy(places.path(flow), udp.remedy, udp.commands, _without(udp))
+
+
+def _little_to_gain(flow: Flow) -> Remedy | None:
+    """Return a sentence on a buffer that already lets the flow nearly fill the path; None for any other flow."""
     summary = flow.summary
     reached, path = summary["active_throughput_bps"], summary["capacity_bps"]
     if (
@@ -90,11 +99,14 @@ def _little_to_gain(flow: Flow) -> str:
         or basis(summary) in (None, Basis.BOUND)
         or pd.isna(reached)
     ):
-        return ""
+        return None
     if slow_part(flow) > 1 / 2 or reached * GAIN < path:
-        return ""
+        return None
     larger = f"a larger {LIMIT_NAMES[str(summary['limit'])]}"
-    return f"Little to gain by {larger}: the path can carry about {units.rate(path)}, {units.rate(reached)} passed."
+    return Remedy(
+        "",
+        f"Little to gain by {larger}: the path can carry about {units.rate(path)}, {units.rate(reached)} passed.",
+    )
 
 
 def _for_place(commands: tuple[str, ...], why: Cause) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Notes below a flow's verdict: stalls, zero-window probes, a changed path, reordering, the first byte."""
+"""Notes below a flow's verdict: a proxy, stalls, zero-window probes, a changed path, reordering, the first byte."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def _probes(flow: Flow) -> str:
     )
 
 
-def _path(flow: Flow) -> str:
-    return next((one.sentence for one in found(flow) if one.code is Code.PATH_CHANGED), "")
+def _sentence(code: Code, flow: Flow) -> str:
+    """Return the sentence of a finding; empty if the flow does not have it."""
+    return next((one.sentence for one in found(flow) if one.code is code), "")
 
 
 def _reordering(flow: Flow) -> str:
@@ -88,5 +89,12 @@ def _first_byte(flow: Flow) -> str:
     return f"The first byte of an answer came {units.duration(waited_ns)} after the first request."
 
 
-_NOTES: Final[tuple[Callable[[Flow], str], ...]] = (_stall, _probes, _path, _reordering, _first_byte)
+_NOTES: Final[tuple[Callable[[Flow], str], ...]] = (
+    partial(_sentence, Code.PROXY),
+    _stall,
+    _probes,
+    partial(_sentence, Code.PATH_CHANGED),
+    _reordering,
+    _first_byte,
+)
 """Functions that return one note, gravest first."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
+from bdpcap.diagnosis.decide import relayed
 from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, SLOW_START, nature
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
@@ -218,14 +219,23 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     if not any(has_place(group.flow) for group in shown):
         return f"{whole}; nothing here needs mending."
     if set(held.index) <= {"app"}:
-        by_path = any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown)
-        rest = "" if by_path else "; nothing here is limited by the network"
-        return f"{whole} and waited for their programs{rest}."
+        return f"{whole}{_paced(shown)}."
     each = (
         f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
         for limit, own in held.iterrows()
+        if own["sum"] >= LEAST_SHARE * total
     )
     return f"{whole}. Main limits: {', '.join(each)}{out}."
+
+
+def _paced(shown: list[Group]) -> str:
+    """Return what set the pace of flows whose limit was the application."""
+    if any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown):
+        return "; round trips and programs set the pace"
+    waited = " and waited for their programs"
+    if any(relayed(group.flow) for group in shown):
+        return f"{waited}, or for the path behind a NAT or proxy"
+    return f"{waited}; nothing here is limited by the network"
 
 
 def no_bulk(capture: Capture) -> str:
@@ -266,9 +276,7 @@ def rest(capture: Capture, shown: list[Group]) -> str:
     if lost.max() >= NOTICED_NS and lost.max() > lost_ns(flows.drop(hidden.index)).max():
         flow = hidden.iloc[int(lost.to_numpy().argmax())]
         limit = max(LOSING, key=lambda name: float(flow[f"{name}_share"]))
-        sentence += (
-            f" Of them, stream {flow['stream']} lost {units.duration(lost.max())}: {LIMIT_NAMES[limit]}."
-        )
+        sentence += f" Of them, stream {flow['stream']} was held for {units.duration(lost.max())}: {LIMIT_NAMES[limit]}."
     return sentence
 
 
