@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast, get_args, overload
@@ -271,6 +272,17 @@ class Capture(InProcess):
         first, end = (of_stream.searchsorted(missing, side) for side in ("left", "right"))
         for stream, own in zip(missing, map(slice, first, end), strict=True):
             self._rounds[stream] = table.iloc[own], np.stack([of[own] for of in numbers], axis=1)
+
+    @contextmanager
+    def rounds_loaded(self, streams: Iterable[int]) -> Iterator[None]:
+        """Load the rounds of several streams as `load_rounds` does, and forget them at the end."""
+        before = set(self._rounds)
+        self.load_rounds(streams)
+        try:
+            yield
+        finally:
+            for stream in self._rounds.keys() - before:
+                del self._rounds[stream]
 
     def rounds_of(self, stream: int) -> tuple[pd.DataFrame, np.ndarray]:
         """Return the rows of `rtts` of both directions of a stream, and the first and last frame of each."""

@@ -1,6 +1,7 @@
 """What goes on a ticket: the archive, the JSON and its schema, single figures, plain text."""
 
 import hashlib
+import importlib
 import json
 import re
 import subprocess
@@ -220,6 +221,28 @@ def test_the_json_of_a_damaged_capture_is_as_the_schema_says(transfer, tmp_path)
     torn.write_bytes(transfer.read_bytes()[:-5])
     document = json.loads(json.dumps(report.document(bdpcap.analyze(torn))))
     assert document["capture"]["damage"]["frame"] > 1
+    validator().validate(document)
+
+
+def test_the_json_has_the_leading_flows_and_sums_of_the_others(monkeypatch, tmp_path):
+    files = [
+        path
+        for path in SAMPLES
+        if "slow_reader.receiver" in path.name or "cwnd_loss_2pct.sender" in path.name
+    ]
+    flows = bdpcap.analyze(files).flows
+    main(["report", *map(str, files), "--jsonl", str(tmp_path / "all.jsonl")])
+    every = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert {(flow["stream"], flow["sender"]) for flow in every} == set(
+        zip(flows["stream"], flows["sender"], strict=True)
+    )
+    monkeypatch.setattr(importlib.import_module("bdpcap.report.document"), "MOST_FLOWS", 1)
+    document = json.loads(json.dumps(report.document(bdpcap.analyze(files))))
+    assert document["flows"] == every[:1]
+    left_out = document["flows_left_out"]
+    assert left_out["flows"] == len(flows) - 1 > 0
+    shown = sum(flow["payload_bytes"] for flow in document["flows"])
+    assert left_out["payload_bytes"] + shown == flows["payload_bytes"].sum()
     validator().validate(document)
 
 

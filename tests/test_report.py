@@ -192,7 +192,7 @@ def test_json_holds_flows_and_their_rounds(capture, flow, tmp_path, capsys):
     assert main(["report", *capture.info.files, "--json", str(file)]) == 0
     assert capsys.readouterr().out == ""
     document = json.loads(file.read_text(), parse_constant=pytest.fail)
-    assert document["schema_version"] == 2
+    assert document["schema_version"] == 3
     (told,) = document["flows"]
     assert told["payload_bytes"] == flow.summary["payload_bytes"]
     assert [round_["start_ns"] for round_ in told["rounds"]] == flow.rtts["start_ns"].tolist()

@@ -68,7 +68,9 @@ class Compared:
             "frame"
         )  # the sent row, if there is one
         self.theirs = parse(answers)
-        self.frames = self.ours.merge(self.theirs, left_index=True, right_index=True, suffixes=("", "_theirs"))
+        self.frames = self.ours.merge(
+            self.theirs, left_index=True, right_index=True, suffixes=("", "_theirs")
+        )
 
     def factor(self, stream: int, end: int) -> int:
         """What `end` multiplies its windows by, as tshark writes it: -2 for no scaling, -1 for unknown."""

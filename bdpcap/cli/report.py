@@ -10,6 +10,7 @@ import typer
 
 from bdpcap import host, report
 from bdpcap.cli import opening, options, output, privacy, rules
+from bdpcap.read.progress import counted
 from bdpcap.report import ranking, verdict
 from bdpcap.tables import rows
 from bdpcap.words import units
@@ -31,7 +32,7 @@ def command(
             "--output",
             "-o",
             metavar="FILE",
-            help="HTML page to write. Default: report.html, unless --text, --json or --bundle is given.",
+            help="HTML page to write. Default: report.html, unless --text, --json, --jsonl or --bundle is given.",
             show_default=False,
         ),
     ] = None,
@@ -44,7 +45,17 @@ def command(
     json_: Annotated[
         Path | None,
         typer.Option(
-            "--json", metavar="FILE", help="Write verdict, flows and rounds as JSON; - is standard output."
+            "--json",
+            metavar="FILE",
+            help="Write connections, and the 100 leading flows with their rounds, as JSON; - is standard output.",
+        ),
+    ] = None,
+    jsonl: Annotated[
+        Path | None,
+        typer.Option(
+            "--jsonl",
+            metavar="FILE",
+            help="Write every flow as --json has it, one on each line; - is standard output.",
         ),
     ] = None,
     bundle: Annotated[
@@ -95,12 +106,13 @@ def command(
         (output_, [".html", ".htm"], "--output"),
         (text, [".txt"], "--text"),
         (json_, [".json"], "--json"),
+        (jsonl, [".jsonl"], "--jsonl"),
         (bundle, [".zip"], "--bundle"),
     ):
         output.named(path, suffixes, option=option)
     names = privacy.pseudonyms(anonymize, anonymize_key)
-    page = output_ or (None if any((text, json_, bundle)) else _DEFAULT)
-    outputs = [path for path in (page, text, json_, bundle, junit) if path is not None]
+    page = output_ or (None if any((text, json_, jsonl, bundle)) else _DEFAULT)
+    outputs = [path for path in (page, text, json_, jsonl, bundle, junit) if path is not None]
     opening.distinct(outputs)
     opening.keep([*(ss or ()), *(tcp_info or ())], map(_file, outputs), "the host's account")
     account = _account(ss, tcp_info)
@@ -113,6 +125,9 @@ def command(
     if json_ is not None:
         with output.opened(_file(json_)) as file:
             file.write(rows.text(report.document(capture)))
+    if jsonl is not None:
+        with output.opened(_file(jsonl)) as file:
+            file.writelines(counted(report.lines(capture), len(capture), "explaining flows"))
     if bundle is not None:
         missing = report.write_bundle(capture, bundle, context.obj)
         size = units.data_size(bundle.stat().st_size)

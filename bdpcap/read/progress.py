@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from bdpcap.read.facts import Progress
 
     Update = Callable[[Progress], None]
 
-__all__ = ["shown"]
+Item = TypeVar("Item")
+
+__all__ = ["counted", "shown"]
+
+
+def counted(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
+    """Yield the items, and show on a terminal how many of them are done."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich import progress as rich  # noqa: PLC0415 - slow to import, and seldom needed
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (rich.TextColumn(what), rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield from bar.track(items, total=total)
 
 
 @contextmanager

@@ -5,14 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bdpcap.report.document import document
+from bdpcap.report.document import document, lines
 from bdpcap.report.text import text
 
 if TYPE_CHECKING:
     from bdpcap.report.bundle import write_bundle
     from bdpcap.report.page import write_html
 
-__all__ = ["document", "text", "write_bundle", "write_html"]
+__all__ = ["document", "lines", "text", "write_bundle", "write_html"]
 
 _DRAWN = {"write_bundle": "bundle", "write_html": "page"}
 

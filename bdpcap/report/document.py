@@ -10,14 +10,19 @@ from bdpcap.diagnosis.decide import weights
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
 from bdpcap.report import host, ranking, verdict
-from bdpcap.tables.rows import records
+from bdpcap.tables.rows import records, text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
     from bdpcap.capture import Capture
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Increased when a key changes its meaning or is removed; new keys do not increase it."""
-
+MOST_FLOWS: Final = 100
+"""Most flows that the document has in full, a choice: as many as a person or a program looks through."""
 
 _FLOW: Final = ["stream", "sender", "receiver"]
 
@@ -35,19 +40,44 @@ def capture_document(capture: Capture) -> dict[str, Any]:
 
 def document(capture: Capture) -> dict[str, Any]:
     """
-    Return the whole report: capture, flows with their rounds and exchanges, connections, and UDP flows.
+    Return the report: capture, flows with their rounds and exchanges, connections, and UDP flows.
 
     Returns
     -------
     Values for strict JSON: keys are the tables' columns, integers are exact, missing values are None. The flows are in
-    order of importance.
+    order of importance: the first `MOST_FLOWS` in full, the others as a sum.
     """
-    rounds = {key: rows.drop(columns=_FLOW) for key, rows in capture.rtts.groupby(_FLOW, sort=False)}
-    flows = []
-    for summary in records(ranking.ranked(capture)):
-        flow = capture.flow(summary["stream"], summary["sender"])
-        flows.append(
-            {
+    ranked = ranking.ranked(capture)
+    rest = ranked.iloc[MOST_FLOWS:]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "generator": f"bdpcap {bdpcap.__version__}",
+        "capture": capture_document(capture),
+        "flows": list(_in_full(capture, ranked.head(MOST_FLOWS))),
+        "flows_left_out": {
+            "flows": len(rest),
+            "payload_bytes": int(rest["payload_bytes"].sum()),
+            "active_ns": int(rest["active_ns"].sum()),
+        },
+        "connections": records(capture.connections),
+        "datagrams": records(capture.datagrams),
+        "host": host.document(capture),
+    }
+
+
+def lines(capture: Capture) -> Iterator[str]:
+    """Yield every flow in full as a line of JSON, as `document` has it, in order of importance."""
+    ranked = ranking.ranked(capture)
+    for first in range(0, len(ranked), MOST_FLOWS):
+        yield from map(text, _in_full(capture, ranked.iloc[first : first + MOST_FLOWS]))
+
+
+def _in_full(capture: Capture, summaries: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the flows of rows of the ``flows`` table; their rounds are forgotten at the end."""
+    with capture.rounds_loaded(summaries["stream"].tolist()):
+        for summary in records(summaries):
+            flow = capture.flow(summary["stream"], summary["sender"])
+            yield {
                 **summary,
                 "verdict": verdict.sentence(flow),
                 "action": str(remedy(flow)),
@@ -55,17 +85,7 @@ def document(capture: Capture) -> dict[str, Any]:
                 "findings": [
                     {**dataclasses.asdict(finding), "weight": weight} for finding, weight in weights(flow)
                 ],
-                "rounds": records(rounds[tuple(summary[name] for name in _FLOW)]),
+                "rounds": records(flow.rtts.drop(columns=_FLOW)),
                 "exchanges": records(flow.exchanges.drop(columns="stream")),
                 "host": host.flow_document(flow),
             }
-        )
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "generator": f"bdpcap {bdpcap.__version__}",
-        "capture": capture_document(capture),
-        "flows": flows,
-        "connections": records(capture.connections),
-        "datagrams": records(capture.datagrams),
-        "host": host.document(capture),
-    }
