@@ -6,7 +6,7 @@ import math
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, Protocol, TypeAlias, cast, get_args, overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bdpcap.read.quality import FLAW_COLUMNS, Flaw, acknowledgments_missing, fla
 from bdpcap.words.endpoints import host, port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -34,12 +34,16 @@ if TYPE_CHECKING:
     from bdpcap.read.sums import Sums
     from bdpcap.tables import cells
 
-__all__ = ["TABLES", "Capture", "Flow", "Table"]
+__all__ = ["TABLES", "Capture", "Flow", "Table", "Taker"]
 
 Table = Literal["flows", "rtts", "connections", "exchanges", "datagrams", "events"]
 TABLES: Final[tuple[Table, ...]] = get_args(Table)
 
 _ENDS: Final = ("sender", "receiver")
+
+Taker: TypeAlias = "tuple[Flow, Callable[[dict[str, np.ndarray]], None], Sequence[str]]"
+"""A flow, a function that takes the core's columns of its next events, and the names of those that it needs."""
+
 _OF_CARRIERS: Final = (
     "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "announced_mss_bytes",
     "handshake", "window_scale_source",
@@ -465,19 +469,53 @@ class Capture(InProcess):
                 break
         return pd.concat([table for table in found if len(table)] or found[:1], ignore_index=True)
 
-    def event_columns(self, streams: Sequence[int]) -> Iterator[dict[str, np.ndarray]]:
+    def event_columns(
+        self, streams: Sequence[int], names: Sequence[str] | None = None
+    ) -> Iterator[dict[str, np.ndarray]]:
         """Yield the core's columns of events in the order of the capture.
 
         The columns include the events of `streams`, and may include others. They come in pieces, at least one; none of
         them is kept.
+
+        Parameters
+        ----------
+        streams
+            Numbers of streams.
+        names
+            Names of the columns; None is all of them.
         """
         if self._kept is not None:
-            yield self._kept
+            for first in range(0, max(1, len(self._kept["stream"])), core_pass.EVENTS_STEP):
+                end = first + core_pass.EVENTS_STEP
+                yield {name: self._kept[name][first:end] for name in names or self._kept}
             return
         core = self._opened_again(streams)
+        pieces: list[dict[str, np.ndarray]] = []
+        # Of a capture of many streams, few frames of a step are of these.
         for _ in self._steps(core, streams):
             core.take_turns()
-            yield core.take_events()
+            pieces.append(core.take_events(names))
+            if sum(len(piece["stream"]) for piece in pieces) >= core_pass.EVENTS_STEP:
+                yield core_pass.joined(pieces)
+                pieces = []
+        pieces.append(core.take_events(names))  # at least one piece
+        yield core_pass.joined(pieces)
+
+    def give_events(self, takers: Sequence[Taker]) -> None:
+        """Read the events of flows in one pass, and give them to functions in pieces; none of them is kept."""
+        names = sorted({"stream", "direction", *(name for _, _, own in takers for name in own)})
+        rows = [2 * flow.stream + int(flow.counts["direction"]) for flow, _, _ in takers]
+        for columns in self.event_columns([flow.stream for flow, _, _ in takers], names):
+            row = 2 * columns["stream"].astype(np.int64) + columns["direction"]
+            own = {one: np.flatnonzero(row == one) for one in set(rows)}
+            pieces = {
+                one: {name: values[at] for name, values in columns.items()}
+                for one, at in own.items()
+                if len(at)
+            }
+            for one, (_, take, _) in zip(rows, takers, strict=True):
+                if one in pieces:
+                    take(pieces[one])
 
     def vantage_of(self, flow: Flow) -> str:
         """Return the evidence for the vantage of a flow as text."""

@@ -151,9 +151,9 @@ def _short(connections: int, unanswered: Callable[[Ints], NDArray[np.bool_]]) ->
         )
 
 
-def full_frames(segments: int, flows: int = 180) -> Iterator[bytes]:
-    """Yield a capture of so many full segments, kept whole, and an acknowledgment for every second."""
-    yield _file_header(65535)
+def full_frames(segments: int, flows: int = 180, snaplen: int = 65535) -> Iterator[bytes]:
+    """Yield a capture of so many full segments, and an acknowledgment for every second; by default kept whole."""
+    yield _file_header(snaplen)
     flight = 40
     flow, segment = (grid.ravel() for grid in np.indices((flows, segments // flows)))
     sent_us = flow * 107 + segment // flight * RTT_US + segment % flight * 12
@@ -173,8 +173,33 @@ def full_frames(segments: int, flows: int = 180) -> Iterator[bytes]:
             acknowledgment=np.where(out, 0, (which[part] + 1) * MSS) + 1000,
             flags=np.full(len(part), 0x10),
             payload=np.where(out, MSS, 0),
-            snaplen=65535,
+            snaplen=snaplen,
         )
+
+
+def headers(frames: int) -> Iterator[bytes]:
+    """Yield a capture of about so many frames of one bulk flow, of which only the headers are kept."""
+    yield from full_frames(2 * frames // 3, flows=1, snaplen=HEADERS)
+
+
+def equal(frames: int) -> Iterator[bytes]:
+    """Yield a capture of so many equal frames, each with the same bytes of payload."""
+    yield _file_header(65535)
+    numbers = np.zeros(CHUNK, dtype=np.int64)
+    piece = _packets(
+        numbers,
+        source=numbers + 0x0A000001,
+        destination=numbers + 0xC0A80001,
+        ports=numbers + (40_000 << 16 | 5001),
+        sequence=numbers,
+        acknowledgment=numbers,
+        flags=numbers + 0x10,
+        payload=numbers + 4,
+        snaplen=65535,
+    )
+    for _ in range(frames // CHUNK):
+        yield piece
+    yield piece[: frames % CHUNK * (len(piece) // CHUNK)]
 
 
 def scan(connections: int) -> Iterator[bytes]:
@@ -245,6 +270,8 @@ KINDS: Final[dict[str, tuple[Callable[[int], Iterator[bytes]], int]]] = {
     "mice": (mice, 400_000),
     "full": (full_frames, 1_500_000),
     "scan": (scan, 5_000_000),
+    "headers": (headers, 3_000_000),
+    "equal": (equal, 9_000_000),
 }
 """How each is made, and of how many flows, connections or segments."""
 

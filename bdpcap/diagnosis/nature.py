@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pandas as pd
 
-from bdpcap import _core
-from bdpcap.diagnosis import places
+from bdpcap.diagnosis import places, silence
 from bdpcap.diagnosis.kinds import STATE_NAMES
 from bdpcap.diagnosis.model import longest
 from bdpcap.explain import gate
@@ -21,12 +19,12 @@ from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bdpcap.capture import Flow
     from bdpcap.explain.exchange_shares import Shares
 
-__all__ = ["Nature", "nature", "speed"]
+__all__ = ["Nature", "nature", "of_packets", "speed"]
 
 OUTAGE_NS: Final = 3_000_000_000
 """Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
@@ -64,6 +62,11 @@ def nature(flow: Flow) -> Nature | None:
     if flow.summary["active_ns"] == 0:
         return None
     return next((one for one, holds in _NATURES if holds(flow)), None)
+
+
+def of_packets(flows: Iterable[Flow]) -> list[Flow]:
+    """Return the flows whose verdict or notes are read from their packets, by `bdpcap.diagnosis.silence`."""
+    return [flow for flow in flows if nature(flow) is OUTAGE or (flow.rtts["detail"] == "zero window").any()]
 
 
 def speed(flow: Flow) -> str:
@@ -114,19 +117,6 @@ def _has_outage(flow: Flow) -> bool:
     return bool(stall_ns >= OUTAGE_NS or news)
 
 
-def _times_ns(flow: Flow) -> tuple[np.ndarray, np.ndarray]:
-    """Return the times of acknowledgments and of retransmissions on timeout; none if the packets of a pipe are gone."""
-    try:
-        events = flow.events
-    except _core.CaptureError:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    timed = events["cause"].isin(("timeout", "after timeout"))
-    acks_ns, again_ns = (
-        events.loc[rows, "time_ns"].to_numpy(dtype=np.int64) for rows in (events["length"].isna(), timed)
-    )
-    return acks_ns, again_ns
-
-
 def _outage(flow: Flow) -> str:
     summary = flow.summary
     if pd.isna(summary["longest_stall_ns"]):
@@ -134,22 +124,19 @@ def _outage(flow: Flow) -> str:
         lasted = units.duration(summary["end_ns"] - summary["start_ns"])
         return f"The capture holds no acknowledgment: {tries} in {lasted} brought none."
     stall_ns = int(summary["longest_stall_ns"])
-    acks_ns, again_ns = _times_ns(flow)
-    gaps_ns = np.diff(np.append(acks_ns, int(summary["end_ns"])))
+    quiet = silence.of(flow)
     when, to_end, again = "", False, int(summary["timeout_retransmits"])
     # Duplicate acknowledgments may go on for a while after the last that acknowledged new data.
-    if not gaps_ns.size or gaps_ns.max() < SILENT * stall_ns:
+    if quiet is None or quiet.since_ns is None or quiet.lasted_ns < SILENT * stall_ns:
         said = f"No acknowledgment of new data came for {units.duration(stall_ns)}"
     else:
-        place = int(gaps_ns.argmax())
-        to_end = place == len(gaps_ns) - 1
-        since_ns = int(acks_ns[place]) - (flow.capture.info.first_ns or int(summary["start_ns"]))
+        to_end, again = quiet.to_end, quiet.retransmits
+        since_ns = quiet.since_ns - (flow.capture.info.first_ns or int(summary["start_ns"]))
         since = units.duration(since_ns) if since_ns else "the start"
-        said = f"Nothing was acknowledged for {units.duration(gaps_ns[place])}, from {since} on"
-        waited, whole = units.duration(stall_ns), units.duration(gaps_ns[place])
-        part = "" if gaps_ns[place] <= stall_ns or waited == whole else f"; data waited {waited} of it"
+        waited, whole = units.duration(stall_ns), units.duration(quiet.lasted_ns)
+        said = f"Nothing was acknowledged for {whole}, from {since} on"
+        part = "" if quiet.lasted_ns <= stall_ns or waited == whole else f"; data waited {waited} of it"
         when = ", to the end" if to_end else part
-        again = int(((again_ns > acks_ns[place]) & (again_ns <= acks_ns[place] + gaps_ns[place])).sum())
     limit = str(summary["limit"])
     rest = f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
     tries = units.number(again, "retransmission")

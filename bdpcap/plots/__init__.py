@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack
 
+from bdpcap.plots import kept
 from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison_figure import comparison_figure
 from bdpcap.plots.decimate import COLUMNS
-from bdpcap.plots.packets import busiest, packets
-from bdpcap.plots.rtt import rtt
-from bdpcap.plots.sequence import sequence
-from bdpcap.plots.throughput import throughput
-from bdpcap.plots.window import window
+from bdpcap.plots.packets import Packets, busiest, packets
+from bdpcap.plots.rtt import Samples, rtt
+from bdpcap.plots.sequence import Segments, sequence
+from bdpcap.plots.throughput import Sent, throughput
+from bdpcap.plots.window import Windows, window
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
     import plotly.graph_objects as go
 
-    from bdpcap.capture import Flow
+    from bdpcap.capture import Flow, Taker
     from bdpcap.plots.drawing import Drawing
 
 
@@ -69,10 +73,20 @@ def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Op
     """Return the figure that `figure` draws as a `Drawing`, before plotly checks it."""
     if kind not in FIGURES:
         raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
+    if options.get("start") is None and options.get("end") is None:
+        with reading([flow]) as takers:  # another figure of the flow is often next
+            if takers:
+                flow.capture.give_events(takers)
     return FIGURES[kind](flow, columns, **options)
 
 
+def reading(flows: Sequence[Flow]) -> AbstractContextManager[list[Taker]]:
+    """Return a context that yields takers of events; after these were given, all figures of the flows can be drawn."""
+    return kept.reading((Windows, Sent, Samples, Segments, Packets), flows)
+
+
 __all__ = [
+    "COLUMNS",
     "CONFIG",
     "FIGURES",
     "Kind",
@@ -81,4 +95,5 @@ __all__ = [
     "comparison_figure",
     "drawing",
     "figure",
+    "reading",
 ]

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 import numpy as np
 
-from bdpcap.plots.decimate import COLUMNS, keep
+from bdpcap._core import NULL
+from bdpcap.plots.decimate import COLUMNS, Axis, Thinned
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.pixels import above
 from bdpcap.words import palette, units
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.decimate import Rows
 
 CONFIG: Final[dict[str, Any]] = {
     "showSendToCloud": False,
@@ -28,6 +30,10 @@ CONFIG: Final[dict[str, Any]] = {
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
 """Plotly configuration for showing a figure; plotly's default shows an upload button."""
+
+
+BAR_POINTS: Final = 3
+"""Points of a bar: its two ends, and the break after it."""
 
 
 class Options(TypedDict, total=False):
@@ -46,6 +52,13 @@ def floats(column: pd.Series[Any]) -> NDArray[np.float64]:
     return np.where(np.isfinite(values), values, np.nan)
 
 
+def numbers(column: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return a column of the core as float64; missing values become NaN."""
+    values = column.astype(np.float64)
+    values[column == NULL] = np.nan
+    return values
+
+
 def origin_ns(flow: Flow) -> int:
     """Return the time at which a figure's time axis is 0: the capture's first frame, in ns since the epoch."""
     first_ns = flow.capture.info.first_ns
@@ -58,9 +71,21 @@ def life(flow: Flow) -> tuple[float, float]:
     return start / 1e9, end / 1e9
 
 
-def seconds(column: pd.Series[Any], origin_ns: int) -> NDArray[np.float64]:
+def seconds(column: pd.Series[Any] | NDArray[np.int64], origin_ns: int) -> NDArray[np.float64]:
     """Return times in seconds since ``origin_ns``; the subtraction is in integers, so it is exact."""
-    return (column.to_numpy(dtype=np.int64) - origin_ns) / 1e9
+    return (np.asarray(column, dtype=np.int64) - origin_ns) / 1e9
+
+
+def axis_of(flow: Flow, start: float | None = None, end: float | None = None) -> Axis:
+    """Return the time axis of a figure of a flow, from ``start`` to ``end``; None is the start or end of the flow.
+
+    Raises
+    ------
+    ValueError
+        The flow does not overlap that time.
+    """
+    low, high = _span(flow, start, end)
+    return Axis(low, high, -np.inf if start is None else low, np.inf if end is None else high)
 
 
 def largest(*values: NDArray[np.float64] | float) -> float:
@@ -112,9 +137,7 @@ class Canvas:
         col: int = 1,
     ) -> None:
         self.origin_ns = origin_ns(flow)
-        self.start, self.end = _span(flow, start, end)
-        self._low = -np.inf if start is None else self.start
-        self._high = np.inf if end is None else self.end
+        self.axis = axis_of(flow, start, end)
         self.columns = columns
         self.points = 0
         self.drawn = 0
@@ -143,23 +166,14 @@ class Canvas:
         self.x_axis |= {
             **common,
             "title": {"text": "time since capture start (s)", "standoff": 10},
-            "range": [self.start, self.end],
+            "range": [self.axis.start, self.axis.end],
         }
         self.y_axis |= {**common, "tickformat": ",.12~r"}
-
-    def within(self, time: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return a boolean array: which of these times are drawn."""
-        return (time >= self._low) & (time <= self._high)
-
-    def seen(self, time: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return a boolean array: the times drawn, and the last time before them, at whose value a line begins."""
-        last: NDArray[np.bool_] = np.arange(len(time)) == time.searchsorted(self.start) - 1
-        return self.within(time) | last
 
     def rounds(self, rtts: pd.DataFrame) -> NDArray[np.bool_]:
         """Return a boolean array: which rounds overlap the time drawn."""
         start, end = seconds(rtts["start_ns"], self.origin_ns), seconds(rtts["end_ns"], self.origin_ns)
-        return (end >= self._low) & (start <= self._high)
+        return (end >= self.axis.low) & (start <= self.axis.high)
 
     def fit(self, used: float, *ceilings: float) -> None:
         """Set the vertical axis from 0 to 8 % above ``used`` and the ceilings of at most 2.5 times ``used``."""
@@ -213,103 +227,108 @@ class Canvas:
         self._layout[f"yaxis{number}"] = {"domain": domain, "anchor": self.x, **style}
         return f"y{number}"
 
-    def chosen(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the indices of a line's points: those of the time drawn, thinned, and one neighbour on either side."""
-        known = np.flatnonzero(~np.isnan(y))
-        inside = known[self.within(x[known])]
-        thinned = inside[keep(x[inside], y[inside], self.columns)]
-        before, after = known[x[known] < self._low][-1:], known[x[known] > self._high][:1]
-        return np.concatenate((before, thinned, after))
-
     def line(
         self,
         x: NDArray[np.float64],
         y: NDArray[np.float64],
         *,
-        name: str,
-        hover: str,
         custom: NDArray[Any] | None = None,
         broken: bool = False,
         **style: Any,
     ) -> None:
         """
-        Add a line or points, thinned to the extremes of every time column.
+        Add a line or points given as arrays, thinned to the extremes of every time column.
 
         Parameters
         ----------
         x, y
             Shape (n,); points whose ``y`` is NaN are left out.
-        name
-            Name in the legend and in the hover box.
-        hover
-            Plotly's template for the hover box.
         custom
             Shape (n,) or (n, k): values that ``hover`` refers to as ``customdata``.
         broken
             Break the line where ``y`` is NaN.
         style
-            Further properties of plotly's scatter trace.
+            The other parameters of `curve`.
         """
-        chosen = self.chosen(x, y)
-        inside = self.within(x[chosen])
-        self.points += int(np.count_nonzero(self.within(x) & ~np.isnan(y)))
-        self.drawn += int(np.count_nonzero(inside))
-        if style["mode"] == "markers":
-            chosen = chosen[inside]
-        if not len(chosen):
-            return
-        if broken:
+        thinned = Thinned(self.axis, self.columns, "y", joined=True)
+        thinned.add(x=x, y=y, at=np.arange(len(x)))
+        rows = thinned.rows(self.columns)
+        if broken and rows:
             missing = np.isnan(y)
-            chosen = np.union1d(chosen, np.flatnonzero(missing[1:] & ~missing[:-1]) + 1)
-        self.add(
-            x[chosen],
-            y[chosen],
-            customdata=None if custom is None else custom[chosen],
-            name=name,
-            hovertemplate=f"{hover}<extra>{name}</extra>",
-            **style,
+            at = np.union1d(rows["at"], np.flatnonzero(missing[1:] & ~missing[:-1]) + 1)
+            rows = {"x": x[at], "y": y[at], "at": at}
+        self._curve(
+            rows, thinned.count, custom=None if custom is None else custom[rows.get("at", [])], **style
         )
 
-    def ticks(
-        self,
-        x: NDArray[np.float64],
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
-        *,
-        name: str,
-        frame: NDArray[Any],
-        colour: str,
-        width: float = 2,
-        **style: Any,
-    ) -> None:
+    def curve(self, thinned: Thinned, y: str, *, custom: str, **style: Any) -> None:
         """
-        Add vertical bars of sequence numbers, thinned as lines are. A foot at each end makes even short bars visible.
+        Add a line or points that were thinned as they came.
 
         Parameters
         ----------
-        x, low, high
-            Shape (n,); bars whose ``low`` or ``high`` is NaN are left out.
+        thinned
+            The points.
+        y, custom
+            Names of the heights, and of the values that ``hover`` refers to as ``customdata``.
+        name
+            Name in the legend and in the hover box.
+        hover
+            Plotly's template for the hover box.
+        style
+            Further properties of plotly's scatter trace.
+        """
+        rows = thinned.rows(self.columns)
+        rows = {"x": rows["x"], "y": rows[y], "custom": rows[custom]} if rows else rows
+        self._curve(rows, thinned.count, custom=rows.get("custom"), **style)
+
+    def _curve(
+        self, rows: Rows, count: int, *, name: str, hover: str, custom: NDArray[Any] | None, **style: Any
+    ) -> None:
+        """Add a line through the rows that are left of `count` points."""
+        if not rows:
+            return
+        x, y = rows["x"], rows["y"]
+        inside = self.axis.within(x)
+        self.points += count
+        self.drawn += int(np.count_nonzero(inside & ~np.isnan(y)))
+        if style["mode"] == "markers":
+            x, y = x[inside], y[inside]
+            custom = None if custom is None else custom[inside]
+        if len(x):
+            self.add(
+                x,
+                y,
+                customdata=custom,
+                name=name,
+                hovertemplate=f"{hover}<extra>{name}</extra>",
+                **style,
+            )
+
+    def ticks(self, thinned: Thinned, *, name: str, colour: str, width: float = 2, **style: Any) -> None:
+        """
+        Add vertical bars of sequence numbers. A foot at each end makes even short bars visible.
+
+        Parameters
+        ----------
+        thinned
+            The bars: ``first`` and ``last`` are the numbers at their ends, ``frame`` their frames.
         name, style
-            Name and further trace properties, as in `line`.
-        frame
-            Frame number of each bar, shape (n,).
+            Name and further trace properties, as in `curve`.
         colour, width
             Colour and width of the bars.
         """
-        known = np.flatnonzero(~np.isnan(low + high) & self.within(x))
-        if not len(known):
+        rows = thinned.rows(max(1, self.columns // BAR_POINTS))
+        if not rows:
             return
-        columns = self.columns // 3  # a bar takes three points
-        lows, highs = (keep(x[known], ends[known], columns) for ends in (low, high))
-        chosen = known[np.union1d(lows, highs)]
-        self.points += len(known)
-        self.drawn += len(chosen)
-        ends = np.column_stack((low, high, np.full(len(low), np.nan)))[chosen]
-        values = np.column_stack((frame, low, high))[chosen].astype(np.int64)
+        x, low, high = (rows[of] for of in ("x", "first", "last"))
+        self.points += thinned.count
+        self.drawn += len(x)
+        values = np.column_stack((rows["frame"], low, high)).astype(np.int64)
         self.add(
-            np.repeat(x[chosen], 3),
-            ends.ravel(),
-            customdata=np.repeat(values, 3, axis=0),
+            np.repeat(x, BAR_POINTS),
+            np.column_stack((low, high, np.full(len(low), np.nan))).ravel(),
+            customdata=np.repeat(values, BAR_POINTS, axis=0),
             name=name,
             mode="lines+markers",
             line={"color": colour, "width": width},
@@ -350,7 +369,7 @@ class Canvas:
         """Add a dashed horizontal line across the time drawn; its name contains its value."""
         above = "" if y <= self.top else ", above the axis"
         self.line(
-            np.linspace(self.start, self.end, 9),
+            np.linspace(self.axis.start, self.axis.end, 9),
             np.full(9, float(y)),
             name=f"{name} {show(y)}{above}",
             hover=self.rounded,

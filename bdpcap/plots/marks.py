@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
+from bdpcap._core import CAUSES, KINDS
 from bdpcap.words import palette
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
-__all__ = ["BY_FLAG", "BY_NAME", "PLAIN", "Mark", "names", "of", "ordered"]
+__all__ = ["BY_FLAG", "BY_NAME", "NAMES", "PLAIN", "PLAIN_CODES", "Mark", "codes", "of", "ordered"]
 
 
 class Mark(NamedTuple):
@@ -54,19 +57,22 @@ BY_FLAG: Final = {
 """Marks by TCP flag, for segments of the flow's sender."""
 
 
-def names(events: pd.DataFrame) -> NDArray[np.str_]:
-    """Return the name of each event's mark: the cause of a retransmission if known, else the event's kind."""
-    kinds = events["kind"].astype(object)
-    if "cause" in events:
-        kinds = events["cause"].astype(object).where(events["cause"].notna(), kinds)
-    return kinds.to_numpy(dtype=str)
+NAMES: Final = (*KINDS, *CAUSES[1:])
+"""Names of the codes of `codes`: kinds of events, and after them causes of retransmissions."""
+
+PLAIN_CODES: Final = tuple(NAMES.index(name) for name in PLAIN)
 
 
-def ordered(given: NDArray[np.str_]) -> list[str]:
-    """Return the distinct names that have a mark, in the order of the legend."""
+def codes(events: dict[str, NDArray[Any]]) -> NDArray[np.int64]:
+    """Return the code of each event's mark: of the cause of a retransmission if known, else of the event's kind."""
+    kind, cause = (events[name].astype(np.int64) for name in ("kind", "cause"))
+    return np.where(cause > 0, len(KINDS) - 1 + cause, kind)
+
+
+def ordered(given: Iterable[str]) -> list[str]:
+    """Return names that have a mark in the order of the legend."""
     known = list(BY_NAME)
-    found = set(given.tolist()) - {*PLAIN}
-    return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
+    return sorted(given, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def of(name: str) -> Mark:

@@ -34,8 +34,8 @@ def add(canvas: Canvas, parts: Sequence[Stripe], axis: str) -> None:
         x: list[float] = []
         text: list[str] = []
         for stripe in (stripe for stripe in parts if stripe.limit == limit):
-            begin = max(canvas.start, (stripe.start_ns - canvas.origin_ns) / 1e9)
-            end = min(canvas.end, (stripe.end_ns - canvas.origin_ns) / 1e9)
+            begin = max(canvas.axis.start, (stripe.start_ns - canvas.origin_ns) / 1e9)
+            end = min(canvas.axis.end, (stripe.end_ns - canvas.origin_ns) / 1e9)
             # Adjacent stripes of one limit join without a gap.
             gap = [math.nan] if x and x[-1] != begin else []
             x += [*gap, begin, (begin + end) / 2, end]

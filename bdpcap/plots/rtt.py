@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 import pandas as pd
 
-from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
-from bdpcap.plots.decimate import COLUMNS
+from bdpcap._core import NULL
+from bdpcap.plots import kept
+from bdpcap.plots.canvas import Canvas, Options, floats, largest
+from bdpcap.plots.decimate import COLUMNS, Thinned
+from bdpcap.plots.kept import Kept
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.decimate import Axis, Rows
     from bdpcap.plots.drawing import Drawing
 
 Y_TITLE: Final = "RTT"
+SMOOTHED: Final = "smoothed_s"
+"""Column of the smoothed RTT in seconds after each event, where not every event is given; NaN without an RTT."""
 _GAIN: Final = 1 / 8
 _CLOSING: Final = ("slow reader", "zero window")
 """Details of rounds in which the receiving application read slowly, so that acknowledgments came late."""
 
 
-def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
+def smoothed(samples: NDArray[np.float64], last: float | None = None) -> NDArray[np.float64]:
     """
     Smooth RTT samples as a sender does (SRTT, RFC 6298 section 2).
 
@@ -31,17 +37,51 @@ def smoothed(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     ----------
     samples
         RTT samples in order of time, shape (n,), without NaN.
+    last
+        The smoothed RTT before the first sample; None if there was no sample before.
 
     Returns
     -------
     The smoothed RTT after each sample, shape (n,).
     """
     smooth = np.empty_like(samples)
-    last = samples[0] if len(samples) else 0.0
+    if last is None:
+        last = samples[0] if len(samples) else 0.0
     for index, sample in enumerate(samples.tolist()):
         last += (sample - last) * _GAIN
         smooth[index] = last
     return smooth
+
+
+class Samples(Kept):
+    """RTT samples and the smoothed RTT, thinned."""
+
+    names = ("time_ns", "frame", "rtt_ns", "window_bytes")
+
+    def __init__(self, flow: Flow, axis: Axis, columns: int) -> None:
+        super().__init__(flow, axis, columns)
+        self.samples = Thinned(axis, columns, "y")
+        self.smooth = Thinned(axis, columns, "y", joined=True)
+        self._last: float | None = None
+        self._starts_ns = flow.rtts["start_ns"].to_numpy()
+        self._closing = flow.rtts["detail"].isin(_CLOSING).to_numpy()
+
+    def add(self, x: NDArray[np.float64], events: dict[str, NDArray[Any]]) -> None:
+        """Take the next events of the flow."""
+        timed = np.flatnonzero(events["rtt_ns"] != NULL)
+        if not len(timed):
+            return
+        x, (time_ns, frame, rtt_ns, window) = x[timed], (events[name][timed] for name in self.names)
+        samples = rtt_ns / 1e9
+        smooth = events[SMOOTHED][timed] if SMOOTHED in events else smoothed(samples, self._last)
+        self._last = float(smooth[-1])
+        self.samples.add(x=x, y=samples, frame=frame)
+        self.smooth.add(x=x, y=smooth, frame=frame, closing=self._is_closing(time_ns - rtt_ns, window))
+
+    def _is_closing(self, sent_ns: NDArray[np.int64], window: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which samples are of segments sent while the receiver closed its window."""
+        place = (self._starts_ns.searchsorted(sent_ns, side="right") - 1).clip(min=0)
+        return np.asarray((window == 0) | self._closing[place])
 
 
 def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
@@ -62,58 +102,55 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
         Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
     canvas = Canvas("Round-trip time", Y_TITLE, "s", flow, columns, **options)
-    events = flow.events[flow.events["rtt_ns"].notna()]
-    draw(canvas, flow, events, smoothed(floats(events["rtt_ns"]) / 1e9))
+    draw(canvas, flow, kept.of(Samples, flow, canvas.axis, columns))
     return canvas.finish()
 
 
-def draw(canvas: Canvas, flow: Flow, events: pd.DataFrame, smooth: NDArray[np.float64]) -> None:
-    """Draw samples and smoothed RTT on a canvas; `smooth` has the latter in seconds, after each of `events`."""
+def draw(canvas: Canvas, flow: Flow, measured: Samples) -> None:
+    """Draw samples and smoothed RTT on a canvas."""
     summary, rtts = flow.summary, flow.rtts
-    time, frame = seconds(events["time_ns"], canvas.origin_ns), events["frame"].to_numpy()
-    samples = floats(events["rtt_ns"]) / 1e9
-    shown = canvas.seen(time)
-    canvas.fit(largest(samples[shown], floats(rtts["rtt_ns"][canvas.rounds(rtts)]) / 1e9))
-    canvas.line(
-        time,
-        samples,
+    of_rounds = largest(floats(rtts["rtt_ns"][canvas.rounds(rtts)]) / 1e9)
+    canvas.fit(max(measured.samples.highest("y"), measured.smooth.highest("y"), of_rounds))
+    hover = f"{canvas.rounded}<br>%{{x:.6f}} s, frame %{{customdata}}"
+    canvas.curve(
+        measured.samples,
+        "y",
         name="RTT sample",
-        custom=frame,
-        hover=f"{canvas.rounded}<br>%{{x:.6f}} s, frame %{{customdata}}",
+        custom="frame",
+        hover=hover,
         mode="markers",
         marker={"color": palette.SENT, "size": 3, "opacity": 0.55},
     )
     if pd.notna(summary["rtt_min_ns"]):
         least = float(summary["rtt_min_ns"]) / 1e9
-        closing = _closing(flow, events)
-        for where, name, colour in (
-            (~closing, "queueing delay or delayed ACKs", palette.PATH_FILL),
-            (closing, "receiver closing its window", palette.WINDOW_FILL),
-        ):
-            _shade(canvas, time, np.maximum(smooth, least), least, where, name=name, colour=colour)
+        _shade(canvas, measured.smooth.rows(columns), least)
         canvas.level(
             least, name="minimum RTT", show=lambda value: units.duration(value * 1e9), colour=palette.PATH
         )
-    canvas.line(
-        time,
-        smooth,
+    canvas.curve(
+        measured.smooth,
+        "y",
         name="smoothed RTT",
-        custom=frame,
-        hover=f"{canvas.rounded}<br>%{{x:.6f}} s, frame %{{customdata}}",
+        custom="frame",
+        hover=hover,
         mode="lines",
         line={"color": palette.SENT, "width": 1.6, "shape": "hv"},
     )
 
 
-def _closing(flow: Flow, samples: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return a boolean array: which samples are of segments sent while the receiver closed its window."""
-    sent_ns = (samples["time_ns"] - samples["rtt_ns"]).to_numpy(dtype=np.int64)
-    place = (flow.rtts["start_ns"].to_numpy().searchsorted(sent_ns, side="right") - 1).clip(min=0)
-    closed = (samples["window_bytes"] == 0).fillna(value=False).to_numpy(dtype=bool)
-    return np.asarray(closed | flow.rtts["detail"].iloc[place].isin(_CLOSING).to_numpy())
+def _shade(canvas: Canvas, smooth: Rows, least: float) -> None:
+    """Fill the area between the minimum and the steps of the smoothed RTT, each cause in its colour."""
+    if not smooth:
+        return
+    time, top, closing = smooth["x"], np.maximum(smooth["y"], least), smooth["closing"]
+    for where, name, colour in (
+        (~closing, "queueing delay or delayed ACKs", palette.PATH_FILL),
+        (closing, "receiver closing its window", palette.WINDOW_FILL),
+    ):
+        _fill(canvas, time, top, least, where, name=name, colour=colour)
 
 
-def _shade(
+def _fill(
     canvas: Canvas,
     time: NDArray[np.float64],
     top: NDArray[np.float64],
@@ -124,13 +161,12 @@ def _shade(
     colour: str,
 ) -> None:
     """Fill the area between ``ground`` and the steps of ``top``, from each point in ``where`` to the next point."""
-    chosen = canvas.chosen(time, top)
-    edges = np.flatnonzero(np.diff(where[chosen], prepend=False, append=False))
+    edges = np.flatnonzero(np.diff(where, prepend=False, append=False))
     x: list[NDArray[np.float64]] = []
     y: list[NDArray[np.float64]] = []
     for first, beyond in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        own = chosen[first:beyond]
-        until = chosen[min(beyond, len(chosen) - 1)]
+        own = slice(first, beyond)
+        until = min(beyond, len(time) - 1)
         across = np.repeat(np.append(time[own], time[until]), 2)[1:-1]
         x += [across, across[[-1, 0]], np.full(1, np.nan)]
         y += [np.repeat(top[own], 2), np.full(2, ground), np.full(1, np.nan)]

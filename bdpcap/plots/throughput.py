@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from bdpcap.explain.capacity import known_bps, label
+from bdpcap.plots import kept
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.plots.kept import Kept
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.decimate import Axis
     from bdpcap.plots.drawing import Drawing
+
+
+class Sent(Kept):
+    """Bytes sent in each round of the flow, retransmissions included."""
+
+    names = ("time_ns", "length")
+
+    def __init__(self, flow: Flow, axis: Axis, columns: int) -> None:
+        super().__init__(flow, axis, columns)
+        start_ns, end_ns = (flow.rtts[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+        # A round includes packets sent at its start, not those at its end; the last round includes both.
+        self._edges_ns = np.maximum.accumulate(np.append(start_ns, end_ns[-1:] + 1))
+        self._lasting_ns = np.where(end_ns > start_ns, end_ns - start_ns, np.nan)
+        self._bytes = np.zeros(len(self._edges_ns) + 1)
+
+    def add(self, x: NDArray[np.float64], events: dict[str, NDArray[Any]]) -> None:  # noqa: ARG002 - by the clock
+        """Take the next events of the flow."""
+        sent = events["length"] > 0
+        place = self._edges_ns.searchsorted(events["time_ns"][sent], side="right")
+        self._bytes += np.bincount(place, events["length"][sent], len(self._bytes))
+
+    @property
+    def bps(self) -> NDArray[np.float64]:
+        """The sending rate of each round in bit/s, shape (rounds,); NaN for a round without duration."""
+        return np.asarray(rates.of_bytes(self._bytes[1:-1], self._lasting_ns))
 
 
 def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
@@ -38,7 +65,7 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     title = "Throughput of every round, with window / RTT and path capacity"
     canvas = Canvas(title, "throughput", "bit/s", flow, columns, **options)
     shown = canvas.rounds(flow.rtts)
-    rtts, sent = flow.rtts[shown], _sent(flow.events, flow.rtts)[shown]
+    rtts, sent = flow.rtts[shown], kept.of(Sent, flow, canvas.axis, columns).bps[shown]
     delivered = floats(rtts["throughput_bps"])
     allowed = rates.of_bytes(floats(rtts["window_max_bytes"]), floats(rtts["rtt_ns"]))
     capacity = known_bps(summary) or 0.0
@@ -69,15 +96,3 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
         name = label(summary, "path capacity")
         canvas.level(capacity, name=name, show=units.rate, colour=palette.PATH)
     return canvas.finish()
-
-
-def _sent(events: pd.DataFrame, rtts: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the sending rate of each round in bit/s, shape (rounds,); NaN for a round without duration."""
-    start, end = (rtts[name].to_numpy(dtype=np.int64) for name in ("start_ns", "end_ns"))
-    sent = events[events["length"].fillna(0) > 0].sort_values("time_ns", kind="stable")
-    time = sent["time_ns"].to_numpy(dtype=np.int64)
-    total = np.concatenate(([0.0], np.cumsum(floats(sent["length"]))))
-    # A round includes packets sent at its start, not those at its end; the last round includes both.
-    edges = time.searchsorted(np.append(start, end[-1:] + 1))
-    lasting = np.where(end > start, end - start, np.nan)
-    return np.asarray(rates.of_bytes(np.diff(total[edges]), lasting))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
-from bdpcap.plots import ribbon
-from bdpcap.plots.canvas import Canvas, Options, floats, largest, seconds
-from bdpcap.plots.decimate import COLUMNS
+from bdpcap.plots import kept, ribbon
+from bdpcap.plots.canvas import Canvas, Options, floats, largest, numbers, seconds
+from bdpcap.plots.decimate import COLUMNS, Thinned
+from bdpcap.plots.kept import Kept
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -17,10 +18,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
+    from bdpcap.plots.decimate import Axis
     from bdpcap.plots.drawing import Drawing
 
 
 Y_TITLE: Final = "data"
+
+
+class Windows(Kept):
+    """Bytes in flight and receive windows, thinned."""
+
+    names = ("time_ns", "frame", "in_flight_bytes", "window_bytes")
+
+    def __init__(self, flow: Flow, axis: Axis, columns: int) -> None:
+        super().__init__(flow, axis, columns)
+        self.in_flight = Thinned(axis, columns, "y", joined=True)
+        self.allowed = Thinned(axis, columns, "y", joined=True)
+
+    def add(self, x: NDArray[np.float64], events: dict[str, NDArray[Any]]) -> None:
+        """Take the next events of the flow."""
+        frame = events["frame"]
+        self.in_flight.add(x=x, y=numbers(events["in_flight_bytes"]), frame=frame)
+        self.allowed.add(x=x, y=numbers(events["window_bytes"]), frame=frame)
 
 
 def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
@@ -38,39 +57,36 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     """
     canvas = Canvas("Receive window and bytes in flight", Y_TITLE, "B", flow, columns, **options)
     rtts = flow.rtts[canvas.rounds(flow.rtts)]
-    draw(canvas, flow, rtts)
+    draw(canvas, flow, rtts, kept.of(Windows, flow, canvas.axis, columns))
     ribbon.draw(canvas, rtts)
     return canvas.finish()
 
 
-def draw(canvas: Canvas, flow: Flow, rtts: pd.DataFrame) -> None:
+def draw(canvas: Canvas, flow: Flow, rtts: pd.DataFrame, windows: Windows) -> None:
     """Draw window, flight and BDP on a canvas; `rtts` are the rounds that it shows."""
-    summary, events = flow.summary, flow.events
-    time = seconds(events["time_ns"], canvas.origin_ns)
-    frame = events["frame"].to_numpy()
-    in_flight, allowed = floats(events["in_flight_bytes"]), floats(events["window_bytes"])
+    summary = flow.summary
     bdp = known_bdp(summary) or 0.0
     # The largest window of the rounds, not of all packets: the window of a SYN limits no round.
     most = largest(floats(rtts["window_max_bytes"]))
-    canvas.fit(largest(in_flight[canvas.seen(time)]), most, bdp, largest(_cwnd_bytes(samples_of(flow))))
+    canvas.fit(windows.in_flight.highest("y"), most, bdp, largest(_cwnd_bytes(samples_of(flow))))
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
-    canvas.line(
-        time,
-        in_flight,
+    canvas.curve(
+        windows.in_flight,
+        "y",
         name="in flight",
         hover=hover,
-        custom=frame,
+        custom="frame",
         mode="lines",
         fill="tozeroy",
         fillcolor=palette.SENT_FILL,
         line={"color": palette.SENT, "width": 1.2, "shape": "hv"},
     )
-    canvas.line(
-        time,
-        allowed,
+    canvas.curve(
+        windows.allowed,
+        "y",
         name=canvas.named("receive window", most, units.data_size),
         hover=hover,
-        custom=frame,
+        custom="frame",
         mode="lines",
         line={"color": palette.WINDOW, "width": 1.8, "shape": "hv"},
     )

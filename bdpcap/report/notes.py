@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap import _core
+from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, nature
 from bdpcap.explain.findings import Code, found
 from bdpcap.report.part import part
@@ -48,15 +48,10 @@ def _probes(flow: Flow) -> str:
     """Return a sentence on the zero-window probes of a flow; empty without any, or if its packets are gone."""
     if not (flow.rtts["detail"] == "zero window").any():
         return ""
-    try:
-        probes = int((flow.events["kind"] == "zero-window probe").sum())
-    except _core.CaptureError:
+    quiet = silence.of(flow)
+    if quiet is None or not quiet.probes:
         return ""
-    return (
-        f"The sender asked {units.number(probes, 'time')} whether the window was open again."
-        if probes
-        else ""
-    )
+    return f"The sender asked {units.number(quiet.probes, 'time')} whether the window was open again."
 
 
 def _sentence(code: Code, flow: Flow) -> str:

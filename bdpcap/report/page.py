@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,8 +11,9 @@ from markupsafe import Markup
 
 import bdpcap
 from bdpcap import plots
-from bdpcap.diagnosis import MEANING, Weight
+from bdpcap.diagnosis import MEANING, Weight, silence
 from bdpcap.diagnosis.decide import weights
+from bdpcap.diagnosis.nature import of_packets
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
@@ -42,7 +44,7 @@ TABLE_ROWS: Final = (30, 1000)
 ROUNDS: Final = (300, 100)
 """Maximum number of rounds in the table of the first flow, and in that of every other flow."""
 
-COLUMNS: Final = (800, 300)
+COLUMNS: Final = (plots.COLUMNS, 300)
 """Time columns in the figures of the first flow, and of every other flow; stills always use the second number."""
 
 HEAD: Final = "window"
@@ -93,6 +95,9 @@ def html(capture: Capture) -> str:
     )
     groups = ranking.groups(capture)
     flows = [group.flow for group in groups]
+    part(
+        "the packets", partial(_read, flows), lambda _: None
+    )  # a picture without them reads again, and says why
     pictures = [_pictures(number, flow) for number, flow in enumerate(flows)]
     table = ranking.ranked(capture)
     first = ranking.listed(capture, table.head(len(flows) + BRIEF_FLOWS))
@@ -131,6 +136,13 @@ def html(capture: Capture) -> str:
         script_hashes=[policy_hash(script) for script in scripts],
         figures=_figures(pictures),
     )
+
+
+def _read(flows: list[Flow]) -> None:
+    """Read what pictures, verdicts and notes need of packets, in one pass."""
+    with silence.reading(of_packets(flows)) as quiet, plots.reading(flows) as drawn:
+        if quiet or drawn:
+            flows[0].capture.give_events([*quiet, *drawn])
 
 
 def _part(name: str, caller: Callable[[], str]) -> str:

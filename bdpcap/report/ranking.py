@@ -137,7 +137,6 @@ def groups(capture: Capture) -> list[Group]:
     """
     found = alike(standing(capture))
     shown = listed(capture, leaders(found))
-    capture.load_events([flow.stream for flow in shown])
     return [
         Group(flow, capture.flows.loc[own.index[1:]], to_server=bool(own["to_server"].iloc[0]))
         for flow, own in zip(shown, found, strict=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import bdpcap
-from bdpcap.diagnosis import LIMIT_NAMES, Weight
+from bdpcap.diagnosis import LIMIT_NAMES, Weight, silence
 from bdpcap.diagnosis.decide import weights
+from bdpcap.diagnosis.nature import of_packets
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
@@ -64,6 +65,7 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         Replace characters that are not ASCII.
     """
     groups = ranking.groups(capture)
+    part("the packets", lambda: silence.load(of_packets(group.flow for group in groups)), lambda _: None)
     entries = screen.entries(groups)
     shown, several = entries.detailed, len(groups) > 1
     spelt = partial(_lines, ascii_only=ascii_only)

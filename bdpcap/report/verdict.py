@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
@@ -237,21 +236,16 @@ class Span:
 
 
 def best_span(flow: Flow) -> Span | None:
-    """Return the longest run of rounds under the flow's main limit; None if it has no rounds or no packets."""
+    """Return the longest run of rounds under the flow's main limit; None if it has no rounds."""
     own = [stripe for stripe in stripes(flow.rtts) if stripe.limit == flow.summary["limit"]]
-    events = flow.events
-    if not own or events.empty:
+    if not own:
         return None
     longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
-    time = events["time_ns"].to_numpy(dtype=np.int64)
-    inside = (time >= longest.start_ns) & (time <= longest.end_ns)
-    if not inside.any():
-        return None
-    frames = events["frame"][inside]
-    first, last = int(frames.min()), int(frames.max())
+    first = int(flow.round_frames["first"].iloc[longest.first_round])
+    last = int(flow.round_frames["last"].iloc[longest.last_round])
     wireshark = f"tcp.stream eq {flow.stream} && frame.number >= {first} && frame.number <= {last}"
     if len(flow.capture.info.files) > 1:
-        wireshark = _in_any_file(flow, int(time[inside].min()), int(time[inside].max()))
+        wireshark = _in_any_file(flow, longest.start_ns, longest.end_ns)
     return Span(longest, first, last, wireshark)
 
 

@@ -1,0 +1,105 @@
+"""What few verdicts need of a flow's packets: its longest time without an acknowledgment, and its window probes."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from bdpcap import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from bdpcap.capture import Capture, Flow, Taker
+
+__all__ = ["Silence", "load", "of", "reading"]
+
+_NAMES: Final = ("time_ns", "length", "kind", "cause")
+_PROBE: Final = _core.KINDS.index("zero-window probe")
+_TIMED: Final = [_core.CAUSES.index(name) for name in ("timeout", "after timeout")]
+
+
+class Silence:
+    """The longest time without an acknowledgment of a flow, counted as its events come."""
+
+    def __init__(self, end_ns: int) -> None:
+        """Begin without events; the last silence lasts until `end_ns`, ns since the epoch."""
+        self.since_ns: int | None = None
+        """Time of the acknowledgment before it, ns since the epoch; None without any acknowledgment."""
+        self.lasted_ns = 0
+        self.retransmits = 0
+        """Number of packets retransmitted on timeout in it."""
+        self.to_end = False
+        """Whether no acknowledgment followed it."""
+        self.probes = 0
+        """Number of zero-window probes of the flow, at any time."""
+        self._end_ns = end_ns
+        self._last_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._retransmits = 0
+
+    def take(self, events: dict[str, NDArray[Any]]) -> None:
+        """Take the next events as the core's columns."""
+        self.probes += int(np.count_nonzero(events["kind"] == _PROBE))
+        acks = np.flatnonzero(events["length"] == _core.NULL)
+        times_ns = np.concatenate((self._last_ns, events["time_ns"][acks]))
+        timed = np.cumsum(np.isin(events["cause"], _TIMED))
+        before = np.append(timed[acks], timed[-1])
+        retransmits = np.diff(before, prepend=0)
+        retransmits[0] += self._retransmits
+        self._retransmits = int(retransmits[-1])
+        # Before the first acknowledgment of all there is no silence.
+        self._compare(times_ns, retransmits[:-1][len(acks) + 1 - len(times_ns) :])
+        self._last_ns = times_ns[-1:]
+
+    def _compare(self, times_ns: NDArray[np.int64], retransmits: NDArray[np.int64]) -> bool:
+        """Compare the times between acknowledgments with the longest so far; return whether one of them is longer."""
+        lasted_ns = np.diff(times_ns)
+        if not len(lasted_ns) or (self.since_ns is not None and lasted_ns.max() <= self.lasted_ns):
+            return False
+        place = int(lasted_ns.argmax())
+        self.since_ns, self.lasted_ns = int(times_ns[place]), int(lasted_ns[place])
+        self.retransmits = int(retransmits[place])
+        return True
+
+    def finish(self) -> Silence:
+        """Take the time after the last acknowledgment into account; return the silence."""
+        times_ns = np.append(self._last_ns, self._end_ns)
+        self.to_end = self._compare(times_ns, np.array([self._retransmits]))
+        return self
+
+
+_READ: Final[WeakKeyDictionary[Capture, dict[tuple[int, str], Silence]]] = WeakKeyDictionary()
+
+
+@contextmanager
+def reading(flows: Sequence[Flow]) -> Iterator[list[Taker]]:
+    """Yield the takers of these flows' events, for `Capture.give_events`; afterwards their silences are known."""
+    missing = {
+        (flow.stream, flow.sender): (flow, Silence(int(flow.summary["end_ns"])))
+        for flow in flows
+        if (flow.stream, flow.sender) not in _READ.get(flow.capture, {})
+    }
+    yield [(flow, silence.take, _NAMES) for flow, silence in missing.values()]
+    for key, (flow, silence) in missing.items():
+        _READ.setdefault(flow.capture, {})[key] = silence.finish()
+
+
+def load(flows: Sequence[Flow]) -> None:
+    """Read the silences of flows of one capture in one pass, if they are not known."""
+    with reading(flows) as takers:
+        if takers:
+            flows[0].capture.give_events(takers)
+
+
+def of(flow: Flow) -> Silence | None:
+    """Return the silence of a flow; None if the packets of a pipe are gone."""
+    try:
+        load([flow])
+    except _core.CaptureError:
+        return None
+    return _READ[flow.capture][flow.stream, flow.sender]
