@@ -27,11 +27,13 @@ from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS, STATE_NAMES
 from bdpcap.limits import LIMITS, STATES
 from bdpcap.limits.stripes import STRIPES, stripes
 from bdpcap.plots import decimate, marks, svg
-from bdpcap.plots.canvas import Canvas, floats
+from bdpcap.plots.busiest import Busiest
+from bdpcap.plots.canvas import Canvas, floats, life
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.packets import MOST
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
+from bdpcap.read import core_pass
 from bdpcap.report import ranking
 from bdpcap.words import palette
 
@@ -296,20 +298,32 @@ def test_a_round_without_a_value_leaves_a_gap(flow):
 )
 def test_thinning_keeps_every_columns_extremes(y, columns, random):
     x = np.cumsum([random.choice([0.0, 0.5, 3.0]) for _ in y])
-    kept = decimate.keep(x, y, columns)
-    assert len(kept) <= max(4 * columns, 1)
+    axis = decimate.Axis(x[0], max(x[-1], x[0] + 1))
+    thinned = decimate.Thinned(axis, columns, "y")
+    cuts = sorted(random.choices(range(len(y)), k=3))
+    for piece in np.split(np.arange(len(y)), cuts):
+        thinned.add(x=x[piece], y=y[piece], place=piece)
+    kept = thinned.rows(columns)["place"]
+    assert thinned.count == len(y)
+    assert len(kept) <= 4 * columns
     assert (np.diff(kept) > 0).all()
-    if len(y) <= 4 * columns or x[0] == x[-1]:
-        lowest_and_highest = {y.min(), y.max()}
-        assert lowest_and_highest <= set(y[kept])
-        return
-    column = np.minimum(((x - x[0]) * (columns / (x[-1] - x[0]))).astype(int), columns - 1)
+    column = axis.column(x, columns)
     for part in range(columns):
         inside = y[column == part]
         left = y[kept][column[kept] == part]
         if len(inside):
             assert (left[0], left[-1]) == (inside[0], inside[-1])
             assert (left.min(), left.max()) == (inside.min(), inside.max())
+
+
+@pytest.mark.parametrize("kind", plots.FIGURES)
+@pytest.mark.parametrize("sample", [LOSS, ZERO], ids=lambda sample: sample.name)
+def test_a_figure_does_not_depend_on_the_pieces_in_which_events_come(sample, kind, monkeypatch):
+    documents = []
+    for frames in (1 << 15, 97):
+        monkeypatch.setattr(core_pass, "EVENTS_STEP", frames)
+        documents.append(plots.drawing(bdpcap.analyze(sample)[0], kind).document())
+    assert documents[0] == documents[1]
 
 
 def test_a_thinned_figure_says_so(flow):
@@ -436,15 +450,12 @@ def test_every_kind_of_the_core_is_plain_or_has_a_mark():
 
 
 def test_retransmissions_go_by_their_cause_where_it_is_known():
-    events = pd.DataFrame({"kind": ["data", "retransmission", "retransmission", "retransmission"]})
-    assert marks.names(events).tolist() == events["kind"].tolist()
-    events["cause"] = [None, "tail loss probe", None, "a cause of tomorrow"]
-    assert marks.names(events).tolist() == [
-        "data",
-        "tail loss probe",
-        "retransmission",
-        "a cause of tomorrow",
-    ]
+    kinds = ["data", "retransmission", "retransmission"]
+    causes = [0, _core.CAUSES.index("tail loss probe"), 0]
+    codes = marks.codes(
+        {"kind": np.array([_core.KINDS.index(kind) for kind in kinds]), "cause": np.array(causes)}
+    )
+    assert [marks.NAMES[code] for code in codes] == ["data", "tail loss probe", "retransmission"]
     assert marks.of("tail loss probe").label == "tail loss probe"
     assert marks.of("a cause of tomorrow").label == "a cause of tomorrow"
 
@@ -465,7 +476,9 @@ def test_a_second_of_too_many_packets_gives_way_to_a_shorter_time(flow_of):
     flow = flow_of(ZERO)
     time = ((flow.events["time_ns"] - flow.capture.info.first_ns) / 1e9).to_numpy()
     for most in (MOST, 300, 20):
-        start, end = plots.busiest(flow, most)
+        busiest = Busiest(*life(flow), most)
+        busiest.add({"x": time})
+        start, end = busiest.span
         assert 0 < ((time >= start) & (time <= end)).sum() <= most
         assert end - start < 1
     figure = flow.plot("packets")

@@ -123,7 +123,7 @@ def draw(canvas: Canvas, flow: Flow, measured: Samples) -> None:
     )
     if pd.notna(summary["rtt_min_ns"]):
         least = float(summary["rtt_min_ns"]) / 1e9
-        _shade(canvas, measured.smooth.rows(columns), least)
+        _shade(canvas, measured.smooth.rows(canvas.columns), least)
         canvas.level(
             least, name="minimum RTT", show=lambda value: units.duration(value * 1e9), colour=palette.PATH
         )
