@@ -85,8 +85,8 @@ def limits(flow: Flow) -> list[Finding]:
     elif _share(flow, "outage") > 1 / 2:
         stall_ns = flow.summary["longest_stall_ns"]
         sentence = (
-            "The capture holds no acknowledgment, and the sender retransmitted again and again."
-            if pd.isna(stall_ns)
+            "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
+            if pd.isna(stall_ns) or stall_ns == 0
             else f"No acknowledgment of new data came for {units.duration(stall_ns)}."
         )
         remedy, commands = PHASES["outage"].advice, PHASES["outage"].commands
