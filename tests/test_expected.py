@@ -21,7 +21,7 @@ class Flow(SimpleNamespace):
     __hash__ = object.__hash__
 
 
-def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True):
+def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=0):
     table = pd.DataFrame(rounds, columns=["limit", "ms", "acked_bytes"])
     table["start_ns"] = 0
     table["end_ns"] = table["ms"] * MS
@@ -33,8 +33,15 @@ def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True):
         "link_share": 0.0,
         "window_max_bytes": window,
         "rtt_min_ns": rtt_ms * MS,
+        "payload_bytes": table["acked_bytes"].sum(),
     }
-    return Flow(rtts=table, summary=summary)
+    return Flow(rtts=table, summary=summary, counts={"unseen_bytes": missing_bytes})
+
+
+@pytest.mark.parametrize(("missing_bytes", "expected"), [(0, 1), (12_500, 1), (20_000, 0)])
+def test_no_rate_is_expected_of_a_flow_whose_own_rate_is_a_lower_bound(missing_bytes, expected):
+    found = lifts(flow([("rwnd", 1000, 1_250_000)], link_bps=40e6, missing_bytes=missing_bytes))
+    assert len(found) == expected
 
 
 def test_a_window_that_is_lifted_leaves_the_link():

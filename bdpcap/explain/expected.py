@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["GAIN", "Lift", "lifts"]
+__all__ = ["GAIN", "LACKING", "Lift", "lifts"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
+
+
+LACKING: Final = 0.01
+"""Share of a flow's payload that the capture may lack before the flow's rate is but a lower bound: less shows nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,13 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
 
     Rounds under the limit are taken to move their bytes at the rate that the other limits allow. That is the link's
     rate, or the window over the RTT. Where a program paused, it is the rate of the other rounds. Slow start is left out:
-    it is the smaller a part the longer a transfer lasts. Empty where the capture does not show the link's rate.
+    it is the smaller a part the longer a transfer lasts. Empty where the capture does not show the link's rate, or lacks
+    data, so that the flow's own rate is a lower bound.
     """
     summary = flow.summary
     # Of a lower bound no rate to expect follows.
-    if basis(summary) in (None, Basis.BOUND):
+    lacks = int(flow.counts["unseen_bytes"]) > LACKING * int(summary["payload_bytes"])
+    if lacks or basis(summary) in (None, Basis.BOUND):
         return ()
     link_bps = float(summary["capacity_bps"])
     rtts = flow.rtts[flow.rtts["limit"] != IDLE]

@@ -12,6 +12,7 @@ from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams
 from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature, speed
 from bdpcap.explain.capacity import delivered_bps, known_bps
+from bdpcap.explain.expected import LACKING
 from bdpcap.report import ranking, verdict
 from bdpcap.report.notes import notes
 from bdpcap.report.part import part
@@ -118,7 +119,11 @@ def rate(flow: Flow) -> str:
         # What a flow shows of the path's rate is what UDP leaves to it.
         numbers = udp.values  # noqa: PD011  a dict, no pandas object
         can = f"; with UDP, the path carried {units.rate(numbers['udp_bps'] + numbers['tcp_bps'])}"
-    return f"{size} at {reached}{can}." if reached else f"{size}."
+    # What the capture lacks was carried, too.
+    more = (
+        " or more" if int(flow.counts["unseen_bytes"]) > LACKING * int(flow.summary["payload_bytes"]) else ""
+    )
+    return f"{size} at {reached}{more}{can}." if reached else f"{size}."
 
 
 def _contradicts(flow: Flow) -> bool:
