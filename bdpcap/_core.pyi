@@ -208,11 +208,14 @@ class Analysis:
         ``segments_left_out``, ``turns_left_out`` and ``too_deep`` count the data left out beyond a limit.
         """
     def captures(self) -> list[dict[str, Any]]:
-        """Return facts of each file that was read to its end or damage: format, comments, interfaces, times, drops."""
+        """Return facts of each file that was read to its end or damage: format, comments, interfaces, times, drops.
+
+        ``unit_ns`` is the coarsest unit of its times, ``least_step_ns`` the smallest time from a frame to a later one.
+        """
 
 @final
 class Excerpt:
-    """Copies chosen frames of captures into a pcap file with times in nanoseconds.
+    """Copies chosen frames of captures into a pcapng file.
 
     Parameters
     ----------
@@ -226,6 +229,10 @@ class Excerpt:
     rename
         Returns another address of the same length (4 bytes: IPv4, 6: MAC, 16: IPv6). If given, all addresses are
         replaced and options that may hold one are blanked. A valid checksum stays valid, a wrong one stays wrong.
+    about
+        Comment on the section.
+    resolution
+        Negative exponent of the unit of the times, 0 for seconds to 9 for nanoseconds.
 
     Raises
     ------
@@ -240,14 +247,16 @@ class Excerpt:
         *,
         headers_only: bool = False,
         rename: Callable[[bytes], bytes] | None = None,
+        about: str | None = None,
+        resolution: int = 9,
     ) -> Excerpt: ...
     def take(self, frames: int) -> tuple[bytes, bool]:
-        """Read up to `frames` frames; return the next bytes of the pcap file, and whether there may be more.
+        """Read up to `frames` frames; return the next bytes of the pcapng file, and whether there may be more.
 
         Raises
         ------
         CaptureError
-            A source cannot be read, or a pcap file cannot hold a frame: a second link type, a time after 2106.
+            A source cannot be read, or the frames have a second link type.
         """
 
 @final

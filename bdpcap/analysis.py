@@ -103,8 +103,10 @@ def analyze(
             kept, left_out = core_pass.kept_events(core, sources, update, budget.rows)
         sums = core_pass.summed(core)
         scales = []
+        whole = core_pass.whole(core)
         if lasting and sums.scales_to_infer:
-            scales = infer(lambda names: core_pass.directions(core, pseudonyms, names))
+            known = (None, None) if whole is None else whole.scales
+            scales = infer(lambda names: core_pass.directions(core, pseudonyms, names), known)
         if scales:
             # Windows are evaluated as packets come, so with other scales the capture is read again.
             core = core_pass.opened(sources, filter, events=False, scales=scales, budget=budget, jobs=jobs)
@@ -116,6 +118,7 @@ def analyze(
         filter,
         kept,
         broken=broken,
+        whole=whole,
         scales=scales,
         pseudonyms=pseudonyms,
         sums=sums,

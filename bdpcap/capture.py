@@ -16,6 +16,7 @@ from bdpcap.read import core_pass, rotation, vantage
 from bdpcap.read.in_process import InProcess
 from bdpcap.read.progress import shown
 from bdpcap.read.quality import FLAW_COLUMNS, Flaw, acknowledgments_missing, flaws
+from bdpcap.read.whole import Whole
 from bdpcap.words.endpoints import host, port
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from bdpcap.read.facts import Damage, Fingerprint
     from bdpcap.read.scale import InferredScale
     from bdpcap.read.sums import Sums
+    from bdpcap.read.whole import Pair
     from bdpcap.tables import cells
 
 __all__ = ["TABLES", "Capture", "Flow", "Table", "Taker"]
@@ -85,6 +87,7 @@ class Capture(InProcess):
         events: dict[str, np.ndarray] | None,
         *,
         broken: Sequence[Damage] = (),
+        whole: Whole | None = None,
         scales: list[InferredScale],
         pseudonyms: Pseudonyms | None,
         sums: Sums | None = None,
@@ -108,7 +111,8 @@ class Capture(InProcess):
         self._rounds: dict[int, tuple[pd.DataFrame, np.ndarray]] = {}
         self.damages: Final = core_pass.damages(core, broken, pseudonyms)
         self.damage: Final[Damage | None] = self.damages[0] if self.damages else None
-        info = core_pass.info(core, sums or core_pass.summed(core))
+        self._whole = whole
+        info = core_pass.info(core, sums or core_pass.summed(core), whole)
         if events_left_out:
             rows = info.left_out.get("rows", 0) + events_left_out
             info = replace(info, left_out=info.left_out | {"rows": rows})
@@ -127,15 +131,25 @@ class Capture(InProcess):
 
     @cached_property
     def _paths(self) -> dict[str, Any]:
-        return self._core.paths()
+        paths = self._core.paths()
+        if self._whole is not None:
+            paths["last_ns"] = max(paths["last_ns"], self._whole.end_ns or 0)
+            for path, known_ns in zip(paths["of_streams"], self._whole.rtt_ns, strict=True):
+                if known_ns is not None:
+                    own_ns = paths["rtt_ns"][path]
+                    paths["rtt_ns"][path] = known_ns if own_ns == _core.NULL else min(own_ns, known_ns)
+        return paths
 
     @cached_property
     def _places(self) -> NDArray[np.object_]:
         """Where each direction of every stream was captured."""
         delays = self._core.directions(names=("sender_side_ns", "receiver_side_ns"))
-        return vantage.places(delays, self._paths["of_streams"].astype(np.int64))
+        known = () if self._whole is None else self._whole.sender_side_ns
+        return vantage.places(delays, self._paths["of_streams"].astype(np.int64), known)
 
     def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
+        if "tick_ns" in columns:
+            columns["tick_ns"] = np.full(len(columns["tick_ns"]), self.info.tick_ns)
         return core_pass.named(columns, self.pseudonyms)
 
     @cached_property
@@ -576,9 +590,11 @@ class Capture(InProcess):
         )
 
     def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
-        """Write the packets of a stream to a pcap file with times in nanoseconds.
+        """Write the packets of a stream to a pcapng file.
 
-        An analysis of the excerpt gives the results that the stream has here. If the capture has pseudonyms, the packets
+        A comment has what the whole capture shows of the stream: window scales, the path's least delays, the clock and
+        the dropped packets. With it, an analysis of the excerpt gives the results that the stream has here; only what
+        other flows carried at the same time is unknown to it. If the capture has pseudonyms, the packets
         get the pseudonyms of the tables as addresses, and the payload is always left out. A valid IP or TCP checksum
         stays valid, a wrong one stays wrong.
 
@@ -601,25 +617,52 @@ class Capture(InProcess):
         KeyError
             There is no such stream.
         CaptureError
-            The capture came from a pipe or from bytes, or the stream has two link types, which a pcap file cannot hold.
+            The capture came from a pipe or from bytes, or the stream has two link types.
         """
         if not 0 <= stream < self.info.streams:
             raise KeyError(f"no stream {stream}")
         packets = self.events_of(stream)[["frame", "time_ns"]].drop_duplicates("frame").sort_values("frame")
         frames = list(packets.itertuples(index=False, name=None))
-        self.excerpted(frames, file, headers_only=headers_only)
+        self.excerpted(frames, file, headers_only=headers_only, about=self._whole_of(stream).comment())
         return len(packets)
 
-    def excerpted(self, frames: list[tuple[int, int]], file: BinaryIO, *, headers_only: bool = False) -> None:
-        """Write chosen frames to a pcap file, as `excerpt` does.
+    def _whole_of(self, stream: int) -> Whole:
+        """Return what this capture shows of a stream and the packets of the stream do not."""
+        rows = [2 * stream, 2 * stream + 1]
+        paths = self._paths["of_streams"].astype(np.int64)
+        rtts_ns = self._paths["rtt_ns"][paths[rows]]
+        names = ("sender_side_ns", "receiver_side_ns")
+        sides_ns = vantage.sender_sides(self._core.directions(names=names), paths)[paths[rows]]
+        scales = {scale.direction: scale.shift for scale in self.scales if scale.stream == stream}
+        return Whole(
+            tick_ns=self.info.tick_ns,
+            end_ns=int(self._paths["last_ns"]),
+            dropped=self.info.capture_drops,
+            rtt_ns=_pair(None if rtt_ns == _core.NULL else int(rtt_ns) for rtt_ns in rtts_ns),
+            sender_side_ns=_pair(int(side_ns) if np.isfinite(side_ns) else None for side_ns in sides_ns),
+            scales=(scales.get(0), scales.get(1)),
+        )
 
-        `frames` has the numbers of the frames in ascending order, each with the time to write in nanoseconds.
+    def excerpted(
+        self,
+        frames: list[tuple[int, int]],
+        file: BinaryIO,
+        *,
+        headers_only: bool = False,
+        about: str | None = None,
+    ) -> None:
+        """Write chosen frames to a pcapng file, as `excerpt` does.
+
+        `frames` has the numbers of the frames in ascending order, each with the time to write in nanoseconds; `about`
+        is the comment on all of them.
         """
         core = _core.Excerpt(
             self.need_files(),
             frames,
             headers_only=headers_only or self.pseudonyms is not None,
             rename=self.pseudonyms.packed if self.pseudonyms else None,
+            about=about,
+            resolution=core_pass.resolution(self._core),
         )
         more = True
         while more:
@@ -630,6 +673,11 @@ class Capture(InProcess):
         """Read the files again; return name, size and SHA-256 of each, in the order given."""
         name = self.pseudonyms.file if self.pseudonyms else str
         return [core_pass.fingerprint(source, name) for source in self._sources]
+
+
+def _pair(values: Iterator[int | None]) -> Pair:
+    client, server = values
+    return client, server
 
 
 def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:

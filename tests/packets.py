@@ -117,10 +117,12 @@ def pcapng_file(
     resolution: tuple[int, int] = (10, 9),
     offset_seconds: int = 0,
     endianness: str = "<",
+    comment: str | None = None,
 ) -> bytes:
     """Write packets as a pcapng file whose one interface counts `base ** -power` seconds from an offset."""
     base, power = resolution
-    section = SectionHeader(endianness=endianness)
+    about = {} if comment is None else {"opt_comment": comment}
+    section = SectionHeader(endianness=endianness, options=about)
     interface = section.new_member(
         InterfaceDescription,
         link_type=ETHERNET,
@@ -156,3 +158,20 @@ def read_pcap(data: bytes) -> Sequence[Packet]:
         packets.append(Packet(time_ns, data[at : at + record.caplen], record.len))
         at += record.caplen
     return packets
+
+
+def read_pcapng(data: bytes) -> tuple[Sequence[Packet], Sequence[str]]:
+    """Read a pcapng file with a decimal unit of time, by python-pcapng: its packets, and the comments on sections."""
+    packets, comments, unit_ns = [], [], 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # python-pcapng warns of its own schema
+        blocks = list(pcapng.FileScanner(io.BytesIO(data)))
+    for block in blocks:
+        if isinstance(block, SectionHeader):
+            comments += block.options.get_all("opt_comment")
+        elif isinstance(block, InterfaceDescription):
+            unit_ns = round(10**9 * block.timestamp_resolution)
+        elif isinstance(block, EnhancedPacket):
+            ticks = (block.timestamp_high << 32) + block.timestamp_low
+            packets.append(Packet(ticks * unit_ns, block.packet_data, block.packet_len))
+    return packets, comments

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bdpcap.analysis import Capture
 
 _Output = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="pcap file to write; - is standard output.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="pcapng file to write; - is standard output.")
 ]
 
 
@@ -35,12 +35,12 @@ def command(
 ) -> int:
     """Write the packets of one stream into a new capture.
 
-    The new capture is pcap with nanosecond times. Its analysis gives the same results as that of the whole capture
-    for this stream. With --anonymize it has no payload and no options that may contain an address; times, ports and
-    TCP timestamps stay.
+    The new capture is pcapng. A comment in it has what the whole capture shows of this stream, so that its analysis
+    gives the same results; only what other flows carried at the same time is unknown to it. With --anonymize it has no
+    payload and no options that may contain an address; times, ports and TCP timestamps stay.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
-    output.named(output_, [".pcap"])
+    output.named(output_, [".pcapng", ".pcap"])
     to_stdout = str(output_) == "-"
     if to_stdout and sys.stdout.isatty():
         raise typer.BadParameter("a capture is not for a terminal: give -o FILE", param_hint="--output")

@@ -66,6 +66,8 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         rows.append(("tags and tunnels", _counts(info.paths)))
     if info.filtered_out:
         rows.append(("left out by the filter", units.number(info.filtered_out, "frame")))
+    if info.from_whole:
+        rows.append(("excerpt, by its comment", "; ".join(info.from_whole)))
     rows.extend(("comment", comment) for comment in info.comments)
     return rows
 

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["SYN", "Direction", "Header", "directions"]
 
 SYN: Final = 2
-_FILE_HEADER, _PACKET_HEADER = 24, struct.Struct("<IIII")
-"""Length of a pcap file's header, and the header of each packet: seconds, nanoseconds, captured and original length."""
+_BLOCK, _SIZE, _PACKET = struct.Struct("<II"), struct.Struct("<I"), 6
+"""Type and length of a pcapng block, captured length of a packet, and the type of an enhanced packet block."""
+_SIZE_AT, _DATA_AT = 20, 28
+"""Offset of the captured length and of the packet's bytes in an enhanced packet block."""
 _FIRST: Final = ("frame", "time_ns", "tcp_flags", "sequence")
 """Columns that are kept of the first packet of each direction."""
 
@@ -98,14 +100,15 @@ def _packets(capture: Capture, wanted: list[tuple[int, int]]) -> dict[int, bytes
     """Return the bytes of frames by frame number; `wanted` are pairs of number and time, by ascending number."""
     out = io.BytesIO()
     capture.excerpted(wanted, out, headers_only=True)
-    data, at = out.getvalue(), _FILE_HEADER
-    kept = {}
-    for frame, _ in wanted:
-        _, _, size, _ = _PACKET_HEADER.unpack_from(data, at)
-        at += _PACKET_HEADER.size
-        kept[frame] = data[at : at + size]
-        at += size
-    return kept
+    data, at = out.getvalue(), 0
+    packets = []
+    while at < len(data):
+        kind, length = _BLOCK.unpack_from(data, at)
+        if kind == _PACKET:
+            (size,) = _SIZE.unpack_from(data, at + _SIZE_AT)
+            packets.append(data[at + _DATA_AT : at + _DATA_AT + size])
+        at += length
+    return {frame: packet for (frame, _), packet in zip(wanted, packets, strict=True)}
 
 
 def read(packet: bytes, source: int, destination: int, flags: int) -> Header | None:

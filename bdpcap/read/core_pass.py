@@ -7,7 +7,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
@@ -20,6 +20,7 @@ from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint, Progress
 from bdpcap.read.filter import compile_filter
 from bdpcap.read.jobs import threads
 from bdpcap.read.sums import Sums
+from bdpcap.read.whole import MARK, Whole, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,9 +235,33 @@ def summed(core: _core.Analysis) -> Sums:
     return Sums.of(directions(core, None, sums.NEEDED))
 
 
-def info(core: _core.Analysis, added: Sums) -> CaptureInfo:
-    """Return the facts about the captures of a finished pass; `added` are its sums."""
+def whole(core: _core.Analysis) -> Whole | None:
+    """Return what the comment of an excerpt tells of the whole capture; None unless it is one file with one stream."""
+    captures = core.captures()
+    if core.streams != 1 or len(captures) != 1:
+        return None
+    found, finest_ns = read(captures[0]["comments"]), captures[0]["least_step_ns"]
+    # Times closer to each other contradict a coarse clock.
+    if found and finest_ns is not None and (found.tick_ns or 0) > finest_ns:
+        return replace(found, tick_ns=None)
+    return found
+
+
+def resolution(core: _core.Analysis) -> int:
+    """Return the negative exponent of the unit of all times, such as 6 for microseconds; 9 where they have several."""
+    units_ns = {capture["unit_ns"] for capture in core.captures()}
+    return next((at for at in range(9) if units_ns == {10 ** (9 - at)}), 9)
+
+
+def info(core: _core.Analysis, added: Sums, whole: Whole | None) -> CaptureInfo:
+    """Return the facts about the captures of a finished pass; `added` are its sums, `whole` those of `whole`."""
     captures, counts = core.captures(), core.counts()
+    drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
+    comments = [comment for capture in captures for comment in capture["comments"]]
+    if whole is not None:
+        counts["tick_ns"] = max(counts["tick_ns"], whole.tick_ns or 0)
+        drops = drops or [whole.dropped] * (whole.dropped is not None)
+        comments = [comment for comment in comments if not comment.startswith(MARK)]
     left_out = {
         "connections": counts.pop("segments_left_out"),
         "rows": counts.pop("turns_left_out") + added.rounds_left_out,
@@ -244,13 +269,13 @@ def info(core: _core.Analysis, added: Sums) -> CaptureInfo:
         "headers": counts.pop("too_deep"),
     }
     absent = rotation.missing([capture["file"] for capture in captures])
-    drops = [capture["drops"] for capture in captures if capture["drops"] is not None]
     return CaptureInfo(
         files=[capture["file"] for capture in captures],
         formats=[capture["format"] for capture in captures],
         compression=[capture["compression"] for capture in captures],
         interfaces=[interface for capture in captures for interface in capture["interfaces"]],
-        comments=[comment for capture in captures for comment in capture["comments"]],
+        comments=comments,
+        from_whole=whole.shown() if whole else [],
         times_of_files=[
             {name: capture[name] for name in TIMES} | {"missing_before": missing}
             for capture, missing in zip(captures, absent, strict=True)

@@ -119,6 +119,11 @@ class CaptureInfo:
     """Streams of which the capture holds only segments quoted in ICMP messages."""
     multipath: int = 0
     """Streams that are part of a multipath connection (RFC 8684)."""
+    from_whole: list[str] = field(default_factory=list)
+    """Facts of the capture of which this is an excerpt, from the comment that `Capture.excerpt` writes.
+
+    They add to what the packets show where these do not contradict them.
+    """
     times_of_files: list[dict[str, Any]] = field(default_factory=list)
     """Times of each file.
 

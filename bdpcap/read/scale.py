@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from bdpcap.read.whole import Pair
+
     Directions = Callable[[Sequence[str]], Iterable[Mapping[str, Any]]]
 
 __all__ = ["CHECKED", "InferredScale", "choose", "infer", "needs_inference", "negotiated", "to_infer"]
@@ -73,16 +75,18 @@ USED: Final = (
 """Columns that `infer` reads."""
 
 
-def infer(directions: Directions) -> list[InferredScale]:
+def infer(directions: Directions, whole: Pair = (None, None)) -> list[InferredScale]:
     """Return the window scales that have to be inferred, as far as the traffic allows it.
 
     Parameters
     ----------
     directions
         Returns the named columns of `bdpcap._core.Analysis.directions` in pieces; it is called several times.
+    whole
+        Scales of the two directions of an excerpt's only stream in the whole capture; None where unknown.
     """
     found = to_infer(directions)
-    return choose(found, negotiated(directions)) if found else []
+    return choose(found, negotiated(directions), whole) if found else []
 
 
 def to_infer(directions: Directions) -> list[dict[str, Any]]:
@@ -98,7 +102,9 @@ def to_infer(directions: Directions) -> list[dict[str, Any]]:
 
 
 def choose(
-    directions: Iterable[Mapping[str, Any]], elsewhere: Mapping[str, Counter[int]]
+    directions: Iterable[Mapping[str, Any]],
+    elsewhere: Mapping[str, Counter[int]],
+    whole: Pair = (None, None),
 ) -> list[InferredScale]:
     """Return the scales of directions, as far as they can be inferred.
 
@@ -108,8 +114,10 @@ def choose(
         Directions whose scale has to be inferred, from `to_infer`.
     elsewhere
         Scales that each host negotiated in other connections, from `negotiated`.
+    whole
+        That of `infer`.
     """
-    scales = (_choose(one, elsewhere) for one in directions)
+    scales = (_choose(one, elsewhere, whole[int(one["direction"])]) for one in directions)
     return [scale for scale in scales if scale is not None]
 
 
@@ -131,13 +139,17 @@ def needs_inference(directions: Mapping[str, Any]) -> NDArray[np.bool_]:
     return needed
 
 
-def _choose(one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]]) -> InferredScale | None:
+def _choose(
+    one: Mapping[str, Any], elsewhere: Mapping[str, Counter[int]], whole: int | None
+) -> InferredScale | None:
     least, most = int(one["scale_min"]), int(one["scale_max"])
     counted = elsewhere.get(host(one["receiver"]), Counter())
     # Scales negotiated most often come first; if two are equally frequent, the smaller one does.
     peers = [shift for shift in sorted(counted, key=lambda it: (-counted[it], it)) if least <= shift <= most]
     if one["scale_reached"]:
         shift, because = least, "the sender kept just within such a window"
+    elif whole is not None and least <= whole <= most:
+        shift, because = whole, "the capture of which this is an excerpt shows it"
     elif peers:
         shift, because = peers[0], "its host negotiated it in another connection"
     elif most < LARGEST:

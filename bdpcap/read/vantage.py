@@ -20,11 +20,11 @@ from bdpcap.tables.columns import floats
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["places", "sentence"]
+__all__ = ["places", "sender_sides", "sentence"]
 
 NEAR: Final = 0.15
 """The tap is at an end if its round trip to that end is below this share of the whole round trip."""
@@ -34,7 +34,9 @@ INITIAL_TTLS: Final = (64, 128, 255)
 """Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
 
 
-def places(directions: Mapping[str, Any], paths: NDArray[np.int64]) -> NDArray[np.object_]:
+def places(
+    directions: Mapping[str, Any], paths: NDArray[np.int64], whole: Sequence[int | None] = ()
+) -> NDArray[np.object_]:
     """Return sender, receiver, between or unknown for each direction, from the round trips to either end.
 
     Parameters
@@ -43,7 +45,23 @@ def places(directions: Mapping[str, Any], paths: NDArray[np.int64]) -> NDArray[n
         Columns of `bdpcap._core.Analysis.directions` for all streams of the capture.
     paths
         Number of the path from host to host of each direction, from `bdpcap._core.Analysis.paths`.
+    whole
+        Least round trips to the senders of the first directions in a capture of which this is an excerpt, in
+        nanoseconds.
     """
+    to_sender, to_receiver = _round_trips(directions)
+    back = paths.reshape(-1, 2)[:, ::-1].ravel()
+    least = sender_sides(directions, paths)
+    for path, known_ns in zip(paths, whole, strict=False):
+        if known_ns is not None:
+            least[path] = min(least[path], known_ns)
+    # Connections of a host with itself have one path for both directions.
+    shared = np.isfinite(least[paths]) & (paths != back)
+    return _placed(np.where(shared, least[paths], to_sender), np.where(shared, least[back], to_receiver))
+
+
+def sender_sides(directions: Mapping[str, Any], paths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the least round trip from the tap to the sender for each path, in nanoseconds; infinite if unknown."""
     to_sender, to_receiver = _round_trips(directions)
     back = paths.reshape(-1, 2)[:, ::-1].ravel()
     # A direction that shows one end only may show a delayed acknowledgment, not the path: it adds nothing to the others.
@@ -51,9 +69,7 @@ def places(directions: Mapping[str, Any], paths: NDArray[np.int64]) -> NDArray[n
     least = np.full(int(paths.max(initial=-1)) + 1, np.inf)
     np.minimum.at(least, paths[shows], to_sender[shows])
     np.minimum.at(least, back[shows], to_receiver[shows])
-    # Connections of a host with itself have one path for both directions.
-    shared = np.isfinite(least[paths]) & (paths != back)
-    return _placed(np.where(shared, least[paths], to_sender), np.where(shared, least[back], to_receiver))
+    return least
 
 
 def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

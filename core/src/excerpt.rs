@@ -1,8 +1,8 @@
 //! # Excerpt
-//! Writes selected frames of captures to a pcap file with nanosecond timestamps. Frames are whole or without payload,
-//! and keep their addresses or get others.
+//! Writes selected frames of captures to a pcapng file, with a comment on what the whole captures show. Frames are whole
+//! or without payload, and keep their addresses or get others.
 
-use crate::capture::{Frame, Reader};
+use crate::capture::{Frame, Interface, Reader, write_interface, write_packet, write_section};
 use crate::decode::{Header, Kind, headers, link_type_name};
 use crate::source::{Source, Stop, in_order};
 use std::collections::{HashMap, VecDeque};
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Returns a replacement of the same length for an address: 4 bytes for IPv4, 6 for a MAC address, 16 for IPv6.
 pub type Rename = Box<dyn FnMut(&[u8]) -> io::Result<Vec<u8>> + Send>;
 
-/// A pcap file in the making, from frames of one or more captures.
+/// A pcapng file in the making, from frames of one or more captures.
 pub struct Excerpt {
     sources: VecDeque<Source>,
     reader: Option<Reader>,
@@ -23,12 +23,15 @@ pub struct Excerpt {
     headers_only: bool,
     replacements: Option<Replacements>,
     link_type: Option<u32>,
+    about: Option<String>,
+    resolution: u8,
 }
 
 impl Excerpt {
     /// Prepares an excerpt of the `wanted` frames. Each has its number, counted from 1 over all `sources`, and the time
     /// to write for it, in ns since the epoch; numbers ascend. `headers_only` leaves out the bytes after the TCP
-    /// header, and `rename` replaces each address.
+    /// header, and `rename` replaces each address. `about` is the comment on the section; `resolution` is the negative
+    /// exponent of the timestamps' unit, from 0 for seconds to 9 for nanoseconds.
     ///
     /// # Errors
     /// If a source cannot be read.
@@ -37,6 +40,8 @@ impl Excerpt {
         wanted: VecDeque<(u64, i64)>,
         headers_only: bool,
         rename: Option<Rename>,
+        about: Option<String>,
+        resolution: u8,
     ) -> Result<Self, Stop> {
         Ok(Self {
             sources: in_order(sources)?,
@@ -47,13 +52,15 @@ impl Excerpt {
             headers_only,
             replacements: rename.map(Replacements::new),
             link_type: None,
+            about,
+            resolution,
         })
     }
 
     /// Reads up to `frames` frames and appends the wanted ones to `out`; returns whether more may follow.
     ///
     /// # Errors
-    /// If a source cannot be read, or a frame cannot be written to this pcap file.
+    /// If a source cannot be read, or the frames have more than one link type.
     pub fn advance(&mut self, frames: usize, out: &mut Vec<u8>) -> Result<bool, Stop> {
         for _ in 0..frames {
             let Some(&(number, time_ns)) = self.wanted.front() else {
@@ -79,7 +86,8 @@ impl Excerpt {
             match self.link_type {
                 None => {
                     self.link_type = Some(frame.link_type);
-                    file_header(frame.link_type, out);
+                    write_section(self.about.as_deref(), out);
+                    write_interface(&Interface::new(frame.link_type, self.resolution), out);
                 }
                 Some(link_type) if link_type == frame.link_type => {}
                 Some(link_type) => {
@@ -88,45 +96,32 @@ impl Excerpt {
                             .map_or_else(|| link_type.to_string(), String::from)
                     });
                     return Err(Stop::Unreadable(format!(
-                        "frame {number}: the stream was captured on two link types ({one}, {other}), of which a pcap file \
+                        "frame {number}: the stream was captured on two link types ({one}, {other}), of which an excerpt \
                          holds one: select one with a filter"
                     )));
                 }
             }
             let replacements = self.replacements.as_mut();
-            write(&frame, time_ns, self.headers_only, replacements, out)?;
+            let data = content(&frame, self.headers_only, replacements)?;
+            let written = Frame {
+                time_ns: Some(time_ns),
+                // Some captures state a wire length below the number of captured bytes.
+                wire_len: frame.wire_len.max(frame.data.len() as u32),
+                data: &data,
+                ..frame
+            };
+            write_packet(&written, self.resolution, None, out);
         }
         Ok(true)
     }
 }
 
-/// Writes the header of a little-endian pcap file with nanosecond timestamps (draft-ietf-opsawg-pcap section 4).
-fn file_header(link_type: u32, out: &mut Vec<u8>) {
-    const MAGIC: u32 = 0xa1b2_3c4d;
-    const MAJOR: u16 = 2;
-    const MINOR: u16 = 4;
-    const SNAPLEN: u32 = 262_144;
-    out.extend(MAGIC.to_le_bytes());
-    out.extend(MAJOR.to_le_bytes());
-    out.extend(MINOR.to_le_bytes());
-    out.extend([0; 8]);
-    out.extend(SNAPLEN.to_le_bytes());
-    out.extend(link_type.to_le_bytes());
-}
-
-/// Writes the pcap record of a frame.
-fn write(
+/// Returns the bytes to write of a frame.
+fn content(
     frame: &Frame<'_>,
-    time_ns: i64,
     headers_only: bool,
     replacements: Option<&mut Replacements>,
-    out: &mut Vec<u8>,
-) -> Result<(), Stop> {
-    const SECOND_NS: i64 = 1_000_000_000;
-    let seconds = u32::try_from(time_ns / SECOND_NS).map_err(|_| {
-        Stop::Unreadable("a pcap file holds no time after 2106 or before 1970".to_owned())
-    })?;
-    let nanoseconds = (time_ns % SECOND_NS) as u32;
+) -> Result<Vec<u8>, Stop> {
     let unreadable = |reason: &dyn std::fmt::Display| Stop::Unreadable(reason.to_string());
     let headers = headers(frame.link_type, frame.data, frame.wire_len)
         .map_err(|reason| unreadable(&reason.reason()))?;
@@ -134,18 +129,11 @@ fn write(
         Some(tcp) if headers_only => tcp.range.end,
         _ => frame.data.len(),
     };
-    let kept_bytes = kept as u32;
-    // Some captures state a wire length below the number of captured bytes.
-    let wire_len = frame.wire_len.max(frame.data.len() as u32);
-    for field in [seconds, nanoseconds, kept_bytes, wire_len] {
-        out.extend(field.to_le_bytes());
-    }
-    let start = out.len();
-    out.extend(&frame.data[..kept]);
+    let mut bytes = frame.data[..kept].to_vec();
     if let Some(replacements) = replacements {
-        rename(&mut out[start..], &headers, replacements).map_err(|error| unreadable(&error))?;
+        rename(&mut bytes, &headers, replacements).map_err(|error| unreadable(&error))?;
     }
-    Ok(())
+    Ok(bytes)
 }
 
 /// Replacements of addresses; each is requested once.
@@ -449,9 +437,7 @@ mod tests {
         let mut replacements = Replacements::new(Box::new(|address| {
             Ok(address.iter().map(|byte| !byte).collect())
         }));
-        let mut out = Vec::new();
-        write(&frame, 0, headers_only, Some(&mut replacements), &mut out).ok()?;
-        Some(out.split_off(16))
+        content(&frame, headers_only, Some(&mut replacements)).ok()
     }
 
     fn as_renamed(segment: &Segment, renamed: &Segment) -> Segment {

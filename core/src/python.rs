@@ -417,6 +417,8 @@ impl Analysis {
             dict.set_item("longest_gap_ns", info.times.longest_gap_ns)?;
             dict.set_item("furthest_back_ns", info.times.furthest_back_ns)?;
             dict.set_item("drops", info.drops())?;
+            dict.set_item("unit_ns", info.unit_ns())?;
+            dict.set_item("least_step_ns", info.times.ticks.steps().2)?;
             let interfaces = PyList::empty(py);
             for interface in &info.interfaces {
                 let entry = PyDict::new(py);
@@ -442,12 +444,14 @@ struct Excerpt(Mutex<excerpt::Excerpt>, Interrupt);
 #[pymethods]
 impl Excerpt {
     #[new]
-    #[pyo3(signature = (sources, wanted, *, headers_only=false, rename=None))]
+    #[pyo3(signature = (sources, wanted, *, headers_only=false, rename=None, about=None, resolution=9))]
     fn new(
         sources: Vec<Bound<'_, PyAny>>,
         wanted: Vec<(u64, i64)>,
         headers_only: bool,
         rename: Option<Py<PyAny>>,
+        about: Option<String>,
+        resolution: u8,
     ) -> PyResult<Self> {
         let interrupt = Interrupt::default();
         let sources = all_sources(&sources, &interrupt)?;
@@ -458,7 +462,9 @@ impl Excerpt {
                     .map_err(|error| interrupt.as_io(error))
             })
         });
-        let excerpt = excerpt::Excerpt::new(sources, wanted.into(), headers_only, rename);
+        let wanted = wanted.into();
+        let excerpt =
+            excerpt::Excerpt::new(sources, wanted, headers_only, rename, about, resolution);
         Ok(Self(Mutex::new(interrupt.or(excerpt)?), interrupt))
     }
 

@@ -99,6 +99,16 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Returns an interface of which only the link type and the unit of the timestamps are known.
+    #[must_use]
+    pub fn new(link_type: u32, resolution: u8) -> Self {
+        Self {
+            link_type,
+            resolution,
+            ..Self::default()
+        }
+    }
+
     /// Returns the number of packets dropped by the interface or the system; `None` if unknown.
     ///
     /// Statistics blocks and packet blocks count the same drops (draft-ietf-opsawg-pcapng sections 4.3 and 4.6), and
