@@ -19,7 +19,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 # It watches all memory: what leaks, and how much is taken at once.
 LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
-.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site wheels instructions bench lab fuzz accuracy confidence thresholds audit help
+.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site wheels instructions bench lab fuzz accuracy confidence thresholds lock audit help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -82,6 +82,12 @@ bench: $(VENV)/ready ## compare speed with peers (needs tcptrace, cc and libpcap
 lab: $(VENV)/ready ## make labelled transfers in lab/out (as root; about half an hour)
 	$(BIN)/python lab/make.py
 
+# With uv 0.9 or later (`pip install uv`). Then `make pages`, for docs/licences.md.
+lock: ## choose the packages that a release is tried with anew, with their hashes (needs the network and uv)
+	uv pip compile pyproject.toml --group test --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+		--upgrade --output-file .github/requirements.txt
+
+# Asks RustSec, crates.io and the Python advisory database: it needs the network, and `cargo install --locked cargo-deny`.
 audit: $(VENV)/ready ## licences, sources and known weaknesses of all that bdpcap is built from (needs the network and cargo-deny)
 	cargo deny --manifest-path core/Cargo.toml check
 	$(BIN)/python -m pip install --quiet pip-audit

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import command_line_page
+import licences_page
 import limits_page
 import man_page
 import nbformat
@@ -53,6 +54,7 @@ def pages() -> list[Made]:
         (commands, _around(commands, command_line_page.with_help), _whole),
         (limits, _around(limits, limits_page.with_rules), _whole),
         (man_page.PAGE, man_page.page, _whole),
+        (licences_page.PAGE, licences_page.page, _whole),
     ]
     made += [(reference_pages.DOCS / name, page, _whole) for name, page in reference_pages.PAGES.items()]
     made += [(reviewed.name(sample), partial(reviewed.text, sample), _whole) for sample in SAMPLES]
