@@ -127,7 +127,8 @@ class Capture(InProcess):
         from bdpcap.limits import Classification  # noqa: PLC0415 - needed for verdicts only
 
         counters = None if self.host is None else self.host.counters
-        return Classification(self._core, self._named, self._paths, self._places, counters)
+        others = ((), ()) if self._whole is None else self._whole.cross_traffic_bytes
+        return Classification(self._core, self._named, self._paths, self._places, counters, whole=others)
 
     @cached_property
     def _paths(self) -> dict[str, Any]:
@@ -592,11 +593,11 @@ class Capture(InProcess):
     def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
         """Write the packets of a stream to a pcapng file.
 
-        A comment has what the whole capture shows of the stream: window scales, the path's least delays, the clock and
-        the dropped packets. With it, an analysis of the excerpt gives the results that the stream has here; only what
-        other flows carried at the same time is unknown to it. If the capture has pseudonyms, the packets
-        get the pseudonyms of the tables as addresses, and the payload is always left out. A valid IP or TCP checksum
-        stays valid, a wrong one stays wrong.
+        A comment has what the whole capture shows of the stream: window scales, clock, drops, the path's least delays and
+        cross traffic. With it, an analysis of the excerpt gives the results that the stream has here.
+
+        If the capture has pseudonyms, the packets get the pseudonyms of the tables as addresses, and the payload is
+        always left out. A valid IP or TCP checksum stays valid, a wrong one stays wrong.
 
         Parameters
         ----------
@@ -641,6 +642,7 @@ class Capture(InProcess):
             rtt_ns=_pair(None if rtt_ns == _core.NULL else int(rtt_ns) for rtt_ns in rtts_ns),
             sender_side_ns=_pair(int(side_ns) if np.isfinite(side_ns) else None for side_ns in sides_ns),
             scales=(scales.get(0), scales.get(1)),
+            cross_traffic_bytes=self._classification.cross_traffic(stream),
         )
 
     def excerpted(

@@ -159,13 +159,21 @@ def commented(capture, stream, comment):
 
 
 NUMBERS = st.none() | st.integers(0, 1 << 62)
+PER_ROUND = st.lists(st.integers(0, 1 << 62), max_size=20).map(tuple)
+PAIRS = [st.tuples(NUMBERS, NUMBERS)] * 3
+WHOLES = st.builds(Whole, NUMBERS, NUMBERS, NUMBERS, *PAIRS, st.tuples(PER_ROUND, PER_ROUND))
 
 
-@given(st.builds(Whole, NUMBERS, NUMBERS, NUMBERS, *[st.tuples(NUMBERS, NUMBERS)] * 3))
+@given(WHOLES)
 def test_a_comment_is_read_as_it_was_written(whole):
     assert len(whole.comment()) <= LONGEST
     assert read(["another", whole.comment()]) == whole
     assert read([whole.comment()] * 2) is None
+
+
+def test_a_comment_without_room_leaves_out_the_cross_traffic():
+    crowded = replace(NOTHING, dropped=7, cross_traffic_bytes=((123_456,) * 10_000, ()))
+    assert read([crowded.comment()]) == replace(NOTHING, dropped=7)
 
 
 ANY_JSON = st.recursive(
@@ -182,7 +190,7 @@ def test_a_hostile_comment_is_ignored_or_well_formed(text):
         assert all(0 <= one <= 1 << 62 for one in [found.tick_ns, *found.scales] if one is not None)
 
 
-@given(st.builds(Whole, NUMBERS, NUMBERS, NUMBERS, *[st.tuples(NUMBERS, NUMBERS)] * 3))
+@given(WHOLES)
 @settings(max_examples=25)
 def test_whatever_a_comment_claims_tables_are_well_formed(two_hosts, whole):
     capture, _ = analysed(commented(two_hosts, 0, whole.comment()))
@@ -195,6 +203,14 @@ def two_hosts(tmp_path_factory):
     return bdpcap.analyze(write_pcap(tmp_path_factory.mktemp("two") / "capture.pcap"))
 
 
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize("name", ["apps/curl_cross/sender", "apps/iperf3_P4/middle"])
+def test_cross_traffic_travels_with_an_excerpt(name):
+    capture = bdpcap.analyze(SHARED / "captures" / f"{name}.pcap.zst")
+    for stream in range(capture.info.streams):
+        same_analysis(capture, stream, *analysed(excerpt(capture, stream)))
+
+
 def test_what_the_packets_contradict_is_not_believed(two_hosts):
     alone, _ = analysed(commented(two_hosts, 0, NOTHING.comment()))
     claims = replace(
@@ -203,6 +219,7 @@ def test_what_the_packets_contradict_is_not_believed(two_hosts):
         end_ns=1,
         rtt_ns=(1 << 40, 1 << 40),
         sender_side_ns=(1 << 40, 1 << 40),
+        cross_traffic_bytes=((1 << 40,), (1 << 40,)),
         scales=(14, 14),
     )
     misled, _ = analysed(commented(two_hosts, 0, claims.comment()))

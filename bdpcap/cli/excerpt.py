@@ -36,8 +36,8 @@ def command(
     """Write the packets of one stream into a new capture.
 
     The new capture is pcapng. A comment in it has what the whole capture shows of this stream, so that its analysis
-    gives the same results; only what other flows carried at the same time is unknown to it. With --anonymize it has no
-    payload and no options that may contain an address; times, ports and TCP timestamps stay.
+    gives the same results. With --anonymize it has no payload and no options that may contain an address; times, ports
+    and TCP timestamps stay.
     """
     names = privacy.pseudonyms(anonymize, anonymize_key)
     output.named(output_, [".pcapng", ".pcap"])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bdpcap.limits.decision import Places, Verdict
     from bdpcap.limits.doubt import Doubt
     from bdpcap.limits.rounds import Floats, Ints
+    from bdpcap.read.whole import PerRound
     from bdpcap.tables import cells
 
     Columns = dict[str, Any]
@@ -72,6 +73,8 @@ class Classification:
         Where each direction of every stream was captured, from `bdpcap.read.vantage.places`.
     counters
         Returns the sending kernel's counters around rounds; None without an account of the host.
+    whole
+        Cross traffic in each round of both directions of an excerpt's only stream, in the whole capture.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class Classification:
         paths: Columns,
         places: np.ndarray,
         counters: Counters | None = None,
+        *,
+        whole: PerRound = ((), ()),
     ) -> None:
         self._core, self._named, self._places, self._counters = core, named, places, counters
         self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
@@ -91,6 +96,7 @@ class Classification:
         self._shared_rows = paths["row"]
         shared = self._path[self._shared_rows]
         self._shared_bytes = meanwhile(paths, shared, core.datagrams(), of_datagrams)
+        self._whole = whole
 
     def _blocks(self) -> Iterator[tuple[Columns, Columns]]:
         """Yield the columns of the rounds and of the directions of each block; at least one block."""
@@ -137,7 +143,18 @@ class Classification:
         begin, end = np.searchsorted(self._shared_rows, [row[0], row[-1] + 1]) if len(row) else (0, 0)
         rows, delivered = self._shared_rows[begin:end], self._shared_bytes[begin:end]
         others[np.isin(row, rows)] = delivered[np.isin(rows, row)]
+        for direction, in_whole in enumerate(self._whole):
+            own = row == direction
+            if in_whole and len(in_whole) == own.sum():
+                others[own] = in_whole
         return others
+
+    def cross_traffic(self, stream: int) -> PerRound:
+        """Return the bytes that other flows of the path delivered during each round of both directions of a stream."""
+        row = _rows(self._core.rounds(stream, 1, ("stream", "direction"))[0])
+        others = self._cross_traffic(row).astype(np.int64)
+        client, server = (others[row == DIRECTIONS * stream + direction] for direction in range(DIRECTIONS))
+        return tuple(client.tolist()) if client.any() else (), tuple(server.tolist()) if server.any() else ()
 
     @cached_property
     def _all(self) -> _Classified:
