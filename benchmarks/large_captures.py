@@ -1,4 +1,4 @@
-"""Write the large captures that `speed.py` times: many bulk flows, many short connections, or full frames.
+"""Write the large captures that are measured: many bulk flows, many short connections, lone SYNs, or full frames.
 
 Each is made of the same bytes every time. Times, sequence numbers, acknowledgments and lengths are those of valid TCP;
 the checksums of the made-up packets are 0, which no reader here looks at.
@@ -31,7 +31,7 @@ STARTS_WITHIN_US: Final = 2_000_000
 BEGIN_S: Final = 1_700_000_000
 CHUNK: Final = 1 << 16
 """Packets put together at a time."""
-FILE_HEADER, RECORD, HEADERS = 24, 16, 14 + 20 + 32
+FILE_HEADER, RECORD, HEADERS, TIMESTAMPS = 24, 16, 14 + 20 + 20, 12
 SOURCE, DESTINATION = (RECORD + 14 + offset for offset in (12, 16))
 MAGIC: Final = 0xA1B2C3D4  # microseconds, little-endian
 MSS: Final = 1448
@@ -210,6 +210,26 @@ def scan(connections: int) -> Iterator[bytes]:
     yield from _short(connections, lambda number: number % 10 != 0)
 
 
+def flood(syns: int) -> Iterator[bytes]:
+    """Yield a capture of so many SYNs without options that nobody answers, each from another address."""
+    yield _file_header(65535)
+    for part in _chunks(np.arange(syns)):
+        everywhere = np.ones(len(part), dtype=np.int64)
+        yield _packets(
+            part * 10,
+            # A factor that is odd gives every number another address, in no order.
+            source=part * 2_654_435_761 & 0xFFFFFFFF,
+            destination=0xC0A80001 * everywhere,
+            ports=(1024 + part % 60_000) << 16 | 80,
+            sequence=part * 40_503,
+            acknowledgment=0 * everywhere,
+            flags=0x02 * everywhere,
+            payload=0 * everywhere,
+            snaplen=65535,
+            timestamps=False,
+        )
+
+
 def _chunks(order: Ints, size: int = CHUNK) -> list[Ints]:
     """Return the packets in their order, as many at a time as are put together at once."""
     return np.array_split(order, len(order) // size + 1)
@@ -230,9 +250,10 @@ def _packets(
     flags: Ints,
     payload: Ints,
     snaplen: int,
+    timestamps: bool = True,
 ) -> bytes:
-    """Return records of IPv4 and TCP with timestamps; the payload is zeros."""
-    length = HEADERS + payload
+    """Return records of IPv4 and TCP, with or without timestamps; the payload is zeros."""
+    length = HEADERS + TIMESTAMPS * timestamps + payload
     kept = np.minimum(length, snaplen)
     width = RECORD + int(kept.max())
     batch = np.zeros((len(time_us), width), np.uint8)
@@ -257,11 +278,12 @@ def _packets(
     put(50, ports, ">u4")
     put(54, sequence & 0xFFFFFFFF, ">u4")
     put(58, acknowledgment & 0xFFFFFFFF, ">u4")
-    put(62, 0x8000 | flags, ">u2")
+    put(62, (0x8000 if timestamps else 0x5000) | flags, ">u2")
     put(64, 0xFFFF * everywhere, ">u2")
-    put(70, 0x0101080A * everywhere, ">u4")
-    put(74, time_us // 1000 + 7, ">u4")
-    put(78, time_us // 1000, ">u4")
+    if timestamps:
+        put(70, 0x0101080A * everywhere, ">u4")
+        put(74, time_us // 1000 + 7, ">u4")
+        put(78, time_us // 1000, ">u4")
     return bytes(batch[np.arange(width) < (RECORD + kept)[:, None]].data)
 
 
@@ -272,6 +294,7 @@ KINDS: Final[dict[str, tuple[Callable[[int], Iterator[bytes]], int]]] = {
     "scan": (scan, 5_000_000),
     "headers": (headers, 3_000_000),
     "equal": (equal, 9_000_000),
+    "flood": (flood, 3_000_000),
 }
 """How each is made, and of how many flows, connections or segments."""
 
