@@ -104,10 +104,13 @@ def _lines(name: str, failed: pd.DataFrame) -> list[tuple[bool, str]]:
     """Return a line for each pair of hosts, most connections first; True is with the first line only."""
     hosts = failed.assign(**{side: failed[side].str.rpartition(":")[0] for side in ("client", "server")})
     hosts["port"] = failed["server"].str.rpartition(":")[2]
-    pairs = [pair for _, pair in hosts.groupby(["client", "server"], sort=False)]
-    pairs.sort(key=len, reverse=True)
-    if len(pairs) > _LINES:
-        pairs = [*pairs[: _LINES - 1], pd.concat(pairs[_LINES - 1 :])]
+    number = hosts.groupby(["client", "server"], sort=False).ngroup().to_numpy()
+    largest = np.argsort(-np.bincount(number), kind="stable")
+    # A flood comes from millions of hosts: only the pairs with a line become tables.
+    single = largest if len(largest) <= _LINES else largest[: _LINES - 1]
+    pairs = [hosts[number == one] for one in single]
+    if len(single) < len(largest):
+        pairs.append(hosts[~np.isin(number, single)])
     return [(index == 0, _line(name, pair)) for index, pair in enumerate(pairs)]
 
 
