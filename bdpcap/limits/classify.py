@@ -91,8 +91,8 @@ class Classification:
         self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
         self._rtt_ns = floats(paths["rtt_ns"])
         self._end_ns = paths["last_ns"]
-        self.few: Final[bool] = paths["rounds"] <= BLOCK
-        """Whether all rounds are classified together, once."""
+        self.few: Final[bool] = max(paths["rounds"], len(self._path) // DIRECTIONS) <= BLOCK
+        """Whether all streams are classified together, once: the streams and their rounds fit one block."""
         self._shared_rows = paths["row"]
         shared = self._path[self._shared_rows]
         self._shared_bytes = meanwhile(paths, shared, core.datagrams(), of_datagrams)
