@@ -1,0 +1,205 @@
+"""The linked figures of a flow in a span of time, as one plotly figure with a common time axis."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap.capture import Flow
+from bdpcap.limits.stripes import stripes
+from bdpcap.plots import ribbon
+from bdpcap.plots.canvas import Canvas, life, origin_ns
+from bdpcap.plots.drawing import Drawing
+from bdpcap.plots.rtt import Y_TITLE as RTT
+from bdpcap.plots.rtt import draw as draw_rtt
+from bdpcap.plots.sequence import Y_TITLE as SEQUENCE
+from bdpcap.plots.sequence import draw as draw_sequence
+from bdpcap.plots.window import Y_TITLE as WINDOW
+from bdpcap.plots.window import draw as draw_window
+from bdpcap.view.columns import SMOOTHED
+from bdpcap.view.thinning import COLUMNS, thinned
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from bdpcap.view.columns import Columns
+    from bdpcap.view.seen import Seen
+
+__all__ = ["CONFIG", "FREE_AXIS", "HEIGHT", "Span", "draw", "shown"]
+
+CONFIG: Final[dict[str, Any]] = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "responsive": True,
+    "doubleClick": "autosize",
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+"""Plotly's configuration: a double click asks for the whole flow."""
+
+LEAST_S: Final = 1e-6
+"""Shortest time shown, in seconds; captures seldom have finer times."""
+_STRIPES: Final = 250
+"""Maximum number of stripes; each round has its own where there are no more."""
+
+_ROWS: Final = ((20, 64), (240, 52), (190, 52), (340, 20))
+"""Heights of the figures from above, and the room above each for its legend, in pixels; the last has its legend below."""
+_BOTTOM: Final = 150
+"""Room below all figures in pixels, for the time axis and a legend."""
+HEIGHT: Final = sum(map(sum, _ROWS)) + _BOTTOM
+"""Height of the whole figure in pixels."""
+FREE_AXIS: Final = f"yaxis{len(_ROWS)}"
+"""The vertical axis that can be zoomed: that of the sequence numbers."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A time shown, in seconds since the capture's first frame."""
+
+    start: float
+    end: float
+    sequence: tuple[float, float] | None = None
+    """Range of the axis of sequence numbers, in its unit; None fits it to what is shown."""
+
+    def within(self, flow: Flow) -> Span:
+        """Return the span moved into the life of a flow: as long as before, unless the flow is shorter."""
+        born, gone = life(flow)
+        gone = max(gone, born + LEAST_S)
+        lasting = min(max(self.end - self.start, LEAST_S), gone - born)
+        start = min(max(self.start, born), gone - lasting)
+        return Span(start, start + lasting, self.sequence)
+
+
+def whole(flow: Flow) -> Span:
+    """Return the life of a flow."""
+    return Span(*life(flow)).within(flow)
+
+
+class _Thinned(Flow):
+    """A flow with some of its events."""
+
+    def __init__(self, flow: Flow, events: pd.DataFrame) -> None:
+        super().__init__(flow.capture, flow.summary)
+        self.rtts = flow.rtts
+        self.events = events
+
+
+def shown(seen: Seen, span: Span) -> tuple[Columns, int | None]:
+    """Return the events that the figures draw, and the number of events in the span; None if it is not known."""
+    origin = origin_ns(seen.flow)
+    # A nanosecond more on either side: a time in seconds is rounded.
+    start_ns, end_ns = origin + round(span.start * 1e9) - 1, origin + round(span.end * 1e9) + 1
+    events, number = seen.between(start_ns, end_ns)
+    return events.chosen(thinned(events, start_ns, end_ns)), number
+
+
+def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
+    """
+    Draw the figures of a flow.
+
+    Parameters
+    ----------
+    seen
+        The events of the flow.
+    span
+        Time to draw, within the flow's life.
+
+    Returns
+    -------
+    The figure, and a sentence on what it shows.
+    """
+    flow = seen.flow
+    events, number = shown(seen, span)
+    table = events.table(flow)
+    part = _Thinned(flow, table)
+
+    def limits(canvas: Canvas) -> None:
+        canvas.y_axis |= {"range": [-1, 1], "visible": False}
+        rounds = flow.rtts[canvas.rounds(flow.rtts)]
+        ribbon.add(canvas, stripes(rounds, _STRIPES, merged=False), canvas.y)
+
+    def delays(canvas: Canvas) -> None:
+        samples = table["rtt_ns"].notna()
+        draw_rtt(canvas, part, table[samples], events.by_name[SMOOTHED][samples.to_numpy()])
+
+    parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
+        ("", "", limits),
+        (WINDOW, "B", lambda canvas: draw_window(canvas, part, flow.rtts[canvas.rounds(flow.rtts)])),
+        (RTT, "s", delays),
+        (SEQUENCE, "B", lambda canvas: draw_sequence(canvas, part)),
+    ]
+    drawings = []
+    for title, unit, add in parts:
+        canvas = Canvas("", title, unit, part, COLUMNS, start=span.start, end=span.end)
+        add(canvas)
+        drawings.append(canvas.finish())
+    return _stacked(drawings, span), _status(flow, span, events, number)
+
+
+def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
+    """Return figures above one another, with one time axis and a legend for each."""
+    traces = []
+    above = _ROWS[0][1]
+    inner = HEIGHT - above - _BOTTOM
+    layout: dict[str, Any] = {
+        **{name: drawings[0].layout[name] for name in ("font", "modebar", "hovermode", "hoverdistance")},
+        "margin": {"l": 76, "r": 12, "t": above, "b": _BOTTOM},
+        "height": HEIGHT,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+    }
+    top = inner + above
+    for number, (drawing, (height, room)) in enumerate(zip(drawings, _ROWS, strict=True), 1):
+        top -= room
+        suffix = "" if number == 1 else str(number)
+        last = number == len(drawings)
+        layout[f"yaxis{suffix}"] = {
+            **drawing.layout["yaxis"],
+            "domain": [max(0.0, (top - height) / inner), top / inner],
+            "fixedrange": not last,
+            "anchor": "x",
+        }
+        layout[f"legend{suffix}"] = {
+            **drawing.layout["legend"],
+            "y": -52 / inner if last else (top + 2) / inner,
+            "yanchor": "top" if last else "bottom",
+            "uirevision": "kept",
+        }
+        for trace in drawing.traces:
+            # By its uid a trace that was hidden stays hidden; a name may end in a value in brackets.
+            uid = re.sub(r"\W+", "-", f"{number} {trace['name'].partition(' (')[0]} {trace['mode']}")
+            traces.append({**trace, "yaxis": f"y{suffix}", "legend": f"legend{suffix}", "uid": uid})
+        top -= height
+    layout["xaxis"] = {
+        **drawings[-1].layout["xaxis"],
+        "title": {"text": "time since capture start (s)", "standoff": 6},
+        "anchor": f"y{len(drawings)}",
+        "range": [span.start, span.end],
+        "autorange": False,
+        "showspikes": True,
+        "spikemode": "across",
+        "spikethickness": 1,
+        "spikedash": "dot",
+        "spikecolor": "rgba(128, 128, 128, .7)",
+        "spikesnap": "cursor",
+    }
+    if span.sequence is not None:
+        layout[FREE_AXIS]["range"] = [*span.sequence]
+    return Drawing(traces, layout)
+
+
+def _status(flow: Flow, span: Span, events: Columns, number: int | None) -> str:
+    origin = origin_ns(flow)
+    time = (events.time_ns - origin) / 1e9
+    drawn = int(np.count_nonzero((time >= span.start) & (time <= span.end)))
+    lasting = units.duration((span.end - span.start) * 1e9)
+    if number is None:
+        return f"{lasting}: the extremes, {units.number(drawn, 'event')}, of {units.count(len(events))} known"
+    if drawn >= number:
+        return f"{lasting}: {units.number(number, 'event')}, all drawn"
+    return f"{lasting}: {units.count(drawn)} of {units.number(number, 'event')} drawn, with every extreme"
