@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bdpcap.read.core_pass import OneSource, Read, Source
     from bdpcap.read.facts import Progress
     from bdpcap.tables.events import Events
+    from bdpcap.view.notebook import View
 
 __all__ = ["Capture", "Flow", "analyze", "compare", "event_pieces", "stream_events"]
 
@@ -470,3 +471,19 @@ class Flow(capture.Flow):
         from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
 
         return figure(self, kind, **options)
+
+    def view(self) -> View:
+        """Return the linked figures of the flow as a widget for a notebook, zoomable down to single segments.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            The extra ``bdpcap[view]`` is not installed.
+        """
+        try:
+            from bdpcap.view.notebook import View  # noqa: PLC0415 - part of an extra, may be missing
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"{error.name} is missing: pip install 'bdpcap[view]'", name=error.name
+            ) from None
+        return View(self)

@@ -30,6 +30,7 @@ LAYERS = (
     {"diagnosis"},
     {"plots"},
     {"report"},
+    {"view"},
     {"analysis"},
     {"path_ends"},
     {"fleet"},

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "events": "List the TCP segments, with the role of each in its flow.",
     "explain": "Explain window and rate of a flow, and name settings to change.",
     "plot": "Draw one flow: window, throughput, RTT or sequence numbers.",
+    "view": "Show the figures in a browser: zoom from all to one segment.",
     "excerpt": "Write the packets of one stream into a new capture.",
     "annotate": "Write the capture with comments, for Wireshark.",
     "compare": "Compare captures: before and after a change.",

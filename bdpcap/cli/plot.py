@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from bdpcap.cli import opening, options, output, privacy
+from bdpcap.cli.chosen_flow import chosen_flow
 from bdpcap.plots import FIGURES
-from bdpcap.report import figure, ranking
+from bdpcap.report import figure
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from bdpcap.capture import Capture, Flow
     from bdpcap.plots import Kind
 
 # mypy accepts only members that are written out; the names come from FIGURES instead.
@@ -80,7 +80,7 @@ def command(
             param_hint="--output",
         )
     capture = opening.capture(captures, read, filter_, names, outputs=[output_], jobs=jobs, budget=budget)
-    flow = _flow(capture, stream)
+    flow = chosen_flow(capture, stream)
     try:
         figure.write(flow, cast("Kind", str(kind)), output_, start=start, end=end)
     except figure.NoImageWriterError as error:
@@ -91,13 +91,3 @@ def command(
     size = units.data_size(output_.stat().st_size)
     sys.stderr.write(f"plot: {units.printable(output_)} ({size}): {drawn}\n")
     return opening.exit_code(capture.damages)
-
-
-def _flow(capture: Capture, stream: int | None) -> Flow:
-    if stream is None:
-        if capture.flows.empty:
-            raise typer.BadParameter("no stream carried payload: there is no flow to draw")
-        return ranking.listed(capture, ranking.ranked(capture).head(1))[0]
-    if opening.of_streams(capture.flows, [stream], capture.info.streams).empty:
-        raise typer.BadParameter(f"stream {stream} carried no payload: there is no flow to draw")
-    return capture.flow(stream)
