@@ -150,6 +150,7 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
         **{name: drawings[0].layout[name] for name in ("font", "modebar", "hovermode", "hoverdistance")},
         "margin": {"l": 76, "r": 12, "t": above, "b": _BOTTOM},
         "height": HEIGHT,
+        "showlegend": True,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
     }
@@ -199,7 +200,7 @@ def _status(flow: Flow, span: Span, events: Columns, number: int | None) -> str:
     drawn = int(np.count_nonzero((time >= span.start) & (time <= span.end)))
     lasting = units.duration((span.end - span.start) * 1e9)
     if number is None:
-        return f"{lasting}: the extremes, {units.number(drawn, 'event')}, of {units.count(len(events))} known"
+        return f"{lasting}: {units.number(drawn, 'event')} drawn, the extremes of many more"
     if drawn >= number:
         return f"{lasting}: {units.number(number, 'event')}, all drawn"
     return f"{lasting}: {units.count(drawn)} of {units.number(number, 'event')} drawn, with every extreme"

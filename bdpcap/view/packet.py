@@ -21,7 +21,7 @@ class Packet:
     frame: int
     """Number over all files of the capture, from 1."""
     where: str
-    """The frame in words; of several files with the name of its own."""
+    """The frame in words; if there are several files, with the name of its file."""
     filters: tuple[str, ...]
     """Display filters: for the packet by its number in its own file, and for its stream if there is one file only."""
 

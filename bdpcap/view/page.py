@@ -123,7 +123,7 @@ def application(viewer: Viewer, prefix: str) -> Dash:
 def _light(drawing: Drawing) -> Drawing:
     """Return a figure for Dash: bars are lines without markers, and what a click reports is in lists.
 
-    A foot of a bar would be an element of its own; `view.css` gives the lines square ends instead, which is several times
+    Each foot of a bar would be one element more; `view.css` gives the lines square ends instead, which is several times
     as fast. Dash reports nothing from packed arrays.
     """
     traces = []
