@@ -10,25 +10,20 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.plots import marks
-from bdpcap.tables.events import NAMES, Events
+from bdpcap.plots.rtt import SMOOTHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from bdpcap.capture import Flow
-
-__all__ = ["EVENT_BYTES", "KEPT", "SMOOTHED", "Columns", "Line"]
+__all__ = ["EVENT_BYTES", "KEPT", "Columns", "Line"]
 
 KEPT: Final = (
     "time_ns", "frame", "kind", "cause", "tcp_flags", "sequence", "length", "acknowledged", "window_bytes",
     "in_flight_bytes", "rtt_ns", "sack_start", "sack_end",
 )  # fmt: skip
 """The core's columns that the figures show."""
-SMOOTHED: Final = "smoothed_s"
-"""Smoothed RTT in seconds after each event, which needs all events before it; NaN without an RTT."""
 EVENT_BYTES: Final = 10 * 8 + 3 + 8 + 9 * 4
 """Most bytes of an event: ten numbers, three codes, the smoothed RTT, and its places in nine lines."""
 
@@ -106,11 +101,3 @@ class Columns:
     def chosen(self, places: NDArray[np.integer]) -> Columns:
         """Return the events at some places."""
         return Columns({name: values[places] for name, values in self.by_name.items()})
-
-    def table(self, flow: Flow) -> pd.DataFrame:
-        """Return a table of `bdpcap.tables.EVENTS` for the flow of the events, with ``pipe_bytes`` null."""
-        n = len(self)
-        others = {name: np.full(n, _core.NULL) for name in NAMES if name not in self.by_name}
-        one = {"stream": np.zeros(n, np.int64), "direction": np.zeros(n, np.int64)}
-        ends = {"sender": [flow.sender], "receiver": [flow.receiver]}
-        return Events({**others, **self.by_name, **one}, ends).frame().assign(stream=flow.stream)

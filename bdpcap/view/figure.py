@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from bdpcap.capture import Flow
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import Canvas, life, origin_ns
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.rtt import Y_TITLE as RTT
+from bdpcap.plots.rtt import Samples
 from bdpcap.plots.rtt import draw as draw_rtt
 from bdpcap.plots.sequence import Y_TITLE as SEQUENCE
+from bdpcap.plots.sequence import Segments
 from bdpcap.plots.sequence import draw as draw_sequence
 from bdpcap.plots.window import Y_TITLE as WINDOW
+from bdpcap.plots.window import Windows
 from bdpcap.plots.window import draw as draw_window
-from bdpcap.view.columns import SMOOTHED
 from bdpcap.view.thinning import COLUMNS, thinned
 from bdpcap.words import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pandas as pd
-
+    from bdpcap.capture import Flow
+    from bdpcap.plots.kept import Kept
     from bdpcap.view.columns import Columns
     from bdpcap.view.seen import Seen
 
 __all__ = ["CONFIG", "FREE_AXIS", "HEIGHT", "Span", "draw", "shown"]
+
+Some = TypeVar("Some", bound="Kept")
 
 CONFIG: Final[dict[str, Any]] = {
     "showSendToCloud": False,
@@ -80,13 +83,11 @@ def whole(flow: Flow) -> Span:
     return Span(*life(flow)).within(flow)
 
 
-class _Thinned(Flow):
-    """A flow with some of its events."""
-
-    def __init__(self, flow: Flow, events: pd.DataFrame) -> None:
-        super().__init__(flow.capture, flow.summary)
-        self.rtts = flow.rtts
-        self.events = events
+def _of(kind: type[Some], events: Columns, flow: Flow, canvas: Canvas) -> Some:
+    """Return what a figure needs of the events."""
+    kept = kind(flow, canvas.axis, COLUMNS)
+    kept.take({**events.by_name})
+    return kept
 
 
 def shown(seen: Seen, span: Span) -> tuple[Columns, int | None]:
@@ -115,27 +116,24 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
     """
     flow = seen.flow
     events, number = shown(seen, span)
-    table = events.table(flow)
-    part = _Thinned(flow, table)
 
     def limits(canvas: Canvas) -> None:
         canvas.y_axis |= {"range": [-1, 1], "visible": False}
         rounds = flow.rtts[canvas.rounds(flow.rtts)]
         ribbon.add(canvas, stripes(rounds, _STRIPES, merged=False), canvas.y)
 
-    def delays(canvas: Canvas) -> None:
-        samples = table["rtt_ns"].notna()
-        draw_rtt(canvas, part, table[samples], events.by_name[SMOOTHED][samples.to_numpy()])
+    def windows(canvas: Canvas) -> None:
+        draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
 
     parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
         ("", "", limits),
-        (WINDOW, "B", lambda canvas: draw_window(canvas, part, flow.rtts[canvas.rounds(flow.rtts)])),
-        (RTT, "s", delays),
-        (SEQUENCE, "B", lambda canvas: draw_sequence(canvas, part)),
+        (WINDOW, "B", windows),
+        (RTT, "s", lambda canvas: draw_rtt(canvas, flow, _of(Samples, events, flow, canvas))),
+        (SEQUENCE, "B", lambda canvas: draw_sequence(canvas, _of(Segments, events, flow, canvas))),
     ]
     drawings = []
     for title, unit, add in parts:
-        canvas = Canvas("", title, unit, part, COLUMNS, start=span.start, end=span.end)
+        canvas = Canvas("", title, unit, flow, COLUMNS, start=span.start, end=span.end)
         add(canvas)
         drawings.append(canvas.finish())
     return _stacked(drawings, span), _status(flow, span, events, number)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.plots.rtt import smoothed
-from bdpcap.view.columns import KEPT, SMOOTHED, Columns
+from bdpcap.plots.rtt import SMOOTHED, smoothed
+from bdpcap.view.columns import KEPT, Columns
 from bdpcap.view.thinning import thinned
 
 if TYPE_CHECKING:
