@@ -107,7 +107,7 @@ def test_every_mark_in_view_is_drawn(flow, part):
     drawing, _ = draw(Seen(flow), span)
     every = flow.events
     inside = every[(seconds(flow, every) >= span.start) & (seconds(flow, every) <= span.end)]
-    names = marks.names(inside)
+    names = inside["cause"].fillna(inside["kind"])
     for name, mark in marks.BY_NAME.items():
         if mark.common:
             continue
