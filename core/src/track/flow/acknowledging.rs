@@ -257,8 +257,10 @@ impl Flow {
         if delivered > 0 {
             rounds.measurements().add_ack_spacing(gap_ns, delivered);
         }
-        rounds.count(|row| row.ack_tsvals += i64::from(tsval != self.last_ack_tsval));
-        self.last_ack_tsval = tsval;
+        if tsval != self.last_ack_tsval {
+            rounds.count(|row| row.ack_tsvals += 1);
+            self.last_ack_tsval = tsval;
+        }
     }
 
     /// Adds an RTT sample between tap and receiver, measured when `delivered` bytes had arrived in total; returns the RTT

@@ -154,9 +154,7 @@ impl Flow {
         let reordered = i64::from(arrival.kind == Kind::Reordered);
         let totals = &mut self.totals;
         totals.payload_bytes += arrival.new_bytes;
-        totals.retransmitted_bytes += retransmitted;
         totals.largest_bytes = totals.largest_bytes.max(length);
-        totals.reordered += reordered;
         totals.in_flight_max_bytes = totals.in_flight_max_bytes.max(in_flight);
         let data = SentData {
             time_ns: at.time_ns,
@@ -172,11 +170,15 @@ impl Flow {
         // Time since the sender received its last acknowledgment, if the tap is not at the sender.
         let ack_age_ns = || Some(tap_to_sender.ack_age_ns(at.time_ns, tsecr?)? - forward_delay_ns?);
         rounds.sent(at.frame, data, ack_age_ns, &self.sender);
-        rounds.count(|row| {
-            row.reordered += reordered;
-            row.answered_tsvals += i64::from(tsecr != self.last_data_tsecr);
-        });
-        self.last_data_tsecr = tsecr;
+        if arrival.kind != Kind::Data {
+            totals.retransmitted_bytes += retransmitted;
+            totals.reordered += reordered;
+            rounds.count(|row| row.reordered += reordered);
+        }
+        if tsecr != self.last_data_tsecr {
+            rounds.count(|row| row.answered_tsvals += 1);
+            self.last_data_tsecr = tsecr;
+        }
     }
 
     /// Adds a packet of the sender that reached the tap `excess_ns` later than the fastest one. `tick_ns` is the tick

@@ -50,15 +50,9 @@ impl FirstPackets {
 fn has_partial_checksum(segment: &Segment) -> bool {
     let length = u32::from(segment.header_bytes) + segment.payload_bytes;
     let words = |address: IpAddr| -> u32 {
-        let pairs = |octets: &[u8]| -> u32 {
-            octets
-                .chunks_exact(2)
-                .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-                .sum()
-        };
         match address {
-            IpAddr::V4(address) => pairs(&address.octets()),
-            IpAddr::V6(address) => pairs(&address.octets()),
+            IpAddr::V4(address) => (address.to_bits() >> 16) + (address.to_bits() & 0xffff),
+            IpAddr::V6(address) => address.segments().into_iter().map(u32::from).sum(),
         }
     };
     let mut sum = words(segment.source.address)

@@ -104,6 +104,8 @@ impl Copies {
     const SAME_IDENTIFICATION_NS: i64 = 200_000_000;
     /// Largest payload in an Ethernet frame; a larger packet may be cut later.
     const ETHERNET_PAYLOAD: u32 = 1460;
+    /// Packets for which there is room at first: few short connections have more from one end.
+    const FIRST: usize = 8;
     /// Packets remembered until the first copy is found. A Linux host hands packets over in batches of at most 64
     /// (`NAPI_POLL_WEIGHT`).
     const REMEMBERED: usize = 64;
@@ -124,7 +126,7 @@ impl Copies {
             self.next = self.recent.len();
         }
         if self.next == self.recent.len() {
-            self.begin_again();
+            self.make_room();
         }
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = seen,
@@ -135,8 +137,10 @@ impl Copies {
     }
 
     /// Lets the next packet replace the oldest one, if the ring buffer is full.
-    fn begin_again(&mut self) {
-        if self.next == self.capacity() {
+    fn make_room(&mut self) {
+        if self.recent.is_empty() {
+            self.recent.reserve_exact(Self::FIRST);
+        } else if self.next == self.capacity() {
             self.next = 0;
         }
     }
