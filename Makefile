@@ -19,7 +19,7 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllv
 # It watches all memory: what leaks, and how much is taken at once.
 LEAK_SANITIZER = $(shell gcc -print-file-name=liblsan.so)
 
-.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site wheels instructions bench lab fuzz accuracy confidence thresholds lock audit help
+.PHONY: demo test quick lint format pages check-pages dev-wheel python-only site wheels instructions bench lab fuzz accuracy confidence thresholds evidence lock audit help
 
 demo: $(VENV)/ready ## analyse a real capture, print the verdict, write the report
 	@$(BIN)/bdpcap report $(DEMO) --text - -o report.html
@@ -111,6 +111,9 @@ accuracy: $(VENV)/ready ## grade verdicts against lab/out and write docs/accurac
 
 thresholds: $(VENV)/ready ## measure what moving each number of the rules changes, and write docs/thresholds.md
 	$(BIN)/python benchmarks/accuracy.py tests/data/labelled $(LABELLED) --thresholds -o docs/thresholds.md
+
+evidence: $(VENV)/ready ## measure what each quantity of a round costs and is worth, and write docs/evidence.md (needs valgrind, addr2line)
+	$(BIN)/python benchmarks/evidence.py tests/data/labelled $(LABELLED) -o docs/evidence.md
 
 confidence: $(VENV)/ready ## measure how often each rule is right, from the repository's transfers and those of LABELLED
 	$(BIN)/python benchmarks/accuracy.py tests/data/labelled $(LABELLED) --confidence bdpcap/limits/confidence.csv
