@@ -238,6 +238,16 @@ def test_a_span_stays_within_the_life_of_its_flow(flow, part, moved):
     assert held.end - held.start == pytest.approx(span.end - span.start, abs=1e-9)  # float rounding of a sum
 
 
+def test_a_figure_without_values_keeps_its_place():
+    """A sender whose peer was not captured has neither an RTT nor a window."""
+    capture = bdpcap.analyze(LOSS, filter="src host 192.168.1.3")
+    flow = capture.flow(0)
+    drawing, _ = draw(Seen(flow), whole(flow))
+    assert {trace["yaxis"] for trace in drawing.traces} == {"y", "y2", "y3", "y4"}
+    assert [note["text"] for note in drawing.layout["annotations"]] == ["no values in this time"] * 2
+    assert drawing.figure().data  # plotly accepts it
+
+
 def test_a_chosen_range_of_sequence_numbers_is_kept(flow):
     drawing, _ = draw(Seen(flow), Span(1, 2, (3.0, 4.0)).within(flow))
     assert drawing.layout[FREE_AXIS]["range"] == [3.0, 4.0]
