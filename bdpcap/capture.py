@@ -45,7 +45,8 @@ _ENDS: Final = ("sender", "receiver")
 
 Taker: TypeAlias = "tuple[Flow, Callable[[dict[str, np.ndarray]], None], Sequence[str]]"
 """A flow, a function that takes the core's columns of its next events, and the names of those that it needs."""
-
+_DELAYS: Final = ("sender_side_ns", "receiver_side_ns")
+"""Columns about directions that show where they were captured."""
 _OF_CARRIERS: Final = (
     "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "announced_mss_bytes",
     "handshake", "window_scale_source",
@@ -144,9 +145,21 @@ class Capture(InProcess):
     @cached_property
     def _places(self) -> NDArray[np.object_]:
         """Where each direction of every stream was captured."""
-        delays = self._core.directions(names=("sender_side_ns", "receiver_side_ns"))
+        paths = self._paths["of_streams"]
+        # Streams of a SYN alone have no path: a flood has millions, and nothing shows their place.
+        followed = paths > 0
+        places = np.empty(len(paths), dtype=object)
+        places.fill("unknown")  # np.full would make a text for each element
+        pieces = [{name: np.zeros(0, dtype=np.int64) for name in _DELAYS}]
+        first = 0
+        for columns in core_pass.directions(self._core, None, _DELAYS):
+            own = followed[first : first + len(columns[_DELAYS[0]])]
+            pieces.append({name: values[own] for name, values in columns.items()})
+            first += len(own)
         known = () if self._whole is None else self._whole.sender_side_ns
-        return vantage.places(delays, self._paths["of_streams"].astype(np.int64), known)
+        delays = core_pass.joined(pieces)
+        places[followed] = vantage.places(delays, paths[followed].astype(np.int64), known)
+        return places
 
     def _named(self, columns: dict[str, Any]) -> dict[str, Any]:
         if "tick_ns" in columns:

@@ -88,13 +88,15 @@ class Classification:
         whole: PerRound = ((), ()),
     ) -> None:
         self._core, self._named, self._places, self._counters = core, named, places, counters
-        self._path, of_datagrams = (paths[name].astype(np.int64) for name in ("of_streams", "of_datagrams"))
+        self._path = paths["of_streams"]
         self._rtt_ns = floats(paths["rtt_ns"])
         self._end_ns = paths["last_ns"]
         self.few: Final[bool] = max(paths["rounds"], len(self._path) // DIRECTIONS) <= BLOCK
         """Whether all streams are classified together, once: the streams and their rounds fit one block."""
         self._shared_rows = paths["row"]
-        shared = self._path[self._shared_rows]
+        shared, of_datagrams = (
+            of.astype(np.int64) for of in (self._path[self._shared_rows], paths["of_datagrams"])
+        )
         self._shared_bytes = meanwhile(paths, shared, core.datagrams(), of_datagrams)
         self._whole = whole
 

@@ -82,7 +82,8 @@ def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) ->
     whole = to_sender + to_receiver
     with np.errstate(divide="ignore", invalid="ignore"):
         part = to_sender / whole
-    place = np.full(len(whole), "between", dtype=object)
+    place = np.empty(len(whole), dtype=object)
+    place.fill("between")  # np.full would make a text for each element
     place[part < NEAR] = "sender"
     place[part > 1 - NEAR] = "receiver"
     place[~np.isfinite(part) | (whole < SHORTEST_NS)] = "unknown"
