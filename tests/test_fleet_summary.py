@@ -233,6 +233,18 @@ def test_what_cannot_be_told_is_one_line(arguments, code, says, tmp_path, monkey
     assert said.count("\n") == 1
 
 
+def test_a_broken_file_of_the_dataset_is_named_in_one_line(folder, tmp_path, capsys):
+    dataset = tmp_path / "dataset"
+    for task in tasks([str(folder / "early.pcap")], rotated=False)[0]:
+        work(task, Order(str(dataset), None, ()))
+    (part,) = dataset.glob("flows/*/part.parquet")
+    part.write_bytes(b"no table")
+    assert main(["summary", str(dataset)]) == 1
+    said = capsys.readouterr().err
+    assert str(part) in said
+    assert ("internal error" in said, said.count("\n")) == (False, 1)
+
+
 def test_without_the_extra_the_message_names_it(monkeypatch, tmp_path, capsys):
     monkeypatch.delitem(sys.modules, "bdpcap.fleet.questions")
     monkeypatch.setitem(sys.modules, "duckdb", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from bdpcap.report.ranking import LOSING
 from bdpcap.tables import LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
 __all__ = ["DISTRIBUTED", "Answers", "Since", "ask"]
@@ -82,6 +84,17 @@ class Answers:
     """Both periods compared; None without a date."""
 
 
+@contextmanager
+def _reading(folder: str) -> Iterator[None]:
+    """Raise OSError for a file of the dataset that is broken."""
+    try:
+        yield
+    except duckdb.InvalidInputException as error:
+        raise OSError(
+            f"{folder}: {error}; remove the file's folder and its status, and run bdpcap batch again"
+        ) from None
+
+
 def ask(folder: str, date: datetime | None = None) -> Answers:
     """Return the summary of a dataset written by `bdpcap batch`. Flows of captures that failed are left out.
 
@@ -96,10 +109,12 @@ def ask(folder: str, date: datetime | None = None) -> Answers:
     ------
     FileNotFoundError
         There is no such dataset, or none of its captures could be read.
+    OSError
+        A file of the dataset is broken.
     """
     assert set(LOSING) <= set(LIMITS)  # noqa: S101 - the queries name these limits
     dataset = Dataset(folder)
-    with duckdb.connect() as database:
+    with _reading(folder), duckdb.connect() as database:
         _open(database, dataset)
         date_ns = None if date is None else int(date.timestamp() * 10**9)
 
