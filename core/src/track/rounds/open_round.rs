@@ -51,9 +51,39 @@ impl OpenRound {
         SPARE.with_borrow_mut(|spare| {
             if spare.len() < Self::MAX_SPARE {
                 self.measurements.clear();
-                (self.flight_integral, self.acknowledged) = (0, false);
+                (self.end_sequence, self.flight_integral) = (0, 0);
+                (self.forward_delay_ns, self.acknowledged) = (0, false);
                 spare.push(self);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::track::tap::records::RttSample;
+
+    #[test]
+    fn a_reused_round_is_like_a_new_one() {
+        let mut used = OpenRound::begin(Round::blank(1, 1, 1, 1, 1));
+        (used.end_sequence, used.flight_integral) = (1, 1);
+        (used.forward_delay_ns, used.acknowledged) = (1, true);
+        for sent_ns in 0..5000 {
+            used.measurements.add_rtt(RttSample {
+                sent_ns,
+                rtt_ns: 1,
+                round: 1,
+                maybe_delayed: false,
+            });
+        }
+        used.measurements.add_run_rate(1);
+        used.measurements.add_ack_spacing(1, 1);
+        used.measurements.add_forward_delay(1);
+        used.measurements.add_reverse_delay(1);
+        used.reuse();
+        let reused = OpenRound::begin(Round::default());
+        assert!(SPARE.with_borrow(Vec::is_empty));
+        assert_eq!(format!("{reused:?}"), format!("{:?}", OpenRound::default()));
     }
 }
