@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 thread_local! {
     /// Rounds of this thread that were handed over, for reuse: each holds several lists, and short flows have many rounds.
+    #[allow(clippy::vec_box, reason = "flows take the boxes, and no round is copied")]
     static SPARE: RefCell<Vec<Box<OpenRound>>> = const { RefCell::new(Vec::new()) };
 }
 
