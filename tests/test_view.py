@@ -265,6 +265,15 @@ def test_flows_are_offered_as_the_report_ranks_them(tmp_path):
     assert other.traces
 
 
+def test_a_flow_beyond_the_list_is_offered_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("bdpcap.view.viewer.LISTED", 2)
+    capture = bdpcap.analyze(write_many(tmp_path / "many.pcap", 5))
+    for stream in range(5):
+        viewer = Viewer(capture, capture.flow(stream))
+        assert len(viewer.labels) == 2 + (viewer.first == 2)
+        assert viewer.flow(viewer.first).stream == stream
+
+
 def test_a_packet_has_the_number_of_its_own_file(tmp_path):
     one, other = (write_many(tmp_path / name, 2) for name in ("one.pcap", "other.pcap"))
     capture = bdpcap.analyze([one, other])

@@ -41,9 +41,11 @@ class Viewer:
         places = (
             ((ranked["stream"] == flow.stream) & (ranked["sender"] == flow.sender)).to_numpy().nonzero()[0]
         )
-        self.first: Final = int(places[0])
+        place = int(places[0])
+        listed = list(range(min(LISTED, len(ranked))))
+        self._flows: Final = ranked.iloc[listed if place < LISTED else [*listed, place]]
+        self.first: Final = min(place, LISTED)
         """Place of the flow that is shown first."""
-        self._flows: Final = ranked.iloc[: max(LISTED, self.first + 1)]
         self._lock: Final = Lock()
         self._seen: Seen | None = None
         self._place = self.first
