@@ -242,7 +242,7 @@ class Excerpt:
 
     def __new__(
         cls,
-        sources: Sequence[str],
+        sources: Sequence[str | BinaryIO],
         wanted: Sequence[tuple[int, int]],
         *,
         headers_only: bool = False,
@@ -279,7 +279,7 @@ class Annotated:
     """
 
     def __new__(
-        cls, sources: Sequence[str], about: str, comments: Sequence[tuple[int, str]]
+        cls, sources: Sequence[str | BinaryIO], about: str, comments: Sequence[tuple[int, str]]
     ) -> Annotated: ...
     def take(self, least: int) -> tuple[bytes, bool]:
         """Return the next bytes of the file, at least `least` of them before its end, and whether there may be more.

@@ -55,7 +55,8 @@ def analyze(
     Parameters
     ----------
     source
-        Path, bytes or binary file object. A list is read as one capture, with files in the order of their first packets.
+        Path, URL, bytes or binary file object. A list is read as one capture, with files in the order of their first
+        packets.
         The format is pcap or pcapng, plain or compressed by gzip, zstd or lz4; it is detected from the first bytes.
     filter
         Capture filter in the syntax of tcpdump (pcap-filter(7)).
@@ -303,7 +304,7 @@ class Capture(capture.Capture):
         if self.pseudonyms:
             raise ValueError("the packets of an annotated capture bear its true addresses")
         about, placed = comments.of_capture(self)
-        core = _core.Annotated(files, about, placed)
+        core = _core.Annotated(core_pass.readable(files), about, placed)
         more = True
         while more:
             piece, more = core.take(WRITTEN)

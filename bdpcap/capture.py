@@ -555,7 +555,7 @@ class Capture(InProcess):
         return rotation.frames(first, last, self.info.files, self.frames_of_files)
 
     def need_files(self) -> list[str]:
-        """Return the paths of the capture's files, which can be read again.
+        """Return the paths or URLs of the capture's files, which can be read again.
 
         Raises
         ------
@@ -672,7 +672,7 @@ class Capture(InProcess):
         is the comment on all of them.
         """
         core = _core.Excerpt(
-            self.need_files(),
+            core_pass.readable(self.need_files()),
             frames,
             headers_only=headers_only or self.pseudonyms is not None,
             rename=self.pseudonyms.packed if self.pseudonyms else None,

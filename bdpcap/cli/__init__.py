@@ -20,6 +20,7 @@ import typer
 import bdpcap
 from bdpcap.cli import exits, terminal
 from bdpcap.cli.commands import COMMANDS, Deferred, Root
+from bdpcap.read.remote import NoReaderError
 from bdpcap.words import units
 
 _OS_ERROR: Final = re.compile(r" \(os error \d+\)")
@@ -129,7 +130,7 @@ def _explained(error: BaseException, first: str) -> tuple[int, str]:
     match error:
         case typer.TyperException():
             return exits.USAGE, _usage(error, first)
-        case bdpcap.FilterError():
+        case bdpcap.FilterError() | NoReaderError():
             return exits.USAGE, str(error)
         case bdpcap.CaptureError():
             return exits.DAMAGED, _OS_ERROR.sub("", str(error))

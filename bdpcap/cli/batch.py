@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from bdpcap.fleet.captures import Task
 
 EPILOG: Final = (
-    "INPUT is a capture, a directory with all captures below it, or a quoted pattern. It is a path, or a URL that "
-    "fsspec can read (s3://, http://); DIR may be a URL, too. Each capture is analysed separately. To continue a run "
-    "that was stopped, give the same command again. Needs the extra bdpcap[cluster]."
+    "INPUT is a capture, a directory with all captures below it, or a quoted pattern. It is a path, or a URL (s3://, "
+    "gs://, https://; extras bdpcap[s3], bdpcap[gs], bdpcap[http]); DIR may be a URL, too. Each capture is analysed "
+    "separately. To continue a run that was stopped, give the same command again. Needs the extra bdpcap[cluster]."
 )
 
 
@@ -81,10 +81,7 @@ def command(
         compile_filter(filter_, _core.LINK_TYPES)  # refuse a wrong filter before any capture is read
     try:
         found, passed_over = tasks(inputs, rotated=rotated)
-    except (
-        ValueError,
-        ImportError,
-    ) as error:  # the URL's scheme is unknown, or its package is missing
+    except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     if passed_over:
         _note(f"skipped {units.number(passed_over, 'file')} whose names are no capture's")

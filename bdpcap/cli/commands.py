@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from bdpcap.cli import options
+from bdpcap.read.remote import is_url
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Root(TyperGroup):
         """Return the command of the first word; if that word is a capture, the command reports it as text."""
         first = args[0]
         if first not in COMMANDS and not ctx.resilient_parsing:
-            if first != "-" and not Path(first).exists() and not glob.has_magic(first):
+            if not (first == "-" or is_url(first) or Path(first).exists() or glob.has_magic(first)):
                 ctx.fail(_unknown(first))
             self._hint = (
                 f"hint: `bdpcap report {first}` writes a page with figures; `bdpcap --help` shows the rest"

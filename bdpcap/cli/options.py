@@ -43,7 +43,8 @@ class Format(StrEnum):
 CAPTURES: Final = (
     "CAPTURE is a pcap or pcapng file, plain or compressed with gzip, zstd or lz4, or - for standard input. "
     "A directory means all captures in it, a quoted pattern ('ring_*.pcap') all matching files. Several files are read "
-    "as one capture, in the order of their first packets."
+    "as one capture, in the order of their first packets. A URL is streamed: https://, s3:// or gs://, with the extra "
+    "bdpcap[http], bdpcap[s3] or bdpcap[gs]."
 )
 Captures = Annotated[
     list[str] | None,

@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import fsspec
-
 from bdpcap.read import rotation
+from bdpcap.read.remote import located
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,7 +63,7 @@ def _below(named: str) -> tuple[list[tuple[str, str, int]], int]:
     """Return name, URL and size of every capture that an input stands for, and the number of other files."""
     if not named:
         raise FileNotFoundError("the name of an input is empty")
-    system, path = fsspec.core.url_to_fs(named)
+    system, path = located(named)
     others = 0
     if system.isdir(path):
         every = system.find(path, detail=True)

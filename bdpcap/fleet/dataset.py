@@ -18,9 +18,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote, unquote
 
-import fsspec
-
 from bdpcap import _core
+from bdpcap.read.remote import located
 from bdpcap.tables import cells
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Dataset:
     """A dataset in a directory of any file system that fsspec writes."""
 
     def __init__(self, url: str) -> None:
-        self.system, self._root = fsspec.core.url_to_fs(url)
+        self.system, self._root = located(url)
         self.is_remote: Final = "file" not in self.system.protocol
         self.url: Final = url.rstrip("/") if self.is_remote else self._root
         """URL, or absolute path, of the dataset; it does not depend on the working directory."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import fsspec
-
 import bdpcap
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
+from bdpcap.read.remote import located
 from bdpcap.report import page, ranking
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def local(files: Sequence[str]) -> Iterator[list[str]]:
     with tempfile.TemporaryDirectory(prefix="bdpcap-") as scratch:
         paths = []
         for number, url in enumerate(files):
-            system, path = fsspec.core.url_to_fs(url)
+            system, path = located(url)
             if "file" not in system.protocol:
                 # Each copy has its own folder, since files of one task may have the same name.
                 copy = Path(scratch, str(number), PurePosixPath(path).name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.read import rotation, sums
+from bdpcap.read import remote, rotation, sums
 from bdpcap.read.budget import Budget
 from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint, Progress
 from bdpcap.read.filter import compile_filter
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 OneSource = str | os.PathLike[str] | bytes | BinaryIO
 Source = OneSource | Sequence[OneSource]
-"""A path, a capture's bytes, a binary file object, or a list of them that is read as one capture.
+"""A path or URL, a capture's bytes, a binary file object, or a list of them that is read as one capture.
 
 A directory stands for the captures in it, and a shell pattern for the files that match.
 """
 Read = str | bytes | BinaryIO
-"""A source with its path as text."""
+"""A source with its path or URL as text."""
 
 STEP: Final = 1 << 17
 """Frames of the first step. Between two steps Python shows progress and can be interrupted."""
@@ -88,12 +88,39 @@ def sources(source: Source) -> tuple[list[Read], list[Damage]]:
             raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
         if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
             raise TypeError(f"neither a path nor bytes nor a binary file object: {type(one).__name__}")
+    # The core sorts files; it has to take streams in the order given.
+    has_url = any(isinstance(one, str) and remote.is_url(one) for one in listed)
+    if has_url and len(listed) > 1 and is_lasting(listed):
+        listed = sorted(listed, key=_first_ns)
     return listed, broken
 
 
+def _first_ns(source: Read) -> float:
+    """Return the time of a capture's first frame in ns since the epoch; infinity without one."""
+    core = _core.Analysis(readable([source]))
+    core.advance(1)
+    return float("inf") if core.first_ns is None else core.first_ns
+
+
 def is_lasting(sources: list[Read]) -> bool:
-    """Return whether all sources can be read twice: only regular files and bytes can."""
-    return all(isinstance(one, bytes) or (isinstance(one, str) and Path(one).is_file()) for one in sources)
+    """Return whether all sources can be read twice: only regular files, URLs and bytes can."""
+    return all(
+        isinstance(one, bytes) or (isinstance(one, str) and (remote.is_url(one) or Path(one).is_file()))
+        for one in sources
+    )
+
+
+def readable(sources: Sequence[Read]) -> list[str | BinaryIO]:
+    """Return the sources as the core takes them: paths and binary file objects."""
+    return [_readable(one) for one in sources]
+
+
+def _readable(source: Read) -> str | BinaryIO:
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    if isinstance(source, str) and remote.is_url(source):
+        return cast("BinaryIO", remote.RemoteFile(source))
+    return source
 
 
 def opened(
@@ -110,9 +137,8 @@ def opened(
     """Return a pass that has not read any frame; for the parameters see `bdpcap._core.Analysis`."""
     filters = compile_filter(expression, _core.LINK_TYPES) if expression else None
     shifts = {(scale.first_frame, scale.direction): scale.shift for scale in scales}
-    given = [io.BytesIO(one) if isinstance(one, bytes) else one for one in sources]
     return _core.Analysis(
-        given,
+        readable(sources),
         filters,
         events=events,
         rounds=rounds,
@@ -138,10 +164,9 @@ def steps(
     """
     frames = EVENTS_STEP if events else STEP
     total = None
-    if is_lasting(sources):
-        total = sum(
-            len(one) if isinstance(one, bytes) else Path(cast("str", one)).stat().st_size for one in sources
-        )
+    if progress and is_lasting(sources):
+        sizes = [_size_bytes(one) for one in sources]
+        total = None if None in sizes else sum(size or 0 for size in sizes)
     more = True
     while more:
         begun_s = time.perf_counter()
@@ -152,6 +177,14 @@ def steps(
         yield
         if not events:
             frames = _next(frames, lasted_s)
+
+
+def _size_bytes(source: Read) -> int | None:
+    """Return the size of a source that can be read twice; None if a server does not give it."""
+    if isinstance(source, bytes):
+        return len(source)
+    name = cast("str", source)
+    return remote.size_bytes(name) if remote.is_url(name) else Path(name).stat().st_size
 
 
 def _next(frames: int, lasted_s: float) -> int:
@@ -195,6 +228,8 @@ def events(columns: dict[str, np.ndarray], directions: dict[str, Any]) -> pd.Dat
 
 def source_name(source: Read) -> str:
     """Return the name that the core gives to a source; bytes of a path that are not UTF-8 are replaced."""
+    if isinstance(source, str) and remote.is_url(source):
+        return remote.shown(source)
     name = source if isinstance(source, str) else getattr(source, "name", None)
     return os.fsencode(name).decode(errors="replace") if isinstance(name, str) else "<stream>"
 
@@ -204,6 +239,12 @@ def fingerprint(source: Read, renamed: Callable[[str], str]) -> Fingerprint:
     name = renamed(source_name(source))
     if isinstance(source, bytes):
         return Fingerprint(name, len(source), hashlib.sha256(source).hexdigest())
+    if isinstance(source, str) and remote.is_url(source):
+        known, size = hashlib.sha256(), 0
+        for piece in remote.RemoteFile(source):
+            known.update(piece)
+            size += len(piece)
+        return Fingerprint(name, size, known.hexdigest())
     if not isinstance(source, str) or not Path(source).is_file():
         return Fingerprint(name, None, None)
     with Path(source).open("rb") as file:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap import _core
+from bdpcap.read import remote
 from bdpcap.read.facts import Damage
 from bdpcap.words import units
 
@@ -83,7 +84,8 @@ def files(name: str) -> Found:
 
     A file stands for itself, and a directory for the captures in it. Any other name is a shell pattern and stands for
     the files that match. In a directory, subdirectories and files that neither read as a capture nor are named or begin
-    like one are not captures; hidden entries are ignored. Captures are sorted by name, numbers in names by value.
+    like one are not captures; hidden entries are ignored. Captures are sorted by name, numbers in names by value. A URL
+    stands for a file, or for those that match it if its path has an asterisk.
 
     Raises
     ------
@@ -92,6 +94,8 @@ def files(name: str) -> Found:
     """
     if not name:
         raise _core.CaptureError("the name of the capture is empty")
+    if remote.is_url(name):
+        return Found(_ordered(remote.matching(name)), [], [])
     path = Path(name)
     if path.is_dir():
         found = Found([], [], [])
