@@ -30,6 +30,8 @@ CASES: Final = (
     Case("a connection of a scan, most a lone SYN, in the core", "scan", (250_000, 1_000_000), "core"),
     Case("a connection of a scan, `bdpcap info`", "scan", (100_000, 500_000), "info"),
     Case("a connection of a scan, `bdpcap flows`", "scan", (250_000, 1_000_000), "flows"),
+    Case("a lone SYN of a flood, `bdpcap info`", "flood", (100_000, 1_100_000), "info"),
+    Case("a lone SYN of a flood, `bdpcap flows`", "flood", (100_000, 1_100_000), "flows"),
 )
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import struct
+import subprocess
+import sys
 from dataclasses import asdict, replace
 
 import pytest
+from oracles import ROOT
 from packets import Address, pcap, tcp_packet
 from scenario import HANDSHAKE, SERVER, START_NS, scenario
 
@@ -125,3 +128,38 @@ def test_old_names_name_the_new_ones(tmp_path, capsys):
     assert "--limit is now --budget" in capsys.readouterr().err
     with pytest.raises(AttributeError, match=r"bdpcap\.Limits is now bdpcap\.Budget"):
         _ = bdpcap.Limits
+
+
+FEW, MANY = 50_000, 200_000
+"""SYNs of two captures, beyond a block of streams and read by one thread: what every run takes does not count."""
+PEAK = """
+import resource, sys
+from bdpcap.cli import main
+code = main([sys.argv[2], sys.argv[1], "--format", "json", "-o", sys.argv[1] + ".json"])
+print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss differs")
+@pytest.mark.parametrize("command", ["info", "flows"])
+def test_a_lone_syn_takes_no_more_memory_than_documented(command, tmp_path):
+    peaks = []
+    for count in FEW, MANY:
+        capture = tmp_path / f"{count}.pcap"
+        write = [
+            sys.executable,
+            ROOT / "benchmarks/large_captures.py",
+            "flood",
+            capture,
+            "--count",
+            str(count),
+        ]
+        subprocess.run(write, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, capture, command], check=True, capture_output=True, text=True
+        )
+        code, kib = done.stdout.split()
+        assert code == "0"
+        peaks.append(int(kib) * 1024)
+    # Between powers of two, tables in the core double: 0.2 kB is the mean, and 0.3 kB leaves room for one of them.
+    assert (peaks[1] - peaks[0]) / (MANY - FEW) < 300
