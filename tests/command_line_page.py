@@ -1,29 +1,40 @@
-"""Put what ``--help`` prints into docs/command-line.md, after each heading that names a command."""
+"""Put what ``--help`` prints into docs/commands/, a page for each command, and into docs/command-line.md."""
 
 import contextlib
 import io
 import os
 import re
-from pathlib import Path
+from unittest import mock
+
+from output_pages import DOCS
 
 from bdpcap.cli import main
+from bdpcap.cli.commands import COMMANDS
 
-PAGE = Path(__file__).parents[1] / "docs" / "command-line.md"
+OVERVIEW = DOCS / "command-line.md"
+PAGES = {name: DOCS / "commands" / f"{name}.md" for name in COMMANDS}
+HELP = re.compile(r"^```text\nUsage: .*?^```$", re.MULTILINE | re.DOTALL)
+LISTED = re.compile(r"(?<=^<!-- generated: commands -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
 
 
-def with_help(page: str) -> str:
-    """Return the page with the text block after every ``## bdpcap ...`` heading made anew."""
-    return re.sub(r"^## bdpcap([^\n]*)\n\n```text\n.*?^```$", _section, page, flags=re.MULTILINE | re.DOTALL)
+def page(name: str) -> str:
+    """Return the page of a command with its help made anew; a new command begins with a heading and its help."""
+    path = PAGES[name]
+    content = path.read_text(encoding="utf-8") if path.exists() else f"# bdpcap {name}\n\n```text\nUsage: \n```\n"
+    return HELP.sub(lambda _: _help(name), content)
 
 
-def _section(heading: re.Match[str]) -> str:
-    said = io.StringIO()
-    width = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = "82"  # the help leaves two columns free
-    with contextlib.redirect_stdout(said):
-        main([*heading[1].split(), "-h"])
-    if width is None:
-        del os.environ["COLUMNS"]
-    else:
-        os.environ["COLUMNS"] = width
-    return f"## bdpcap{heading[1]}\n\n```text\n{said.getvalue().rstrip()}\n```"
+def overview(content: str) -> str:
+    """Return the page of the command line with the list of commands and the help made anew."""
+    rows = "".join(f"| [`bdpcap {name}`](commands/{name}.md) | {about} |\n" for name, about in COMMANDS.items())
+    table = f"\n| command | what it does |\n|---|---|\n{rows}\n"
+    return HELP.sub(lambda _: _help(), LISTED.sub(lambda _: table, content))
+
+
+def _help(*command: str) -> str:
+    """Return the help of a command as a block."""
+    printed = io.StringIO()
+    columns = mock.patch.dict(os.environ, {"COLUMNS": "82"})  # the help leaves two columns free
+    with contextlib.redirect_stdout(printed), columns:
+        main([*command, "-h"])
+    return f"```text\n{printed.getvalue().rstrip()}\n```"

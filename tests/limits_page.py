@@ -1,4 +1,4 @@
-"""Put what the declarations of bdpcap/limits say into docs/how-limits-are-inferred.md, between its markers."""
+"""Write the pages on limits from the declarations of bdpcap/limits: a page for each rule, and marked parts of others."""
 
 import inspect
 import re
@@ -18,28 +18,46 @@ from bdpcap.limits.rule import Named
 from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.words import units
 
-PAGE = Path(__file__).parents[1] / "docs" / "how-limits-are-inferred.md"
+DOCS = Path(__file__).parents[1] / "docs"
+OVERVIEW = DOCS / "how-limits-are-inferred.md"
+SHARED = "../limits/shared-conditions.md"
+"""Where conditions with a name stand, seen from the pages of rules and limits."""
 NO_JUDGES = {"classify", "stripes"}
 """Modules of `bdpcap.limits` whose numbers decide no limit."""
 MARKED = re.compile(r"(?<=^<!-- generated: )(\w+)( -->\n).*?(?=^<!-- end -->$)", re.MULTILINE | re.DOTALL)
 
 
-def with_rules(page):
-    """Return the page with what stands between every ``<!-- generated: ... -->`` and the next end made anew."""
+def with_declarations(page):
+    """Return the page with the text between every ``<!-- generated: ... -->`` and the next end made anew."""
     return MARKED.sub(lambda found: f"{found[1]}{found[2]}\n{SECTIONS[found[1]]().strip()}\n\n", page)
 
 
+def pages():
+    """Return the content of every page that is generated as a whole, by its path below docs/."""
+    made = {f"rules/{rule.id}.md": _rule(rule) for rule in (*RULES, *kernel.RULES)}
+    made |= {f"limits/{limit}.md": _limit(limit) for limit in PRECEDENCE}
+    made["limits/account.md"] = _account()
+    made["limits/shared-conditions.md"] = _shared()
+    return {name: f"{content.strip()}\n" for name, content in made.items()}
+
+
+def marked():
+    """Return the pages that have marked parts."""
+    return [OVERVIEW, *(DOCS / "limits" / f"{name}.md" for name in ("evidence", "numbers", "confidence"))]
+
+
 def rules():
-    """Return the rules of every limit in order of precedence, then the kinds of that limit."""
-    return "\n\n".join(_limit(limit) for limit in PRECEDENCE)
-
-
-def shared():
-    """Return the conditions that have a name, in the order in which rules refer to them."""
-    return "\n\n".join(
-        f"### {condition.name.capitalize()}\n\n{condition.means}\n\n{_listed(condition.inner)}"
-        for condition in _named()
-    )
+    """Return a table of the rules of every limit, in order of precedence."""
+    own = [(limit, rule) for limit in PRECEDENCE for rule in RULES if rule.limit == limit]
+    rows = [
+        (f"[`{limit}`](limits/{limit}.md)", f"[`{rule.id}`](rules/{rule.id}.md)", _placeholders(rule.says))
+        for limit, rule in own
+    ]
+    account = [
+        ("[account](limits/account.md)", f"[`{rule.id}`](rules/{rule.id}.md)", _placeholders(rule.says))
+        for rule in kernel.RULES
+    ]
+    return _table(("limit", "rule", "evidence"), rows + account)
 
 
 def evidence():
@@ -52,9 +70,21 @@ def no_rule():
     return _table(("`rule`", "what is said"), [(f"`{name}`", says) for name, says in NO_RULE.items()])
 
 
-def account():
-    """Return the rules of the sending kernel's account."""
-    return "\n\n".join([_prose(inspect.getdoc(kernel)), *map(_rule, kernel.RULES)])
+def _account():
+    """Return the page of the sending kernel's account."""
+    return "\n\n".join(["# The sending kernel's account", _prose(inspect.getdoc(kernel)), _listing(kernel.RULES, "last")])
+
+
+def _shared():
+    """Return the page of conditions that have a name, in the order in which rules refer to them."""
+    head = ["# Shared conditions", "Rules refer to these conditions by name."]
+    return "\n\n".join(
+        head
+        + [
+            f"## {condition.name.capitalize()}\n\n{condition.means}\n\n{_listed(condition.inner)}"
+            for condition in _named()
+        ]
+    )
 
 
 def confidence():
@@ -91,19 +121,28 @@ def confidence():
 def _limit(limit):
     own = [rule for rule in RULES if rule.limit == limit]
     about = inspect.getdoc(import_module(f"bdpcap.limits.rules.{limit}"))
-    parts = [f"### {limit}", _prose(about), *map(_rule, own)]
+    parts = [f"# The limit {limit}", _prose(about), _listing(own)]
     if limit in DETAILS:
         kinds = "\n".join(_kind(*item) for item in DETAILS[limit].items())
-        parts += [
-            f"#### Details of {limit}",
-            "Unless the rule has a detail of its own, the first of these counts:",
-            kinds,
-        ]
+        parts += ["## Details", "Unless the rule has a detail, the first of these counts:", kinds]
     return "\n\n".join(parts)
 
 
+def _listing(own, deciding="first"):
+    """Return the rules of a page as a table, in their order."""
+    rows = [(f"[`{rule.id}`](../rules/{rule.id}.md)", _placeholders(rule.says)) for rule in own]
+    return f"## Rules\n\nThe {deciding} rule that holds decides.\n\n{_table(('rule', 'evidence'), rows)}"
+
+
 def _rule(rule):
-    parts = [f"#### {rule.id}", f"> {_placeholders(rule.says)}", _if("It holds", rule.holds)]
+    """Return the page of a rule."""
+    home = "account" if rule in kernel.RULES else rule.limit
+    parts = [
+        f"# Rule {rule.id}",
+        f"> {_placeholders(rule.says)}",
+        f"Limit: [`{rule.limit}`](../limits/{home}.md). Quantities: [evidence](../limits/evidence.md).",
+        _if("It holds", rule.holds),
+    ]
     if rule.unless is not None:
         parts.append(_if("It does not hold", rule.unless))
     parts.append(f"**Why**: {rule.why}")
@@ -144,7 +183,7 @@ def _dedented(lines):
 
 def _linked(lines):
     """Let names of conditions lead to where these stand."""
-    return [re.sub(r"\*([^*]+)\*", lambda name: f"[{name[1]}](#{_anchor(name[1])})", line) for line in lines]
+    return [re.sub(r"\*([^*]+)\*", lambda name: f"[{name[1]}]({SHARED}#{_anchor(name[1])})", line) for line in lines]
 
 
 def _anchor(heading):
@@ -216,9 +255,7 @@ def numbers_():
 
 SECTIONS = {
     "rules": rules,
-    "shared": shared,
     "no_rule": no_rule,
-    "account": account,
     "confidence": confidence,
     "evidence": evidence,
     "numbers": numbers_,

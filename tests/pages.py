@@ -18,7 +18,7 @@ import limits_page
 import man_page
 import nbformat
 import notebook_pages
-import readme_page
+import output_pages
 import reference_pages
 import reviewed
 from oracles import ROOT, SAMPLES
@@ -48,14 +48,20 @@ def _outputs(content: str) -> str:
 
 def pages() -> list[Made]:
     """Return all pages, those that take longest last."""
-    readme, commands, limits = readme_page.PAGE, command_line_page.PAGE, limits_page.PAGE
+    commands = command_line_page.OVERVIEW
     made: list[Made] = [
-        (readme, _around(readme, readme_page.with_output), _whole),
-        (commands, _around(commands, command_line_page.with_help), _whole),
-        (limits, _around(limits, limits_page.with_rules), _whole),
+        (commands, _around(commands, command_line_page.overview), _whole),
         (man_page.PAGE, man_page.page, _whole),
         (licences_page.PAGE, licences_page.page, _whole),
     ]
+    made += [
+        (path, partial(command_line_page.page, name), _whole) for name, path in command_line_page.PAGES.items()
+    ]
+    made += [(path, _around(path, limits_page.with_declarations), _whole) for path in limits_page.marked()]
+    made += [
+        (limits_page.DOCS / name, partial(str, content), _whole) for name, content in limits_page.pages().items()
+    ]
+    made += [(path, _around(path, output_pages.with_output), _whole) for path in output_pages.pages()]
     made += [(reference_pages.DOCS / name, page, _whole) for name, page in reference_pages.PAGES.items()]
     made += [(reviewed.name(sample), partial(reviewed.text, sample), _whole) for sample in SAMPLES]
     made += [

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from command_line_page import PAGE
+from command_line_page import OVERVIEW, PAGES
 from oracles import ROOT
 from packets import pcap
 from scenario import scenario
@@ -88,8 +88,10 @@ def test_every_option_says_what_it_does(name, capsys):
 
 
 def test_the_reference_has_every_command():
-    written = PAGE.read_text(encoding="utf-8")
-    assert all(f"## bdpcap {name}\n" in written for name in COMMANDS)
+    listed = OVERVIEW.read_text(encoding="utf-8")
+    for name, page in PAGES.items():
+        assert page.read_text(encoding="utf-8").startswith(f"# bdpcap {name}\n")
+        assert f"](commands/{name}.md)" in listed
 
 
 def test_version(capsys):

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from readme_page import PAGE, ROOT
+from output_pages import README, ROOT
 
 import bdpcap
 from bdpcap import _core
@@ -49,7 +49,7 @@ def python(code, folder, *path):
 
 
 def test_the_python_example_runs_in_a_clone(clone, installed):
-    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    (code,) = re.findall(r"^```python\n(.*?)^```$", README.read_text(), flags=re.MULTILINE | re.DOTALL)
     done = python(f"{code}\n{WHICH}", clone, installed, *sys.path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "rwnd" in done.stdout

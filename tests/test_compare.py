@@ -399,7 +399,7 @@ def test_one_or_three_captures_have_no_difference(small, tmp_path, capsys):
 
 
 def test_the_examples_of_settings_in_the_reference_are_read_alike(tmp_path):
-    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "commands" / "compare.md").read_text(encoding="utf-8")
     (as_csv,) = re.findall(r"```text\n(capture,.*?)```", page, flags=re.DOTALL)
     (as_yaml,) = re.findall(r"```yaml\n(before.*?)```", page, flags=re.DOTALL)
     files = {name: tmp_path / f"bdpcap.{name}" for name in ("csv", "yaml")}

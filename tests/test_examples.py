@@ -28,8 +28,10 @@ ELSEWHERE = {
     "make": "tests/test_readme.py holds the targets to the Makefile",
     "man": "tests/test_man_page.py",
     "pip": "installs; tests/test_clone.py has a clone",
+    "pipx": "installs what is published",
     "python": "tests and benchmarks",
     "tcpdump": "captures on an interface, until it is stopped",
+    "uvx": "runs what is published",
     ".venv/bin/python": "the tests",
 }
 """Programs that are not started here, and why."""
@@ -64,11 +66,6 @@ def commands():
         for line in block.text.splitlines():
             if line.startswith("$ "):
                 yield pytest.param(line.removeprefix("$ "), id=f"{block}:{line.removeprefix('$ ')[:60]}")
-    for path in DOCUMENTS:
-        for line in re.findall(
-            r"^    ((?:\w+ .*\| )?bdpcap .*)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE
-        ):
-            yield pytest.param(line, id=f"{path.name}:{line[:60]}")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +90,8 @@ def dataset(tmp_path_factory, capture):
 @pytest.fixture
 def place(tmp_path, monkeypatch, capture, dataset):
     """Return a folder with every file that the examples read; they write here, too."""
-    (tmp_path / "sample_captures").symlink_to(ROOT / "sample_captures")
+    for folder in ("sample_captures", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     for name in (
         "trace.pcap",
         "trace.pcapng",
