@@ -110,6 +110,20 @@ def test_what_is_complete_is_not_done_again(captures, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in out.rglob("part.*")} == before
 
 
+def test_progress_counts_captures_and_bytes(captures, tmp_path):
+    found, _ = tasks([str(captures)], rotated=False)
+    seen = []
+    assert (
+        len(list(run.run(found, Order(str(tmp_path / "out"), None, ()), workers=1, progress=seen.append)))
+        == 6
+    )
+    total = sum(path.stat().st_size for path in captures.rglob("*.pcap"))
+    assert [one.captures for one in seen] == [(done, 6) for done in range(7)]
+    assert [one.bytes_read for one in seen] == sorted({one.bytes_read for one in seen})
+    assert (seen[0].bytes_read, seen[-1].bytes_read) == (0, total)
+    assert {one.bytes_total for one in seen} == {total}
+
+
 def test_reports_are_written_and_made_up_for(captures, tmp_path):
     out = tmp_path / "out"
     (task,), _ = tasks([str(captures / "a")], rotated=False)

@@ -88,7 +88,9 @@ def command(
     order = Order(Dataset(out).url, filter_, ("bdpcap", *context.obj), reports)
     left = run.left(found, order)
     if len(left) < len(found):
-        _note(f"{len(found) - len(left)} of {units.number(len(found), 'capture')} were done before")
+        _note(
+            f"{units.count(len(found) - len(left))} of {units.number(len(found), 'capture')} were done before"
+        )
     if not left:
         return exits.DONE
     return _run(

@@ -72,11 +72,13 @@ def run(
     Dataset(order.out).clear()
     total, read, frames = sum(sum(task.sizes_bytes) for task in tasks), 0, 0
     with _client(scheduler, workers) as client:
-        for task, status in _done(client, tasks, order, total):
+        if progress:
+            progress(Progress(0, total, 0, (0, len(tasks))))
+        for done, (task, status) in enumerate(_done(client, tasks, order, total), start=1):
             read += sum(task.sizes_bytes)
             frames += status.get("frames") or 0
             if progress:
-                progress(Progress(read, total, frames))
+                progress(Progress(read, total, frames, (done, len(tasks))))
             yield task, status
     Dataset(order.out).clear()
 

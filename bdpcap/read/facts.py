@@ -19,6 +19,8 @@ class Progress:
     """Size of all files in bytes; None where it is unknown, as with a pipe."""
     frames: int
     """Frames read."""
+    captures: tuple[int, int] | None = None
+    """Captures finished, and their number in all; None where one capture is read."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bdpcap.words import units
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -55,6 +57,14 @@ def _notebook() -> Any | None:
     return display
 
 
+def _done(progress: Progress) -> str:
+    """Return ``37 of 62 captures``, or ``reading`` for a single one."""
+    if progress.captures is None:
+        return "reading"
+    done, total = progress.captures
+    return f"{done:,} of {units.number(total, 'capture')}"
+
+
 def _in_notebook(display: Any) -> Iterator[Update]:
     place = display.display(display.HTML(""), display_id=True)
 
@@ -78,7 +88,7 @@ def _on_terminal() -> Iterator[Update]:
 
     bar = rich.Progress(
         rich.SpinnerColumn(),
-        rich.TextColumn("reading"),
+        rich.TextColumn("{task.description}"),
         rich.BarColumn(),
         rich.DownloadColumn(),
         rich.TransferSpeedColumn(),
@@ -92,7 +102,11 @@ def _on_terminal() -> Iterator[Update]:
 
         def update(progress: Progress) -> None:
             bar.update(
-                task, completed=progress.bytes_read, total=progress.bytes_total, frames=progress.frames
+                task,
+                description=_done(progress),
+                completed=progress.bytes_read,
+                total=progress.bytes_total,
+                frames=progress.frames,
             )
 
         yield update
