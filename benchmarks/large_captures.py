@@ -256,7 +256,8 @@ def _packets(
     length = HEADERS + TIMESTAMPS * timestamps + payload
     kept = np.minimum(length, snaplen)
     width = RECORD + int(kept.max())
-    batch = np.zeros((len(time_us), width), np.uint8)
+    # Headers are written whole; what the snap length cuts is left out below.
+    batch = np.zeros((len(time_us), max(width, RECORD + HEADERS + TIMESTAMPS * timestamps)), np.uint8)
 
     def put(at: int, values: Ints, order: str) -> None:
         raw = np.asarray(values).astype(order).view(np.uint8).reshape(len(time_us), -1)
@@ -284,7 +285,7 @@ def _packets(
         put(70, 0x0101080A * everywhere, ">u4")
         put(74, time_us // 1000 + 7, ">u4")
         put(78, time_us // 1000, ">u4")
-    return bytes(batch[np.arange(width) < (RECORD + kept)[:, None]].data)
+    return bytes(batch[:, :width][np.arange(width) < (RECORD + kept)[:, None]].data)
 
 
 KINDS: Final[dict[str, tuple[Callable[[int], Iterator[bytes]], int]]] = {

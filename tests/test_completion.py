@@ -47,7 +47,7 @@ def test_every_shell_is_told_in_its_own_way(shell):
         ("bdpcap flows --format j", ["json", "jsonl"]),
         ("bdpcap plot --kind ", ["window", "throughput", "rtt", "sequence", "packets"]),
         ("bdpcap flows --fail-on ", [f"{limit}>50%" for limit in STATES]),
-        ("bdpcap trace.pcap --js", ["--json"]),
+        ("bdpcap trace.pcap --js", ["--json", "--jsonl"]),
     ],
 )
 def test_commands_options_and_values_are_offered(line, words):

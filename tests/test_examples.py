@@ -130,6 +130,8 @@ def test_every_command_does_what_it_says(line, place, monkeypatch, capsysbinary)
     if "--install-completion" in words:
         monkeypatch.setenv("HOME", str(place))  # tests/test_completion.py tries it in a shell
         return
+    if words[1] == "view":
+        return  # it serves until it is ended: tests/test_view_page.py does both
     words = [name for word in words for name in (sorted(glob.glob(word)) if word.startswith("*") else [word])]  # noqa: PTH207  a shell's
     if "|" in line:
         words[words.index("-")] = "trace.pcap"  # what comes out of the pipe

@@ -15,7 +15,7 @@ def test_making_them_anew_reaches_every_section():
         assert with_declarations(MARKED.sub(r"\1\2", text)) == text
 
 
-@pytest.mark.parametrize("rule", (*RULES, *kernel.RULES), ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", [*RULES, *kernel.RULES], ids=lambda rule: rule.id)
 def test_every_rule_has_its_page_and_its_limit_leads_there(rule):
     home = "account" if rule in kernel.RULES else rule.limit
     assert pages()[f"rules/{rule.id}.md"].startswith(f"# Rule {rule.id}\n")

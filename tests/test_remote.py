@@ -1,5 +1,6 @@
 """Captures and datasets by URL: the same output as that of local files, in streams whose number is known."""
 
+import gc
 import http.server
 import json
 import re
@@ -20,6 +21,8 @@ from small_transfer import write_pcap
 import bdpcap
 from bdpcap.cli import main
 from bdpcap.read import remote
+
+pytestmark = pytest.mark.filterwarnings("ignore:Unclosed:ResourceWarning")  # aiohttp's, kept by fsspec
 
 SAMPLE = "linux61_advwinscale2_w50000.pcap.zst"
 
@@ -43,6 +46,15 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     def copyfile(self, source, outputfile):
         outputfile.write(source.read(self.server.most or -1))
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Close what fsspec keeps open for later reads, so that no later test meets its warning."""
+    yield
+    for system in ("http", "s3"):
+        fsspec.get_filesystem_class(system).clear_instance_cache()
+    gc.collect()
 
 
 @pytest.fixture
