@@ -20,13 +20,17 @@ LISTED = re.compile(r"(?<=^<!-- generated: commands -->\n).*?(?=^<!-- end -->$)"
 def page(name: str) -> str:
     """Return the page of a command with its help made anew; a new command begins with a heading and its help."""
     path = PAGES[name]
-    content = path.read_text(encoding="utf-8") if path.exists() else f"# bdpcap {name}\n\n```text\nUsage: \n```\n"
+    content = (
+        path.read_text(encoding="utf-8") if path.exists() else f"# bdpcap {name}\n\n```text\nUsage: \n```\n"
+    )
     return HELP.sub(lambda _: _help(name), content)
 
 
 def overview(content: str) -> str:
     """Return the page of the command line with the list of commands and the help made anew."""
-    rows = "".join(f"| [`bdpcap {name}`](commands/{name}.md) | {about} |\n" for name, about in COMMANDS.items())
+    rows = "".join(
+        f"| [`bdpcap {name}`](commands/{name}.md) | {about} |\n" for name, about in COMMANDS.items()
+    )
     table = f"\n| command | what it does |\n|---|---|\n{rows}\n"
     return HELP.sub(lambda _: _help(), LISTED.sub(lambda _: table, content))
 

@@ -72,7 +72,9 @@ def no_rule():
 
 def _account():
     """Return the page of the sending kernel's account."""
-    return "\n\n".join(["# The sending kernel's account", _prose(inspect.getdoc(kernel)), _listing(kernel.RULES, "last")])
+    return "\n\n".join(
+        ["# The sending kernel's account", _prose(inspect.getdoc(kernel)), _listing(kernel.RULES, "last")]
+    )
 
 
 def _shared():
@@ -183,7 +185,10 @@ def _dedented(lines):
 
 def _linked(lines):
     """Let names of conditions lead to where these stand."""
-    return [re.sub(r"\*([^*]+)\*", lambda name: f"[{name[1]}]({SHARED}#{_anchor(name[1])})", line) for line in lines]
+    return [
+        re.sub(r"\*([^*]+)\*", lambda name: f"[{name[1]}]({SHARED}#{_anchor(name[1])})", line)
+        for line in lines
+    ]
 
 
 def _anchor(heading):

@@ -17,7 +17,9 @@ README = ROOT / "README.md"
 ACCURACY = DOCS / "accuracy.md"
 LEFT_OUT = "..."
 """A line that stands for lines that are not shown."""
-SHOWN = re.compile(r"(?<=^```console\n)\$ (bdpcap [^\n]*)\n((?!\$ )[^`].*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(
+    r"(?<=^```console\n)\$ (bdpcap [^\n]*)\n((?!\$ )[^`].*?)(?=^```$)", re.MULTILINE | re.DOTALL
+)
 """A command alone in its block, and its output below it."""
 SHARES = re.compile(r"\d+ to \d+ % (of the decisive time.*?), and \d+ to \d+ % from elsewhere", re.DOTALL)
 """The README's sentence on accuracy."""
@@ -73,7 +75,9 @@ def _shares(found: re.Match[str]) -> str:
     """Return the least and the most that a set of docs/accuracy.md agrees, at the sender and elsewhere."""
     table = ACCURACY.read_text("utf-8").partition("## Agreement")[2].partition("\n\nWith")[0]
     rows = [
-        [float(share) for share in re.findall(r"\| ([\d.]+) \(", line)] for line in table.splitlines() if "(" in line
+        [float(share) for share in re.findall(r"\| ([\d.]+) \(", line)]
+        for line in table.splitlines()
+        if "(" in line
     ]
     sender, elsewhere = [row[0] for row in rows], [share for row in rows for share in row[1:]]
     return f"{_span(sender)} {found[1]}, and {_span(elsewhere)} from elsewhere"

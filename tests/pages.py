@@ -55,11 +55,13 @@ def pages() -> list[Made]:
         (licences_page.PAGE, licences_page.page, _whole),
     ]
     made += [
-        (path, partial(command_line_page.page, name), _whole) for name, path in command_line_page.PAGES.items()
+        (path, partial(command_line_page.page, name), _whole)
+        for name, path in command_line_page.PAGES.items()
     ]
     made += [(path, _around(path, limits_page.with_declarations), _whole) for path in limits_page.marked()]
     made += [
-        (limits_page.DOCS / name, partial(str, content), _whole) for name, content in limits_page.pages().items()
+        (limits_page.DOCS / name, partial(str, content), _whole)
+        for name, content in limits_page.pages().items()
     ]
     made += [(path, _around(path, output_pages.with_output), _whole) for path in output_pages.pages()]
     made += [(reference_pages.DOCS / name, page, _whole) for name, page in reference_pages.PAGES.items()]

@@ -23,7 +23,9 @@ def test_every_rule_has_its_page_and_its_limit_leads_there(rule):
 
 
 def test_no_page_of_a_former_rule_is_left():
-    assert {path.stem for path in (DOCS / "rules").glob("*.md")} == {rule.id for rule in (*RULES, *kernel.RULES)}
+    assert {path.stem for path in (DOCS / "rules").glob("*.md")} == {
+        rule.id for rule in (*RULES, *kernel.RULES)
+    }
 
 
 def test_every_limit_that_a_rule_claims_has_a_place_in_the_precedence():
