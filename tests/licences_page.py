@@ -22,6 +22,7 @@ ELSEWHERE: Final = {
     "importlib-metadata": "Apache-2.0",
     "lazy-importer": "Apache-2.0",
     "pycparser": "BSD-3-Clause",
+    "tzdata": "Apache-2.0",
     "zipp": "MIT",
 }
 """Licences of packages that only other platforms or versions of Python install, from the metadata of their wheels."""
