@@ -19,7 +19,7 @@ from bdpcap.explain.headers import full_packet
 from bdpcap.limits import LIMITS
 from bdpcap.tables import Column, frames
 from bdpcap.words import rates
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import same_way
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -164,8 +164,7 @@ def main_flows(capture: Capture) -> list[Flow]:
         return []
     most = flows.iloc[int(flows["payload_bytes"].to_numpy().argmax())]
     parallel = flows[
-        (flows["sender"].map(host) == host(most["sender"]))
-        & (flows["receiver"].map(host) == host(most["receiver"]))
+        same_way(flows, most)
         & (flows["start_ns"] < most["end_ns"])
         & (flows["end_ns"] > most["start_ns"])
         & (flows["payload_bytes"] >= _LEAST_SHARE * most["payload_bytes"])

@@ -1,4 +1,4 @@
-"""UDP on the path of a TCP flow: the rate of datagrams while the flow ran. UDP does not back off, TCP does (RFC 8085)."""
+"""Flows that share the path of a TCP flow: others of TCP, and UDP, which does not back off as TCP does (RFC 8085)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.words import rates
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import same_way
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Sharing", "sharing"]
+__all__ = ["Sharing", "sharing", "together_bps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,12 @@ class Sharing:
         return min(1.0, self.udp_bps / self.capacity_bps) if self.capacity_bps else None
 
 
+def together_bps(flows: pd.DataFrame) -> float:
+    """Return the rate of all rows of the ``flows`` table, over the time in which any of them ran."""
+    lasted_ns = max(1, int(flows["end_ns"].max() - flows["start_ns"].min()))
+    return float(rates.of_bytes(int(flows["payload_bytes"].sum()), lasted_ns))
+
+
 def sharing(
     summary: pd.Series, datagrams: pd.DataFrame, link_rate_bps: float | None = None
 ) -> Sharing | None:
@@ -67,11 +73,8 @@ def sharing(
     start_ns, end_ns = int(summary["start_ns"]), int(summary["end_ns"])
     if end_ns <= start_ns or summary["payload_bytes"] == 0:
         return None
-    same_way = (datagrams["sender"].map(host) == host(str(summary["sender"]))) & (
-        datagrams["receiver"].map(host) == host(str(summary["receiver"]))
-    )
     met = (datagrams["start_ns"] < end_ns) & (datagrams["end_ns"] > start_ns)
-    beside = datagrams[same_way & met]
+    beside = datagrams[same_way(datagrams, summary) & met]
     if beside.empty:
         return None
     starts, ends = _float(beside["start_ns"]), _float(beside["end_ns"])

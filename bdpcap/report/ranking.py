@@ -13,9 +13,10 @@ from bdpcap.diagnosis.decide import relayed
 from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, SLOW_START, nature
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
+from bdpcap.explain.sharing import together_bps
 from bdpcap.report.part import part
-from bdpcap.words import rates, units
-from bdpcap.words.endpoints import host
+from bdpcap.words import units
+from bdpcap.words.endpoints import same_way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,8 +84,7 @@ class Group:
         if self.flow.summary["limit"] != "link" or path is None:
             return ""
         flows = on_path(self.flow)
-        lasted_ns = max(1, int(flows["end_ns"].max() - flows["start_ns"].min()))
-        reached = rates.of_bytes(int(flows["payload_bytes"].sum()), lasted_ns)
+        reached = together_bps(flows)
         if len(flows) < 2 or reached > path:
             return ""
         every = "Both" if len(flows) == 2 else f"All {len(flows)}"
@@ -101,8 +101,7 @@ def on_path(flow: Flow) -> pd.DataFrame:
     """Return the rows of the ``flows`` table that carried enough data between the hosts of a flow, in its direction."""
     flows = flow.capture.flows
     flows = flows[bulk(flows)]
-    ends = (flows[side].map(host) == host(str(flow.summary[side])) for side in ("sender", "receiver"))
-    return flows[next(ends) & next(ends)]
+    return flows[same_way(flows, flow.summary)]
 
 
 def lost_ns(flows: pd.DataFrame) -> pd.Series[float]:

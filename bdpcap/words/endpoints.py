@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["host", "is_public", "port"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+__all__ = ["host", "is_public", "port", "same_way"]
 
 
 def host(end: str) -> str:
@@ -15,6 +21,12 @@ def host(end: str) -> str:
 def port(end: str) -> int:
     """Return the port of ``address:port``."""
     return int(end.rpartition(":")[2])
+
+
+def same_way(flows: pd.DataFrame, flow: Mapping[str, Any] | pd.Series[Any]) -> pd.Series[bool]:
+    """Return which rows with ``sender`` and ``receiver`` go from the host of a flow's sender to that of its receiver."""
+    sender, receiver = (flows[side].map(host) == host(str(flow[side])) for side in ("sender", "receiver"))
+    return sender & receiver
 
 
 def is_public(address: str) -> bool:

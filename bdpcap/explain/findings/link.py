@@ -9,8 +9,9 @@ import pandas as pd
 from bdpcap.explain.capacity import delivered_bps, known_bps, spoken
 from bdpcap.explain.expected import GAIN
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.words import rates, units
-from bdpcap.words.endpoints import host
+from bdpcap.explain.sharing import together_bps
+from bdpcap.words import units
+from bdpcap.words.endpoints import same_way
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -61,15 +62,8 @@ def limits(flow: Flow) -> list[Finding]:
 def _remedy(flow: Flow, known_bps: float | None, *, others: bool) -> str:
     if not others:
         return "Larger windows or buffers only lengthen the queue; more throughput needs a faster link."
-    if known_bps is not None and _together_bps(flow) * GAIN >= known_bps:
+    flows = flow.capture.flows
+    together = together_bps(flows[same_way(flows, flow.summary)])
+    if known_bps is not None and together * GAIN >= known_bps:
         return "The flows of this capture fill the link together: run fewer at once, or take a faster link."
     return "Find who shares the bottleneck; more throughput needs a fairer share or a faster link."
-
-
-def _together_bps(flow: Flow) -> float:
-    """Return the rate of all flows between the flow's hosts in its direction, over the time in which any of them ran."""
-    flows = flow.capture.flows
-    for side in ("sender", "receiver"):
-        flows = flows[flows[side].map(host) == host(str(flow.summary[side]))]
-    lasted_ns = max(1, int(flows["end_ns"].max() - flows["start_ns"].min()))
-    return float(rates.of_bytes(int(flows["payload_bytes"].sum()), lasted_ns))
