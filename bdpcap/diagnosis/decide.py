@@ -75,18 +75,18 @@ def remedied(flow: Flow) -> Finding | None:
     """Return the finding with the remedy for the root cause, None without a root cause."""
     root = root_cause(flow)
     how = _REMEDIED_BY.get(root.code) if root else None
-    return next((finding for finding in found(flow) if finding.code is how), root)
+    return found(flow).of(how) or root
 
 
 def relayed(flow: Flow) -> Finding | None:
     """
     Return the finding on a NAT or proxy that sends in a far host's place, if the flow waited for it; else None.
 
-    What it waited for may be the path behind it, which the capture does not show.
+    The wait may be for the path behind it, which the capture does not show.
     """
     if flow.summary["limit"] != "app" or not is_public(host(flow.sender)):
         return None
-    return next((one for one in found(flow) if one.code is Code.PROXY), None)
+    return found(flow).of(Code.PROXY)
 
 
 def datagrams(flow: Flow) -> Finding | None:
@@ -97,7 +97,7 @@ def datagrams(flow: Flow) -> Finding | None:
     """
     if flow.summary["limit"] not in ("link", "cwnd"):
         return None
-    finding = next((one for one in found(flow) if one.code is Code.UDP_BESIDE), None)
+    finding = found(flow).of(Code.UDP_BESIDE)
     if finding is None:
         return None
     numbers = finding.values  # noqa: PD011  a dict, no pandas object

@@ -251,7 +251,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
             "",
             f"Nothing to mend on the path or the server: the client {client}, its program or its user, waits.",
         )
-    finding = next((one for one in found(flow) if one.code is Code.REQUEST_RESPONSE), None)
+    finding = found(flow).of(Code.REQUEST_RESPONSE)
     advice = "" if finding is None else finding.remedy
     return (f"the server, {server}" if side == "server" else f"the client, {client}"), advice
 

@@ -56,7 +56,8 @@ def _probes(flow: Flow) -> str:
 
 def _sentence(code: Code, flow: Flow) -> str:
     """Return the sentence of a finding; empty if the flow does not have it."""
-    return next((one.sentence for one in found(flow) if one.code is code), "")
+    finding = found(flow).of(code)
+    return "" if finding is None else finding.sentence
 
 
 def _reordering(flow: Flow) -> str:

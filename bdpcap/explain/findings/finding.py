@@ -135,6 +135,10 @@ class Finding:
 class Findings(list[Finding]):
     """Findings of one flow, most important first."""
 
+    def of(self, code: Code | None) -> Finding | None:
+        """Return the first finding with the code, None if there is none."""
+        return next((finding for finding in self if finding.code is code), None)
+
     def _repr_html_(self) -> str:
         return "".join(finding._repr_html_() for finding in self) or "<p>No finding.</p>"
 
