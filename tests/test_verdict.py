@@ -15,7 +15,7 @@ from bdpcap.diagnosis import LIMIT_NAMES, Weight, decide, kinds
 from bdpcap.diagnosis.kinds import app
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
-from bdpcap.explain.findings import Code, Finding, congestion
+from bdpcap.explain.findings import Code, Finding, Findings, congestion
 from bdpcap.limits import LIMITS
 from bdpcap.limits.rules import RULES, kernel
 from bdpcap.report import page, ranking, verdict
@@ -337,7 +337,7 @@ def test_findings_of_no_known_code_have_a_weight(capture, monkeypatch):
     told = Finding(
         code=Code.LINK_FULL, sentence="A.", cause="B.", remedy="Do this. Then that.", commands=("ls",)
     )
-    monkeypatch.setattr(decide, "found", lambda _: [told])
+    monkeypatch.setattr(decide, "found", lambda _: Findings([told]))
     advice = remedy(capture.flow(0))
     assert (advice.words, advice.commands) == ("Do this.", ("ls",))
     assert LIMIT_NAMES["rwnd"] in report.text(capture)
