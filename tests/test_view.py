@@ -196,9 +196,8 @@ def test_pieces_of_a_flow_are_read_and_given_up_again(flow, monkeypatch):
     monkeypatch.setattr(
         flow.capture,
         "event_columns",
-        lambda _: (
-            {name: values[low : low + 100] for name, values in whole_columns.items()}
-            for low in bounds.tolist()
+        lambda _, names: (
+            {name: whole_columns[name][low : low + 100] for name in names} for low in bounds.tolist()
         ),
     )
     seen = Seen(flow, FEW)

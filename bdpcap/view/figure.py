@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from bdpcap import plots
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots import ribbon
 from bdpcap.plots.canvas import Canvas, life, origin_ns
@@ -36,13 +37,7 @@ __all__ = ["CONFIG", "FREE_AXIS", "HEIGHT", "Span", "draw", "shown"]
 
 Some = TypeVar("Some", bound="Kept")
 
-CONFIG: Final[dict[str, Any]] = {
-    "showSendToCloud": False,
-    "displaylogo": False,
-    "responsive": True,
-    "doubleClick": "autosize",
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-}
+CONFIG: Final[dict[str, Any]] = {**plots.CONFIG, "doubleClick": "autosize"}
 """Plotly's configuration: a double click asks for the whole flow."""
 
 LEAST_S: Final = 1e-6

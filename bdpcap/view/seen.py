@@ -85,16 +85,15 @@ class Seen:
 
     def _pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the flow's events in the order of the capture."""
-        last = np.zeros(0)
-        for columns in self.flow.capture.event_columns([self.flow.stream]):
+        last: float | None = None
+        for columns in self.flow.capture.event_columns([self.flow.stream], ("stream", "direction", *KEPT)):
             own = (columns["stream"] == self.flow.stream) & (columns["direction"] == self._direction)
             piece = {name: columns[name][own] for name in KEPT}
             measured = np.flatnonzero(piece["rtt_ns"] != _core.NULL)
-            # The last smoothed RTT of the pieces before stands for all their samples.
-            smooth = smoothed(np.concatenate((last, piece["rtt_ns"][measured] / 1e9)))
-            last = smooth[-1:]
+            smooth = smoothed(piece["rtt_ns"][measured] / 1e9, last)
+            last = float(smooth[-1]) if len(smooth) else last
             piece[SMOOTHED] = np.full(len(piece["rtt_ns"]), np.nan)
-            piece[SMOOTHED][measured] = smooth[len(smooth) - len(measured) :]
+            piece[SMOOTHED][measured] = smooth
             yield piece
 
     def _read_all(self) -> Columns:
