@@ -37,3 +37,28 @@ def need_tshark() -> None:
 def need_shared() -> None:
     if not SHARED.is_dir():
         unavailable("../shared", "captures")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    from in_browser import launched  # noqa: PLC0415  only pages need playwright
+
+    with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens a file in the browser; the pages are closed at the end."""
+    from in_browser import opened  # noqa: PLC0415
+
+    pages = []
+
+    def open_(file, **how):
+        pages.append(opened(browser, file, **how))
+        return pages[-1]
+
+    yield open_
+    for page in pages:
+        page.context.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import html5lib
 import pytest
-from in_browser import CONTRAST, launched, opened
+from in_browser import CONTRAST, opened
 from packets import pcap
 from scenario import scenario
 from small_transfer import write_many, write_pcapng
@@ -25,25 +25,6 @@ TOGETHER = len(plots.FIGURES) - 1
 """Figures that are zoomed together: the packets keep a time of their own."""
 
 PACKETS_RANGE = "document.querySelector('.plot[data-kind=packets]').layout.xaxis.range"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as chromium:
-        yield chromium
-
-
-@pytest.fixture
-def open_page(browser):
-    pages = []
-
-    def open_(file, **how):
-        pages.append(opened(browser, file, **how))
-        return pages[-1]
-
-    yield open_
-    for page in pages:
-        page.context.close()
 
 
 @pytest.fixture(scope="module")

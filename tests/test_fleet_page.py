@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import html5lib
 import pytest
-from in_browser import CONTRAST, launched, opened
+from in_browser import CONTRAST
 from oracles import ROOT
 from packets import pcap
 from scenario import scenario
@@ -54,25 +54,6 @@ def file(out):
     page = out.parent / "summary.html"
     assert main(["summary", str(out), "--before-after", f"{DATE:%Y-%m-%dT%H:%M}", "-o", str(page)]) == 0
     return page
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as chromium:
-        yield chromium
-
-
-@pytest.fixture
-def open_page(browser):
-    pages = []
-
-    def open_(file, **how):
-        pages.append(opened(browser, file, **how))
-        return pages[-1]
-
-    yield open_
-    for page in pages:
-        page.context.close()
 
 
 def test_the_verdict_on_the_fleet_comes_first(open_page, file):

@@ -8,8 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from oracles import ROOT, chromium
-from playwright.sync_api import sync_playwright
+from oracles import ROOT
 from small_transfer import write_many
 from werkzeug.test import Client
 
@@ -129,22 +128,19 @@ def test_a_port_that_is_taken_is_one_line(capsys):
 
 
 @pytest.fixture(scope="module")
-def page(served):
+def page(served, browser):
     """Return the page; requests to other addresses fail, and all that was asked for and complained of is noted."""
     address, _ = served
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox cannot be had by root in a container.
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1200, "height": 1300})
-        opened.asked, opened.complaints = [], []
-        opened.route(lambda url: not url.startswith(address), lambda route: route.abort())
-        opened.on("request", lambda request: opened.asked.append(request.url))
-        opened.on("console", lambda message: opened.complaints.append(message.text))
-        opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
-        opened.goto(address)
-        opened.wait_for_function(f"() => {FIGURE}?.calcdata?.length > 5")
-        yield opened
-        browser.close()
+    opened = browser.new_page(viewport={"width": 1200, "height": 1300})
+    opened.asked, opened.complaints = [], []
+    opened.route(lambda url: not url.startswith(address), lambda route: route.abort())
+    opened.on("request", lambda request: opened.asked.append(request.url))
+    opened.on("console", lambda message: opened.complaints.append(message.text))
+    opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.goto(address)
+    opened.wait_for_function(f"() => {FIGURE}?.calcdata?.length > 5")
+    yield opened
+    opened.context.close()
     assert opened.complaints == []
     assert all(url.startswith((address, "data:", "blob:")) for url in opened.asked)
 
