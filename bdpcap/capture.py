@@ -641,12 +641,11 @@ class Capture(InProcess):
         return len(packets)
 
     def _whole_of(self, stream: int) -> Whole:
-        """Return what this capture shows of a stream and the packets of the stream do not."""
+        """Return the facts on a stream that this capture shows, and the packets of the stream alone do not."""
         rows = [2 * stream, 2 * stream + 1]
         paths = self._paths["of_streams"].astype(np.int64)
         rtts_ns = self._paths["rtt_ns"][paths[rows]]
-        names = ("sender_side_ns", "receiver_side_ns")
-        sides_ns = vantage.sender_sides(self._core.directions(names=names), paths)[paths[rows]]
+        sides_ns = vantage.sender_sides(self._core.directions(names=_DELAYS), paths)[paths[rows]]
         scales = {scale.direction: scale.shift for scale in self.scales if scale.stream == stream}
         return Whole(
             tick_ns=self.info.tick_ns,

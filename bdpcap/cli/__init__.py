@@ -121,7 +121,7 @@ def _open_closed() -> None:
 
 
 def _discard_output() -> None:
-    """Discard what was written to standard output and not flushed: at exit, it could not be flushed either."""
+    """Discard output that is written and not flushed: at exit, it could not be flushed either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

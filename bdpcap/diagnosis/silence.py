@@ -1,4 +1,4 @@
-"""What few verdicts need of a flow's packets: its longest time without an acknowledgment, and its window probes."""
+"""Facts from a flow's packets that few verdicts need: the longest time without an acknowledgment, and window probes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What figures keep of the events of flows: they are read in one pass, and reduced as they come."""
+"""The events of flows as figures keep them: read in one pass, and reduced as they come."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Kept", "of", "reading"]
 
 
 class Kept(ABC):
-    """What a figure keeps of a flow's events. Its size depends on the figure's time columns, not on the events."""
+    """The events of a flow as a figure keeps them. Their size depends on the figure's time columns, not on the events."""
 
     names: ClassVar[tuple[str, ...]]
     """The core's columns of events that it needs, with ``time_ns``."""
@@ -46,7 +46,7 @@ class Kept(ABC):
 Some = TypeVar("Some", bound=Kept)
 
 _KEPT: Final[WeakKeyDictionary[Capture, dict[tuple[int, str, type[Kept]], Kept]]] = WeakKeyDictionary()
-"""What was kept of flows that are drawn whole, by stream, sender and type."""
+"""Events kept of flows that are drawn whole, by stream, sender and type."""
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def reading(
 
 
 def of(kind: type[Some], flow: Flow, axis: Axis, columns: int) -> Some:
-    """Return what a figure of so many time columns needs of a flow's events, read now unless they are known."""
+    """Return a flow's events as a figure of so many time columns needs them, read now unless they are known."""
     fine = COLUMNS if COLUMNS % columns == 0 else columns
     key = flow.stream, flow.sender, kind
     if axis != axis_of(flow):

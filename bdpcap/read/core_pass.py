@@ -277,7 +277,7 @@ def summed(core: _core.Analysis) -> Sums:
 
 
 def whole(core: _core.Analysis) -> Whole | None:
-    """Return what the comment of an excerpt tells of the whole capture; None unless it is one file with one stream."""
+    """Return the facts on the whole capture in an excerpt's comment; None unless it is one file with one stream."""
     captures = core.captures()
     if core.streams != 1 or len(captures) != 1:
         return None

@@ -139,7 +139,7 @@ def html(capture: Capture) -> str:
 
 
 def _read(flows: list[Flow]) -> None:
-    """Read what pictures, verdicts and notes need of packets, in one pass."""
+    """Read the packets once for pictures, verdicts and notes."""
     with silence.reading(of_packets(flows)) as quiet, plots.reading(flows) as drawn:
         if quiet or drawn:
             flows[0].capture.give_events([*quiet, *drawn])

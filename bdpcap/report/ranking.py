@@ -227,7 +227,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
 
 
 def _paced(shown: list[Group]) -> str:
-    """Return what set the pace of flows whose limit was the application."""
+    """Return the words on the pace of flows whose limit was the application."""
     if any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown):
         return "; round trips and programs set the pace"
     waited = " and waited for their programs"

@@ -94,7 +94,7 @@ def whole(flow: Flow) -> Span:
 
 
 def _of(kind: type[Some], events: Columns, flow: Flow, canvas: Canvas) -> Some:
-    """Return what a figure needs of the events."""
+    """Return the events as a figure keeps them."""
     kept = kind(flow, canvas.axis, COLUMNS)
     kept.take({**events.by_name})
     return kept
@@ -122,7 +122,7 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
 
     Returns
     -------
-    The figure, and a sentence on what it shows.
+    The figure, and a sentence on the events that it shows.
     """
     flow = seen.flow
     events, number = shown(seen, span)
