@@ -18,8 +18,9 @@ from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
 from bdpcap.explain.findings import Code
-from bdpcap.explain.trust import caveats
+from bdpcap.explain.trust import caveats, doubts
 from bdpcap.read.flaws import DECLARED
+from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
 TTL = 14 + 8
@@ -303,6 +304,15 @@ def test_a_clock_of_10_ms_is_told_and_leaves_nothing_sure(name):
     assert coarse.count == tick_ns
     assert "ticks every 10 ms" in caveats(capture)[0]
     assert capture.flows["confidence"].max() <= 0.8
+
+
+def test_frames_of_different_years_are_told():
+    whole = packets_of(SAMPLES / "cwnd_loss_2pct.sender.pcap.zst")
+    half = len(whole) // 2
+    merged = [*whole[:half], *(replace(p, time_ns=p.time_ns + 2 * units.YEAR_NS) for p in whole[half:])]
+    capture = analysed(merged)
+    assert "years-apart" in [flaw.code for flaw in capture.quality]
+    assert any(doubt.startswith("The frames lie 2.0 years apart") for doubt in doubts(capture))
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=12), st.sampled_from([1, 1_000, 10_000_000]))

@@ -287,6 +287,8 @@ def test_what_makes_a_capture_doubtful_is_said(text, caveat):
         (units.duration(999_600), "1 ms"),
         (units.duration(4_200_000_000), "4.2 s"),
         (units.duration(3_720_000_000_000), "1 h 02 min"),
+        (units.duration(50 * 3_600_000_000_000), "2 d 2 h"),
+        (units.duration(8.5 * units.YEAR_NS), "8.5 years"),
         (units.share(0.004), "< 1 %"),
         (units.share(0.996), "> 99 %"),
         (units.share(1.0), "100 %"),

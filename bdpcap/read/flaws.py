@@ -42,6 +42,11 @@ class Seen:
         """Packets dropped while capturing; 0 where the file does not report them."""
         return self.info.capture_drops or 0
 
+    @property
+    def span_ns(self) -> int:
+        """Time from the first to the last frame; 0 without frames."""
+        return (self.info.last_ns or 0) - (self.info.first_ns or 0)
+
     @cached_property
     def absent(self) -> list[Seam]:
         """Places where files are missing by the numbers in their names."""
@@ -227,6 +232,16 @@ DECLARED: Final = (
         _backwards,
         "Rounds in which it does are marked and less sure.",
         grave=lambda seen: seen.info.time_backwards > GRAVE * seen.info.frames,
+    ),
+    Declared(
+        "years-apart",
+        lambda seen: seen.span_ns if seen.span_ns >= units.YEAR_NS else 0,
+        lambda seen: (
+            f"The frames lie {units.duration(seen.span_ns)} apart: captures of different times were merged, or a clock "
+            "was wrong."
+        ),
+        "Times and rates across the gap show nothing.",
+        grave=True,
     ),
     Declared(
         "clock-coarse",

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 MISSING = "-"
+YEAR_NS = 31_556_952_000_000_000
+"""A year of the Gregorian calendar in ns: 365.2425 days."""
 
 
 def _absent(value: Any) -> bool:
@@ -63,14 +65,18 @@ def rounded(value: Any, unit: str) -> str:
 def duration(ns: Any) -> str:
     """Return nanoseconds in the unit that leaves one to three digits before the point.
 
-    From ten minutes on the result has minutes and seconds, from an hour on hours and minutes.
+    Longer times have two units: minutes and seconds, hours and minutes, or days and hours. A year or more is in years.
     """
     if _absent(ns):
         return MISSING
     value = float(ns)
+    if value >= YEAR_NS:
+        return f"{value / YEAR_NS:.1f} years"
     if value >= 600e9:
         minutes, seconds = divmod(round(value / 1e9), 60)
         hours, minutes = divmod(minutes, 60)
+        if hours >= 48:
+            return f"{hours // 24} d {hours % 24} h"
         return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds:02} s"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if value >= size * 0.9995:
