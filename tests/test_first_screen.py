@@ -13,7 +13,7 @@ from scenario import HANDSHAKE, scenario
 
 import bdpcap
 from bdpcap import report
-from bdpcap.diagnosis import ALL, nature
+from bdpcap.diagnosis import ALL, natures
 from bdpcap.report import card, page, ranking, screen
 from bdpcap.report.notes import notes
 from bdpcap.words import units
@@ -82,7 +82,7 @@ def test_requests_one_after_the_other_are_counted():
         for n in range(12)
     )
     flow = analyzed(asks).flow(0)
-    assert nature.nature(flow) is nature.REQUESTS
+    assert natures.nature(flow) is natures.REQUESTS
     (said,) = screen.sentences(flow)
     # The tap is beside the client: each answer takes a round trip of 20 ms, and the client 1 ms.
     assert said.startswith("12 requests one after the other, 21 ms each in the median: round trips (20 ms), ")
@@ -105,6 +105,42 @@ def test_an_outage_is_the_news():
     assert flow.remedy.where.startswith("the path from ")
 
 
+def test_data_that_reached_a_capture_at_the_receiver_are_the_receivers_to_explain():
+    # From the receiver, which answers its SYN-ACK's peer at once; then it acknowledges nothing, and the sender gives up.
+    given_up = """
+    0     < S  0:0(0) win 64240 <mss 1460,nop,wscale 7>
+    +0    > S. 0:0(0) ack 1 win 65160 <mss 1460,nop,wscale 7>
+    +.020 < .  1:1(0) ack 1 win 502
+    +.001 < P. 1:1001(1000) ack 1 win 502
+    +0    > .  1:1(0) ack 1001 win 500
+    +.020 < P. 1001:2001(1000) ack 1 win 502
+    +1    < P. 1001:2001(1000) ack 1 win 502
+    +2    < P. 1001:2001(1000) ack 1 win 502
+    +4    < P. 1001:2001(1000) ack 1 win 502
+    +8    < R. 2001:2001(0) ack 1 win 502
+    """
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(given_up)))).flow(0)
+    assert flow.summary["vantage"] == "receiver"
+    said = screen.sentences(flow)[-1]
+    assert "to the end, with 3 retransmissions on timeout next to the receiver, which answered none" in said
+    assert flow.remedy.where.startswith("the receiver, ")
+
+
+def test_an_idle_time_without_a_timeout_is_no_outage():
+    # Ten quiet seconds with nothing in flight; later one segment waits 3.02 s for its retransmission.
+    quiet = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +10   < P. 1:101(100) ack 1001 win 500
+    +.001 > P. 1001:2001(1000) ack 101 win 502
+    +1    > P. 1001:2001(1000) ack 101 win 502
+    +2    > P. 1001:2001(1000) ack 101 win 502
+    +.020 < .  101:101(0) ack 2001 win 500
+    """
+    flow = analyzed(quiet).flow(0)
+    assert "Nothing was acknowledged for 3.02 s" in screen.sentences(flow)[-1]
+
+
 def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
     # 10, 20, 40 and 80 segments in four round trips of 100 ms, beside the sender; every second one is acknowledged.
     lines, sent = [], 1
@@ -116,7 +152,7 @@ def test_as_fast_as_slow_start_allows_is_nothing_to_mend():
         lines.append(f"+.1 < . 1:1(0) ack {first + 2000} win 8000")
         lines += [f"+.00001 < . 1:1(0) ack {ack} win 8000" for ack in range(first + 4000, sent + 1, 2000)]
     flow = analyzed("\n".join(lines), rtt="+.1").flow(0)
-    assert nature.nature(flow) is nature.SLOW_START
+    assert natures.nature(flow) is natures.SLOW_START
     assert "slow start alone needs 4, from ten segments on" in screen.sentences(flow)[0]
     assert flow.remedy.where == ""
     assert flow.remedy.words.startswith("Nothing to mend")
@@ -162,8 +198,19 @@ def test_one_exchange_with_most_bytes_is_no_series_of_requests():
     download = "+.001 > P. 301:401(100) ack 601 win 502\n" + "".join(
         f"+.020 < . {601 + 1000 * n}:{1601 + 1000 * n}(1000) ack 401 win 500\n" for n in range(9)
     )
-    assert nature.nature(analyzed(asks).flow(0)) is nature.REQUESTS
-    assert nature.nature(analyzed(asks + download).flow(0)) is not nature.REQUESTS
+    assert natures.nature(analyzed(asks).flow(0)) is natures.REQUESTS
+    assert natures.nature(analyzed(asks + download).flow(0)) is not natures.REQUESTS
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_server_of_others_is_not_the_readers_to_set():
+    # A client in a private network downloads from the Internet; nothing is lost, and the window grows.
+    flow = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst").flow(
+        38, "95.142.164.2:80"
+    )
+    assert flow.summary["limit"] == "cwnd"
+    assert (flow.remedy.where, flow.remedy.commands) == ("", ())
+    assert flow.remedy.words.startswith("Nothing to set at this end: 95.142.164.2 decides")
 
 
 # notes

@@ -266,10 +266,10 @@ def test_a_host_of_others_gets_words_and_no_command(system):
     assert "8.8.8.8" in told[2].words
 
 
-def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, link_share=0.0):
+def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_000, link_share=0.0):
     """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round."""
     return SimpleNamespace(
-        rtts=pd.DataFrame({"retransmits": each_round}),
+        rtts=pd.DataFrame({"retransmits": each_round, "limit": "link", "rtt_ns": queued_ns}),
         summary=pd.Series(
             {
                 "retransmitted_bytes": 1000 * sum(each_round),
@@ -289,7 +289,9 @@ def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, link_share=0.0):
         (lossy([0, 0, 0, 1, 0, 0] * 5), "scattered"),  # one by one
         (lossy([0] * 14 + [40, 30]), "shallow"),  # 7 %, at the end of slow start, and no queue stood
         (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000), "overflow"),  # a queue as long as the path
-        (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3), "overflow"),  # the flow fills the link at times
+        # The flow fills the link at times: its queue is as long as the path, or holds next to nothing.
+        (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3, queued_ns=100_000_000), "overflow"),
+        (lossy([0, 0, 0, 1, 0, 0] * 5, link_share=0.3), "scattered"),
     ],
 )
 def test_losses_are_told_apart_by_number_spread_and_queue(flow, kind):

@@ -1,4 +1,4 @@
-"""Parts of a diagnosis: a limit with its causes, and the weight of a finding."""
+"""Parts of a diagnosis: a limit with its causes, the nature of a flow, and the weight of a finding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Cause", "Limit", "Weight", "longest"]
+__all__ = ["Cause", "Limit", "Nature", "Weight", "longest"]
 
 
 class Weight(StrEnum):
@@ -89,3 +89,17 @@ class Limit:
         if found is None:
             raise ValueError(f"{self.code} is no limit")
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Nature:
+    """What a flow is that no single limit explains, and who is to act on it."""
+
+    title: str
+    """First words of the verdict."""
+    holds: Callable[[Flow], bool]
+    """Returns whether a flow is of this nature; the flow has active time."""
+    sentence: Callable[[Flow], str]
+    """Returns the verdict; an outage reads the flow's events."""
+    advice: Callable[[Flow], tuple[str, str]]
+    """Returns the place to act, empty if nothing is to be mended, and the advice."""

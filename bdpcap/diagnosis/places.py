@@ -38,9 +38,17 @@ def either(flow: Flow) -> str:
     own = [end for end in ("sender", "receiver") if is_ours(flow, end)]
     if len(own) == 1:
         return sender(flow) if own == ["sender"] else receiver(flow)
+    if (alone := _only_host(flow)) is not None:
+        return alone
     return f"either end, {host(flow.sender)} or {host(flow.receiver)}"
 
 
 def programs(flow: Flow) -> str:
     """Return both hosts."""
-    return f"both ends, {host(flow.sender)} and {host(flow.receiver)}"
+    return _only_host(flow) or f"both ends, {host(flow.sender)} and {host(flow.receiver)}"
+
+
+def _only_host(flow: Flow) -> str | None:
+    """Return the host on which both ends run; None if there are two."""
+    one = host(flow.sender)
+    return f"the host of both ends, {one}" if one == host(flow.receiver) else None

@@ -11,7 +11,8 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.decide import cause, datagrams, relayed, remedied
 from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES
-from bdpcap.diagnosis.nature import nature
+from bdpcap.diagnosis.natures import nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.expected import GAIN, Lift, lifts
@@ -19,7 +20,9 @@ from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
 from bdpcap.explain.once import once
+from bdpcap.explain.remedies.host import is_ours
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Remedy", "remedy"]
 
+_GROWTH: Final = (ALL["cwnd"].causes["avoidance"], ALL["cwnd"].causes["slow start"])
+"""Causes that lie in how a sender's congestion window grows."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
@@ -63,7 +68,7 @@ def remedy(flow: Flow) -> Remedy:
     kind = nature(flow)
     if kind is not None:
         return Remedy(*kind.advice(flow))
-    for special in (_relayed, _beside_udp, _pauses, _little_to_gain):
+    for special in (_relayed, _beside_udp, _pauses, _little_to_gain, _of_others):
         if (found := special(flow)) is not None:
             return found
     why, _ = cause(flow)
@@ -88,6 +93,18 @@ def _beside_udp(flow: Flow) -> Remedy | None:
     """Return the advice on datagrams that take the path from the flow; None if they do not."""
     udp = datagrams(flow)
     return None if udp is None else Remedy(places.path(flow), udp.remedy, udp.commands, _without(udp))
+
+
+def _of_others(flow: Flow) -> Remedy | None:
+    """Return a sentence on a sender of others whose window grew without a loss; None for any other flow."""
+    why, _ = cause(flow)
+    if why not in _GROWTH or flow.summary["retransmitted_bytes"] or is_ours(flow, "sender"):
+        return None
+    return Remedy(
+        "",
+        f"Nothing to set at this end: {host(flow.sender)} decides how fast its window grows. A nearer server, or a kept "
+        "connection, makes that faster.",
+    )
 
 
 def _little_to_gain(flow: Flow) -> Remedy | None:
@@ -121,6 +138,9 @@ def _pauses(flow: Flow) -> Remedy | None:
     """Return the advice on a program whose pauses cost more than the main limit does; None if they do not."""
     limit, found = str(flow.summary["limit"]), lifts(flow)
     if limit == "app" or not found or found[0].limit != "app":
+        return None
+    # Pauses that nobody notices are no program's fault.
+    if flow.summary["app_share"] * flow.summary["active_ns"] < NOTICED_NS:
         return None
     part = units.share(flow.summary["app_share"])
     words = f"See why the program pauses: for {part} of the active time it had nothing to send."

@@ -1,4 +1,4 @@
-"""Facts from a flow's packets that few verdicts need: the longest time without an acknowledgment, and window probes."""
+"""Facts from a flow's packets that few verdicts need: the longest silence with timeouts, and window probes."""
 
 from __future__ import annotations
 
@@ -25,51 +25,66 @@ _TIMED: Final = [_core.CAUSES.index(name) for name in ("timeout", "after timeout
 
 
 class Silence:
-    """The longest time without an acknowledgment of a flow, counted as its events come."""
+    """The longest time without an acknowledgment in which data were retransmitted on timeout, counted as events come."""
 
     def __init__(self, end_ns: int) -> None:
         """Begin without events; the last silence lasts until `end_ns`, ns since the epoch."""
         self.since_ns: int | None = None
-        """Time of the acknowledgment before it, ns since the epoch; None without any acknowledgment."""
+        """Time of the acknowledgment before it, ns since the epoch; None without such a silence."""
         self.lasted_ns = 0
         self.retransmits = 0
         """Number of packets retransmitted on timeout in it."""
+        self.unanswered_ns = 0
+        """Time from the first of these retransmissions to the end of the silence."""
         self.to_end = False
         """Whether no acknowledgment followed it."""
         self.probes = 0
         """Number of zero-window probes of the flow, at any time."""
         self._end_ns = end_ns
-        self._last_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._retransmits = 0
+        self._last_ns: int | None = None
+        """Time of the last acknowledgment so far; before the first of all there is no silence."""
+        self._timed_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """Times of the retransmissions on timeout since then."""
 
     def take(self, events: dict[str, NDArray[Any]]) -> None:
         """Take the next events as the core's columns."""
         self.probes += int(np.count_nonzero(events["kind"] == _PROBE))
+        times_ns = events["time_ns"]
         acks = np.flatnonzero(events["length"] == _core.NULL)
-        times_ns = np.concatenate((self._last_ns, events["time_ns"][acks]))
-        timed = np.cumsum(np.isin(events["cause"], _TIMED))
-        before = np.append(timed[acks], timed[-1])
-        retransmits = np.diff(before, prepend=0)
-        retransmits[0] += self._retransmits
-        self._retransmits = int(retransmits[-1])
-        # Before the first acknowledgment of all there is no silence.
-        self._compare(times_ns, retransmits[:-1][len(acks) + 1 - len(times_ns) :])
-        self._last_ns = times_ns[-1:]
+        timed = np.flatnonzero(np.isin(events["cause"], _TIMED))
+        timed_ns = np.concatenate((self._timed_ns, times_ns[timed]))
+        if len(acks):
+            # Gap by gap: how many of these retransmissions precede its end.
+            until = len(self._timed_ns) + np.searchsorted(timed, acks)
+            ends_ns = times_ns[acks]
+            first_ns = ends_ns[0] if self._last_ns is None else self._last_ns
+            self._compare(np.append(first_ns, ends_ns), until, timed_ns)
+            self._last_ns, timed_ns = int(ends_ns[-1]), timed_ns[until[-1] :]
+        self._timed_ns = timed_ns
 
-    def _compare(self, times_ns: NDArray[np.int64], retransmits: NDArray[np.int64]) -> bool:
-        """Compare the times between acknowledgments with the longest so far; return whether one of them is longer."""
-        lasted_ns = np.diff(times_ns)
-        if not len(lasted_ns) or (self.since_ns is not None and lasted_ns.max() <= self.lasted_ns):
-            return False
+    def _compare(
+        self, times_ns: NDArray[np.int64], until: NDArray[np.int64], timed_ns: NDArray[np.int64]
+    ) -> bool:
+        """
+        Compare the times between acknowledgments with the longest so far; return whether one of them is longer.
+
+        `until` has, for the end of each, the number of retransmissions of `timed_ns` before it.
+        """
+        since = np.append(0, until[:-1])
+        lasted_ns = np.where(until > since, np.diff(times_ns), 0)
         place = int(lasted_ns.argmax())
+        if lasted_ns[place] <= self.lasted_ns:
+            return False
         self.since_ns, self.lasted_ns = int(times_ns[place]), int(lasted_ns[place])
-        self.retransmits = int(retransmits[place])
+        self.retransmits = int(until[place] - since[place])
+        self.unanswered_ns = int(times_ns[place + 1] - timed_ns[since[place]])
         return True
 
     def finish(self) -> Silence:
         """Take the time after the last acknowledgment into account; return the silence."""
-        times_ns = np.append(self._last_ns, self._end_ns)
-        self.to_end = self._compare(times_ns, np.array([self._retransmits]))
+        if self._last_ns is not None:
+            times_ns = np.array([self._last_ns, self._end_ns])
+            self.to_end = self._compare(times_ns, np.array([len(self._timed_ns)]), self._timed_ns)
         return self
 
 

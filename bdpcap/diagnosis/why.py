@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis.nature import nature
+from bdpcap.diagnosis.natures import nature
 from bdpcap.explain.buffers import Knob
 from bdpcap.explain.findings import Certainty, Code, found
 from bdpcap.explain.findings.plateau import solved, was_limit

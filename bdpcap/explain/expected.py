@@ -79,6 +79,9 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             }
             follows = "link" if allowed == link_bps else "rwnd"
             others[follows] = others.get(follows, 0) + rest_ns
+            # A link that is full for less than half of the time is not what limits.
+            if len(others) > 1 and others.get("link", 0) < took_ns / 2:
+                others.pop("link", None)
             found.append(Lift(limit, now_bps, then_bps, max(others, key=lambda name: others[name])))
     return tuple(sorted(found, key=lambda one: -one.then_bps))
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import silence
-from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.findings import Code, found
 from bdpcap.report.part import part
 from bdpcap.words import units

@@ -13,7 +13,7 @@ import bdpcap
 from bdpcap import plots
 from bdpcap.diagnosis import MEANING, Weight, silence
 from bdpcap.diagnosis.decide import weights
-from bdpcap.diagnosis.nature import of_packets
+from bdpcap.diagnosis.natures import of_packets
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust

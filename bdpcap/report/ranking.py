@@ -10,9 +10,11 @@ import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import relayed
-from bdpcap.diagnosis.nature import NOTICED_NS, OUTAGE, REQUESTS, SLOW_START, nature
+from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, SLOW_START, nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sharing import together_bps
 from bdpcap.report.part import part
 from bdpcap.words import units
@@ -33,6 +35,9 @@ LEAST_SHARE: Final = 0.01
 
 LOSING: Final = ("rwnd", "cwnd", "sndbuf")
 """Limits whose time counts as lost: another setting, or a path without losses, would lift them."""
+
+_NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
+"""Shares of the limits that are no program's, or its host's."""
 
 _WAITED: Final = {
     "rwnd": "they waited for the receive window",
@@ -233,6 +238,9 @@ def _paced(shown: list[Group]) -> str:
     waited = " and waited for their programs"
     if any(relayed(group.flow) for group in shown):
         return f"{waited}, or for the path behind a NAT or proxy"
+    held = pd.concat([group.flow.summary[_NETWORK] for group in shown])
+    if (held >= NOTABLE_SHARE).any():
+        return waited
     return f"{waited}; nothing here is limited by the network"
 
 
@@ -245,11 +253,11 @@ def no_bulk(capture: Capture) -> str:
     lasting = flows["active_ns"].astype(float)
     held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
     limit = max(held, key=lambda name: held[name])
-    part = units.spoken_share(held[limit] / max(1.0, float(lasting.sum())))
-    return (
-        f"No bulk transfer here: {units.number(len(flows), 'flow')} carried "
-        f"{units.data_size(flows['payload_bytes'].sum())}, and for {part} of their active time {_WAITED[limit]}."
-    )
+    carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
+    if not held[limit]:
+        return f"No bulk transfer here: {carried}, in less time than the capture shows."
+    part = units.spoken_share(held[limit] / float(lasting.sum()))
+    return f"No bulk transfer here: {carried}, and for {part} of their active time {_WAITED[limit]}."
 
 
 def rest(capture: Capture, shown: list[Group]) -> str:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams
-from bdpcap.diagnosis.nature import OUTAGE, REQUESTS, nature, speed
+from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.expected import LACKING
 from bdpcap.report import ranking, verdict
@@ -27,7 +28,9 @@ __all__ = ["Entries", "entries", "head", "rate", "sentences"]
 
 
 SLIGHT: Final = 0.1
-"""Payload over that of the largest flow in detail below which a program's pace has no entry."""
+"""Payload over that of the largest flow in detail below which a program's pace has no entry, nor a short transfer."""
+ANSWERS: Final = 0.01
+"""Payload over that of the other direction below which a direction of one stream has no entry: answers, or control."""
 PACED: Final = (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
 """Causes at which TCP and the path only waited."""
 SAME_RATE: Final = 1.1
@@ -61,10 +64,18 @@ def entries(groups: list[Group]) -> Entries:
 
 
 def _is_slight(flow: Flow, detailed: list[Group]) -> bool:
-    """Return whether a flow carried little at the pace of its program, compared with the flows of the list."""
-    most = max(one.flow.summary["payload_bytes"] for one in detailed)
+    """Return whether a flow carried little, compared with the flows of the list, and no limit of it is news."""
+    carried = flow.summary["payload_bytes"]
+    if carried < ANSWERS * sum(_carried(one.flow) for one in detailed if one.flow.stream == flow.stream):
+        return True
+    if carried >= SLIGHT * max(_carried(one.flow) for one in detailed):
+        return False
     paced = part("the cause", lambda: cause(flow)[0] in PACED, lambda _: False)
-    return bool(paced and flow.summary["payload_bytes"] < SLIGHT * most)
+    return paced or flow.summary["active_ns"] < NOTICED_NS
+
+
+def _carried(flow: Flow) -> int:
+    return int(flow.summary["payload_bytes"])
 
 
 def _sums(detailed: list[Group]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import bdpcap
 from bdpcap.diagnosis import LIMIT_NAMES, Weight, silence
 from bdpcap.diagnosis.decide import weights
-from bdpcap.diagnosis.nature import of_packets
+from bdpcap.diagnosis.natures import of_packets
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust

@@ -20,7 +20,7 @@ __all__ = ["LIMIT"]
 
 def _window(flow: Flow, own: pd.DataFrame) -> str:
     shut = _shut(own)
-    return f"{_allowed(flow)}{f'. It fell to {shut}' if shut else ''}"
+    return f"{_allowed(flow)}{f'. It was {shut}' if shut else ''}"
 
 
 def _allowed(flow: Flow) -> str:
@@ -38,16 +38,15 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
     smallest, largest = own["window_min_bytes"].min(), flow.summary["window_max_bytes"]
     if pd.isna(smallest) or pd.isna(largest) or smallest >= largest:
         return f"the window was {shut}" if shut else ""
-    return f"the window fell from {units.exact_bytes(largest)} to {shut or units.exact_bytes(smallest)}"
+    also = f". It was {shut}" if shut else ""
+    return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{also}"
 
 
 def _shut(own: pd.DataFrame) -> str:
-    """Return in how many rounds, and for how long, the window was zero; empty if it never was."""
-    # A round without an acknowledgment shows no window.
-    silent = own["window_min_bytes"].isna() & (own["detail"] == "zero window")
-    shut = own[(own["window_min_bytes"] == 0).fillna(value=False) | silent]
+    """Return for how long the window was shut; empty if it never was."""
+    shut = own[own["detail"] == "zero window"]
     lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
-    return "" if shut.empty else f"0 in {units.number(len(shut), 'round')}, {lasting} in all"
+    return "" if shut.empty else f"shut, or smaller than a segment, for {lasting} in all"
 
 
 def _ramp(_: Flow, own: pd.DataFrame) -> str:

@@ -33,6 +33,8 @@ _GREW: Final = 1.1
 """Largest over first window from which on a window grew: a choice."""
 _TOP: Final = 0.98
 """Window over the largest from which on growth has ended; a choice."""
+_NO_OPTION: Final = ("windows", "embedded", "virtual-nat")
+"""Systems whose window most often has another setting behind it than a program's SO_RCVBUF."""
 _FEWEST_ROUNDS: Final = 3
 """Rounds of a growth; fewer show a step."""
 
@@ -59,18 +61,20 @@ def limits(flow: Flow) -> list[Finding]:
     # A lower bound of the BDP is no goal.
     bounded = basis(flow.summary) is Basis.BOUND
     known = not bounded and (known_bdp(flow.summary) or 0) > window and sent_a_window(flow.summary)
-    fell = window < flow.summary["window_max_bytes"]
+    usual = window < flow.summary["window_max_bytes"]
+    # With SO_RCVBUF set before the handshake, the window scale is that of the buffer.
+    after = usual and _is_autotuned(flow, window)
     grow = "the receiver's window grow until it exceeds rate times round-trip time"
     first = remedies.scaling_of(flow) if unscaled else _unset(flow, window)
     remedy = f"{first.words} Then let {grow}" if first.words else f"Let {grow}"
-    if fell:
+    if after:
         remedy = (
             f"See whether the receiving program sets SO_RCVBUF after the handshake. Without it, let {grow}"
         )
     below = [
         Finding(
             code=Code.WINDOW_BELOW_BDP,
-            sentence=f"The window, {'usually' if fell else 'at most'} {units.exact_bytes(window)}, allows no more than "
+            sentence=f"The window, {'usually' if usual else 'at most'} {units.exact_bytes(window)}, allows no more than "
             f"{units.exact_bytes(window)} / {units.duration(rtt)} = {units.rate(ceiling)}.{share}",
             cause="The receiver's window is smaller than the path could hold, so the sender waits for it every "
             "round trip.",
@@ -88,28 +92,33 @@ def limits(flow: Flow) -> list[Finding]:
 
 def _unset(flow: Flow, window: float) -> remedies.Remedy:
     """Return advice on an SO_RCVBUF that may hold the window; no words if the window scale shows that none is set."""
-    receiver, mss, scale = (
-        remedies.of(flow, "receiver"),
-        int(flow.summary["mss_bytes"]),
-        flow.summary["window_scale"],
-    )
-    if receiver.system == "windows":
-        return remedies.receive_buffer(int(window), mss, surviving_eras(solved(flow)), receiver)
+    receiver = remedies.of(flow, "receiver")
+    if receiver.system in _NO_OPTION:
+        # Twice the window shows what limits next.
+        need, mss = 2 * int(window), int(flow.summary["mss_bytes"])
+        return remedies.receive_buffer(need, mss, surviving_eras(solved(flow)), receiver)
+    return remedies.Remedy("" if _is_autotuned(flow, window) else remedies.unset(receiver, "SO_RCVBUF"))
+
+
+def _is_autotuned(flow: Flow, window: float) -> bool:
+    """Return whether the window scale shows that no SO_RCVBUF was set before the handshake."""
+    scale, mss = flow.summary["window_scale"], int(flow.summary["mss_bytes"])
     # The scale of other systems does not follow the buffer as that of Linux does.
-    follows = receiver.system in ("", "linux") and pd.notna(scale)
-    if follows and remedies.is_autotuned(int(window), mss, int(scale)):
-        return remedies.Remedy("")
-    return remedies.Remedy(remedies.unset(receiver, "SO_RCVBUF"))
+    follows = remedies.of(flow, "receiver").system in ("", "linux") and pd.notna(scale)
+    return follows and remedies.is_autotuned(int(window), mss, int(scale))
 
 
 def in_force(flow: Flow) -> float | None:
-    """Return the window that limited the flow in bytes: its largest, or the usual one if it fell and stands.
+    """Return the window that limited the flow in bytes: the one that stood, or else its largest.
 
     None if unknown. SO_RCVBUF set after the handshake lowers a window once.
     """
     largest = flow.summary["window_max_bytes"]
     if pd.isna(largest):
         return None
+    solution = solved(flow)
+    if solution is not None and SMALL * largest <= solution.observed.window <= largest:
+        return float(solution.observed.window)
     held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")
     stood = flow.rtts.loc[held, "window_max_bytes"].dropna()
     fell = not stood.empty and stood.median() < SMALL * largest

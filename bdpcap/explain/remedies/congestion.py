@@ -47,13 +47,19 @@ def losses(flow: Flow) -> Losses:
     """Return the kind of a flow's losses."""
     summary = flow.summary
     part = float(summary["retransmitted_bytes"]) / max(1.0, float(summary["payload_bytes"]))
-    least, median = summary["rtt_min_ns"], summary["rtt_median_ns"]
-    flat = pd.notna(least) and pd.notna(median) and median <= _FLAT * least
-    if not flat or summary["link_share"] >= FILLED:
+    full = flow.rtts[flow.rtts["limit"] == "link"]
+    queued = summary["link_share"] >= FILLED and not _is_flat(flow, full["rtt_ns"].median())
+    if queued or not _is_flat(flow, summary["rtt_median_ns"]):
         return Losses.OVERFLOW
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
     return Losses.POLICED if part >= _POLICED else Losses.SCATTERED
+
+
+def _is_flat(flow: Flow, median_ns: float) -> bool:
+    """Return whether a median RTT shows no standing queue."""
+    least_ns = flow.summary["rtt_min_ns"]
+    return bool(pd.notna(least_ns) and pd.notna(median_ns) and median_ns <= _FLAT * least_ns)
 
 
 def _are_bunched(retransmits: pd.Series[int]) -> bool:

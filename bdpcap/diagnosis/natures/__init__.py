@@ -1,0 +1,36 @@
+"""The nature of a flow that is no bulk transfer held by one limit: an outage, requests, a short transfer, an idle one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis.natures import outage, requests, short, slow_start
+from bdpcap.explain.once import once
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bdpcap.capture import Flow
+    from bdpcap.diagnosis.model import Nature
+
+__all__ = ["OUTAGE", "REQUESTS", "SLOW_START", "nature", "of_packets"]
+
+OUTAGE: Final = outage.NATURE
+SLOW_START: Final = slow_start.NATURE
+REQUESTS: Final = requests.NATURE
+
+_ALL: Final = (OUTAGE, SLOW_START, REQUESTS, short.NATURE, short.LITTLE)
+"""Natures, the gravest first: the first that holds is the flow's."""
+
+
+@once
+def nature(flow: Flow) -> Nature | None:
+    """Return the nature of a flow; None if its main limit is its verdict."""
+    if flow.summary["active_ns"] == 0:
+        return None
+    return next((one for one in _ALL if one.holds(flow)), None)
+
+
+def of_packets(flows: Iterable[Flow]) -> list[Flow]:
+    """Return the flows whose verdict or notes are read from their packets, by `bdpcap.diagnosis.silence`."""
+    return [flow for flow in flows if nature(flow) is OUTAGE or (flow.rtts["detail"] == "zero window").any()]

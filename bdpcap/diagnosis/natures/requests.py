@@ -1,0 +1,90 @@
+"""Requests one after the other that fill no path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.diagnosis.model import Nature
+from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.explain.findings import Code, found, requests
+from bdpcap.words import units
+from bdpcap.words.endpoints import host
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+    from bdpcap.explain.exchange_shares import Shares
+
+__all__ = ["NATURE"]
+
+QUICK_ROUNDS: Final = 2
+"""Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
+
+
+def _asks(flow: Flow) -> bool:
+    """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
+
+    A stream of which one exchange has most bytes is that transfer.
+    """
+    shares = requests.told(flow) if flow.summary["limit"] == "app" else None
+    # Exchanges that end within a tick of the capture's clock show no time.
+    if shares is None or flow.exchanges["duration_ns"].median() <= 0:
+        return False
+    each = flow.exchanges
+    each_bytes, rtt_ns = each["request_bytes"] + each["response_bytes"], flow.summary["rtt_min_ns"]
+    if each_bytes.max() > each_bytes.sum() / 2:
+        return False
+    quick = pd.notna(rtt_ns) and each["duration_ns"].median() <= QUICK_ROUNDS * rtt_ns
+    return bool(quick or each_bytes.mean() < INITIAL_WINDOW * flow.summary["mss_bytes"])
+
+
+def _requests(flow: Flow) -> str:
+    shares = requests.told(flow)
+    if shares is None:
+        return ""
+    each_ns = int(flow.exchanges["duration_ns"].median())
+    usual = max(shares.medians_ns, key=lambda side: shares.medians_ns[side])
+    took_ns, rtt_ns = shares.medians_ns[usual], flow.summary["rtt_min_ns"]
+    if usual != "network":
+        share = f"{units.duration(took_ns)} of it by the {usual}"
+    elif usual == next(iter(shares.parts)) and pd.notna(rtt_ns) and took_ns <= 2 * rtt_ns:
+        share = f"round trips ({units.duration(took_ns)}), not bandwidth"
+    else:
+        share = f"{units.duration(took_ns)} of it on the network"
+    number = units.number(shares.count, "request")
+    return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{_sum(flow, shares)}"
+
+
+def _sum(flow: Flow, shares: Shares) -> str:
+    """Return a sentence on the side that took most of the time, and on a single wait that is half of it."""
+    side, part = next(iter(shares.parts.items()))
+    longest = flow.exchanges[f"{side}_ns"].max()
+    once = pd.notna(longest) and longest >= part * shares.lasting_ns / 2
+    wait = f", {units.duration(longest)} of it at once" if once else ""
+    who = {
+        "network": "Round trips and transfer",
+        "client": "Pauses of the client",
+        "server": "The server's answers",
+    }
+    return f" {who[side]} took {units.share(part)} of the time{wait}."
+
+
+def _requests_advice(flow: Flow) -> tuple[str, str]:
+    shares = requests.told(flow)
+    side = "" if shares is None else next(iter(shares.parts))
+    first = flow.exchanges.iloc[0]
+    client, server = host(str(first["client"])), host(str(first["server"]))
+    if client == server:
+        return "", "Nothing to mend on a path: both programs run on one host, and they decide."
+    if side == "client":
+        return (
+            "",
+            f"Nothing to mend on the path or the server: the client {client}, its program or its user, waits.",
+        )
+    finding = found(flow).of(Code.REQUEST_RESPONSE)
+    advice = "" if finding is None else finding.remedy
+    return (f"the server, {server}" if side == "server" else f"the client, {client}"), advice
+
+
+NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice)

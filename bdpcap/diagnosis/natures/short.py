@@ -1,0 +1,81 @@
+"""Short transfers, and little data now and then: nothing is to be mended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis.model import Nature, longest
+from bdpcap.explain import gate
+from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "speed"]
+
+NOTICED_NS: Final = 1_000_000_000
+"""Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
+
+_GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
+"""Details of limits that time lifts."""
+
+
+def speed(flow: Flow) -> str:
+    """Return size, time and rate of a flow that was idle for half of its life or more; empty for any other."""
+    summary = flow.summary
+    idle_ns = summary["end_ns"] - summary["start_ns"] - summary["active_ns"]
+    if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0:
+        return ""
+    return f"{_moved(flow)}; for another {units.duration(idle_ns)} the connection was open and idle."
+
+
+def ends_by_itself(flow: Flow) -> bool:
+    """Return whether nothing was lost, and the main limit is one that time lifts, or the program's."""
+    held = str(flow.summary["limit"])
+    if flow.summary["retransmitted_bytes"]:
+        return False
+    own = flow.rtts[flow.rtts["limit"] == held]
+    return held == "app" or longest(own, "detail") in _GROWING.get(held, ())
+
+
+def _moved(flow: Flow) -> str:
+    """Return size, time and rate, each to the digits that a person compares."""
+    summary = flow.summary
+    rate = gate.reached_bps(summary["active_throughput_bps"])
+    at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
+    lasted = units.duration(summary["active_ns"])
+    return f"{units.data_size(summary['payload_bytes'])} in {lasted}{at}"
+
+
+def _said(flow: Flow) -> str:
+    return speed(flow) or f"{_moved(flow)}."
+
+
+def _is_short(flow: Flow) -> bool:
+    return bool(flow.summary["active_ns"] < NOTICED_NS) and ends_by_itself(flow)
+
+
+def _is_little(flow: Flow) -> bool:
+    """Return whether a program gave TCP less than an initial window in all; no buffer holds that little."""
+    summary = flow.summary
+    few = summary["payload_bytes"] < INITIAL_WINDOW * summary["mss_bytes"]
+    return bool(few and summary["limit"] in ("app", "sndbuf") and not summary["retransmitted_bytes"])
+
+
+NATURE: Final = Nature(
+    "a short transfer",
+    _is_short,
+    _said,
+    lambda _: ("", "Nothing to mend: the data took no time that a person notices."),
+)
+
+LITTLE: Final = Nature(
+    "little data, now and then",
+    _is_little,
+    _said,
+    lambda _: (
+        "",
+        "Nothing to mend: so little data never waits for TCP or the path; the program sets the pace.",
+    ),
+)

@@ -1,0 +1,59 @@
+"""A short transfer that took no more round trips than slow start needs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.diagnosis.model import Nature
+from bdpcap.diagnosis.natures.short import ends_by_itself
+from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["NATURE"]
+
+SETUP_ROUNDS: Final = 2
+"""Round trips beyond slow start's own that a transfer may take: TLS, or the request (RFC 8446 section 2)."""
+FEWEST_DOUBLINGS: Final = 3
+"""Fewest rounds of slow start that show it: from 70 segments on."""
+
+
+def _is_slow_start(flow: Flow) -> bool:
+    """Return whether a transfer took no more round trips than slow start needs from an initial window of ten."""
+    summary = flow.summary
+    rtt_ns = summary["rtt_min_ns"]
+    if pd.isna(rtt_ns) or rtt_ns <= 0 or not ends_by_itself(flow):
+        return False
+    least = _doublings(flow)
+    return bool(least >= FEWEST_DOUBLINGS and summary["active_ns"] <= (least + SETUP_ROUNDS) * rtt_ns)
+
+
+def _doublings(flow: Flow) -> int:
+    """Return the round trips that slow start takes: 10 segments, then 20, 40 and so on (RFC 5681, RFC 6928)."""
+    first = INITIAL_WINDOW * max(1, int(flow.summary["mss_bytes"]))
+    return math.ceil(math.log2(1 + float(flow.summary["payload_bytes"]) / first))
+
+
+def _slow_start(flow: Flow) -> str:
+    rtt_ns = flow.summary["rtt_min_ns"]
+    took = math.ceil(flow.summary["active_ns"] / rtt_ns)
+    return (
+        f"{units.data_size(flow.summary['payload_bytes'])} took {took} round trips of {units.duration(rtt_ns)}; "
+        f"slow start alone needs {_doublings(flow)}, from ten segments on. Nothing was retransmitted."
+    )
+
+
+NATURE: Final = Nature(
+    "slow start, a short transfer",
+    _is_slow_start,
+    _slow_start,
+    lambda _: (
+        "",
+        "Nothing to mend: the transfer ended in slow start. A kept connection or a nearer server saves round trips.",
+    ),
+)
