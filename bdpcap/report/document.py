@@ -6,10 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 import bdpcap
+from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.decide import weights
+from bdpcap.diagnosis.natures import of_packets
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain import trust
 from bdpcap.report import host, ranking, verdict
+from bdpcap.report.part import part
 from bdpcap.tables.rows import records, text
 
 if TYPE_CHECKING:
@@ -75,8 +78,10 @@ def lines(capture: Capture) -> Iterator[str]:
 def _in_full(capture: Capture, summaries: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield the flows of rows of the ``flows`` table; their rounds are forgotten at the end."""
     with capture.rounds_loaded(summaries["stream"].tolist()):
-        for summary in records(summaries):
-            flow = capture.flow(summary["stream"], summary["sender"])
+        rows = records(summaries)
+        flows = [capture.flow(row["stream"], row["sender"]) for row in rows]
+        part("the packets", lambda: silence.load(of_packets(flows)), lambda _: None)
+        for summary, flow in zip(rows, flows, strict=True):
             yield {
                 **summary,
                 "verdict": verdict.sentence(flow),

@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
+from bdpcap.diagnosis.natures import nature
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import Basis, basis, known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -71,10 +72,14 @@ def held(flow: Flow) -> list[Held]:
 def sentence(flow: Flow) -> str:
     """Return the verdict: the main limit, its share of active time and the reason; then other limits with 10 % or more.
 
-    Then what the sending kernel's account overruled, and idle time, each from 10 %.
+    Then what the sending kernel's account overruled, and idle time, each from 10 %. The nature of a flow that is no bulk
+    transfer is its verdict.
     """
     if unseen := _unseen(flow.summary):
         return unseen
+    kind = nature(flow)
+    if kind is not None:
+        return f"{kind.title.capitalize()}: {kind.sentence(flow)}"
     summary = flow.summary
     part = units.spoken_share(summary[f"{summary['limit']}_share"])
     lasting = units.duration(summary["active_ns"])
