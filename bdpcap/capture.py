@@ -226,15 +226,17 @@ class Capture(InProcess):
 
         return frames.described(datagrams.flows(self._udp), tables.DATAGRAMS)
 
-    @property
-    def lifecycles(self) -> Iterator[dict[str, np.ndarray]]:
-        """Yield columns on how connections began and ended, without addresses, a block of streams at a time."""
+    def lifecycles(self, *names: str) -> Iterator[tuple[dict[str, np.ndarray], dict[str, Any]]]:
+        """Yield how connections began and ended, without addresses, a block of streams at a time.
+
+        With each block come the columns `names` about its directions, and ``end_ns``: two rows for each stream.
+        """
         from bdpcap.tables import connections  # noqa: PLC0415 - needed for tables only
 
         for first in range(0, self.info.streams, core_pass.STREAMS):
             columns = self._core.connections(first, core_pass.STREAMS)
-            ends = self._core.directions(first, core_pass.STREAMS, ("end_ns",))
-            yield connections.with_timeouts(columns, ends["end_ns"][::2], self.info.last_ns)
+            both = self._core.directions(first, core_pass.STREAMS, ("end_ns", *names))
+            yield connections.with_timeouts(columns, both["end_ns"][::2], self.info.last_ns), both
 
     @cached_property
     def connections(self) -> pd.DataFrame:
@@ -427,6 +429,20 @@ class Capture(InProcess):
         Each call builds the columns again, since all columns of many streams would take much memory.
         """
         return self._named(self._core.directions(names=list(names)))
+
+    def endpoints(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Return the senders of some directions, whose rows in `directions` are given in ascending order.
+
+        Names of all directions of many streams would take much memory, so they are made for a block of streams at a time.
+        """
+        size = 2 * core_pass.STREAMS
+        found = [np.zeros(0, dtype=object)]
+        for own in np.split(rows, np.flatnonzero(np.diff(rows // size)) + 1):
+            if len(own):
+                block = int(own[0]) // size
+                names = self._core.directions(block * core_pass.STREAMS, core_pass.STREAMS, ("sender",))
+                found.append(np.array(self._named(names)["sender"], dtype=object)[own - block * size])
+        return np.concatenate(found)
 
     def sides(self, stream: int) -> dict[str, Any]:
         """Return all columns of the core about both directions of a stream, the client's first."""

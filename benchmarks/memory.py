@@ -26,12 +26,13 @@ class Case(NamedTuple):
 
 CASES: Final = (
     Case("a connection that ended, with its rounds, in the core", "mice", (20_000, 120_000), "core"),
-    Case("a connection that ended, `bdpcap flows`", "mice", (20_000, 120_000), "flows"),
+    Case("a connection that ended, `bdpcap flows`", "mice", (20_000, 120_000), "flows --format json"),
     Case("a connection of a scan, most a lone SYN, in the core", "scan", (250_000, 1_000_000), "core"),
-    Case("a connection of a scan, `bdpcap info`", "scan", (100_000, 500_000), "info"),
-    Case("a connection of a scan, `bdpcap flows`", "scan", (250_000, 1_000_000), "flows"),
-    Case("a lone SYN of a flood, `bdpcap info`", "flood", (100_000, 1_100_000), "info"),
-    Case("a lone SYN of a flood, `bdpcap flows`", "flood", (100_000, 1_100_000), "flows"),
+    Case("a connection of a scan, `bdpcap info`", "scan", (100_000, 500_000), "info --format json"),
+    Case("a connection of a scan, `bdpcap flows`", "scan", (250_000, 1_000_000), "flows --format json"),
+    Case("a lone SYN of a flood, `bdpcap info`", "flood", (100_000, 1_100_000), "info --format json"),
+    Case("a lone SYN of a flood, `bdpcap flows`", "flood", (100_000, 1_100_000), "flows --format json"),
+    Case("a lone SYN of a flood, `bdpcap report`", "flood", (100_000, 1_100_000), "report --text -"),
 )
 
 
@@ -39,7 +40,7 @@ def peak(case: Case, count: int, folder: Path, bdpcap: list[str]) -> int:
     """Return the peak resident memory of one run in bytes."""
     capture = folder / "capture.pcap"
     large_captures.write(case.kind, capture, count)
-    command = [str(COUNT)] if case.command == "core" else [*bdpcap, case.command, "--format", "json"]
+    command = [str(COUNT)] if case.command == "core" else [*bdpcap, *case.command.split()]
     return speed.run([*command, str(capture)], folder / "output").peak_bytes
 
 

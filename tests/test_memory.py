@@ -1,4 +1,4 @@
-"""Memory: what is told and drawn of a flow takes no more memory for more packets."""
+"""Memory: a report takes no more for more packets of a flow, and little for connections that it only counts."""
 
 import subprocess
 import sys
@@ -9,6 +9,12 @@ import pytest
 FRAMES = (300_000, 800_000)
 LEAST_EVENT_BYTES = 50
 """The smallest part of an event that is worth keeping: time, frame, sequence, window, flight and RTT in 8 bytes each."""
+SYNS = (100_000, 300_000)
+LEAST_TEXT_BYTES = 600
+"""The names of a connection's ends, as texts in a table and once more split into host and port, take at least as much.
+
+The core keeps some 200 bytes of a lone SYN, and a report a few numbers.
+"""
 PROGRAM = (
     "import resource, sys; from bdpcap.cli import main; code = main(sys.argv[1:]); "
     "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
@@ -24,6 +30,14 @@ def captures(tmp_path_factory):
     return files
 
 
+def peak_bytes(command, file, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command, str(file)],
+        capture_output=True, check=True, text=True, cwd=folder,
+    )  # fmt: skip
+    return 1024 * int(done.stderr.splitlines()[-1])
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux counts the peak in kilobytes")
 @pytest.mark.parametrize(
     "command",
@@ -36,13 +50,18 @@ def captures(tmp_path_factory):
     ids=lambda command: f"{command[0]} {command[-1]}",
 )
 def test_more_packets_of_a_flow_take_no_more_memory(captures, command, tmp_path):
-    peaks = []
-    for file in captures:
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, *command, str(file)],
-            capture_output=True, check=True, text=True, cwd=tmp_path,
-        )  # fmt: skip
-        peaks.append(1024 * int(done.stderr.splitlines()[-1]))
+    peaks = [peak_bytes(command, file, tmp_path) for file in captures]
     each = (peaks[1] - peaks[0]) / (FRAMES[1] - FRAMES[0])
     # Pieces of the pass have a fixed size: both captures have several.
     assert each < LEAST_EVENT_BYTES
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux counts the peak in kilobytes")
+def test_connections_that_failed_are_not_kept_as_text(tmp_path):
+    peaks = []
+    for syns in SYNS:
+        large_captures.write("flood", tmp_path / "flood.pcap", syns)
+        peaks.append(peak_bytes(["report", "--text", "-"], tmp_path / "flood.pcap", tmp_path))
+    each = (peaks[1] - peaks[0]) / (SYNS[1] - SYNS[0])
+    # Both captures have several blocks of streams.
+    assert each < LEAST_TEXT_BYTES

@@ -77,7 +77,7 @@ def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
     handshakes: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     who = {0: " by the client", 1: " by the server", _core.NULL: ""}
-    for columns in capture.lifecycles:
+    for columns, _ in capture.lifecycles():
         seen = columns["seen"]
         handshakes.update(columns["handshake"][seen])
         for by, named in who.items():
@@ -181,9 +181,8 @@ def _captured(capture: Capture) -> str:
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     sending = flows["direction"][rows]
     ends = 2 * flows["stream"][rows] + np.where(place == "receiver", 1 - sending, sending)
-    names = np.asarray(capture.directions("sender")["sender"], dtype=object)
     at_end = np.isin(place, ("sender", "receiver"))
-    hosts = Counter(host(str(name)) for name in names[ends[at_end]])
+    hosts = Counter(map(host, capture.endpoints(ends[at_end])))
     beside, count = hosts.most_common(1)[0] if hosts else ("", 0)
     if 2 * count <= len(rows):
         return f"captured {_vantage(capture)}"

@@ -150,11 +150,13 @@ class _Window:
 
 def _window_changes(capture: Capture, flows: pd.DataFrame) -> Iterator[tuple[int, str]]:
     """Yield frame and comment wherever a flow's window closes, opens again or shrinks; reads the capture again."""
-    senders = capture.directions("sender")["sender"]
+    flows = flows.sort_values("stream")
+    clients = capture.endpoints(2 * flows["stream"].to_numpy(np.int64))
     windows = {}
-    for stream, sender, scale in zip(*(flows[name] for name in (*_FLOW, "window_scale")), strict=True):
-        row = 2 * stream
-        windows[row + int(senders[row] != sender)] = _Window(1 if pd.isna(scale) else 1 << scale)
+    for client, stream, sender, scale in zip(
+        clients, *(flows[name] for name in (*_FLOW, "window_scale")), strict=True
+    ):
+        windows[2 * stream + int(client != sender)] = _Window(1 if pd.isna(scale) else 1 << scale)
     for events in capture.event_columns(flows["stream"].unique().tolist()):
         acks = (events["sequence"] == NULL) & (events["window_bytes"] != NULL)
         acks &= (events["tcp_flags"] & _SYN_OR_RST) == 0

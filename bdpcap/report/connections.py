@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 import pandas as pd
 
-from bdpcap.read.quality import NEEDED, acknowledgments_missing
+from bdpcap.report.failures import DONE, blocks
 from bdpcap.words import units
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
     from bdpcap.capture import Capture
 
 __all__ = ["ends", "sentences"]
 
 _LINES: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
-
-FIRST_TIMEOUT_NS: Final = 1_000_000_000
-"""Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
-
-FAREWELL_BYTES: Final = 536
-"""Own data of a resetting end below which nothing was cut off: a TLS alert or a quit command, less than any segment.
-
-The least MSS that every host takes is 536 bytes (RFC 9293 section 3.7.1).
-"""
-
-REQUEST_BYTES: Final = 14_600
-"""Most bytes of a request: an initial window of ten segments (RFC 6928). More is an upload, whose receiver may end it."""
 
 _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
@@ -40,114 +35,136 @@ _ADVICE: Final = {
     "unused": "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded.",
 }
 
-_DONE: Final = "done"
-
 
 def sentences(capture: Capture) -> list[str]:
     """Return sentences about failed connections with advice, gravest first; empty if none failed."""
-    table = capture.connections
-    kind = _kinds(capture, table)
-    found = []
-    for name, advice in _ADVICE.items():
-        failed = table[kind == name]
-        if not failed.empty:
-            found += [f"{line} {advice}" if first else line for first, line in _lines(name, failed)]
-    return found
+    lines = _lines(capture, list(_ADVICE))
+    return [
+        f"{line.sentence(kind)} {advice}" if line is lines[kind][0] else line.sentence(kind)
+        for kind, advice in _ADVICE.items()
+        for line in lines[kind]
+    ]
 
 
 def ends(capture: Capture) -> list[str]:
     """Return sentences about connections that an end reset once it was done; empty if there are none."""
-    table = capture.connections
-    done = table[_kinds(capture, table) == _DONE]
-    return [] if done.empty else [line for _, line in _lines(_DONE, done)]
+    return [line.sentence(DONE) for line in _lines(capture, [DONE])[DONE]]
 
 
-def _kinds(capture: Capture, table: pd.DataFrame) -> pd.Series:
-    """Return the kind of failure of each connection, or `_DONE`; null if a connection ended otherwise."""
-    kind = pd.Series(None, index=table.index, dtype="str")
-    complete = table["handshake"] == "complete"
-    reset = (table["ended"] == "rst") & (complete | (table["handshake"] == "not captured"))
-    by_client = (table["ended_by"] == table["client"]).to_numpy()
-    sent = table[["client_bytes", "server_bytes"]].to_numpy()
-    own_bytes, peers_bytes = np.where(by_client[:, None], sent, sent[:, ::-1]).T
-    cut = _unacknowledged(capture, table, by_client) >= FAREWELL_BYTES
-    unanswered = complete & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
-    kind = kind.mask(reset, _DONE).mask(reset & cut, "cut off")
-    kind = kind.mask(reset & unanswered, "unanswered").mask(
-        reset & complete & (sent.sum(axis=1) == 0), "unused"
-    )
-    kind = kind.mask((table["ended"] == "timeout") & ~_acks_missing(capture, table), "timeout")
-    never = table["handshake"].isin(["never answered", "refused", "never completed"])
-    young = (capture.info.last_ns or 0) - table["end_ns"] < FIRST_TIMEOUT_NS
-    waiting = (table["handshake"] == "never answered") & (table["syns"] == 1) & young
-    return kind.mask(never & ~waiting, table["handshake"])
+def _lines(capture: Capture, kinds: Sequence[str]) -> dict[str, list[_Line]]:
+    """Return the lines of each kind: one for each pair of hosts, most connections first, and one for all other pairs."""
+    places = _places(capture, kinds)
+    found: defaultdict[tuple[str, int], _Line] = defaultdict(_Line)
+    for block in blocks(capture, kinds):
+        place = [places.get(key, _LINES) for key in _keys(block).tolist()]
+        for key, rows in block.groupby(["kind", np.array(place)]):
+            found[cast("tuple[str, int]", key)].add(rows)
+    return {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in kinds}
 
 
-def _acks_missing(capture: Capture, table: pd.DataFrame) -> np.ndarray:
-    """Return whether the capture lacks acknowledgments of a connection, so that its end does not show."""
-    missing = acknowledgments_missing(capture.directions(*NEEDED))
-    rows = 2 * table["stream"].to_numpy()
-    either: np.ndarray = missing[rows] | missing[rows + 1]
-    return either
+def _places(capture: Capture, kinds: Sequence[str]) -> dict[int, int]:
+    """Return the places of the pairs of hosts that have a line for themselves, by the pair's key."""
+    keys, codes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int8)]
+    for block in blocks(capture, kinds):
+        keys.append(_keys(block))
+        codes.append(block["kind"].map(kinds.index).to_numpy(np.int8))
+    pairs, first, counts = np.unique(np.concatenate(keys), return_index=True, return_counts=True)
+    of_pair = np.concatenate(codes)[first]
+    places: dict[int, int] = {}
+    for code in range(len(kinds)):
+        own = np.flatnonzero(of_pair == code)
+        largest = own[np.lexsort((first[own], -counts[own]))]
+        single = largest if len(largest) <= _LINES else largest[: _LINES - 1]
+        places |= {key: place for place, key in enumerate(pairs[single].tolist())}
+    return places
 
 
-def _unacknowledged(capture: Capture, table: pd.DataFrame, by_client: np.ndarray) -> np.ndarray:
-    """Return the payload of the end that reset each connection which its peer had not acknowledged."""
-    rows = 2 * table["stream"].to_numpy() + ~by_client
-    both = capture.directions("payload_bytes", "acked_bytes")
-    own = np.asarray(both["payload_bytes"])[rows] - np.asarray(both["acked_bytes"])[rows]
-    left: np.ndarray = np.clip(own, 0, table["unacknowledged_bytes"].to_numpy())
-    return left
+def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
+    """Return a number for the kind and the hosts of each connection.
+
+    Names of millions of hosts would take much memory. Python's hash has a secret key, so no capture contrives equal ones.
+    """
+    return _hashes(zip(block["kind"], block["client"], block["server"], strict=True))
 
 
-def _lines(name: str, failed: pd.DataFrame) -> list[tuple[bool, str]]:
-    """Return a line for each pair of hosts, most connections first; True is with the first line only."""
-    hosts = failed.assign(**{side: failed[side].str.rpartition(":")[0] for side in ("client", "server")})
-    hosts["port"] = failed["server"].str.rpartition(":")[2]
-    number = hosts.groupby(["client", "server"], sort=False).ngroup().to_numpy()
-    largest = np.argsort(-np.bincount(number), kind="stable")
-    # A flood comes from millions of hosts: only the pairs with a line become tables.
-    single = largest if len(largest) <= _LINES else largest[: _LINES - 1]
-    pairs = [hosts[number == one] for one in single]
-    if len(single) < len(largest):
-        pairs.append(hosts[~np.isin(number, single)])
-    return [(index == 0, _line(name, pair)) for index, pair in enumerate(pairs)]
+def _hashes(things: Iterable[Hashable]) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, things), np.int64)
 
 
-def _line(name: str, pair: pd.DataFrame) -> str:
-    what = {
-        "never answered": f"never answered ({_tries(pair)})",
-        "refused": "refused",
-        "never completed": "answered, and never completed by the client",
-        "timeout": f"given up with {units.exact_bytes(pair['unacknowledged_bytes'].sum())} unacknowledged",
-        "cut off": f"reset with {units.exact_bytes(pair['unacknowledged_bytes'].sum())} unacknowledged",
-        "unanswered": "reset without an answer",
-        "unused": "reset before any data",
-        _DONE: f"ended by a reset of {_resetters(pair)}, which was done",
-    }[name]
-    were = "was" if len(pair) == 1 else "were"
-    return f"{units.number(len(pair), 'connection')} from {_clients(pair)} to {_servers(pair)} {were} {what}."
+@dataclass
+class _Names:
+    """The number of different names. Only one name is kept, and a hash of the others."""
+
+    one: str = ""
+    _hashes: list[NDArray[np.int64]] = field(default_factory=list)
+
+    def add(self, names: pd.Series[str]) -> None:
+        different = names.unique()
+        self.one = str(different[0])
+        self._hashes.append(_hashes(different))
+
+    def __len__(self) -> int:
+        return len(pd.unique(np.concatenate(self._hashes))) if self._hashes else 0
+
+    def text(self, noun: str) -> str:
+        """Return the only name, or the number of names."""
+        count = len(self)
+        return self.one if count == 1 else units.number(count, noun)
 
 
-def _tries(pair: pd.DataFrame) -> str:
-    lasted_ns = pair["end_ns"].max() - pair["start_ns"].min()
-    tries = units.number(int(pair["syns"].sum()), "SYN")
-    return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
+@dataclass
+class _Line:
+    """Connections that one sentence describes."""
 
+    connections: int = 0
+    syns: int = 0
+    unacknowledged_bytes: int = 0
+    start_ns: int = sys.maxsize
+    end_ns: int = -sys.maxsize
+    clients: _Names = field(default_factory=_Names)
+    servers: _Names = field(default_factory=_Names)
+    ports: _Names = field(default_factory=_Names)
+    resetters: _Names = field(default_factory=_Names)
 
-def _resetters(pair: pd.DataFrame) -> str:
-    hosts = pair["ended_by"].str.rpartition(":")[0].dropna().unique()
-    return str(hosts[0]) if len(hosts) == 1 else "one end"
+    def add(self, rows: pd.DataFrame) -> None:
+        """Add some rows of `bdpcap.report.failures.blocks`."""
+        self.connections += len(rows)
+        self.syns += int(rows["syns"].sum())
+        self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
+        self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
+        self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
+        self.clients.add(rows["client"])
+        self.servers.add(rows["server"])
+        self.ports.add(rows["port"])
+        resetters = rows["ended_by"].dropna()
+        if len(resetters):
+            self.resetters.add(resetters)
 
+    def sentence(self, kind: str) -> str:
+        """Return the sentence on the connections, which are of one kind."""
+        left = f"{units.exact_bytes(self.unacknowledged_bytes)} unacknowledged"
+        what = {
+            "never answered": f"never answered ({self._tries()})",
+            "refused": "refused",
+            "never completed": "answered, and never completed by the client",
+            "timeout": f"given up with {left}",
+            "cut off": f"reset with {left}",
+            "unanswered": "reset without an answer",
+            "unused": "reset before any data",
+            DONE: f"ended by a reset of {self._resetter()}, which was done",
+        }[kind]
+        were = "was" if self.connections == 1 else "were"
+        to = f"{self._port()} of {self.servers.text('host')}"
+        return f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to} {were} {what}."
 
-def _clients(pair: pd.DataFrame) -> str:
-    clients = pair["client"].unique()
-    return str(clients[0]) if len(clients) == 1 else units.number(len(clients), "host")
+    def _tries(self) -> str:
+        tries = units.number(self.syns, "SYN")
+        lasted_ns = self.end_ns - self.start_ns
+        return f"{tries} in {units.duration(lasted_ns)}" if lasted_ns else tries
 
+    def _resetter(self) -> str:
+        return self.resetters.one if len(self.resetters) == 1 else "one end"
 
-def _servers(pair: pd.DataFrame) -> str:
-    servers, ports = pair["server"].unique(), pair["port"].unique()
-    host = str(servers[0]) if len(servers) == 1 else units.number(len(servers), "host")
-    if len(ports) == 1:
-        return f"port {ports[0]} of {host}"
-    return f"{units.number(len(ports), 'port')} of {host}"
+    def _port(self) -> str:
+        ports = self.ports.text("port")
+        return f"port {ports}" if ports == self.ports.one else ports

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
@@ -325,6 +324,4 @@ def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
 
 def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     """Return which flows are sent by the client: the end that sent the SYN, or else the first packet."""
-    clients = np.asarray(capture.directions("sender")["sender"], dtype=object)[2 * flows["stream"].to_numpy()]
-    same: pd.Series[bool] = flows["sender"] == clients
-    return same
+    return pd.Series(capture.carriers["direction"] == 0, index=flows.index)

@@ -1,0 +1,123 @@
+"""Connections that failed or that an end reset, a block of streams at a time: a flood has millions of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from bdpcap.read.quality import NEEDED, acknowledgments_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from numpy.typing import NDArray
+
+    from bdpcap.capture import Capture
+
+__all__ = ["DONE", "blocks"]
+
+FIRST_TIMEOUT_NS: Final = 1_000_000_000
+"""Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
+
+FAREWELL_BYTES: Final = 536
+"""Own data of a resetting end below which nothing was cut off: a TLS alert or a quit command, less than any segment.
+
+The least MSS that every host takes is 536 bytes (RFC 9293 section 3.7.1).
+"""
+
+REQUEST_BYTES: Final = 14_600
+"""Most bytes of a request: an initial window of ten segments (RFC 6928). More is an upload, whose receiver may end it."""
+
+DONE: Final = "done"
+"""Kind of a connection that an end reset once it was done, which is no failure."""
+
+_DIRECTIONS: Final = (*NEEDED, "acked_bytes", "start_ns")
+"""Columns about directions that are read."""
+
+
+def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
+    """Yield the connections of some kinds; a block without one is left out.
+
+    The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
+    ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``.
+    """
+    for life, both in capture.lifecycles(*_DIRECTIONS):
+        kind = _kinds(life, both, capture.info.last_ns or 0)
+        rows = np.flatnonzero(np.isin(kind, list(kinds)))
+        if len(rows):
+            yield _table(capture, kind, life, both, rows)
+
+
+def _table(
+    capture: Capture,
+    kind: NDArray[np.object_],
+    life: dict[str, np.ndarray],
+    both: dict[str, Any],
+    rows: NDArray[np.int64],
+) -> pd.DataFrame:
+    """Return the columns of `blocks` for some connections of a block."""
+    first = 2 * life["stream"][rows].astype(np.int64)
+    ends = capture.endpoints((first[:, None] + np.arange(2)).ravel())
+    hosts, _, ports = zip(*(end.rpartition(":") for end in ends), strict=True)
+    client, server = np.array(hosts, dtype=object).reshape(-1, 2).T
+    ended_by = np.full(len(rows), None, dtype=object)
+    for end, of in enumerate((client, server)):
+        own = life["ended_by"][rows] == end
+        ended_by[own] = of[own]
+    texts = {
+        "kind": kind[rows],
+        "client": client,
+        "server": server,
+        "port": np.array(ports[1::2], dtype=object),
+        "ended_by": ended_by,
+    }
+    numbers = {
+        "start_ns": both["start_ns"][::2][rows],
+        "end_ns": both["end_ns"][::2][rows],
+        "syns": life["syns"][rows],
+        "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
+    }
+    # Texts of pandas are slow to iterate.
+    return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
+
+
+def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: int) -> NDArray[np.object_]:
+    """Return the kind of failure of each connection, or `DONE`; None if a connection ended otherwise."""
+    handshake, ended = life["handshake"], life["ended"]
+    by_client = life["ended_by"] == 0
+    complete = handshake == "complete"
+    reset = (ended == "rst") & (complete | (handshake == "not captured"))
+    client_bytes, server_bytes = life["client_bytes"], life["server_bytes"]
+    own_bytes = np.where(by_client, client_bytes, server_bytes)
+    peers_bytes = np.where(by_client, server_bytes, client_bytes)
+    cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
+    unanswered = complete & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
+    # Without acknowledgments in the capture, its end does not show.
+    unheard = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
+    young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
+    waiting = (handshake == "never answered") & (life["syns"] == 1) & young
+    kind = np.full(len(handshake), None, dtype=object)
+    # A later kind outranks an earlier one.
+    for name, holds in (
+        (DONE, reset),
+        ("cut off", reset & cut),
+        ("unanswered", reset & unanswered),
+        ("unused", reset & complete & (client_bytes + server_bytes == 0)),
+        ("timeout", (ended == "timeout") & ~unheard),
+        *((name, handshake == name) for name in ("refused", "never completed")),
+        ("never answered", (handshake == "never answered") & ~waiting),
+    ):
+        kind[holds & life["seen"]] = name
+    return kind
+
+
+def _unacknowledged(
+    life: dict[str, np.ndarray], both: dict[str, Any], by_client: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return the payload of the end that reset each connection which its peer had not acknowledged."""
+    left = (both["payload_bytes"] - both["acked_bytes"]).reshape(-1, 2)
+    own = np.where(by_client, left[:, 0], left[:, 1])
+    clipped: NDArray[np.int64] = np.clip(own, 0, life["unacknowledged_bytes"])
+    return clipped
