@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bdpcap.limits.evidence.rate import CONFIRMING, PAUSED, QUEUED_PACKETS, SAME
-from bdpcap.limits.rounds import HALF
+from bdpcap.limits.rounds import HALF, SECOND_NS
 
 if TYPE_CHECKING:
     from bdpcap.limits.evidence import Evidence
@@ -35,6 +35,8 @@ OTHER: Final = 1.1
 """Ratio of two rates from which they differ: each is within `SAME` of a rate between them."""
 INITIAL_WINDOW: Final = 10
 """Segments that a sender may send at once (RFC 6928 section 2). Fewer in flight never show the capacity."""
+PACED: Final = 1.25
+"""Ratio of a level to the flow's mean rate up to which a paced program may have made it: pauses take the rest."""
 APART: Final = 64.0
 """Distance of flows on a common axis of logarithms of rates: no two rates of 64-bit integers are so far apart."""
 
@@ -58,10 +60,11 @@ class Level(NamedTuple):
 
 
 def capacity(evidence: Evidence, sustained: Floats) -> Capacity:
-    """Return the capacity of each flow; `low` is never below the rate that the flow sustained.
+    """Return the capacity of each flow; `low` is never below the rate that the flow sustained, but for a proved level.
 
     `high` is unknown without a level, with less than an initial window in flight, and where the return path spaced the
-    acknowledgments. It is also unknown if the initial bursts were slower than the level, since then the sender paced.
+    acknowledgments. It is also unknown where the level may be the program's pace. That is so if no queue stood at it and
+    it is the flow's mean rate, or if the initial bursts were slower.
 
     Parameters
     ----------
@@ -70,15 +73,24 @@ def capacity(evidence: Evidence, sustained: Floats) -> Capacity:
     """
     rounds, first, bursts = evidence.rounds, evidence.rounds.starts, Bursts(evidence)
     level, initial = bursts.level, evidence.rate.initial_burst[first]
+    # A rate at which more packets waited than were in flight in every round is one of clumps.
+    real = bursts.share(level.rate, bursts.possible) > 0
+    level = Level(*(np.where(real, one, np.nan) for one in level))
+    waited = bursts.share(level.rate, bursts.queued)
+    # The most of a flow's rates errs upwards, so it does not raise a level that a queue proves.
+    proved = (waited >= HALF) & (sustained <= OTHER * level.rate)
+    sustained = np.where(proved, np.fmin(sustained, level.rate), sustained)
+    # A level without a queue, at which the flow went on the whole, may be the program's pace.
+    pace = (waited < HALF) & (level.rate <= PACED * bursts.mean_rate)
     # A level without a queue is the sender's pace, so that a faster burst shows more.
-    paced = (initial > OTHER * level.rate) & (bursts.share(level.rate, bursts.queued) < PROVED)
+    paced = (initial > OTHER * level.rate) & (waited < PROVED)
     possible = np.where(bursts.share(initial, bursts.possible) > 0, initial, np.nan)
     shows_more = np.isnan(level.rate) | paced
     estimate = np.fmax.reduce([np.where(shows_more, possible, np.nan), level.rate, sustained])
     most = -rounds.least(-rounds.in_flight_max_bytes / evidence.vantage.mss_bytes)[first]
     shown = (most >= INITIAL_WINDOW) & ~(bursts.share(level.rate, bursts.returned) > HALF)
     low = np.where(shown, np.fmax(level.low, sustained), sustained)
-    high = np.where(shown & ~(OTHER * initial < level.rate), np.fmax(level.high, initial), np.nan)
+    high = np.where(shown & ~pace & ~(OTHER * initial < level.rate), np.fmax(level.high, initial), np.nan)
     return Capacity(estimate, low, np.where(np.isnan(level.rate), np.nan, np.maximum(high, estimate)))
 
 
@@ -118,6 +130,17 @@ class Bursts:
     def returned(self) -> Bools:
         """Whether acknowledgments queued on the return path before the tap, which gave them another spacing."""
         return self._evidence.queue.on_return_path & ~self._evidence.vantage.at_receiver
+
+    @cached_property
+    def mean_rate(self) -> Floats:
+        """Rate of each flow over the rounds in which data were acknowledged, bytes per second."""
+        rounds = self._evidence.rounds
+        moving = rounds.acked_bytes > 0
+        carried, lasting = (
+            rounds.total(np.where(moving, one, 0.0)) for one in (rounds.acked_bytes, rounds.duration)
+        )
+        mean: Floats = (rounds.ratio(carried, lasting) * SECOND_NS)[rounds.starts]
+        return mean
 
     @cached_property
     def level(self) -> Level:

@@ -49,6 +49,11 @@ class Rounds(Counts):
         """Return for each round the sum over its flow."""
         return self.per_flow(np.bincount(self.flow, values, len(self.starts)))
 
+    def after(self, values: Floats) -> Floats:
+        """Return for each round the sum over the later rounds of its flow; the values must be whole numbers."""
+        at, _, past = self._place
+        return self._sums(values, at + 1, past)
+
     def least(self, values: Floats) -> Floats:
         """Return for each round the minimum over its flow; NaN where all values are NaN."""
         return self.per_flow(np.fmin.reduceat(values, self.starts)) if self.size else values

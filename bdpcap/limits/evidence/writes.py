@@ -22,6 +22,8 @@ ANSWERING: Final = 2
 """Value of the core's column ``turn``; see `Counts.turn`."""
 SERVER: Final = 1
 """The direction of the server's data."""
+FAREWELL_BYTES: Final = 536
+"""Bytes that a farewell stays below: the least MSS that every host takes (RFC 9293 section 3.7.1)."""
 FIN_BYTES: Final = 1
 """A FIN occupies one sequence number (RFC 9293 section 3.4)."""
 
@@ -80,6 +82,16 @@ class Writes(Concept):
         sent = rounds.sent_bytes + rounds.retransmitted_bytes > 0
         closing: Bools = self.finished & ~sent & (rounds.in_flight_max_bytes <= FIN_BYTES)
         return closing
+
+    @field("yes")
+    def parting(self) -> Bools:
+        """Was nothing in flight, and did less than any segment follow, with the FIN: a farewell, such as a TLS alert?"""
+        rounds = self.rounds
+        sent = rounds.sent_bytes + rounds.retransmitted_bytes
+        parting: Bools = (
+            self.idle & (rounds.after(sent) < FAREWELL_BYTES) & (rounds.after(rounds.after_fin) > 0)
+        )
+        return parting
 
     @field("yes")
     def answering(self) -> Bools:

@@ -153,7 +153,7 @@ RULES: Final = (
             ),
             all_of(ANSWERED_EACH, at_least(Writes.after_short_share, 0.75, because=MEASURED)),
         ),
-        unless=any_of(HELD_OR_STANDS, LOSS),
+        unless=any_of(HELD_OR_STANDS, LOSS, QUEUED),
         says="The program waited for its peer's replies; nine rounds held {writes.replies}.",
         why="An application that waits for an answer has nothing to send until it comes.",
     ),

@@ -1,6 +1,7 @@
 """Idle time: nothing was asked of the sender.
 
-It is no limit. All data is acknowledged, and the peer has the turn, or nothing follows but keep-alives, a FIN or a reset.
+It is no limit. All data is acknowledged, and the peer has the turn, or nothing follows but keep-alives, a farewell, a FIN
+or a reset.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ RULES: Final = (
         holds=any_of(
             all_of(it(Writes.peers_turn), OPEN),
             it(Writes.closing),
+            all_of(it(Writes.parting), OPEN),
         ),
         unless=it(Loss.outage),
-        says="All data was acknowledged, and the peer sent the next data, or no data followed.",
+        says="All data was acknowledged, and the peer sent the next data, or none but a farewell followed.",
         why="A request, its answer and the next request take turns. A connection without either waits for its user.",
         blind="Programs that send in both directions at once have no turns: a pause of one of them looks idle.",
-        source="RFC 9293 section 3.6 (closing) and 3.8.4 (keep-alives)",
+        source="RFC 9293 section 3.6 (closing) and 3.8.4 (keep-alives); RFC 8446 section 6.1 (close_notify)",
     ),
 )

@@ -418,7 +418,8 @@ impl Rounds {
         vantage_pending: bool,
         sender: &Sender,
     ) {
-        if progress.delivered > 0 {
+        // Data that the capture lacks may be acknowledged while nothing is known to be in flight.
+        if progress.delivered > 0 && self.empty_since_ns == NULL {
             self.end_stall(now_ns);
         }
         let row = &mut self.current.row;
