@@ -179,7 +179,8 @@ def _expected(flow: Flow) -> str:
 
 
 def _change_to(lift: Lift) -> str:
-    return f"{_change(lift.now_bps, lift.then_bps)}, {_NEXT.get(lift.follows, 'then another limit')}"
+    longer = " in a longer transfer" if lift.longer else ""
+    return f"{_change(lift.now_bps, lift.then_bps)}{longer}, {_NEXT.get(lift.follows, 'then another limit')}"
 
 
 def _without(udp: Finding) -> str:

@@ -39,6 +39,8 @@ class Lift:
     """Rate to expect without the limit."""
     follows: str
     """Limit that comes next."""
+    longer: bool = False
+    """Whether slow start took a notable part of the flow's time, so that only a longer transfer gets there."""
 
 
 @once
@@ -61,8 +63,10 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     now_bps = delivered_bps(rtts) if len(rtts) else 0.0
     if not 0 < now_bps < link_bps:
         return ()
+    whole_ns = float((rtts["end_ns"] - rtts["start_ns"]).sum())
     rtts = rtts[rtts["detail"] != "slow start"]
     lasting = rtts["end_ns"] - rtts["start_ns"]
+    longer = lasting.sum() < (1 - NOTABLE_SHARE) * whole_ns
     found = []
     for limit in ("rwnd", "sndbuf", "app"):
         held = (rtts["limit"] == limit).to_numpy()
@@ -73,7 +77,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         rest_ns = rates.duration_ns(float(rtts.loc[held, "acked_bytes"].sum()), allowed)
         took_ns = float(lasting[~held].sum()) + rest_ns
         then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
-        if then_bps >= GAIN * now_bps:
+        if then_bps >= GAIN * max(now_bps, delivered_bps(rtts)):
             others = {
                 str(name): float(ns) for name, ns in lasting[~held].groupby(left["limit"]).sum().items()
             }
@@ -82,7 +86,8 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             # A link that is full for less than half of the time is not what limits.
             if len(others) > 1 and others.get("link", 0) < took_ns / 2:
                 others.pop("link", None)
-            found.append(Lift(limit, now_bps, then_bps, max(others, key=lambda name: others[name])))
+            follows = max(others, key=lambda name: others[name])
+            found.append(Lift(limit, now_bps, then_bps, follows, longer=longer))
     return tuple(sorted(found, key=lambda one: -one.then_bps))
 
 

@@ -29,7 +29,7 @@ _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
     "refused": "Start the service, or check the address and the port.",
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans end so.",
-    "timeout": "Find where the path broke: retransmissions went unanswered to the end.",
+    "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it.",
     "unused": "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded.",

@@ -30,10 +30,16 @@ The least MSS that every host takes is 536 bytes (RFC 9293 section 3.7.1).
 REQUEST_BYTES: Final = 14_600
 """Most bytes of a request: an initial window of ten segments (RFC 6928). More is an upload, whose receiver may end it."""
 
+GIVEN_UP: Final = 3
+"""Fewest timers that ran out for the same data before a sender gives up: R1 (RFC 1122 section 4.2.3.5)."""
+
+REPEATED: Final = 2
+"""Fewest SYN-ACKs that show a missing answer: a server repeats one that is not acknowledged (RFC 6298 section 2.1)."""
+
 DONE: Final = "done"
 """Kind of a connection that an end reset once it was done, which is no failure."""
 
-_DIRECTIONS: Final = (*NEEDED, "acked_bytes", "start_ns")
+_DIRECTIONS: Final = (*NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns")
 """Columns about directions that are read."""
 
 
@@ -95,9 +101,15 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
     unanswered = complete & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
     # Without acknowledgments in the capture, its end does not show.
-    unheard = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
+    silent = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
     waiting = (handshake == "never answered") & (life["syns"] == 1) & young
+    timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
+    # Most of the wait was one: the timers ran out in a row.
+    in_a_row = timed_out & (2 * both["longest_stall_ns"] >= both["timeout_wait_ns"]).reshape(-1, 2)
+    gave_up = np.where(by_client, in_a_row[:, 0], in_a_row[:, 1])
+    # A lone SYN-ACK was answered, and the capture lacks the answer; but for a client that reset.
+    refused_back = (life["syn_acks"] >= REPEATED) | (ended == "rst")
     kind = np.full(len(handshake), None, dtype=object)
     # A later kind outranks an earlier one.
     for name, holds in (
@@ -105,8 +117,9 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         ("unused", reset & complete & (client_bytes + server_bytes == 0)),
-        ("timeout", (ended == "timeout") & ~unheard),
-        *((name, handshake == name) for name in ("refused", "never completed")),
+        ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~silent | reset & cut & gave_up),
+        ("refused", handshake == "refused"),
+        ("never completed", (handshake == "never completed") & refused_back),
         ("never answered", (handshake == "never answered") & ~waiting),
     ):
         kind[holds & life["seen"]] = name

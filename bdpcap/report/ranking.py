@@ -254,7 +254,7 @@ def no_bulk(capture: Capture) -> str:
     limit = max(held, key=lambda name: held[name])
     carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
     if not held[limit]:
-        return f"No bulk transfer here: {carried}, in less time than the capture shows."
+        return f"No bulk transfer here: {carried}, too fast for the clock of the capture."
     part = units.spoken_share(held[limit] / float(lasting.sum()))
     return f"No bulk transfer here: {carried}, and for {part} of their active time {_WAITED[limit]}."
 

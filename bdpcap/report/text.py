@@ -177,7 +177,7 @@ def _actions(shown: list[Group], commands: int | None) -> list[Part]:
 
     def actions() -> list[Part]:
         expected = remedy(shown[0].flow).expected if len(shown) == 1 else ""
-        parts: list[Part] = [(None, f"WHAT TO DO  expected: {expected}" if expected else "WHAT TO DO")]
+        parts: list[Part] = [("WHAT TO DO  ", f"expected: {expected}") if expected else (None, "WHAT TO DO")]
         alike: dict[Remedy, list[int]] = {}
         for group in shown:
             alike.setdefault(remedy(group.flow), []).append(group.flow.stream)

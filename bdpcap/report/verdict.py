@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
 
-OWN_RATE: Final = 1.05
+OWN_RATE: Final = 1.2
 """Ratio of a path's least rate to a flow's below which the flow itself is the evidence for that bound."""
 
 
@@ -248,6 +248,9 @@ def best_span(flow: Flow) -> Span | None:
     longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
     first = int(flow.round_frames["first"].iloc[longest.first_round])
     last = int(flow.round_frames["last"].iloc[longest.last_round])
+    # A pause holds the frame that ends it: it shows from the frame before.
+    if first == last and longest.first_round > 0:
+        first = int(flow.round_frames["last"].iloc[longest.first_round - 1])
     wireshark = f"tcp.stream eq {flow.stream} && frame.number >= {first} && frame.number <= {last}"
     if len(flow.capture.info.files) > 1:
         wireshark = _in_any_file(flow, longest.start_ns, longest.end_ns)

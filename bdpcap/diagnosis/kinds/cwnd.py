@@ -23,8 +23,11 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     summary = flow.summary
     retransmits, packets = int(flow.rtts["retransmits"].sum()), int(summary["packets"])
     again, payload = int(summary["retransmitted_bytes"]), int(summary["payload_bytes"])
-    # Most packets of a flow that carries little are acknowledgments, which are never retransmitted.
-    if 0 < retransmits <= packets and again + payload >= packets * int(summary["mss_bytes"]) / 2:
+    # Packets of several segments count as one, but are retransmitted segment by segment. Most packets of a flow that
+    # carries little are acknowledgments, which are never retransmitted.
+    mss = int(summary["mss_bytes"])
+    single = packets * mss / 2 <= again + payload and int(flow.counts["largest_bytes"]) <= mss
+    if 0 < retransmits <= packets and single:
         part = units.percent(retransmits / packets)
         said = f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"
     else:

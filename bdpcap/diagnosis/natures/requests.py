@@ -67,7 +67,7 @@ def _sum(flow: Flow, shares: Shares) -> str:
         "client": "Pauses of the client",
         "server": "The server's answers",
     }
-    return f" {who[side]} took {units.share(part)} of the time{wait}."
+    return f" {who[side]} took {units.share(part)} of their time{wait}."
 
 
 def _requests_advice(flow: Flow) -> tuple[str, str]:

@@ -29,10 +29,10 @@ MORE: Final = 1.25
 
 
 def explains(flow: Flow) -> list[Finding]:
-    """Return a finding on the largest step of the least round trip; none if a queue may have made it."""
+    """Return a finding on the largest step of the least round trip; none if a queue or a program may have made it."""
     rounds = flow.rtts[flow.rtts["rtt_ns"].notna()]
     at = _step(rounds["rtt_ns"].to_numpy(float))
-    if at is None or _queued(rounds, at):
+    if at is None or _queued(rounds, at) or _paced(flow, rounds, at):
         return []
     before, after = (
         rounds.iloc[at - ROUNDS : at]["rtt_ns"].min(),
@@ -77,3 +77,9 @@ def _queued(rounds: pd.DataFrame, at: int) -> bool:
     fast, slow = sorted(sides, key=lambda side: float(side["rtt_ns"].min()))
     more = slow["in_flight_max_bytes"].median() > MORE * fast["in_flight_max_bytes"].median()
     return bool(more or (slow["limit"] == "link").mean() > 1 / 2)
+
+
+def _paced(flow: Flow, rounds: pd.DataFrame, at: int) -> bool:
+    """Return whether the program's times may have made the step: away from the sender, a round trip ends in a write."""
+    around = rounds.iloc[at - ROUNDS : at + ROUNDS]
+    return bool(flow.summary["vantage"] != "sender" and (around["limit"] == "app").mean() > 1 / 2)
