@@ -104,7 +104,7 @@ def _host_cwnd(canvas: Canvas, samples: pd.DataFrame) -> None:
     """Draw congestion window and slow-start threshold from the samples of the sending host's kernel."""
     time = seconds(samples["time_ns"], canvas.origin_ns)
     threshold = floats(samples["ssthresh_segments"]) * floats(samples["mss_bytes"])
-    colour = palette.ORANGE
+    colour = palette.HOST
     for name, values, line in (
         ("cwnd x MSS, by the host", _cwnd_bytes(samples), {"color": colour, "width": 1.6, "shape": "hv"}),
         (

@@ -12,7 +12,7 @@ from bdpcap.words import units
 
 __all__ = ["environment"]
 
-_LIGHT_INK: Final = {"rwnd"}
+_LIGHT_INK: Final = {"rwnd", "unknown"}
 """Limits with a dark colour, on which white text is easier to read than black."""
 
 

@@ -1,9 +1,9 @@
 """Colours of the figures. Each limit takes one of them in its module of `bdpcap.diagnosis.kinds`.
 
-The colours are those of Okabe and Ito, which colour-blind readers can distinguish
-(M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is data sent, *olive* data acknowledged, and
-*vermillion* data retransmitted. *Blue* is the receive window, and *green* the path: its capacity, its round-trip time
-and its queue.
+Most colours are those of Okabe and Ito (M. Okabe, K. Ito, "Color Universal Design", 2008). In every figure *slate* is
+data sent, *olive* data acknowledged, and *vermillion* data retransmitted. *Blue* is the receive window, and *green* the
+path: its capacity, its round-trip time and its queue. *Bronze* is the congestion window that the sending host reports.
+`tests/test_colours.py` simulates how colour-blind readers see each pair, and holds lines against light and dark paper.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ ORANGE: Final = "#e69f00"
 PURPLE: Final = "#cc79a7"
 GREEN: Final = "#009e73"
 SKY: Final = "#56b4e9"
-GREY: Final = "#999999"
+GREY: Final = "#666666"
 LIGHT_GREY: Final = "#d9d9d9"
 
 SENT: Final = "#6f809a"
 SENT_FILL: Final = "rgba(111, 128, 154, 0.20)"
-ACKNOWLEDGED: Final = "#867d21"
-ACKNOWLEDGED_FILL: Final = "rgba(134, 125, 33, 0.18)"
+ACKNOWLEDGED: Final = "#716847"
+ACKNOWLEDGED_FILL: Final = "rgba(113, 104, 71, 0.20)"
 RETRANSMITTED: Final = "#d55e00"
 WINDOW: Final = BLUE
-WINDOW_FILL: Final = "rgba(0, 114, 178, 0.22)"
+WINDOW_FILL: Final = "rgba(0, 114, 178, 0.45)"
 PATH: Final = GREEN
-PATH_FILL: Final = "rgba(0, 158, 115, 0.28)"
+PATH_FILL: Final = "rgba(0, 158, 115, 0.20)"
+HOST: Final = "#b58100"
 INK: Final = "#1f2933"
 GRID: Final = "rgba(128, 128, 128, 0.22)"
