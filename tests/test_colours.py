@@ -138,7 +138,7 @@ def test_lines_stand_out_from_either_paper(name, paper):
 
 
 def test_the_papers_are_those_of_the_pages():
-    for path in ("report/assets/page.css", "view/assets/view.css"):
+    for path in ("report/assets/page.css", "report/assets/figure.css", "view/assets/view.css"):
         light, dark, *_ = (ROOT / "bdpcap" / path).read_text("utf-8").split("prefers-color-scheme: dark")
         papers = [re.search(r"--paper: (#\w+)", style)[1] for style in (light, dark)]
         assert papers == ["#fff", PAPERS["dark"]]

@@ -30,6 +30,7 @@ from bdpcap.plots import decimate, marks, svg
 from bdpcap.plots.busiest import Busiest
 from bdpcap.plots.canvas import Canvas, floats, life
 from bdpcap.plots.drawing import Drawing
+from bdpcap.plots.heading import heading
 from bdpcap.plots.packets import MOST
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
@@ -163,6 +164,32 @@ def test_figures_have_units_and_only_what_the_basic_bundle_draws(kind, flow):
         "sequence number (kB)",
     )
     assert all("%{" in trace.hovertemplate for trace in figure.data if trace.hoverinfo != "skip")
+
+
+@pytest.mark.parametrize("kind", plots.FIGURES)
+def test_a_heading_has_file_stream_ends_and_time(kind, flow_of):
+    flow = flow_of(LOSS)
+    drawing = plots.drawing(flow, kind, start=0.25, end=0.35)
+    for text in (drawing.figure().layout.title.subtitle.text, svg.svg(drawing, "")):
+        for part in (LOSS.name, "stream 0", f"{flow.sender} → {flow.receiver}", "0.25 s to 0.35 s"):
+            assert part in text
+
+
+def test_a_file_with_a_name_of_html_is_named_as_it_is(tmp_path):
+    path = tmp_path / "<b>&amp;.pcap"
+    path.write_bytes(write_pcap(tmp_path / "transfer.pcap").read_bytes())
+    drawing = plots.drawing(bdpcap.analyze(path).flow(0), "window")
+    texts = ET.fromstring(svg.svg(drawing, "")).iter("{http://www.w3.org/2000/svg}text")  # noqa: S314 - ours
+    assert any((text.text or "").startswith("<b>&amp;.pcap, stream 0") for text in texts)
+    assert "&lt;b&gt;&amp;amp;.pcap" in drawing.figure().layout.title.subtitle.text
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "time"),
+    [(0, 8.391, "0 s to 8.39 s"), (12.3456, 12.3466, "12.3456 s to 12.3466 s"), (60, 7265, "60 s to 7265 s")],
+)
+def test_the_time_of_a_heading_has_the_digits_of_its_length(start, end, time, flow):
+    assert heading("", flow, decimate.Axis(start, end))["subtitle"]["text"].endswith(time)
 
 
 def unpacked(value):

@@ -9,6 +9,7 @@ import numpy as np
 from bdpcap._core import NULL
 from bdpcap.plots.decimate import COLUMNS, Axis, Thinned
 from bdpcap.plots.drawing import Drawing
+from bdpcap.plots.heading import heading, room
 from bdpcap.plots.pixels import above
 from bdpcap.words import palette, units
 
@@ -32,8 +33,31 @@ CONFIG: Final[dict[str, Any]] = {
 """Plotly configuration for showing a figure; plotly's default shows an upload button."""
 
 
+PLOT_PX: Final = 280
+"""Height of a plot in pixels, with everything between the heading and the time axis."""
+BELOW_PX: Final = 64
+"""Height of the labels and the title of the time axis in pixels."""
+GAP: Final = 0.03
+"""Part of a plot's height that separates two vertical axes above one another."""
 BAR_POINTS: Final = 3
 """Points of a bar: its two ends, and the break after it."""
+
+
+_AXIS: Final[dict[str, Any]] = {
+    "gridcolor": palette.GRID,
+    "zeroline": False,
+    "ticks": "outside",
+    "ticklen": 5,
+    "tickcolor": "rgba(0, 0, 0, 0)",
+}
+_VERTICAL: Final = {**_AXIS, "tickformat": ",.12~r"}
+_LAYOUT: Final[dict[str, Any]] = {
+    "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
+    "modebar": {"bgcolor": "rgba(0,0,0,0)"},
+    "hovermode": "closest",
+    "hoverdistance": 60,
+    "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}},
+}
 
 
 class Options(TypedDict, total=False):
@@ -142,7 +166,7 @@ class Canvas:
         self.points = 0
         self.drawn = 0
         self._figure = figure
-        self._layout = _layout(title) if figure is None else {}
+        self._layout = {"title": heading(title, flow, self.axis), **_LAYOUT} if figure is None else {}
         self._traces: list[dict[str, Any]] = []
         names = ["xaxis", "yaxis"]
         if row is not None:
@@ -156,19 +180,13 @@ class Canvas:
         )
         self.x, self.y = (name.replace("axis", "") for name in names)
         self.y_title, self.y_unit = y_title, y_unit
-        common = {
-            "gridcolor": palette.GRID,
-            "zeroline": False,
-            "ticks": "outside",
-            "ticklen": 5,
-            "tickcolor": "rgba(0, 0, 0, 0)",
-        }
+        self._height = 0.0
         self.x_axis |= {
-            **common,
+            **_AXIS,
             "title": {"text": "time since capture start (s)", "standoff": 10},
             "range": [self.axis.start, self.axis.end],
         }
-        self.y_axis |= {**common, "tickformat": ",.12~r"}
+        self.y_axis |= _VERTICAL
 
     def rounds(self, rtts: pd.DataFrame) -> NDArray[np.bool_]:
         """Return a boolean array: which rounds overlap the time drawn."""
@@ -212,20 +230,27 @@ class Canvas:
 
     def add(self, x: NDArray[np.float64], y: NDArray[np.float64], **style: Any) -> None:
         """Add a plotly trace; ``y`` is in the unit without prefix."""
-        self.trace(x=x, y=y / self.size, yaxis=self.y, **style)
+        self.trace(x=x, y=y / self.size, **{"yaxis": self.y, **style})
 
     def trace(self, **style: Any) -> None:
         """Add a plotly trace; its ``y`` is not scaled."""
         self._traces.append({"type": "scatter", "xaxis": self.x, **style})
 
-    def axis_above(self, domain: list[float], **style: Any) -> str:
-        """Add another vertical axis that takes the part ``domain`` of the figure's height; return its name."""
-        axes = (
-            ["yaxis"] if self._figure is None else [axis.plotly_name for axis in self._figure.select_yaxes()]
-        )
-        number = max((int(name.removeprefix("yaxis") or 1) for name in axes), default=1) + 1
-        self._layout[f"yaxis{number}"] = {"domain": domain, "anchor": self.x, **style}
+    def lane(self, part: float, **style: Any) -> str:
+        """Take a part of the plot's height from its top for another vertical axis, below those taken before; name it."""
+        bottom, top = self.y_axis.get("domain") or (0.0, 1.0)
+        self._height = self._height or top - bottom
+        part *= self._height
+        self.y_axis["domain"] = [bottom, top - part - GAP * self._height]
+        number = 1 + max(int(name.removeprefix("yaxis") or 1) for name in self._vertical_axes())
+        self._layout[f"yaxis{number}"] = {
+            **_VERTICAL, "domain": [top - part, top], "anchor": self.x, "fixedrange": True, **style,
+        }  # fmt: skip
         return f"y{number}"
+
+    def _vertical_axes(self) -> list[str]:
+        there = [] if self._figure is None else [axis.plotly_name for axis in self._figure.select_yaxes()]
+        return [*there, *(name for name in self._layout if name.startswith("yaxis")), "yaxis"]
 
     def line(
         self,
@@ -384,26 +409,12 @@ class Canvas:
             title = self.x_axis["title"]
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
         if self._figure is None:
-            lines = legend_lines(
-                [trace["name"] for trace in self._traces if trace.get("showlegend") is not False]
-            )
-            above = 24 + 29 * lines  # the title, and the lines of the legend
-            self._layout["height"] = 296 + above
-            self._layout["margin"]["t"] = above
+            above = room(self._layout, self._traces)
+            self._layout |= {
+                "height": above + PLOT_PX + BELOW_PX,
+                "margin": {"l": 92, "r": 12, "t": above, "b": BELOW_PX},
+            }
         return Drawing(self._traces, self._layout, self._figure)
-
-
-LEGEND_WIDTH: Final = 500
-"""Pixels of a line of the legend in the narrowest figure, that of a page's first screen."""
-
-
-def legend_lines(names: list[str]) -> int:
-    """Return the number of lines of a legend above a figure."""
-    lines, width = 1, 0.0
-    for name in names:
-        entry = 44 + 5.7 * len(name)
-        lines, width = (lines, width + entry) if width + entry <= LEGEND_WIDTH else (lines + 1, entry)
-    return lines
 
 
 def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, float]:
@@ -424,22 +435,3 @@ def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, fl
     if not low < high < np.inf:
         raise ValueError(f"no time from {low:g} s to {high:g} s: the end comes after the start")
     return low, high
-
-
-def _layout(title: str) -> dict[str, Any]:
-    return {
-        "title": {
-            "text": title,
-            "x": 0,
-            "xref": "paper",
-            "y": 0.985,
-            "yanchor": "top",
-            "font": {"size": 15},
-        },
-        "font": {"family": "system-ui, sans-serif", "size": 12, "color": palette.INK},
-        "margin": {"l": 92, "r": 12, "b": 64},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)"},
-        "hovermode": "closest",
-        "hoverdistance": 60,
-        "legend": {"orientation": "h", "x": 0, "y": 1.01, "yanchor": "bottom", "font": {"size": 11}},
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from bdpcap.plots.canvas import Canvas
 
 
+HEIGHT: Final = 0.07
+"""Part of a plot's height that the strip takes."""
+
+
 def draw(canvas: Canvas, rtts: pd.DataFrame) -> None:
     """Add the strip above the plot."""
-    bottom, top = canvas.y_axis.get("domain") or (0.0, 1.0)
-    canvas.y_axis["domain"] = [bottom, bottom + 0.9 * (top - bottom)]
-    domain = [bottom + 0.93 * (top - bottom), top]
-    axis = canvas.axis_above(domain, range=[-1, 1], visible=False, fixedrange=True)
+    axis = canvas.lane(HEIGHT, range=[-1, 1], visible=False)
     add(canvas, stripes(rtts), axis)
 
 

@@ -124,7 +124,7 @@ def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> 
 
 
 def draw(canvas: Canvas, segments: Segments) -> None:
-    """Draw the graph on a canvas. ``follow.js`` reads the traces' ``meta`` to fit the vertical axis to a zoom."""
+    """Draw the graph on a canvas. ``figures.js`` reads the traces' ``meta`` to fit the vertical axis to a zoom."""
     edge_name = _reach(canvas, segments)
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
     canvas.curve(

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDTH: Final = 1000
-HEIGHT: Final = 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 10, 28, 36
+ROOM: Final = 230
+"""Height of the plot in pixels."""
+_LEFT, _RIGHT, _BOTTOM = 84, 10, 36
+_TICK: Final = 40
+"""Pixels between the labels of a vertical axis, about."""
 _LINE: Final = 18
 """Height of a line of the legend in pixels."""
 _LOOK: Final = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="currentColor"'
@@ -62,50 +65,76 @@ def svg(figure: Drawing | go.Figure, label: str) -> str:
     layout = drawing.layout
     low, high = layout["xaxis"]["range"]
     across = Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
-    beyond = layout["yaxis"]["range"]
-    legend, lines = _legend(drawing)
-    top = _TOP + lines * _LINE
-    room = HEIGHT - _TOP - _LINE - _BOTTOM
-    height = top + room + _BOTTOM
-    part = layout["yaxis"].get("domain", (0, 1))
-    up = Scale(beyond[0], beyond[1], room, room * (1 - part[1]))
-    strip = Scale(-1, 1, room * 0.07, 0)
+    scales = {
+        name.replace("axis", ""): _up(axis) for name, axis in layout.items() if name.startswith("yaxis")
+    }
+    head, top = _heading(layout["title"])
+    legend, lines = _legend(drawing, top)
+    top += lines * _LINE
+    box = f"0 0 {WIDTH} {top + ROOM + _BOTTOM}"
     parts = [
-        f'<svg class="still" viewBox="0 0 {WIDTH} {height}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
-        f'<text y="13" x="{_LEFT}" font-size="14">{escape(layout["title"]["text"])}</text>',
+        f'<svg class="still" viewBox="{box}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
+        *head,
         *legend,
-        *_axes(layout, across, up, top),
-        f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{room}">',
+        *_time_axis(layout["xaxis"], across, top),
     ]
+    for name, up in scales.items():
+        axis = layout[name.replace("y", "yaxis")]
+        if axis.get("visible", True):
+            parts += _vertical_axis(axis, across, up, top)
+    parts.append(f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{ROOM}">')
     for trace in drawing.traces:
-        if trace.get("visible") == "legendonly":
-            continue
-        parts += _trace(trace, across, strip if trace["yaxis"] == "y2" else up)
+        if trace.get("visible") != "legendonly":
+            parts += _trace(trace, across, scales[trace["yaxis"]])
     parts.append("</svg></svg>")
     return "".join(parts)
 
 
-def _axes(layout: dict[str, Any], across: Scale, up: Scale, top: int) -> list[str]:
+def _up(axis: dict[str, Any]) -> Scale:
+    """Return the scale of a vertical axis; 0 is the top of the plot."""
+    bottom, top = axis.get("domain", (0, 1))
+    low, high = axis["range"]
+    return Scale(low, high, ROOM * (1 - bottom), ROOM * (1 - top))
+
+
+def _heading(title: dict[str, Any]) -> tuple[list[str], int]:
+    """Return the elements of title and subtitle, and the height that they take."""
+    parts = [f'<text y="15" x="{_LEFT}" font-size="14">{escape(title["text"])}</text>']
+    lines = title["subtitle"]["text"].split("<br>")  # escaped before
+    parts += [
+        f'<text y="{15 + _LINE * number}" x="{_LEFT}">{line}</text>' for number, line in enumerate(lines, 1)
+    ]
+    return parts, 15 + _LINE * len(lines)
+
+
+def _time_axis(axis: dict[str, Any], across: Scale, top: int) -> list[str]:
+    bottom, grid, labels = top + ROOM, [], []
+    for value in across.ticks(10):
+        x = _LEFT + float(across(value))
+        grid.append(f"M{x:g} {top}V{bottom}")
+        labels.append(f'<text x="{x:g}" y="{bottom + 14}" text-anchor="middle">{_plain(value)}</text>')
+    lines = axis["title"]["text"].partition("<br>")
+    note = lines[2].partition(">")[2].removesuffix("</span>")
+    title = f"{lines[0]}{f'; {note}' if note else ''}"
+    return [
+        f'<path d="{"".join(grid)}" stroke="{axis["gridcolor"]}"/>',
+        *labels,
+        f'<text x="{_LEFT + across.to / 2:g}" y="{bottom + 30}" text-anchor="middle">{escape(title)}</text>',
+    ]
+
+
+def _vertical_axis(axis: dict[str, Any], across: Scale, up: Scale, top: int) -> list[str]:
     grid, labels = [], []
-    bottom = top + up.start
-    for value in up.ticks(5):
+    for value in up.ticks(max(2, round((up.start - up.to) / _TICK))):
         y = top + float(up(value))
         grid.append(f"M{_LEFT} {y:g}h{across.to}")
         labels.append(f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{_plain(value)}</text>')
-    for value in across.ticks(10):
-        x = _LEFT + float(across(value))
-        grid.append(f"M{x:g} {top + up.to:g}V{bottom}")
-        labels.append(f'<text x="{x:g}" y="{bottom + 14}" text-anchor="middle">{_plain(value)}</text>')
-    lines = layout["xaxis"]["title"]["text"].partition("<br>")
-    note = lines[2].partition(">")[2].removesuffix("</span>")
-    title = f"{lines[0]}{f'; {note}' if note else ''}"
-    middle = (top + bottom) / 2
+    middle = top + (up.start + up.to) / 2
     named = f'<text transform="translate(14 {middle:g}) rotate(-90)" text-anchor="middle">'
     return [
-        f'<path d="{"".join(grid)}" stroke="{layout["xaxis"]["gridcolor"]}"/>',
+        f'<path d="{"".join(grid)}" stroke="{axis["gridcolor"]}"/>',
         *labels,
-        f'<text x="{_LEFT + across.to / 2:g}" y="{bottom + 30}" text-anchor="middle">{escape(title)}</text>',
-        f"{named}{escape(layout['yaxis']['title']['text'])}</text>",
+        f"{named}{escape(axis['title']['text'])}</text>",
     ]
 
 
@@ -113,8 +142,8 @@ def _plain(value: float) -> str:
     return np.format_float_positional(float(f"{value:.12g}"), trim="-")
 
 
-def _legend(drawing: Drawing) -> tuple[list[str], int]:
-    """Return the elements of the legend, and its number of lines."""
+def _legend(drawing: Drawing, top: int) -> tuple[list[str], int]:
+    """Return the elements of the legend below `top`, and its number of lines."""
     parts, x, line = [], float(_LEFT), 1
     for trace in drawing.traces:
         if trace.get("showlegend") is False or trace.get("visible") == "legendonly":
@@ -122,7 +151,7 @@ def _legend(drawing: Drawing) -> tuple[list[str], int]:
         width = 23 + len(trace["name"]) * LETTER
         if x > _LEFT and x + width > WIDTH - _RIGHT:
             x, line = float(_LEFT), line + 1
-        y = _TOP - 9 + line * _LINE - 8
+        y = top - 4 + line * _LINE
         if trace["mode"] == "markers":
             parts.append(_points(trace["marker"], np.array([x + 10]), np.array([y - 4.0])))
         elif trace.get("fill") == "toself":

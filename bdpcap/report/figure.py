@@ -6,6 +6,8 @@ import html
 from typing import TYPE_CHECKING, Final
 
 from bdpcap import plots
+from bdpcap.plots.drawing import Drawing
+from bdpcap.plots.heading import room
 from bdpcap.report.scripts import asset, data, policy_hash
 from bdpcap.tables import files
 from bdpcap.words import units
@@ -17,18 +19,20 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from bdpcap.capture import Flow
-    from bdpcap.plots.drawing import Drawing
 
 SUFFIXES: Final = (".html", ".svg", ".png")
 
-_SIZE: Final = {"width": 1000, "height": 450}
-"""Size of a picture in pixels."""
+_WIDTH: Final = 1000
+"""Width of a picture in pixels."""
 _PNG_SCALE: Final = 2
 
 _DRAW: Final = """const {data, layout, config} = JSON.parse(document.getElementById("figure").textContent);
 Plotly.newPlot("plot", data, layout, config).then((plot) => {
+  const paint = () => Plotly.relayout(plot, theme());
   plot.on("plotly_relayout", (change) => follow(plot, change));
-  document.documentElement.dataset.drawn = "1";
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
+  fitHead(plot);
+  paint().then(() => (document.documentElement.dataset.drawn = "1"));
 });
 """
 _PAGE: Final = """<!doctype html>
@@ -40,6 +44,7 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
+<style>{style}</style>
 </head>
 <body>
 <div id="plot"></div>
@@ -106,10 +111,11 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
         raise NoImageWriterError("an image needs the extra: pip install 'bdpcap[png]'") from None
     orders = [
         {
-            "fig": figure,
+            "fig": _fitted(figure),
             "path": path,
             "opts": {
-                **_SIZE,
+                "width": _WIDTH,
+                "height": figure.layout.height,
                 "format": path.suffix.lower().removeprefix("."),
                 "scale": _PNG_SCALE if path.suffix.lower() == ".png" else 1,
             },
@@ -127,12 +133,21 @@ def write_images(figures: Mapping[Path, go.Figure]) -> None:
         raise NoImageWriterError(f"the browser that draws images failed: {error}") from None
 
 
+def _fitted(figure: go.Figure) -> go.Figure:
+    """Return a figure with as much room above its plot as a picture's legend takes."""
+    drawing, layout = Drawing.of(figure), figure.layout
+    legend_width = _WIDTH - layout.margin.l - layout.margin.r
+    return figure.update_layout(margin_t=room(drawing.layout, drawing.traces, legend_width))
+
+
 def _page(drawing: Drawing, title: str) -> str:
-    """Return the HTML page; its policy lets only its own two scripts run."""
-    scripts = [asset("plotly-basic.min.js"), asset("follow.js") + _DRAW]
+    """Return the HTML page, which the figure fills; its policy lets only its own two scripts run."""
+    filling = {name: value for name, value in drawing.layout.items() if name != "height"}
+    scripts = [asset("plotly-basic.min.js"), asset("figures.js") + _DRAW]
     return _PAGE.format(
         hashes=" ".join(f"'{policy_hash(script)}'" for script in scripts),
         title=html.escape(units.printable(title)),
-        figure=data({**drawing.document(), "config": plots.CONFIG}),
+        style=asset("figure.css"),
+        figure=data({**Drawing(drawing.traces, filling).document(), "config": plots.CONFIG}),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )

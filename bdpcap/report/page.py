@@ -103,7 +103,7 @@ def html(capture: Capture) -> str:
     first = ranking.listed(capture, table.head(len(flows) + BRIEF_FLOWS))
     shown = {_anchor(flow) for flow in flows}
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
-    scripts = [asset("plotly-basic.min.js"), asset("follow.js") + asset("page.js")] if flows else []
+    scripts = [asset("plotly-basic.min.js"), asset("figures.js") + asset("page.js")] if flows else []
     scripts += [asset("tables.js")] if len(table) > 1 else []
     return pages.get_template("page.html.j2").render(
         version=bdpcap.__version__,

@@ -38,7 +38,7 @@ _STILL_COLUMNS: Final = 250
 def html(both: Ends) -> str:
     """Return the HTML page. Text from the captures is escaped, and only the page's own scripts may run."""
     pictures = [_pictures(both, flow) for flow in both.flows]
-    scripts = [asset("plotly-basic.min.js"), asset("follow.js") + asset("page.js")] if pictures else []
+    scripts = [asset("plotly-basic.min.js"), asset("figures.js") + asset("page.js")] if pictures else []
     drawn = [{kind: figure for kind, (_, figure) in own.items() if figure is not None} for own in pictures]
     return (
         environment()

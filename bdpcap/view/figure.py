@@ -45,8 +45,12 @@ LEAST_S: Final = 1e-6
 _STRIPES: Final = 250
 """Maximum number of stripes; each round has its own where there are no more."""
 
-_ROWS: Final = ((20, 64), (240, 52), (190, 52), (340, 20))
-"""Heights of the figures from above, and the room above each for its legend, in pixels; the last has its legend below."""
+_TITLE: Final = "Limits, window, round-trip time and sequence numbers"
+_ROWS: Final = ((20, 120), (240, 52), (190, 52), (340, 20))
+"""Heights of the figures from above, and the room above each for its legend, in pixels; the last has its legend below.
+
+Above the first stands the heading, too.
+"""
 _BOTTOM: Final = 150
 """Room below all figures in pixels, for the time axis and a legend."""
 HEIGHT: Final = sum(map(sum, _ROWS)) + _BOTTOM
@@ -143,7 +147,7 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
     ]
     drawings = []
     for title, unit, add in parts:
-        canvas = Canvas("", title, unit, flow, COLUMNS, start=span.start, end=span.end)
+        canvas = Canvas(_TITLE, title, unit, flow, COLUMNS, start=span.start, end=span.end)
         add(canvas)
         drawings.append(canvas.finish())
     return _stacked(drawings, span), _status(flow, span, events, number)
@@ -155,7 +159,10 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
     above = _ROWS[0][1]
     inner = HEIGHT - above - _BOTTOM
     layout: dict[str, Any] = {
-        **{name: drawings[0].layout[name] for name in ("font", "modebar", "hovermode", "hoverdistance")},
+        **{
+            name: drawings[0].layout[name]
+            for name in ("title", "font", "modebar", "hovermode", "hoverdistance")
+        },
         "margin": {"l": 76, "r": 12, "t": above, "b": _BOTTOM},
         "height": HEIGHT,
         "showlegend": True,
@@ -164,16 +171,27 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
         "plot_bgcolor": "rgba(0,0,0,0)",
     }
     top = inner + above
+    lanes = 0
     for number, (drawing, (height, room)) in enumerate(zip(drawings, _ROWS, strict=True), 1):
         top -= room
         suffix = "" if number == 1 else str(number)
         last = number == len(drawings)
-        layout[f"yaxis{suffix}"] = {
-            **drawing.layout["yaxis"],
-            "domain": [max(0.0, (top - height) / inner), top / inner],
-            "fixedrange": not last,
-            "anchor": "x",
-        }
+        bottom = max(0.0, (top - height) / inner)
+        # The main axes are numbered by row; the lanes of a row follow after them.
+        axes = {"y": f"y{suffix}"}
+        for name in drawing.layout:
+            if name.startswith("yaxis") and name != "yaxis":
+                lanes += 1
+                axes[name.replace("axis", "")] = f"y{len(_ROWS) + lanes}"
+        for name, placed in axes.items():
+            axis = drawing.layout[name.replace("y", "yaxis")]
+            low, high = axis.get("domain", (0.0, 1.0))
+            layout[placed.replace("y", "yaxis")] = {
+                **axis,
+                "domain": [bottom + part * (top / inner - bottom) for part in (low, high)],
+                "fixedrange": name != "y" or not last,
+                "anchor": "x",
+            }
         layout[f"legend{suffix}"] = {
             **drawing.layout["legend"],
             "y": -52 / inner if last else (top + 2) / inner,
@@ -189,7 +207,7 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
         for trace in drawing.traces:
             # By its uid a trace that was hidden stays hidden; a name may end in a value in brackets.
             uid = re.sub(r"\W+", "-", f"{number} {trace['name'].partition(' (')[0]} {trace['mode']}")
-            traces.append({**trace, "yaxis": f"y{suffix}", "legend": f"legend{suffix}", "uid": uid})
+            traces.append({**trace, "yaxis": axes[trace["yaxis"]], "legend": f"legend{suffix}", "uid": uid})
         top -= height
     layout["xaxis"] = {
         **drawings[-1].layout["xaxis"],

@@ -6,19 +6,6 @@
   const drawn = [];
   const ranges = {}; // of the time axes, of those that are zoomed together; none is what the figure came with
 
-  const theme = () => {
-    const style = getComputedStyle(document.documentElement);
-    const [ink, panel, soft, accent] = ["--ink", "--panel", "--soft", "--accent"].map((name) => style.getPropertyValue(name).trim());
-    return {
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      "font.color": ink,
-      "hoverlabel.bgcolor": panel,
-      "hoverlabel.font.color": ink,
-      "modebar.color": soft,
-      "modebar.activecolor": accent,
-    };
-  };
   // The packets of the busiest second keep a time of their own.
   const group = ({ dataset }) => (dataset.kind === "packets" ? `${dataset.flow} packets` : dataset.flow);
   const shown = (plot) => ranges[group(plot)] ?? flows[plot.dataset.flow][plot.dataset.kind].layout.xaxis.range;
@@ -39,7 +26,7 @@
       if (name.startsWith("xaxis") && axis.title?.text) [axis.title.text] = axis.title.text.split("<br>");
     }
     layout.legend = { ...layout.legend, y: -0.25, yanchor: "top" };
-    layout.margin = { ...layout.margin, l: 56, t: 40 };
+    layout.margin = { ...layout.margin, l: 56 };
     layout.height = 480;
     return layout;
   };
@@ -49,6 +36,7 @@
     // The figure's own range stays as it is: what is drawn changes its copy.
     Plotly.newPlot(plot, data, fitted(plot, structuredClone(layout)), config).then(() => {
       drawn.push(plot);
+      fitHead(plot);
       plot.on("plotly_relayout", (change) => {
         follow(plot, change);
         if (Object.keys(change).some((key) => key.startsWith("xaxis"))) zoom(plot, [...plot.layout.xaxis.range]);

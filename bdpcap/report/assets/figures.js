@@ -1,4 +1,33 @@
 "use strict";
+// What a figure needs of the page that it stands in; for all pages with figures.
+
+// Colours of the page, as a change of a figure's layout.
+const theme = () => {
+  const style = getComputedStyle(document.documentElement);
+  const [ink, panel, soft, accent] = ["--ink", "--panel", "--soft", "--accent"].map((name) => style.getPropertyValue(name).trim());
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    "font.color": ink,
+    "hoverlabel.bgcolor": panel,
+    "hoverlabel.font.color": ink,
+    "modebar.color": soft,
+    "modebar.activecolor": accent,
+  };
+};
+
+// Keeps as much room above a plot as its heading and its legend take at the width that it has.
+const fitHead = (plot) => {
+  const fit = () => {
+    const height = (selector) => plot.querySelector(selector)?.getBoundingClientRect().height ?? 0;
+    const legend = plot.layout.legend.y > 0 ? height(".legend") : 0;
+    const above = Math.round(12 + height(".g-gtitle") + legend);
+    if (Math.abs(above - plot.layout.margin.t) > 1) Plotly.relayout(plot, { "margin.t": above });
+  };
+  plot.on("plotly_afterplot", fit);
+  fit();
+};
+
 // Fits the vertical axis of a time-sequence graph to the part of it that its time axis shows.
 const follow = (plot, change) => {
   const changed = (axis) => Object.keys(change).some((key) => key.startsWith(axis));
