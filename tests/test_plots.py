@@ -614,16 +614,44 @@ def test_a_figure_draws_into_a_subplot_of_another(kind, flow_of):
     drawn = figure.data[1:]
     assert {trace.xaxis for trace in drawn} == {"x4"}
     assert [trace.name for trace in drawn] == [trace.name for trace in alone.data]
-    strip = {trace.yaxis for trace in drawn} - {"y4"}
-    if kind == "window":
-        (own,) = strip
-        above = figure.layout[own.replace("y", "yaxis")].domain
-        assert (
-            figure.layout.yaxis4.domain[1] <= above[0] <= above[1] == figure.layout.yaxis2.domain[0]
-            or above[1] < 0.5
-        )
-    else:
-        assert not strip
+    # Its lanes stand above one another in its own place, the main axis below them.
+    lanes = {trace.yaxis for trace in drawn} - {"y4"}
+    assert len(lanes) == {"window": 2, "throughput": 1}.get(kind, 0)
+    low, high = make_subplots(rows=2, cols=2).layout.yaxis4.domain
+    axes = ["yaxis4", *(lane.replace("y", "yaxis") for lane in lanes)]
+    domains = sorted(figure.layout[axis].domain for axis in axes)
+    assert domains[0] == figure.layout.yaxis4.domain
+    assert (domains[0][0], domains[-1][1]) == (low, high)
+    assert all(below[1] < above[0] for below, above in pairwise(domains))
+
+
+TIMEOUTS = f"""{HANDSHAKE}
+    +0    > .  1:1001(1000) ack 1 win 502
+    +0    > .  1001:2001(1000) ack 1 win 502
+    +1.2  > .  1:1001(1000) ack 1 win 502
+    +2.4  > .  1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 65535
+    +0    > .  1001:2001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 2001 win 65535
+"""
+
+
+@pytest.mark.parametrize("path", [LOSS, ZERO, None], ids=["fast retransmits", "probes", "timeouts"])
+@pytest.mark.parametrize("kind", ["window", "throughput"])
+def test_losses_stand_above_by_kind(kind, path, flow_of):
+    """Each kind has a row, with its number in the legend."""
+    flow = flow_of(path) if path else observe(scenario(TIMEOUTS)).capture.flow(0)
+    lane = {trace.name: trace for trace in flow.plot(kind).data if trace.mode == "markers"}
+    again = flow.events[flow.events["kind"] == "retransmission"]
+    told = {marks.BY_NAME[cause].label: own for cause, own in again.groupby("cause")}
+    assert {name.partition(" (")[0] for name in lane} == set(told) != set()
+    assert path or set(again["cause"]) == {"timeout", "after timeout"}
+    for label, own in told.items():
+        points = lane[f"{label} ({len(own)})"]
+        assert set(points.customdata) <= set(own["frame"])
+        assert points.x[0] == pytest.approx((own["time_ns"].iloc[0] - flow.capture.info.first_ns) / 1e9)
+    rows = [set(points.y) for points in lane.values()]
+    assert sum(map(len, rows)) == len(set().union(*rows)) == len(rows)
 
 
 def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):

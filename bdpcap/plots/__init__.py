@@ -8,6 +8,7 @@ from bdpcap.plots import kept
 from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison_figure import comparison_figure
 from bdpcap.plots.decimate import COLUMNS
+from bdpcap.plots.losses import Losses
 from bdpcap.plots.packets import Packets, busiest, packets
 from bdpcap.plots.rtt import Samples, rtt
 from bdpcap.plots.sequence import Segments, sequence
@@ -82,7 +83,7 @@ def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Op
 
 def reading(flows: Sequence[Flow]) -> AbstractContextManager[list[Taker]]:
     """Return a context that yields takers of events; after these were given, all figures of the flows can be drawn."""
-    return kept.reading((Windows, Sent, Samples, Segments, Packets), flows)
+    return kept.reading((Windows, Losses, Sent, Samples, Segments, Packets), flows)
 
 
 __all__ = [

@@ -33,8 +33,8 @@ CONFIG: Final[dict[str, Any]] = {
 """Plotly configuration for showing a figure; plotly's default shows an upload button."""
 
 
-PLOT_PX: Final = 280
-"""Height of a plot in pixels, with everything between the heading and the time axis."""
+PLOT_PX: Final = 240
+"""Height of the main vertical axis in pixels; lanes above it add to the figure's height."""
 BELOW_PX: Final = 64
 """Height of the labels and the title of the time axis in pixels."""
 GAP: Final = 0.03
@@ -410,8 +410,9 @@ class Canvas:
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
         if self._figure is None:
             above = room(self._layout, self._traces)
+            bottom, top = self.y_axis.get("domain") or (0.0, 1.0)
             self._layout |= {
-                "height": above + PLOT_PX + BELOW_PX,
+                "height": above + round(PLOT_PX / (top - bottom)) + BELOW_PX,
                 "margin": {"l": 92, "r": 12, "t": above, "b": BELOW_PX},
             }
         return Drawing(self._traces, self._layout, self._figure)

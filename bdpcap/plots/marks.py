@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BY_FLAG", "BY_NAME", "NAMES", "PLAIN", "PLAIN_CODES", "Mark", "codes", "of", "ordered"]
+__all__ = [
+    "BY_FLAG",
+    "BY_NAME",
+    "LOSS_CODES",
+    "NAMES",
+    "PLAIN",
+    "PLAIN_CODES",
+    "Mark",
+    "codes",
+    "of",
+    "ordered",
+]
 
 
 class Mark(NamedTuple):
@@ -61,6 +72,8 @@ NAMES: Final = (*KINDS, *CAUSES[1:])
 """Names of the codes of `codes`: kinds of events, and after them causes of retransmissions."""
 
 PLAIN_CODES: Final = tuple(NAMES.index(name) for name in PLAIN)
+LOSS_CODES: Final = tuple(NAMES.index(name) for name in ("retransmission", "reordered", *CAUSES[1:]))
+"""Codes of packets that show a loss, or what a receiver takes for one."""
 
 
 def codes(events: dict[str, NDArray[Any]]) -> NDArray[np.int64]:

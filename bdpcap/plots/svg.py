@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDTH: Final = 1000
-ROOM: Final = 230
-"""Height of the plot in pixels."""
+_PLOT: Final = 200
+"""Height of the main vertical axis in pixels; lanes above it add to the picture's height."""
 _LEFT, _RIGHT, _BOTTOM = 84, 10, 36
 _TICK: Final = 40
 """Pixels between the labels of a vertical axis, about."""
@@ -65,24 +65,26 @@ def svg(figure: Drawing | go.Figure, label: str) -> str:
     layout = drawing.layout
     low, high = layout["xaxis"]["range"]
     across = Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
+    bottom, full = layout["yaxis"].get("domain", (0, 1))
+    room = round(_PLOT / (full - bottom))
     scales = {
-        name.replace("axis", ""): _up(axis) for name, axis in layout.items() if name.startswith("yaxis")
+        name.replace("axis", ""): _up(axis, room) for name, axis in layout.items() if name.startswith("yaxis")
     }
     head, top = _heading(layout["title"])
     legend, lines = _legend(drawing, top)
     top += lines * _LINE
-    box = f"0 0 {WIDTH} {top + ROOM + _BOTTOM}"
+    box = f"0 0 {WIDTH} {top + room + _BOTTOM}"
     parts = [
         f'<svg class="still" viewBox="{box}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
         *head,
         *legend,
-        *_time_axis(layout["xaxis"], across, top),
+        *_time_axis(layout["xaxis"], across, top, top + room),
     ]
     for name, up in scales.items():
         axis = layout[name.replace("y", "yaxis")]
         if axis.get("visible", True):
             parts += _vertical_axis(axis, across, up, top)
-    parts.append(f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{ROOM}">')
+    parts.append(f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{room}">')
     for trace in drawing.traces:
         if trace.get("visible") != "legendonly":
             parts += _trace(trace, across, scales[trace["yaxis"]])
@@ -90,11 +92,11 @@ def svg(figure: Drawing | go.Figure, label: str) -> str:
     return "".join(parts)
 
 
-def _up(axis: dict[str, Any]) -> Scale:
+def _up(axis: dict[str, Any], room: int) -> Scale:
     """Return the scale of a vertical axis; 0 is the top of the plot."""
     bottom, top = axis.get("domain", (0, 1))
     low, high = axis["range"]
-    return Scale(low, high, ROOM * (1 - bottom), ROOM * (1 - top))
+    return Scale(low, high, room * (1 - bottom), room * (1 - top))
 
 
 def _heading(title: dict[str, Any]) -> tuple[list[str], int]:
@@ -107,8 +109,8 @@ def _heading(title: dict[str, Any]) -> tuple[list[str], int]:
     return parts, 15 + _LINE * len(lines)
 
 
-def _time_axis(axis: dict[str, Any], across: Scale, top: int) -> list[str]:
-    bottom, grid, labels = top + ROOM, [], []
+def _time_axis(axis: dict[str, Any], across: Scale, top: int, bottom: int) -> list[str]:
+    grid, labels = [], []
     for value in across.ticks(10):
         x = _LEFT + float(across(value))
         grid.append(f"M{x:g} {top}V{bottom}")

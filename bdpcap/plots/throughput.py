@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from bdpcap.explain.capacity import known_bps, label
-from bdpcap.plots import kept
+from bdpcap.plots import kept, losses
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.kept import Kept
+from bdpcap.plots.losses import Losses
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Sent(Kept):
 
 def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
-    Draw the rates of sent and acknowledged data for every round, under two ceilings.
+    Draw the rates of sent and acknowledged data for every round, under two ceilings, and every loss above.
 
     The ceilings are window over RTT, and the capacity of the path. Retransmitted bytes count as sent.
 
@@ -95,4 +96,5 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     if capacity:
         name = label(summary, "path capacity")
         canvas.level(capacity, name=name, show=units.rate, colour=palette.PATH)
+    losses.draw(canvas, kept.of(Losses, flow, canvas.axis, columns))
     return canvas.finish()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
-from bdpcap.plots import kept, ribbon
+from bdpcap.plots import kept, losses, ribbon
 from bdpcap.plots.canvas import Canvas, Options, floats, largest, numbers, seconds
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
+from bdpcap.plots.losses import Losses
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Windows(Kept):
 
 def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
-    Draw the receive window, the bytes in flight and the BDP, with the limit of every round above.
+    Draw the receive window, the bytes in flight and the BDP, with the limit of every round and every loss above.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     rtts = flow.rtts[canvas.rounds(flow.rtts)]
     draw(canvas, flow, rtts, kept.of(Windows, flow, canvas.axis, columns))
     ribbon.draw(canvas, rtts)
+    losses.draw(canvas, kept.of(Losses, flow, canvas.axis, columns))
     return canvas.finish()
 
 

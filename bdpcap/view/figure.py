@@ -10,9 +10,10 @@ import numpy as np
 
 from bdpcap import plots
 from bdpcap.limits.stripes import stripes
-from bdpcap.plots import ribbon
+from bdpcap.plots import losses, ribbon
 from bdpcap.plots.canvas import Canvas, life, origin_ns
 from bdpcap.plots.drawing import Drawing
+from bdpcap.plots.losses import Losses
 from bdpcap.plots.rtt import Y_TITLE as RTT
 from bdpcap.plots.rtt import Samples
 from bdpcap.plots.rtt import draw as draw_rtt
@@ -138,6 +139,7 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
 
     def windows(canvas: Canvas) -> None:
         draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
+        losses.draw(canvas, _of(Losses, events, flow, canvas), counted=False)
 
     parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
         ("", "", limits),
@@ -198,7 +200,7 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
             "yanchor": "top" if last else "bottom",
             "uirevision": "kept",
         }
-        if not drawing.traces:
+        if all(trace["yaxis"] != "y" for trace in drawing.traces):
             # Plotly draws no axes without a trace.
             traces.append({"type": "scatter", "mode": "lines", "yaxis": f"y{suffix}", **_NOTHING})
             layout["annotations"].append(
