@@ -237,6 +237,29 @@ def test_the_window_is_drawn_at_its_size_and_time(flow):
     assert traces["in flight"].x[-1] == pytest.approx(known.iloc[-1] / 1e9)
 
 
+def axis_tops(figure, name):
+    """Return the tops of the vertical axes on which a quantity is drawn, the lowest first."""
+    axes = {trace.yaxis for trace in figure.data if trace.name.partition(" (")[0] == name}
+    return sorted(figure.layout[axis.replace("y", "yaxis")].range[1] for axis in axes)
+
+
+def test_a_flight_far_below_its_window_has_a_scale_of_its_own(flow_of):
+    """After slow start the losses keep the flight below a fifth of its first peak, and far below the window."""
+    flow = flow_of(LOSS)
+    figure = flow.plot("window")
+    low, high = axis_tops(figure, "in flight")
+    flight = flow.rtts["in_flight_max_bytes"] / KB
+    assert flight.median() < low < flight.max() < flow.rtts["window_max_bytes"].max() / KB < high
+    assert axis_tops(figure, "receive window") == [high]
+
+
+@pytest.mark.parametrize("path", [SEED, SLOW], ids=lambda path: path.name)
+def test_a_flight_that_fills_its_window_shares_its_scale(path, flow_of):
+    figure = flow_of(path).plot("window")
+    (top,) = axis_tops(figure, "in flight")
+    assert axis_tops(figure, "receive window") == [top]
+
+
 def test_what_was_sent_in_the_rounds_is_what_the_capture_holds(flow):
     steps = next(trace for trace in plots.figure(flow, "throughput").data if trace.name == "sent")
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy() / 1e9
@@ -282,7 +305,7 @@ def test_the_legend_of_a_still_is_whole(flow):
     texts = [
         text for text in tree.iter("{http://www.w3.org/2000/svg}text") if (text.text or "").endswith("same")
     ]
-    assert len(texts) == len(drawing.traces)
+    assert len(texts) == sum(trace.get("showlegend", True) for trace in drawing.traces)
     for text in texts:
         assert float(text.get("x")) + len(text.text) * svg.LETTER <= svg.WIDTH
     lines = {float(text.get("y")) for text in texts}
@@ -616,7 +639,7 @@ def test_a_figure_draws_into_a_subplot_of_another(kind, flow_of):
     assert [trace.name for trace in drawn] == [trace.name for trace in alone.data]
     # Its lanes stand above one another in its own place, the main axis below them.
     lanes = {trace.yaxis for trace in drawn} - {"y4"}
-    assert len(lanes) == {"window": 2, "throughput": 1}.get(kind, 0)
+    assert len(lanes) == {"window": 3, "throughput": 1}.get(kind, 0)
     low, high = make_subplots(rows=2, cols=2).layout.yaxis4.domain
     axes = ["yaxis4", *(lane.replace("y", "yaxis") for lane in lanes)]
     domains = sorted(figure.layout[axis].domain for axis in axes)
@@ -662,7 +685,7 @@ def test_a_linked_pair_shares_its_time_and_can_be_restyled(flow):
     assert pair.layout.xaxis.range == pair.layout.xaxis2.range
     pair.update_layout(template="plotly_dark", legend_orientation="h")
     pair.update_traces(line_color="red", selector={"name": "in flight"})
-    assert pair.data[0].line.color == "red"
+    assert {trace.line.color for trace in pair.data if trace.name == "in flight"} == {"red"}
 
 
 def test_two_flows_on_one_axis_share_its_unit(flow, flow_of):

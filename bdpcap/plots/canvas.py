@@ -39,6 +39,8 @@ BELOW_PX: Final = 64
 """Height of the labels and the title of the time axis in pixels."""
 GAP: Final = 0.03
 """Part of a plot's height that separates two vertical axes above one another."""
+FAR: Final = 2.5
+"""Times the height of the data in use from which a ceiling is far above: the data would take less than half the plot."""
 BAR_POINTS: Final = 3
 """Points of a bar: its two ends, and the break after it."""
 
@@ -115,6 +117,11 @@ def axis_of(flow: Flow, start: float | None = None, end: float | None = None) ->
 def largest(*values: NDArray[np.float64] | float) -> float:
     """Return the largest value, at least 0; NaN is ignored."""
     return float(np.fmax.reduce(np.hstack((0.0, *values))))
+
+
+def fitting(used: float, *ceilings: float) -> float:
+    """Return the top of an axis: 8 % above ``used`` and the ceilings of at most `FAR` times ``used``."""
+    return 1.08 * max(used, *(ceiling for ceiling in ceilings if ceiling <= FAR * used), 0.0) or 1.0
 
 
 class Canvas:
@@ -194,9 +201,8 @@ class Canvas:
         return (end >= self.axis.low) & (start <= self.axis.high)
 
     def fit(self, used: float, *ceilings: float) -> None:
-        """Set the vertical axis from 0 to 8 % above ``used`` and the ceilings of at most 2.5 times ``used``."""
-        top = 1.08 * max(used, *(ceiling for ceiling in ceilings if ceiling <= 2.5 * used), 0.0)
-        self.reach(0.0, top or 1.0)
+        """Set the vertical axis from 0 to above ``used`` and the ceilings of at most `FAR` times ``used``."""
+        self.reach(0.0, fitting(used, *ceilings))
 
     def reach(self, low: float, high: float) -> None:
         """Set the vertical axis, in a unit that suits ``high``; an axis that was drawn on before keeps its unit."""
@@ -390,15 +396,18 @@ class Canvas:
             **style,
         )
 
-    def level(self, y: float, *, name: str, show: Callable[[float], str], colour: str) -> None:
-        """Add a dashed horizontal line across the time drawn; its name contains its value."""
-        above = "" if y <= self.top else ", above the axis"
+    def level(
+        self, y: float, *, name: str, show: Callable[[float], str], colour: str, axis: str | None = None
+    ) -> None:
+        """Add a dashed horizontal line across the time drawn, to the main axis or another; its name has its value."""
+        above = "" if y <= self.top or axis else ", above the axis"
         self.line(
             np.linspace(self.axis.start, self.axis.end, 9),
             np.full(9, float(y)),
             name=f"{name} {show(y)}{above}",
             hover=self.rounded,
             mode="lines",
+            yaxis=axis or self.y,
             line={"color": colour, "width": 1.5, "dash": "dash"},
         )
 

@@ -138,8 +138,8 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
         ribbon.add(canvas, stripes(rounds, _STRIPES, merged=False), canvas.y)
 
     def windows(canvas: Canvas) -> None:
-        draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
         losses.draw(canvas, _of(Losses, events, flow, canvas), counted=False)
+        draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
 
     parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
         ("", "", limits),
@@ -208,7 +208,8 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
             )
         for trace in drawing.traces:
             # By its uid a trace that was hidden stays hidden; a name may end in a value in brackets.
-            uid = re.sub(r"\W+", "-", f"{number} {trace['name'].partition(' (')[0]} {trace['mode']}")
+            told = f"{trace['yaxis']} {trace['name'].partition(' (')[0]} {trace['mode']}"
+            uid = re.sub(r"\W+", "-", f"{number} {told}")
             traces.append({**trace, "yaxis": axes[trace["yaxis"]], "legend": f"legend{suffix}", "uid": uid})
         top -= height
     layout["xaxis"] = {
