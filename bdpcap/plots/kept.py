@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast
-from weakref import WeakKeyDictionary
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from bdpcap.explain import reduced
+from bdpcap.explain.reduced import Reduced
 from bdpcap.plots.canvas import axis_of, origin_ns, seconds
 from bdpcap.plots.decimate import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from bdpcap.capture import Capture, Flow, Taker
+    from bdpcap.capture import Flow, Taker
     from bdpcap.plots.decimate import Axis
 
 __all__ = ["Kept", "of", "reading"]
 
 
-class Kept(ABC):
-    """The events of a flow as a figure keeps them. Their size depends on the figure's time columns, not on the events."""
-
-    names: ClassVar[tuple[str, ...]]
-    """The core's columns of events that it needs, with ``time_ns``."""
+class Kept(Reduced):
+    """The events of a flow as a figure keeps them; their size depends on the figure's time columns."""
 
     def __init__(self, flow: Flow, axis: Axis, columns: int) -> None:
-        """Begin without events; a subclass must not keep `flow`."""
+        """Begin without events; `names` of a subclass include ``time_ns``."""
         self.axis: Final = axis
         self.columns: Final = columns
         self._origin_ns = origin_ns(flow)
@@ -45,40 +43,33 @@ class Kept(ABC):
 
 Some = TypeVar("Some", bound=Kept)
 
-_KEPT: Final[WeakKeyDictionary[Capture, dict[tuple[int, str, type[Kept]], Kept]]] = WeakKeyDictionary()
-"""Events kept of flows that are drawn whole, by stream, sender and type."""
 
-
-@contextmanager
 def reading(
     kinds: Iterable[type[Kept]], flows: Sequence[Flow], columns: int = COLUMNS
-) -> Iterator[list[Taker]]:
-    """Yield the takers of these flows' events, for `Capture.give_events`; afterwards the flows can be drawn whole."""
-    wanted = {
-        (flow.stream, flow.sender, kind): (flow, kind(flow, axis_of(flow), columns))
-        for flow in flows
-        for kind in kinds
-        if not _fits(_KEPT.get(flow.capture, {}).get((flow.stream, flow.sender, kind)), columns)
-    }
-    yield [(flow, kept.take, kept.names) for flow, kept in wanted.values()]
-    for key, (flow, kept) in wanted.items():
-        _KEPT.setdefault(flow.capture, {})[key] = kept
+) -> AbstractContextManager[list[Taker]]:
+    """Return a context of takers of these flows' events, after which the flows can be drawn whole."""
+    return reduced.reading(
+        [
+            (flow, kind(flow, axis_of(flow), columns))
+            for flow in flows
+            for kind in kinds
+            if _whole(kind, flow, columns) is None
+        ]
+    )
 
 
 def of(kind: type[Some], flow: Flow, axis: Axis, columns: int) -> Some:
     """Return a flow's events as a figure of so many time columns needs them, read now unless they are known."""
-    fine = COLUMNS if COLUMNS % columns == 0 else columns
-    key = flow.stream, flow.sender, kind
-    if axis != axis_of(flow):
-        kept = kind(flow, axis, fine)
-        flow.capture.give_events([(flow, kept.take, kept.names)])
+    whole = axis == axis_of(flow)
+    if whole and (kept := _whole(kind, flow, columns)):
         return kept
-    if not _fits(_KEPT.get(flow.capture, {}).get(key), columns):
-        with reading([kind], [flow], fine) as takers:
-            flow.capture.give_events(takers)
-    return cast("Some", _KEPT[flow.capture][key])
+    kept = kind(flow, axis, COLUMNS if COLUMNS % columns == 0 else columns)
+    with reduced.reading([(flow, kept)] if whole else []):
+        flow.capture.give_events([(flow, kept.take, kept.names)])
+    return kept
 
 
-def _fits(kept: Kept | None, columns: int) -> bool:
-    """Return whether a figure of so many time columns can be drawn of this."""
-    return kept is not None and kept.columns % columns == 0
+def _whole(kind: type[Some], flow: Flow, columns: int) -> Some | None:
+    """Return the events of the whole flow, if they are known as finely as a figure of so many time columns needs."""
+    kept = reduced.known(kind, flow)
+    return kept if kept and kept.columns % columns == 0 else None
