@@ -583,6 +583,62 @@ def test_the_delay_of_a_full_queue_is_queueing_delay(flow_of):
     assert shaded(figure, "queueing delay or delayed ACKs") == pytest.approx(life, rel=0.1)
 
 
+# stalls
+
+
+def shades(figure, word):
+    """Return the spans of the shades whose name begins with a word."""
+    return [
+        (area[0], area[2])
+        for trace in figure.data
+        if trace.name.startswith(word) and trace.fill == "toself"
+        for area in np.split(np.asarray(trace.x), np.flatnonzero(np.isnan(trace.x)) + 1)
+        if len(area)
+    ]
+
+
+def stalled(waits):
+    """Return a flow that sends two segments each time, and waits some seconds for the acknowledgment."""
+    lines, sent = [HANDSHAKE], 1
+    for wait in waits:
+        for _ in range(2):
+            lines.append(f"+0 > . {sent}:{sent + 1000}(1000) ack 1 win 502")
+            sent += 1000
+        lines.append(f"+{wait} < . 1:1(0) ack {sent} win 65535")
+        lines.append("+5 > . 1:1(0) ack 1 win 502")  # idle, with nothing in flight
+    return observe(scenario("\n".join(lines))).capture.flow(0)
+
+
+@given(st.lists(st.sampled_from([0.020, 1.5, 2.5, 7.0]), min_size=1, max_size=6))
+def test_the_time_without_new_acknowledgments_is_shaded_and_idle_time_is_not(waits):
+    flow = stalled([0.020] * (len(waits) + 1) + waits)  # most round trips are short
+    figure = flow.plot("window")
+    found = sorted([*shades(figure, "stall"), *shades(figure, "outage")])
+    assert [end - start for start, end in found] == pytest.approx([wait for wait in waits if wait > 0.5])
+    longest = flow.summary["longest_stall_ns"] / 1e9
+    assert max((end - start for start, end in found), default=0) == pytest.approx(
+        longest if longest > 0.5 else 0
+    )
+
+
+def test_a_long_shade_has_its_length_in_words():
+    figure = stalled([0.02, 9.0, 0.02]).plot("sequence")
+    (label,) = [trace for trace in figure.data if trace.mode == "text"]
+    assert label.text == ("stall 9 s",)
+    assert "stall 9 s" in svg.svg(figure, "")
+
+
+def test_a_closed_window_is_shaded_as_one(flow_of):
+    flow = flow_of(ZERO)
+    figure = flow.plot("window")
+    shut = flow.rtts[flow.rtts["detail"] == "zero window"]
+    lasting = (shut["end_ns"] - shut["start_ns"]).sum() / 1e9
+    assert sum(end - start for start, end in shades(figure, "receive window closed")) == pytest.approx(
+        lasting
+    )
+    assert not shades(figure, "stall")
+
+
 # windows of time, and figures of others
 
 

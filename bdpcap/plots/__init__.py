@@ -12,6 +12,7 @@ from bdpcap.plots.losses import Losses
 from bdpcap.plots.packets import Packets, busiest, packets
 from bdpcap.plots.rtt import Samples, rtt
 from bdpcap.plots.sequence import Segments, sequence
+from bdpcap.plots.stalls import Stalls
 from bdpcap.plots.throughput import Sent, throughput
 from bdpcap.plots.window import Windows, window
 
@@ -83,7 +84,7 @@ def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Op
 
 def reading(flows: Sequence[Flow]) -> AbstractContextManager[list[Taker]]:
     """Return a context that yields takers of events; after these were given, all figures of the flows can be drawn."""
-    return kept.reading((Windows, Losses, Sent, Samples, Segments, Packets), flows)
+    return kept.reading((Windows, Losses, Sent, Samples, Segments, Packets, Stalls), flows)
 
 
 __all__ = [

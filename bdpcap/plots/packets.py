@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from bdpcap._core import NULL
-from bdpcap.plots import kept
+from bdpcap.plots import kept, stalls
 from bdpcap.plots.busiest import Busiest
 from bdpcap.plots.canvas import Canvas, Options, axis_of, life
 from bdpcap.plots.decimate import COLUMNS
@@ -87,6 +87,7 @@ def packets(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> D
         segments = Segments(flow, canvas.axis, columns)
         segments.take(rows)
     draw(canvas, segments)
+    stalls.draw(canvas, flow, columns)
     return canvas.finish()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
-from bdpcap.plots import kept
+from bdpcap.plots import kept, stalls
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
@@ -103,6 +103,7 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
     """
     canvas = Canvas("Round-trip time", Y_TITLE, "s", flow, columns, **options)
     draw(canvas, flow, kept.of(Samples, flow, canvas.axis, columns))
+    stalls.draw(canvas, flow, columns, windows=False)  # these have their own shade
     return canvas.finish()
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 
-from bdpcap.plots import kept, marks
+from bdpcap.plots import kept, marks, stalls
 from bdpcap.plots.canvas import Canvas, Options, numbers
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
@@ -120,6 +120,7 @@ def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> 
     """
     canvas = Canvas("Time-sequence graph", Y_TITLE, "B", flow, columns, **options)
     draw(canvas, kept.of(Segments, flow, canvas.axis, columns))
+    stalls.draw(canvas, flow, columns)
     return canvas.finish()
 
 

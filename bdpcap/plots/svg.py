@@ -170,6 +170,11 @@ def _legend(drawing: Drawing, top: int) -> tuple[list[str], int]:
 
 def _trace(trace: dict[str, Any], across: Scale, up: Scale) -> list[str]:
     x, y = across(trace["x"]), up(trace["y"])
+    if trace["mode"] == "text":
+        return [
+            f'<text x="{at:g}" y="{value + _LINE:g}" text-anchor="middle">{escape(text)}</text>'
+            for at, value, text in zip(x, y, trace["text"], strict=True)
+        ]
     if trace["mode"] == "markers":
         return [_points(trace["marker"], x, y)]
     style = trace["line"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from bdpcap.explain.capacity import known_bps, label
-from bdpcap.plots import kept, losses
+from bdpcap.plots import kept, losses, stalls
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.kept import Kept
@@ -97,4 +97,5 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
         name = label(summary, "path capacity")
         canvas.level(capacity, name=name, show=units.rate, colour=palette.PATH)
     losses.draw(canvas, kept.of(Losses, flow, canvas.axis, columns))
+    stalls.draw(canvas, flow, columns)
     return canvas.finish()

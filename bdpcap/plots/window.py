@@ -8,7 +8,7 @@ import numpy as np
 
 from bdpcap.explain.capacity import known_bdp, label
 from bdpcap.host import samples_of
-from bdpcap.plots import kept, losses, ribbon
+from bdpcap.plots import kept, losses, ribbon, stalls
 from bdpcap.plots.canvas import FAR, Canvas, Options, fitting, floats, largest, numbers, seconds
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
@@ -76,6 +76,7 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     ribbon.draw(canvas, rtts)
     losses.draw(canvas, kept.of(Losses, flow, canvas.axis, columns))
     draw(canvas, flow, rtts, kept.of(Windows, flow, canvas.axis, columns))
+    stalls.draw(canvas, flow, columns)
     return canvas.finish()
 
 

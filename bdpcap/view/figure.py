@@ -10,7 +10,7 @@ import numpy as np
 
 from bdpcap import plots
 from bdpcap.limits.stripes import stripes
-from bdpcap.plots import losses, ribbon
+from bdpcap.plots import losses, ribbon, stalls
 from bdpcap.plots.canvas import Canvas, life, origin_ns
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.losses import Losses
@@ -20,6 +20,7 @@ from bdpcap.plots.rtt import draw as draw_rtt
 from bdpcap.plots.sequence import Y_TITLE as SEQUENCE
 from bdpcap.plots.sequence import Segments
 from bdpcap.plots.sequence import draw as draw_sequence
+from bdpcap.plots.stalls import Stalls
 from bdpcap.plots.window import Y_TITLE as WINDOW
 from bdpcap.plots.window import Windows
 from bdpcap.plots.window import draw as draw_window
@@ -140,6 +141,7 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
     def windows(canvas: Canvas) -> None:
         losses.draw(canvas, _of(Losses, events, flow, canvas), counted=False)
         draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
+        stalls.shade(canvas, flow, _of(Stalls, events, flow, canvas))
 
     parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
         ("", "", limits),
@@ -200,7 +202,7 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
             "yanchor": "top" if last else "bottom",
             "uirevision": "kept",
         }
-        if all(trace["yaxis"] != "y" for trace in drawing.traces):
+        if all(trace["yaxis"] != "y" or trace.get("hoverinfo") == "skip" for trace in drawing.traces):
             # Plotly draws no axes without a trace.
             traces.append({"type": "scatter", "mode": "lines", "yaxis": f"y{suffix}", **_NOTHING})
             layout["annotations"].append(

@@ -28,5 +28,7 @@ WINDOW_FILL: Final = "rgba(0, 114, 178, 0.45)"
 PATH: Final = GREEN
 PATH_FILL: Final = "rgba(0, 158, 115, 0.20)"
 HOST: Final = "#b58100"
+STALL_FILL: Final = "rgba(213, 94, 0, 0.20)"
+CLOSED_FILL: Final = "rgba(0, 114, 178, 0.16)"
 INK: Final = "#1f2933"
 GRID: Final = "rgba(128, 128, 128, 0.22)"
