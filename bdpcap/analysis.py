@@ -459,7 +459,7 @@ class Flow(capture.Flow):
         Parameters
         ----------
         kind
-            ``window`` (with the bytes in flight), ``throughput``, ``rtt``, ``sequence`` or ``packets``.
+            ``window`` (with the bytes in flight), ``throughput``, ``rtt`` or ``sequence``.
         options
             Options of `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and
             ``figure``, ``row`` and ``col`` to draw into.

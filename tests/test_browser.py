@@ -21,10 +21,9 @@ from bdpcap.diagnosis import LIMIT_NAMES
 SAMPLES = Path(__file__).parent.parent / "sample_captures"
 SCRIPT = "<script>document.title = 'owned'</script>"
 LIMIT_BYTES = 5_000_000
-TOGETHER = len(plots.FIGURES) - 1
-"""Figures that are zoomed together: the packets keep a time of their own."""
-
-PACKETS_RANGE = "document.querySelector('.plot[data-kind=packets]').layout.xaxis.range"
+TOGETHER = len(plots.FIGURES)
+"""Figures that are zoomed together, where none has an overview."""
+SEQUENCE_RANGE = "document.querySelector('.plot[data-kind=sequence]').layout.xaxis.range"
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +73,7 @@ def draw_all(page, count=None):
 
 
 def time_ranges(page):
-    return page.evaluate(
-        "[...document.querySelectorAll('.plot:not([data-kind=packets])')].map(plot => plot.layout.xaxis.range)"
-    )
+    return page.evaluate("[...document.querySelectorAll('.plot')].map(plot => plot.layout.xaxis.range)")
 
 
 # what it asks for, and what it draws
@@ -131,8 +128,7 @@ def test_dragging_over_one_figure_zooms_all_of_its_flow(page):
     page.mouse.move(box["x"] + box["width"] * 0.5, middle, steps=5)
     page.mouse.up()
     page.wait_for_function(
-        "low => [...document.querySelectorAll('.plot:not([data-kind=packets])')]"
-        ".every(plot => plot.layout.xaxis.range[0] > low)",
+        "low => [...document.querySelectorAll('.plot')].every(plot => plot.layout.xaxis.range[0] > low)",
         arg=whole[0][0],
     )
     zoomed = time_ranges(page)
@@ -165,18 +161,22 @@ def test_a_figure_drawn_after_a_zoom_is_zoomed_too(open_page, file):
     assert ranges[0][0] > 0
 
 
-def test_the_packets_keep_a_time_of_their_own(page, capture):
-    flow = capture.flow(0)
-    assert page.evaluate(PACKETS_RANGE) == pytest.approx(plots.busiest(flow))
-    whole = time_ranges(page)
-    packets = page.locator(".plot[data-kind=packets]")
-    packets.focus()
+def test_a_figure_with_an_overview_keeps_a_time_of_its_own(open_page, tmp_path):
+    capture = bdpcap.analyze(SAMPLES / "rwnd_zero_window.sender.pcap.zst")
+    page = open_page(report.write_html(capture, tmp_path / "report.html"))
+    draw_all(page)
+    start, end = plots.busiest(capture.flow(0))
+    assert page.evaluate(SEQUENCE_RANGE) == pytest.approx([start, end])
+    others = [shown for shown in time_ranges(page) if shown != [start, end]]
+    assert len(others) == TOGETHER - 1
+    page.locator(".plot[data-kind=sequence]").focus()
     page.keyboard.press("+")
-    low, high = page.evaluate(PACKETS_RANGE)
-    assert high - low == pytest.approx(0.5, abs=1e-3)
-    assert time_ranges(page) == whole
+    low, high = page.evaluate(SEQUENCE_RANGE)
+    assert high - low == pytest.approx((end - start) / 2, abs=1e-3)
+    assert all(shown in time_ranges(page) for shown in others)
     page.keyboard.press("0")
-    assert page.evaluate(PACKETS_RANGE) == pytest.approx(plots.busiest(flow))
+    assert page.evaluate(SEQUENCE_RANGE) == pytest.approx([start, end])
+    assert page.complaints == []
 
 
 def test_the_sequence_numbers_follow_a_zoom(page, capture):
@@ -435,7 +435,8 @@ def test_the_verdict_what_to_do_and_the_picture_are_on_the_first_screen(page):
     verdict, action, picture = boxes
     assert verdict["y"] < action["y"]
     assert picture["x"] > verdict["x"] + verdict["width"]
-    assert all(box["y"] + box["height"] < page.viewport_size["height"] / 1.5 for box in boxes)
+    assert all(box["y"] + box["height"] < page.viewport_size["height"] / 1.5 for box in boxes[:2])
+    assert picture["y"] + picture["height"] < page.viewport_size["height"]
     screen = page.viewport_size
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.locator(".first .plot").bounding_box()["y"] > page.locator(".first .do").bounding_box()["y"]

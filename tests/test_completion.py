@@ -45,7 +45,7 @@ def test_every_shell_is_told_in_its_own_way(shell):
         ("bdpcap flows --so", ["--sort"]),
         ("bdpcap flows --sort rtt", [name for name in tables.FLOWS if name.startswith("rtt")]),
         ("bdpcap flows --format j", ["json", "jsonl"]),
-        ("bdpcap plot --kind ", ["window", "throughput", "rtt", "sequence", "packets"]),
+        ("bdpcap plot --kind ", ["window", "throughput", "rtt", "sequence"]),
         ("bdpcap flows --fail-on ", [f"{limit}>50%" for limit in STATES]),
         ("bdpcap trace.pcap --js", ["--json", "--jsonl"]),
     ],

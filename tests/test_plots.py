@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree as ET
@@ -31,9 +32,9 @@ from bdpcap.plots.busiest import Busiest
 from bdpcap.plots.canvas import Canvas, floats, life
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.heading import heading
-from bdpcap.plots.packets import MOST
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
+from bdpcap.plots.sequence import FEW, MOST
 from bdpcap.read import core_pass
 from bdpcap.report import ranking
 from bdpcap.words import palette
@@ -433,13 +434,12 @@ def test_retransmissions_are_those_of_tshark_and_tcptrace(path, count, flow_of):
     assert len(frames) == count
 
 
-@pytest.mark.parametrize("kind", ["sequence", "packets"])
 @pytest.mark.parametrize(("start", "end"), [(0.25, 0.35), (4.5, 4.6), (0.0, 0.2)])
-def test_a_window_of_time_holds_what_was_captured_in_it(kind, start, end, flow_of):
+def test_a_window_of_time_holds_what_was_captured_in_it(start, end, flow_of):
     flow = flow_of(LOSS)
     time = (flow.events["time_ns"] - flow.capture.info.first_ns) / 1e9
     inside = flow.events[(time >= start) & (time <= end)]
-    figure = flow.plot(kind, start=start, end=end)
+    figure = flow.plot("sequence", start=start, end=end)
     assert tuple(figure.layout.xaxis.range) == (start, end)
     every = [mark.label for mark in marks.BY_NAME.values()]
     assert len(ticks(figure, "sent", *every)) == inside["length"].notna().sum() > 0
@@ -481,7 +481,7 @@ def test_sack_blocks_zero_windows_and_duplicate_acks_are_marked():
         +.001 < .  1:1(0) ack 3001 win 0 <sack 1:1001>        # a D-SACK: the first copy came late
         +1    > F. 3001:3001(0) ack 1 win 502
     """
-    figure = plots.figure(observe(scenario(text)).capture.flow(0), "packets", start=0, end=2)
+    figure = plots.figure(observe(scenario(text)).capture.flow(0), "sequence", start=0, end=2)
     assert ticks(figure, "SACK block").tolist() == [[7, 1001, 2001], [8, 1001, 3001]]
     assert named(figure, "zero window")["y"].tolist() == [3.001, 3.001]
     assert named(figure, "duplicate ACK")["y"].tolist() == [0.001, 0.001]
@@ -531,15 +531,57 @@ def test_a_second_of_too_many_packets_gives_way_to_a_shorter_time(flow_of):
         start, end = busiest.span
         assert 0 < ((time >= start) & (time <= end)).sum() <= most
         assert end - start < 1
-    figure = flow.plot("packets")
-    assert "points drawn" not in figure.layout.xaxis.title.text
-    assert figure.layout.title.text == "Every packet of the busiest 100 ms"
+
+
+def test_a_flow_of_many_packets_is_shown_in_its_busiest_time_with_an_overview(flow_of):
+    flow = flow_of(ZERO)
+    assert len(flow.events) > FEW
+    figure = flow.plot("sequence")
+    start, end = figure.layout.xaxis.range
+    assert (start, end) == plots.busiest(flow)
+    time = ((flow.events["time_ns"] - flow.capture.info.first_ns) / 1e9).to_numpy()
+    inside = flow.events[(time >= start) & (time <= end)]
+    every = [mark.label for mark in marks.BY_NAME.values()]
+    drawn = ticks(figure, "sent", *every)[:, 0]
+    assert set(inside["frame"][inside["length"].notna()]) <= set(drawn)
+    assert tuple(figure.layout.xaxis.rangeslider.range) == life(flow)
+    acknowledged = named(figure, "acknowledged")
+    assert (acknowledged["x"].iloc[0], acknowledged["x"].iloc[-1]) == pytest.approx(
+        (time[flow.events["length"].isna()][0], time[flow.events["length"].isna()][-1])
+    )
+    assert (np.diff(acknowledged["x"]) >= 0).all()
+    low, high = figure.layout.yaxis.range
+    assert high - low < 0.1 * figure.layout.xaxis.rangeslider.yaxis.range[1]
+    assert figure.layout.title.text == "Time-sequence graph of the busiest 100 ms"
+    assert f"{start:.4f} s to {end:.4f} s" in figure.layout.title.subtitle.text
+
+
+def test_a_flow_of_few_packets_is_shown_whole(flow_of):
+    flow = flow_of(LOSS)
+    assert len(flow.events) < FEW
+    figure = flow.plot("sequence")
+    assert tuple(figure.layout.xaxis.range) == life(flow)
+    assert figure.layout.xaxis.rangeslider.visible is None
+
+
+def test_an_overview_of_a_still_has_a_frame_around_the_time_shown(flow_of):
+    flow = flow_of(ZERO)
+    start, end = plots.busiest(flow)
+    tree = ET.fromstring(svg.svg(plots.drawing(flow, "sequence", 300), ""))  # noqa: S314 - ours
+    overview, plot = (one for one in tree.iter("{http://www.w3.org/2000/svg}svg") if one.get("y"))
+    assert float(plot.get("y")) + float(plot.get("height")) < float(overview.get("y"))
+    frame = overview.findall("{http://www.w3.org/2000/svg}path")[-1].get("d")
+    left, right = (float(part) for part in re.fullmatch(r"M([\d.]+) 0V\d+H([\d.]+)V0z", frame).groups())
+    width = float(overview.get("width"))
+    assert (left / width, right / width) == pytest.approx(
+        (start / life(flow)[1], end / life(flow)[1]), abs=0.001
+    )
 
 
 def test_packets_of_one_moment_are_drawn():
     """By a clock that stands still, no time is short enough."""
     text = HANDSHAKE.replace("+.020", "+0") + "+0 > . 1:1001(1000) ack 1 win 502\n" * 3
-    figure = observe(scenario(text)).capture.flow(0).plot("packets")
+    figure = observe(scenario(text)).capture.flow(0).plot("sequence")
     assert len(ticks(figure, "sent")) >= 1
 
 
@@ -750,7 +792,7 @@ def test_two_flows_on_one_axis_share_its_unit(flow, flow_of):
     assert figure.layout.yaxis.title.text == "data (kB)"
     top = figure.layout.yaxis.range[1]
     big = flow_of(ROOT / "sample_captures" / "link_5_100ms_bloat.sender.pcap.zst")
-    plots.figure(big, "sequence", figure=(other := go.Figure()))
+    plots.figure(big, "sequence", start=0, figure=(other := go.Figure()))
     assert other.layout.yaxis.title.text.endswith("(MB)")
     plots.figure(big, "window", figure=figure)
     assert figure.layout.yaxis.title.text == "data (kB)"
@@ -803,7 +845,7 @@ def test_a_wrong_suffix_is_refused_with_the_right_ones(name, tmp_path, capsys):
 
 def test_a_window_of_time_is_drawn_from_the_command_line(tmp_path, capsys):
     page = tmp_path / "x.html"
-    asked = ["plot", str(LOSS), "-o", str(page), "--kind", "packets"]
+    asked = ["plot", str(LOSS), "-o", str(page), "--kind", "sequence"]
     assert main([*asked, "--from", "0.25", "--to", "0.3"]) == 0
     assert '"range":[0.25,0.3]' in page.read_text("utf-8").replace(" ", "")
     capsys.readouterr()

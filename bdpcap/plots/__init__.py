@@ -9,9 +9,8 @@ from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison_figure import comparison_figure
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.losses import Losses
-from bdpcap.plots.packets import Packets, busiest, packets
 from bdpcap.plots.rtt import Samples, rtt
-from bdpcap.plots.sequence import Segments, sequence
+from bdpcap.plots.sequence import Packets, Segments, busiest, sequence
 from bdpcap.plots.stalls import Stalls
 from bdpcap.plots.throughput import Sent, throughput
 from bdpcap.plots.window import Windows, window
@@ -32,7 +31,7 @@ class Draw(Protocol):
     def __call__(self, flow: Flow, columns: int = ..., **options: Unpack[Options]) -> Drawing: ...
 
 
-Kind = Literal["window", "throughput", "rtt", "sequence", "packets"]
+Kind = Literal["window", "throughput", "rtt", "sequence"]
 """Names of the figures."""
 
 FIGURES: Final[dict[Kind, Draw]] = {
@@ -40,7 +39,6 @@ FIGURES: Final[dict[Kind, Draw]] = {
     "throughput": throughput,
     "rtt": rtt,
     "sequence": sequence,
-    "packets": packets,
 }
 
 
@@ -55,7 +53,7 @@ def figure(
     flow
         The flow to draw.
     kind
-        ``window``, ``throughput``, ``rtt``, ``sequence``, or ``packets``: the sequence graph of the busiest second.
+        ``window``, ``throughput``, ``rtt`` or ``sequence``.
     columns
         Number of time columns; every line keeps its extreme points in each.
     options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import numpy as np
 
 from bdpcap._core import NULL
-from bdpcap.plots.decimate import COLUMNS, Axis, Thinned
+from bdpcap.plots.decimate import COLUMNS, Axis, Spliced, Thinned
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.heading import heading, room
 from bdpcap.plots.pixels import above
@@ -34,11 +34,15 @@ CONFIG: Final[dict[str, Any]] = {
 
 
 PLOT_PX: Final = 240
-"""Height of the main vertical axis in pixels; lanes above it add to the figure's height."""
+"""Height of a plot in pixels."""
+MAIN_PX: Final = 200
+"""Least height of its main vertical axis in pixels; many lanes above it make the plot higher."""
 BELOW_PX: Final = 64
 """Height of the labels and the title of the time axis in pixels."""
 GAP: Final = 0.03
 """Part of a plot's height that separates two vertical axes above one another."""
+OVERVIEW: Final = 0.15
+"""Part of a plot's height that an overview below it takes."""
 FAR: Final = 2.5
 """Times the height of the data in use from which a ceiling is far above: the data would take less than half the plot."""
 BAR_POINTS: Final = 3
@@ -170,6 +174,7 @@ class Canvas:
         self.origin_ns = origin_ns(flow)
         self.axis = axis_of(flow, start, end)
         self.columns = columns
+        self._title, self._flow = title, flow
         self.points = 0
         self.drawn = 0
         self._figure = figure
@@ -194,6 +199,21 @@ class Canvas:
             "range": [self.axis.start, self.axis.end],
         }
         self.y_axis |= _VERTICAL
+
+    def overview(self, start: float, end: float, top: float) -> None:
+        """Show a part of the time drawn, and below it the whole time to choose from; ``top`` is its highest value.
+
+        Of a subplot only the time is chosen: other subplots may share its axis.
+        """
+        self.x_axis["range"] = [start, end]
+        if self._figure is None:
+            self._layout["title"] = heading(self._title, self._flow, Axis(start, end))
+            self.x_axis["rangeslider"] = {
+                "range": [self.axis.start, self.axis.end],
+                "yaxis": {"rangemode": "fixed", "range": [0, top / self.size]},
+                "thickness": OVERVIEW,
+                "bgcolor": palette.OVERVIEW_FILL,
+            }
 
     def rounds(self, rtts: pd.DataFrame) -> NDArray[np.bool_]:
         """Return a boolean array: which rounds overlap the time drawn."""
@@ -292,7 +312,7 @@ class Canvas:
             rows, thinned.count, custom=None if custom is None else custom[rows.get("at", [])], **style
         )
 
-    def curve(self, thinned: Thinned, y: str, *, custom: str, **style: Any) -> None:
+    def curve(self, thinned: Thinned | Spliced, y: str, *, custom: str, **style: Any) -> None:
         """
         Add a line or points that were thinned as they came.
 
@@ -336,7 +356,9 @@ class Canvas:
                 **style,
             )
 
-    def ticks(self, thinned: Thinned, *, name: str, colour: str, width: float = 2, **style: Any) -> None:
+    def ticks(
+        self, thinned: Thinned | Spliced, *, name: str, colour: str, width: float = 2, **style: Any
+    ) -> None:
         """
         Add vertical bars of sequence numbers. A foot at each end makes even short bars visible.
 
@@ -419,10 +441,11 @@ class Canvas:
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
         if self._figure is None:
             above = room(self._layout, self._traces)
+            below = BELOW_PX + round(OVERVIEW * PLOT_PX) * ("rangeslider" in self.x_axis)
             bottom, top = self.y_axis.get("domain") or (0.0, 1.0)
             self._layout |= {
-                "height": above + round(PLOT_PX / (top - bottom)) + BELOW_PX,
-                "margin": {"l": 92, "r": 12, "t": above, "b": BELOW_PX},
+                "height": above + max(PLOT_PX, round(MAIN_PX / (top - bottom))) + below,
+                "margin": {"l": 92, "r": 12, "t": above, "b": below},
             }
         return Drawing(self._traces, self._layout, self._figure)
 

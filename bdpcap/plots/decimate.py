@@ -94,7 +94,7 @@ class Thinned:
     def __init__(self, axis: Axis, columns: int, *lines: str, joined: bool = False) -> None:
         self.axis: Final = axis
         self.columns: Final = columns
-        self.count = 0
+        self.count: int = 0
         """Number of points within the time drawn."""
         self._lines = lines
         self._joined = joined
@@ -142,6 +142,39 @@ class Thinned:
         column = self.axis.column(rows["x"], self.columns) // factor
         chosen = extremes(column, (rows[line] for line in self._lines))
         return {name: values[chosen] for name, values in rows.items()}
+
+
+class Spliced:
+    """
+    Points of a line that was thinned over a long time, and in a part of that time its points as another has them.
+
+    Parameters
+    ----------
+    whole
+        The line over the whole time.
+    part
+        The line in a part of it, in which its axis is bounded; None if it has no points there.
+    axis
+        The time axis of that part.
+    """
+
+    def __init__(self, whole: Thinned | Spliced, part: Thinned | Spliced | None, axis: Axis) -> None:
+        self._whole, self._part, self._axis = whole, part, axis
+        self.count: int = whole.count
+
+    def rows(self, columns: int) -> Rows:
+        """Return the points, those outside the part for so many columns; the result is empty without any point."""
+        rows = self._whole.rows(columns)
+        if not rows:
+            return rows
+        x = rows["x"]
+        inside = self._part.rows(COLUMNS) if self._part else {}
+        pieces = (
+            _some(rows, np.flatnonzero(x < self._axis.low)),
+            _some(inside, np.flatnonzero(self._axis.within(inside["x"]))) if inside else [],
+            _some(rows, np.flatnonzero(x > self._axis.high)),
+        )
+        return _joined([piece for own in pieces for piece in own])
 
 
 def _some(rows: Rows, chosen: NDArray[np.intp]) -> list[Rows]:

@@ -1,25 +1,34 @@
-"""Time-sequence graph in the style of tcptrace: segments, acknowledgments and the right edge of the window."""
+"""Time-sequence graph in the style of tcptrace: segments, acknowledgments and the right edge of the window.
+
+A flow of many packets would be a diagonal of three lines, so its busiest time is shown, with an overview to choose from.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
 from bdpcap.plots import kept, marks, stalls
-from bdpcap.plots.canvas import Canvas, Options, numbers
-from bdpcap.plots.decimate import COLUMNS, Thinned
+from bdpcap.plots.busiest import Busiest
+from bdpcap.plots.canvas import Canvas, Options, axis_of, life, numbers
+from bdpcap.plots.decimate import COLUMNS, Axis, Spliced, Thinned
 from bdpcap.plots.kept import Kept
-from bdpcap.words import palette
+from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
-    from bdpcap.plots.decimate import Axis
     from bdpcap.plots.drawing import Drawing
 
 Y_TITLE: Final = "sequence number"
+FEW: Final = 3000
+"""Packets that a graph of the whole flow shows at most: about three in each pixel of its width."""
+MOST: Final = 1000
+"""Maximum number of packets that a figure shows one by one; each gets about a pixel."""
 _EDGE: Final = "receive window's edge"
 _WORTH: Final = 1.5
 """The axis includes the window's edge if that needs at most this many times the height of the data."""
@@ -27,6 +36,47 @@ _APART: Final = 0.5
 """Minimum number of time columns per packet at which common marks are listed in the legend, but hidden."""
 _CLEAR: Final = 4
 """Minimum number of time columns per packet at which common marks are shown."""
+
+
+Points: TypeAlias = "Thinned | Spliced"
+
+
+class Lines(NamedTuple):
+    """All that a time-sequence graph draws."""
+
+    packets: int
+    """Number of events within the time shown."""
+    reach: tuple[float, float, float]
+    """Least and largest number of data and acknowledgments, and the largest of the window's edge; NaN if unknown."""
+    edge: Points
+    returned: Points
+    sent: Points
+    sacked: Points
+    marked: Mapping[str, tuple[Points, Points]]
+    """Bars and points of each mark by its name in `marks`."""
+    flagged: Mapping[int, Points]
+    """Points of the marks by TCP flag."""
+
+    def spliced(self, part: Lines, axis: Axis) -> Lines:
+        """Return all that `part` has of a part of the time, and around it what this has."""
+
+        def joined(whole: Points, of_part: Points | None) -> Points:
+            return Spliced(whole, of_part, axis)
+
+        return Lines(
+            part.packets,
+            part.reach,
+            joined(self.edge, part.edge),
+            joined(self.returned, part.returned),
+            joined(self.sent, part.sent),
+            joined(self.sacked, part.sacked),
+            {
+                name: (joined(bars, own[0]), joined(points, own[1]))
+                for name, (bars, points) in self.marked.items()
+                for own in [part.marked.get(name, (None, None))]
+            },
+            {flag: joined(points, part.flagged[flag]) for flag, points in self.flagged.items()},
+        )
 
 
 class Segments(Kept):
@@ -100,6 +150,44 @@ class Segments(Kept):
         least, most = np.fmin(self._least, self._entry), np.fmax(self._most, self._entry)
         return float(np.fmin(least[0], least[2])), float(np.fmax(most[1], most[2])), float(most[3])
 
+    @property
+    def lines(self) -> Lines:
+        """Everything that is drawn."""
+        lines = (self.edge, self.returned, self.sent, self.sacked, self.marked, self.flagged)
+        return Lines(self.packets, self.reach, *lines)
+
+
+class Packets(Kept):
+    """The busiest second of a flow, and its events."""
+
+    names = Segments.names
+
+    def __init__(self, flow: Flow, axis: Axis, columns: int) -> None:
+        super().__init__(flow, axis, columns)
+        self.busiest = Busiest(*life(flow), MOST)
+
+    def add(self, x: NDArray[np.float64], events: dict[str, NDArray[Any]]) -> None:
+        """Take the next events of the flow."""
+        self.busiest.add({"x": x, **{name: events[name] for name in self.names}})
+
+
+def busiest(flow: Flow) -> tuple[float, float]:
+    """
+    Choose the second with the most packets; data and acknowledgments count.
+
+    If the second has more than `MOST`, the busiest 500 ms are chosen, or 200 ms, and so on.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+
+    Returns
+    -------
+    Start and end of that time, in seconds since the capture's first frame.
+    """
+    return kept.of(Packets, flow, axis_of(flow), COLUMNS).busiest.span
+
 
 def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
@@ -108,6 +196,8 @@ def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> 
     A tick is a segment, from its first sequence number to its last. The lower line is the acknowledgment number, the
     upper line the right edge of the receive window. Data between the lower line and the ticks are in flight. A bar
     in the colour of the lower line is an acknowledgment's SACK block of newly received data; D-SACK is left out.
+
+    If no time is given, a flow of more than `FEW` packets is shown in its busiest time, in which each packet is visible.
 
     Parameters
     ----------
@@ -118,13 +208,36 @@ def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> 
     options
         Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
-    canvas = Canvas("Time-sequence graph", Y_TITLE, "B", flow, columns, **options)
-    draw(canvas, kept.of(Segments, flow, canvas.axis, columns))
+    title = "Time-sequence graph"
+    if options.get("start") is None and options.get("end") is None:
+        found = kept.of(Packets, flow, axis_of(flow), COLUMNS).busiest
+        if found.events > FEW:
+            lasting = units.duration((found.span[1] - found.span[0]) * 1e9)
+            title += f" of the busiest {'second' if lasting == '1 s' else lasting}"
+            return _of_part(Canvas(title, Y_TITLE, "B", flow, columns, **options), flow, found)
+    canvas = Canvas(title, Y_TITLE, "B", flow, columns, **options)
+    draw(canvas, kept.of(Segments, flow, canvas.axis, columns).lines)
     stalls.draw(canvas, flow, columns)
     return canvas.finish()
 
 
-def draw(canvas: Canvas, segments: Segments) -> None:
+def _of_part(canvas: Canvas, flow: Flow, found: Busiest) -> Drawing:
+    """Draw the whole flow, with every packet of its busiest time, and show that time."""
+    start, end = found.span
+    whole = kept.of(Segments, flow, canvas.axis, canvas.columns)
+    axis = Axis(start, end, start, end)
+    if found.rows is None:
+        part = kept.of(Segments, flow, axis, COLUMNS)
+    else:
+        part = Segments(flow, axis, COLUMNS)
+        part.take(found.rows)
+    draw(canvas, whole.lines.spliced(part.lines, axis))
+    canvas.overview(start, end, np.nanmax(whole.reach))
+    stalls.draw(canvas, flow, canvas.columns)
+    return canvas.finish()
+
+
+def draw(canvas: Canvas, segments: Lines) -> None:
     """Draw the graph on a canvas. ``figures.js`` reads the traces' ``meta`` to fit the vertical axis to a zoom."""
     edge_name = _reach(canvas, segments)
     hover = f"{canvas.exact}<br>%{{x:.6f}} s, frame %{{customdata}}"
@@ -172,7 +285,7 @@ def draw(canvas: Canvas, segments: Segments) -> None:
             )
 
 
-def _reach(canvas: Canvas, segments: Segments) -> str:
+def _reach(canvas: Canvas, segments: Lines) -> str:
     """Fit the vertical axis to data and acknowledgments; return the legend name of the window's edge."""
     low, high, edge = segments.reach
     if not low <= high:

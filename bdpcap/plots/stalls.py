@@ -38,8 +38,8 @@ class Stalls(Kept):
     """
     Times with data in flight and no acknowledgment of new data, beyond a round trip and an acknowledgment's delay.
 
-    As in `longest_stall_ns` of the table of flows, a time begins with an acknowledgment of new data, or with the first
-    data sent after all was acknowledged.
+    A time begins with an acknowledgment of new data, or with the first data after all was acknowledged. So does
+    `longest_stall_ns` of the table of flows.
     """
 
     names = ("time_ns", "sequence", "length", "acknowledged", "sack_start")
@@ -119,15 +119,16 @@ def _closed(flow: Flow, origin_ns: int) -> Spans:
 
 
 def _shade(canvas: Canvas, spans: Spans, name: str, colour: str) -> None:
-    low, high = canvas.axis.start, canvas.axis.end
-    shown = [(max(low, start), min(high, end), end - start) for start, end in spans]
-    shown = [span for span in shown if span[1] - span[0] >= SEEN * (high - low)]
+    begin, finish = canvas.axis.start, canvas.axis.end
+    shown = [(max(begin, start), min(finish, end), end - start) for start, end in spans]
+    shown = [span for span in shown if span[1] - span[0] >= SEEN * (finish - begin)]
     if not shown:
         return
-    bottom, top = canvas.y_axis["range"]
+    slider = canvas.x_axis.get("rangeslider")
+    low, high = slider["yaxis"]["range"] if slider else canvas.y_axis["range"]
     canvas.trace(
         x=np.ravel([(start, start, end, end, np.nan) for start, end, _ in shown]),
-        y=np.tile([bottom, top, top, bottom, np.nan], len(shown)),
+        y=np.tile([low, high, high, low, np.nan], len(shown)),
         yaxis=canvas.y,
         name=name,
         mode="lines",
@@ -136,12 +137,12 @@ def _shade(canvas: Canvas, spans: Spans, name: str, colour: str) -> None:
         fillcolor=colour,
         hoverinfo="skip",
     )
-    labelled = [span for span in shown if span[1] - span[0] >= WRITTEN * (high - low)]
+    labelled = [span for span in shown if span[1] - span[0] >= WRITTEN * (finish - begin)]
     if labelled:
         word = name.partition(":")[0].removeprefix("receive ")
         canvas.trace(
             x=np.array([(start + end) / 2 for start, end, _ in labelled]),
-            y=np.full(len(labelled), top),
+            y=np.full(len(labelled), canvas.y_axis["range"][1]),
             yaxis=canvas.y,
             name=name,
             mode="text",

@@ -23,6 +23,10 @@ WIDTH: Final = 1000
 _PLOT: Final = 200
 """Height of the main vertical axis in pixels; lanes above it add to the picture's height."""
 _LEFT, _RIGHT, _BOTTOM = 84, 10, 36
+_TICKS, _UNDER = 18, 6
+"""Height of the labels of the time axis, and of the room below its title, in pixels."""
+_OVERVIEW: Final = 36
+"""Height of an overview in pixels."""
 _TICK: Final = 40
 """Pixels between the labels of a vertical axis, about."""
 _LINE: Final = 18
@@ -73,12 +77,15 @@ def svg(figure: Drawing | go.Figure, label: str) -> str:
     head, top = _heading(layout["title"])
     legend, lines = _legend(drawing, top)
     top += lines * _LINE
-    box = f"0 0 {WIDTH} {top + room + _BOTTOM}"
+    overview = _overview(drawing, top + room) if "rangeslider" in layout["xaxis"] else []
+    below = _BOTTOM + (_OVERVIEW + _TICKS) * bool(overview)
+    box = f"0 0 {WIDTH} {top + room + below}"
     parts = [
         f'<svg class="still" viewBox="{box}" role="img" aria-label={quoteattr(label)} {_LOOK}>',
         *head,
         *legend,
-        *_time_axis(layout["xaxis"], across, top, top + room),
+        *_time_axis(layout["xaxis"], across, top, top + room, top + room + below - _UNDER),
+        *overview,
     ]
     for name, up in scales.items():
         axis = layout[name.replace("y", "yaxis")]
@@ -109,19 +116,43 @@ def _heading(title: dict[str, Any]) -> tuple[list[str], int]:
     return parts, 15 + _LINE * len(lines)
 
 
-def _time_axis(axis: dict[str, Any], across: Scale, top: int, bottom: int) -> list[str]:
+def _time_axis(axis: dict[str, Any], across: Scale, top: int, bottom: int, title_y: int) -> list[str]:
     grid, labels = [], []
     for value in across.ticks(10):
         x = _LEFT + float(across(value))
         grid.append(f"M{x:g} {top}V{bottom}")
-        labels.append(f'<text x="{x:g}" y="{bottom + 14}" text-anchor="middle">{_plain(value)}</text>')
+        labels.append(
+            f'<text x="{x:g}" y="{bottom + _TICKS - 4}" text-anchor="middle">{_plain(value)}</text>'
+        )
     lines = axis["title"]["text"].partition("<br>")
     note = lines[2].partition(">")[2].removesuffix("</span>")
     title = f"{lines[0]}{f'; {note}' if note else ''}"
     return [
         f'<path d="{"".join(grid)}" stroke="{axis["gridcolor"]}"/>',
         *labels,
-        f'<text x="{_LEFT + across.to / 2:g}" y="{bottom + 30}" text-anchor="middle">{escape(title)}</text>',
+        f'<text x="{_LEFT + across.to / 2:g}" y="{title_y}" text-anchor="middle">{escape(title)}</text>',
+    ]
+
+
+def _overview(drawing: Drawing, bottom: int) -> list[str]:
+    """Return the overview below a plot: all that is drawn, small, and a frame around the time shown."""
+    axis = drawing.layout["xaxis"]
+    slider = axis["rangeslider"]
+    low, high = slider["range"]
+    across = Scale(low, high, 0, WIDTH - _LEFT - _RIGHT)
+    low, high = slider["yaxis"]["range"]
+    up = Scale(low, high, _OVERVIEW, 0)
+    start, end = (float(across(at)) for at in axis["range"])
+    place = f'x="{_LEFT}" y="{bottom + _TICKS}" width="{across.to}" height="{_OVERVIEW}"'
+    shown = [
+        trace
+        for trace in drawing.traces
+        if trace.get("visible") != "legendonly" and trace["mode"] in ("lines", "markers")
+    ]
+    return [
+        f'<rect {place} fill="{slider["bgcolor"]}"/><svg {place}>',
+        *(part for trace in shown for part in _trace(trace, across, up)),
+        f'<path d="M{start:g} 0V{_OVERVIEW}H{end:g}V0z" fill="none" stroke="currentColor" stroke-width="2"/></svg>',
     ]
 
 

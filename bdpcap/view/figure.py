@@ -147,7 +147,7 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
         ("", "", limits),
         (WINDOW, "B", windows),
         (RTT, "s", lambda canvas: draw_rtt(canvas, flow, _of(Samples, events, flow, canvas))),
-        (SEQUENCE, "B", lambda canvas: draw_sequence(canvas, _of(Segments, events, flow, canvas))),
+        (SEQUENCE, "B", lambda canvas: draw_sequence(canvas, _of(Segments, events, flow, canvas).lines)),
     ]
     drawings = []
     for title, unit, add in parts:

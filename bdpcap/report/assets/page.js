@@ -6,8 +6,8 @@
   const drawn = [];
   const ranges = {}; // of the time axes, of those that are zoomed together; none is what the figure came with
 
-  // The packets of the busiest second keep a time of their own.
-  const group = ({ dataset }) => (dataset.kind === "packets" ? `${dataset.flow} packets` : dataset.flow);
+  // A figure with an overview keeps a time of its own.
+  const group = ({ dataset: { flow, kind } }) => (flows[flow][kind].layout.xaxis.rangeslider ? `${flow} ${kind}` : flow);
   const shown = (plot) => ranges[group(plot)] ?? flows[plot.dataset.flow][plot.dataset.kind].layout.xaxis.range;
 
   const zoom = (plot, range) => {
