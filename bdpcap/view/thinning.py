@@ -1,11 +1,12 @@
-"""Which events make the same picture as all events: those that tsdownsample keeps for one of the lines."""
+"""Which events make the same picture as all events: those that one of the lines keeps."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from tsdownsample import M4Downsampler
+
+from bdpcap.plots.decimate import extremes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +17,6 @@ __all__ = ["COLUMNS", "thinned"]
 
 COLUMNS: Final = 250
 """Time columns of the figures: lines have 1000 points, so that a browser redraws them within a tenth of a second."""
-_M4: Final = M4Downsampler()  # type: ignore[no-untyped-call]
 _EACH: Final = 4
 """Events that a line keeps in a time column: the first, the last, the lowest and the highest."""
 
@@ -32,7 +32,7 @@ def thinned(events: Columns, start_ns: int, end_ns: int, columns: int = COLUMNS)
     start_ns, end_ns
         First and last time shown, in ns since the epoch.
     columns
-        Time columns into which tsdownsample divides the time.
+        Time columns into which the time is divided.
 
     Returns
     -------
@@ -44,7 +44,9 @@ def thinned(events: Columns, start_ns: int, end_ns: int, columns: int = COLUMNS)
     if shown.stop - shown.start <= _EACH * columns:
         parts.append(np.arange(shown.start, shown.stop, dtype=np.uint32))
     else:
-        parts += [_kept(events, line, shown, columns) for line in events.lines]
+        after_ns = np.arange(1, columns) * ((end_ns - start_ns) / columns)
+        edges = events.time_ns.searchsorted(start_ns + after_ns.astype(np.int64))
+        parts += [_kept(events, line, shown, edges) for line in events.lines]
     return np.unique(np.concatenate(parts)).astype(np.intp)
 
 
@@ -54,10 +56,11 @@ def _beyond(places: NDArray[np.uint32], shown: slice) -> NDArray[np.uint32]:
     return np.concatenate((places[:first][-1:], places[beyond:][:1]))
 
 
-def _kept(events: Columns, line: Line, shown: slice, columns: int) -> NDArray[np.uint32]:
+def _kept(events: Columns, line: Line, shown: slice, edges: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """Return the line's extremes of each column; `edges` are the first events of all columns but the first."""
     first, beyond = line.places.searchsorted([shown.start, shown.stop])
     own = line.places[first:beyond]
-    if len(own) <= _EACH * columns:
+    if len(own) <= _EACH * (len(edges) + 1):
         return own
     if len(own) == own[-1] - own[0] + 1:  # a slice is not copied
         where: slice | NDArray[np.uint32] = slice(int(own[0]), int(own[-1]) + 1)
@@ -66,18 +69,4 @@ def _kept(events: Columns, line: Line, shown: slice, columns: int) -> NDArray[np
     value = events.by_name[line.columns[0]][where]
     for name in line.columns[1:]:
         value = value + events.by_name[name][where]
-    return own[_extremes(events.time_ns[where], value, columns)]
-
-
-def _extremes(time_ns: NDArray[np.int64], value: NDArray[Any], columns: int) -> NDArray[np.intp]:
-    """Return the indices of the extremes of each column, with the first and the last index.
-
-    tsdownsample reckons with floats: of times since 1970 it loses the nanoseconds, and a range that ends in a last event
-    may leave it out. So its times begin with 0, and an event one column later is added.
-    """
-    time = np.empty(len(time_ns) + 1)
-    np.subtract(time_ns, time_ns[0], out=time[:-1])
-    time[-1] = time[-2] + max(1.0, time[-2] / columns)
-    kept = _M4.downsample(time, np.append(value, value[-1]), n_out=_EACH * (columns + 1)).astype(np.intp)
-    last = len(time_ns) - 1
-    return np.concatenate((kept[kept <= last], [0, last]))
+    return own[extremes(edges.searchsorted(own, side="right"), [value])]
