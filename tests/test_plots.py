@@ -297,6 +297,17 @@ def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
     assert {trace.line.color or trace.marker.color for trace in shown} <= drawn
 
 
+def test_what_is_above_an_axis_stays_out_of_the_lanes_of_a_still(flow_of):
+    """A browser draws no part of a nested picture outside its frame, and frames stand apart."""
+    tree = ET.fromstring(svg.svg(plots.drawing(flow_of(LOSS), "window"), ""))  # noqa: S314 - ours
+    frames = sorted(
+        (float(frame.get("y")), float(frame.get("y")) + float(frame.get("height")))
+        for frame in tree.findall("{http://www.w3.org/2000/svg}svg")
+    )
+    assert len(frames) == 4
+    assert all(above[1] < below[0] for above, below in pairwise(frames))
+
+
 def test_the_legend_of_a_still_is_whole(flow):
     """However long its names are, none begins where the picture ends."""
     drawing = plots.drawing(flow, "window")
@@ -310,11 +321,11 @@ def test_the_legend_of_a_still_is_whole(flow):
     for text in texts:
         assert float(text.get("x")) + len(text.text) * svg.LETTER <= svg.WIDTH
     lines = {float(text.get("y")) for text in texts}
-    frame = tree.find("{http://www.w3.org/2000/svg}svg")
     assert len(lines) > 1
-    assert max(lines) < float(frame.get("y"))
-    height = float(tree.get("viewBox").split()[3])
-    assert float(frame.get("y")) + float(frame.get("height")) < height
+    for frame in tree.findall("{http://www.w3.org/2000/svg}svg"):
+        assert max(lines) < float(frame.get("y"))
+        height = float(tree.get("viewBox").split()[3])
+        assert float(frame.get("y")) + float(frame.get("height")) < height
 
 
 @pytest.mark.parametrize(
@@ -568,7 +579,7 @@ def test_an_overview_of_a_still_has_a_frame_around_the_time_shown(flow_of):
     flow = flow_of(ZERO)
     start, end = plots.busiest(flow)
     tree = ET.fromstring(svg.svg(plots.drawing(flow, "sequence", 300), ""))  # noqa: S314 - ours
-    overview, plot = (one for one in tree.iter("{http://www.w3.org/2000/svg}svg") if one.get("y"))
+    overview, plot = tree.findall("{http://www.w3.org/2000/svg}svg")
     assert float(plot.get("y")) + float(plot.get("height")) < float(overview.get("y"))
     frame = overview.findall("{http://www.w3.org/2000/svg}path")[-1].get("d")
     left, right = (float(part) for part in re.fullmatch(r"M([\d.]+) 0V\d+H([\d.]+)V0z", frame).groups())

@@ -91,11 +91,18 @@ def svg(figure: Drawing | go.Figure, label: str) -> str:
         axis = layout[name.replace("y", "yaxis")]
         if axis.get("visible", True):
             parts += _vertical_axis(axis, across, up, top)
-    parts.append(f'<svg x="{_LEFT}" y="{top}" width="{across.to}" height="{room}">')
-    for trace in drawing.traces:
-        if trace.get("visible") != "legendonly":
-            parts += _trace(trace, across, scales[trace["yaxis"]])
-    parts.append("</svg></svg>")
+    shown = [trace for trace in drawing.traces if trace.get("visible") != "legendonly"]
+    for name, up in scales.items():
+        # Each axis has a frame that cuts what is beyond it.
+        y, height = f"{top + up.to:g}", f"{up.start - up.to:g}"
+        box = f"0 {up.to:g} {across.to} {height}"
+        own = [part for trace in shown if trace["yaxis"] == name for part in _trace(trace, across, up)]
+        parts += [
+            f'<svg x="{_LEFT}" y="{y}" width="{across.to}" height="{height}" viewBox="{box}">',
+            *own,
+            "</svg>",
+        ]
+    parts.append("</svg>")
     return "".join(parts)
 
 
