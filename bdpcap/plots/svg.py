@@ -194,8 +194,9 @@ def _legend(drawing: Drawing, top: int) -> tuple[list[str], int]:
         y = top - 4 + line * _LINE
         if trace["mode"] == "markers":
             parts.append(_points(trace["marker"], np.array([x + 10]), np.array([y - 4.0])))
-        elif trace.get("fill") == "toself":
-            parts.append(f'<path d="M{x:g} {y - 8:g}h18v8h-18z" fill="{trace["fillcolor"]}"/>')
+        elif trace.get("fill") == "toself" or trace["line"]["width"] > _LINE / 2:  # an area, or a strip
+            colour = trace.get("fillcolor", trace["line"]["color"])
+            parts.append(f'<path d="M{x:g} {y - 8:g}h18v8h-18z" fill="{colour}"/>')
         else:
             style = trace["line"]
             dash = ' stroke-dasharray="5 3"' if "dash" in style else ""
