@@ -23,8 +23,8 @@ _TITLE: Final = 26
 """Height of the title in pixels."""
 _LINE: Final = 15
 """Height of a line below the title in pixels."""
-_LETTERS: Final = 85
-"""Maximum number of letters of such a line; each takes up to 5.9 pixels of `NARROW`."""
+_LETTERS: Final = 80
+"""Maximum number of letters of such a line; each takes up to 6.2 pixels of `NARROW`."""
 _ENTRY: Final = 29
 """Height of a line of the legend in pixels, as plotly leaves room for it."""
 _LONGEST_NAME: Final = 60

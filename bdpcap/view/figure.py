@@ -48,7 +48,7 @@ _STRIPES: Final = 250
 """Maximum number of stripes; each round has its own where there are no more."""
 
 _TITLE: Final = "Limits, window, round-trip time and sequence numbers"
-_ROWS: Final = ((20, 120), (240, 52), (190, 52), (340, 20))
+_ROWS: Final = ((20, 100), (240, 52), (190, 52), (340, 20))
 """Heights of the figures from above, and the room above each for its legend, in pixels; the last has its legend below.
 
 Above the first stands the heading, too.
