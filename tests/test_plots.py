@@ -297,6 +297,14 @@ def test_a_still_is_xml_that_shows_every_trace_within_its_frame(kind, flow):
     assert {trace.line.color or trace.marker.color for trace in shown} <= drawn
 
 
+def test_a_figure_without_values_says_so():
+    """A sender whose peer was not captured has no round-trip time."""
+    flow = bdpcap.analyze(LOSS, filter="src host 192.168.1.3").flow(0)
+    (note,) = flow.plot("rtt").data
+    assert note.text == ("no values in this time",)
+    assert "no values in this time" in svg.svg(plots.drawing(flow, "rtt"), "")
+
+
 def test_what_is_above_an_axis_stays_out_of_the_lanes_of_a_still(flow_of):
     """A browser draws no part of a nested picture outside its frame, and frames stand apart."""
     tree = ET.fromstring(svg.svg(plots.drawing(flow_of(LOSS), "window"), ""))  # noqa: S314 - ours

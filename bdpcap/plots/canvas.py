@@ -45,6 +45,8 @@ OVERVIEW: Final = 0.15
 """Part of a plot's height that an overview below it takes."""
 FAR: Final = 2.5
 """Times the height of the data in use from which a ceiling is far above: the data would take less than half the plot."""
+EMPTY: Final = "no values in this time"
+"""What a figure shows where the capture has nothing to draw."""
 BAR_POINTS: Final = 3
 """Points of a bar: its two ends, and the break after it."""
 
@@ -439,6 +441,17 @@ class Canvas:
             note = f"{self.drawn:,} of {self.points:,} points drawn: every extreme of {self.columns} time columns"
             title = self.x_axis["title"]
             title["text"] += f'<br><span style="font-size: 10px">{note}</span>'
+        if all(trace["yaxis"] != self.y or trace.get("hoverinfo") == "skip" for trace in self._traces):
+            self.trace(
+                x=np.array([(self.axis.start + self.axis.end) / 2]),
+                y=np.array([sum(self.y_axis["range"]) / 2]),
+                yaxis=self.y,
+                name=EMPTY,
+                mode="text",
+                text=[EMPTY],
+                showlegend=False,
+                hoverinfo="skip",
+            )
         if self._figure is None:
             above = room(self._layout, self._traces)
             below = BELOW_PX + round(OVERVIEW * PLOT_PX) * ("rangeslider" in self.x_axis)

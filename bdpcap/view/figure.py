@@ -60,21 +60,6 @@ HEIGHT: Final = sum(map(sum, _ROWS)) + _BOTTOM
 FREE_AXIS: Final = f"yaxis{len(_ROWS)}"
 """The vertical axis that can be zoomed: that of the sequence numbers."""
 
-_NOTHING: Final = {
-    "name": "",
-    "showlegend": False,
-    "hoverinfo": "skip",
-    "x": np.zeros(1),
-    "y": np.full(1, np.nan),
-}
-_NO_VALUES: Final = {
-    "text": "no values in this time",
-    "showarrow": False,
-    "xref": "paper",
-    "yref": "paper",
-    "x": 0.5,
-}
-
 
 @dataclass(frozen=True)
 class Span:
@@ -170,7 +155,6 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
         "margin": {"l": 76, "r": 12, "t": above, "b": _BOTTOM},
         "height": HEIGHT,
         "showlegend": True,
-        "annotations": [],
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
     }
@@ -202,12 +186,6 @@ def _stacked(drawings: list[Drawing], span: Span) -> Drawing:
             "yanchor": "top" if last else "bottom",
             "uirevision": "kept",
         }
-        if all(trace["yaxis"] != "y" or trace.get("hoverinfo") == "skip" for trace in drawing.traces):
-            # Plotly draws no axes without a trace.
-            traces.append({"type": "scatter", "mode": "lines", "yaxis": f"y{suffix}", **_NOTHING})
-            layout["annotations"].append(
-                {**_NO_VALUES, "y": max(0.0, (top - height / 2) / inner), "yanchor": "middle"}
-            )
         for trace in drawing.traces:
             # By its uid a trace that was hidden stays hidden; a name may end in a value in brackets.
             told = f"{trace['yaxis']} {trace['name'].partition(' (')[0]} {trace['mode']}"
