@@ -18,7 +18,7 @@ from bdpcap.cli import main
 from bdpcap.explain import trust
 from bdpcap.report import page as page_of
 from bdpcap.report import ranking, verdict
-from bdpcap.report.overview import overview
+from bdpcap.report.overview import ROWS, overview
 from bdpcap.words import units
 
 ASSETS = resources.files("bdpcap.report") / "assets"
@@ -213,8 +213,8 @@ def test_the_crowd_is_as_high_as_flows_are_alive(tmp_path):
     # Flows start every 30 ms and live 41 ms or more, so that two are alive at any time, and never four.
     capture = bdpcap.analyze(write_many(tmp_path / "many.pcap", 90, rounds=1))
     drawn = overview(capture, ranking.ranked(capture))
-    assert len(drawn.rows) == 40
-    assert drawn.crowd.flows == 50
+    assert len(drawn.rows) == ROWS
+    assert drawn.crowd.flows == 90 - ROWS
     assert 2 <= drawn.crowd.most <= 3
     limits = {limit for limit, _ in drawn.crowd.areas}
     assert limits <= set(capture.flows["limit"])

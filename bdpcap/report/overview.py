@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-ROWS: Final = 40
+ROWS: Final = 12
 """Maximum number of flows with a row."""
 
 WIDTH: Final = 900

@@ -19,7 +19,7 @@ from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots.svg import svg
-from bdpcap.report import connections, exchanges, ranking, screen, sections, verdict
+from bdpcap.report import cards, connections, exchanges, ranking, screen, sections, verdict
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from bdpcap.explain.findings import Finding
 
 BRIEF_FLOWS: Final = 40
-"""Maximum number of flows after the detailed ones, each folded into one line."""
+"""Maximum number of flows after the detailed ones whose row of the table opens with their findings."""
 
-TABLE_ROWS: Final = (30, 1000)
+TABLE_ROWS: Final = (10, 1000)
 """Maximum number of flows in the page's table: shown at first, and in all."""
+
+FAILURES: Final = 3
+"""Maximum number of lines on failed connections that are not folded, the gravest; their first has advice."""
 
 ROUNDS: Final = (300, 100)
 """Maximum number of rounds in the table of the first flow, and in that of every other flow."""
@@ -103,6 +106,7 @@ def html(capture: Capture) -> str:
     first = ranking.listed(capture, table.head(len(flows) + BRIEF_FLOWS))
     shown = {_anchor(flow) for flow in flows}
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
+    entries = screen.entries(groups)
     scripts = [asset("plotly-basic.min.js"), asset("figures.js") + asset("page.js")] if flows else []
     scripts += [asset("tables.js")] if len(table) > 1 else []
     return pages.get_template("page.html.j2").render(
@@ -110,11 +114,15 @@ def html(capture: Capture) -> str:
         capture=capture,
         info=capture.info,
         groups=groups,
-        entries=screen.entries(groups),
+        entries=entries,
+        cards=cards.cards(capture, entries),
+        width=cards.WIDTH,
+        height=cards.HEIGHT,
+        folded=len(groups) > 1 or len(table) > TABLE_ROWS[0],
         told=[_flow(number, flow) for number, flow in enumerate(flows)],
         pictures=pictures,
         head=HEAD,
-        brief=brief,
+        brief={(flow.stream, flow.sender): flow for flow in brief},
         anchor=_anchor,
         weighed=_by_weight,
         sources=sources,
@@ -127,6 +135,7 @@ def html(capture: Capture) -> str:
         total=len(table),
         overview=(lambda: overview(capture, table)) if len(set(table["stream"])) > 1 else None,
         failures=lambda: connections.sentences(capture),
+        failures_at_once=FAILURES,
         resets=lambda: connections.ends(capture),
         extras=sections.tables(capture),
         held={limit for flow in flows for limit in flow.rtts["limit"].unique()},

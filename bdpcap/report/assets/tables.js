@@ -1,21 +1,29 @@
 "use strict";
-// Sorts tables by a click on a heading, and shows those rows of a large table that hold what is typed.
+// Sorts tables by a click on a heading, shows those rows of a large table that hold what is typed, and opens rows.
 for (const table of document.querySelectorAll("table.sortable")) {
-  const body = table.tBodies[0];
-  const rows = [...table.querySelectorAll("tbody tr")];
+  const rows = [...table.querySelectorAll("tbody tr:not(.about)")];
   const atOnce = Number(table.dataset.atOnce ?? Infinity);
+  // The row below a row, with what there is about it.
+  const abouts = new Map(rows.map((row) => [row, row.nextElementSibling]).filter(([, next]) => next?.className === "about"));
+  const body = table.tBodies[0];
   let order = rows;
   let words = [];
   let all = rows.length <= atOnce;
   const said = document.createElement("span");
   const more = document.createElement("button");
+  const input = document.createElement("input");
 
   const show = () => {
     const found = order.filter((row) => words.every((word) => row.textContent.toLowerCase().includes(word)));
     const shown = new Set(all || words.length ? found : found.slice(0, atOnce));
     for (const row of order) {
+      const about = abouts.get(row);
       row.hidden = !shown.has(row);
       body.append(row);
+      if (about) {
+        about.hidden = row.hidden || !about.querySelector("details").open;
+        body.append(about);
+      }
     }
     said.textContent = words.length ? `${found.length} of ${rows.length} ${table.dataset.noun}` : "";
     more.hidden = all || words.length > 0;
@@ -50,9 +58,29 @@ for (const table of document.querySelectorAll("table.sortable")) {
     heading.append(button);
   });
 
+  for (const [row, about] of abouts) {
+    const details = about.querySelector("details");
+    const button = document.createElement("button");
+    button.append(...row.cells[0].childNodes);
+    button.setAttribute("aria-expanded", false);
+    button.setAttribute("aria-label", `${button.textContent}: more about ${about.dataset.name}`);
+    button.addEventListener("click", () => (details.open = !details.open));
+    row.cells[0].append(button);
+    // A link into a row opens it, too.
+    details.addEventListener("toggle", () => {
+      if (details.open && row.hidden) {
+        all = true;
+        words = [];
+        input.value = "";
+        show();
+      }
+      button.setAttribute("aria-expanded", details.open);
+      about.hidden = !details.open;
+    });
+  }
+
   if (table.dataset.noun) {
     const line = document.createElement("p");
-    const input = document.createElement("input");
     const label = document.createElement("label");
     line.className = "filter";
     input.type = "search";
@@ -76,3 +104,17 @@ for (const table of document.querySelectorAll("table.sortable")) {
     show();
   }
 }
+
+// The browser opens what is folded around the target of a link, but a hidden row has to be shown first.
+const reveal = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const details = target?.closest(".about details");
+  if (!details) return;
+  details.closest("tr").hidden = false;
+  details.open = true;
+  // The event of its opening comes after this.
+  requestAnimationFrame(() => setTimeout(() => target.scrollIntoView({ block: "center" })));
+};
+addEventListener("hashchange", reveal);
+addEventListener("click", ({ target }) => target.closest("a[href^='#']") && setTimeout(reveal));
+reveal();
