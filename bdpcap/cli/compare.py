@@ -13,7 +13,7 @@ import bdpcap
 from bdpcap.cli import comparison_tables, exits, opening, options, output
 from bdpcap.comparing import comparison, settings
 from bdpcap.read.core_pass import source_name
-from bdpcap.tables import files, rows
+from bdpcap.tables import rows
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -132,10 +132,9 @@ def command(
             sys.stderr.write(f"bdpcap: {units.printable(name)}: no TCP payload was captured\n")
     _write(table, format_, output_)
     if plot is not None:
-        from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
+        from bdpcap.report import figure  # noqa: PLC0415 - plotly is slow to import
 
-        with files.replacing(plot) as part:
-            plots.comparison_figure(table).write_html(part, config=plots.CONFIG)
+        figure.write_comparison(table, plot)
         sys.stderr.write(f"plot: {plot} ({units.data_size(plot.stat().st_size)}), for a browser\n")
     return max(exits.DAMAGED if unread else exits.DONE, *map(opening.exit_code, damages))
 

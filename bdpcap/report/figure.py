@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap import plots
 from bdpcap.plots.drawing import Drawing
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    import pandas as pd
     import plotly.graph_objects as go
 
     from bdpcap.capture import Flow
@@ -47,7 +49,10 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 <style>{style}</style>
 </head>
 <body>
+<main>
+<h1>{title}</h1>
 <div id="plot"></div>
+</main>
 <script type="application/json" id="figure">{figure}</script>
 {scripts}
 </body>
@@ -82,12 +87,16 @@ def write(
     drawing = plots.drawing(flow, kind, start=start, end=end)
     if path.suffix.lower() == ".html":
         ends = f"{flow.sender} → {flow.receiver}"
-        page = _page(drawing, f"{kind}, stream {flow.stream}: {ends}")
-        with files.replacing(path) as part:
-            part.write_text(page, encoding="utf-8")
+        _write_page(drawing.document(), f"{kind}, stream {flow.stream}: {ends}", path)
     else:
         with files.replacing(path) as part:
             write_images({part: drawing.figure()})
+
+
+def write_comparison(table: pd.DataFrame, path: Path) -> None:
+    """Draw the table of `bdpcap.comparing` into an HTML page: throughput by window."""
+    document = json.loads(plots.comparison_figure(table).to_json())
+    _write_page(document, f"Throughput by window of {units.number(len(table), 'capture')}", path)
 
 
 def write_images(figures: Mapping[Path, go.Figure]) -> None:
@@ -140,14 +149,16 @@ def _fitted(figure: go.Figure) -> go.Figure:
     return figure.update_layout(margin_t=room(drawing.layout, drawing.traces, legend_width))
 
 
-def _page(drawing: Drawing, title: str) -> str:
-    """Return the HTML page, which the figure fills; its policy lets only its own two scripts run."""
-    filling = {name: value for name, value in drawing.layout.items() if name != "height"}
+def _write_page(document: dict[str, Any], title: str, path: Path) -> None:
+    """Write plotly's data and layout as an HTML page that they fill; its policy lets only its own two scripts run."""
+    filling = {name: value for name, value in document["layout"].items() if name != "height"}
     scripts = [asset("plotly-basic.min.js"), asset("figures.js") + _DRAW]
-    return _PAGE.format(
+    page = _PAGE.format(
         hashes=" ".join(f"'{policy_hash(script)}'" for script in scripts),
         title=html.escape(units.printable(title)),
         style=asset("figure.css"),
-        figure=data({**Drawing(drawing.traces, filling).document(), "config": plots.CONFIG}),
+        figure=data({**document, "layout": filling, "config": plots.CONFIG}),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
+    with files.replacing(path) as part:
+        part.write_text(page, encoding="utf-8")

@@ -20,9 +20,9 @@ const theme = () => {
 const fitHead = (plot) => {
   const fit = () => {
     const height = (selector) => plot.querySelector(selector)?.getBoundingClientRect().height ?? 0;
-    const legend = plot.layout.legend.y > 0 ? height(".legend") : 0;
+    const legend = plot.layout.legend?.y > 0 ? height(".legend") : 0;
     const above = Math.round(12 + height(".g-gtitle") + legend);
-    if (Math.abs(above - plot.layout.margin.t) > 1) Plotly.relayout(plot, { "margin.t": above });
+    if (!(Math.abs(above - plot.layout.margin?.t) <= 1)) Plotly.relayout(plot, { "margin.t": above });
   };
   plot.on("plotly_afterplot", fit);
   fit();
