@@ -17,6 +17,7 @@ PAGE: Final = ROOT / "docs/licences.md"
 PYTHON_LOCK: Final = ROOT / ".github/requirements.txt"
 ELSEWHERE: Final = {
     "appnope": "BSD-2-Clause",
+    "axe-playwright-python": "MIT; axe-core MPL-2.0",
     "cffi": "MIT-0",
     "colorama": "BSD License",
     "importlib-metadata": "Apache-2.0",
@@ -25,7 +26,7 @@ ELSEWHERE: Final = {
     "tzdata": "Apache-2.0",
     "zipp": "MIT",
 }
-"""Licences of packages that only other platforms or versions of Python install, from the metadata of their wheels."""
+"""Licences of packages that only other platforms or versions of Python install, or whose metadata state none."""
 LONGEST: Final = 60
 """Characters of the longest field ``License`` that is a name: some packages put the whole text there."""
 HEAD: Final = """# Licences
@@ -67,7 +68,11 @@ def _licence(name: str) -> str:
     if 0 < len(stated) <= LONGEST:
         return stated
     classified = [one for one in about.get_all("Classifier") or [] if one.startswith("License ::")]
-    return ", ".join(one.rpartition(" :: ")[2] for one in classified) or stated.partition("\n")[0]
+    return (
+        ", ".join(one.rpartition(" :: ")[2] for one in classified)
+        or stated.partition("\n")[0]
+        or ELSEWHERE[name]
+    )
 
 
 def page() -> str:
