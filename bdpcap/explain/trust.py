@@ -91,10 +91,17 @@ def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
 def line(capture: Capture) -> str:
     """Return one line on the capture: frames, streams, duration and place."""
     info = capture.info
-    said = f"{units.number(info.frames, 'frame')}, {units.number(info.streams, 'TCP stream')}"
+    said = f"{units.number(info.frames, 'frame')}, {_kinds(info)}"
     if info.first_ns is not None and info.last_ns is not None and info.first_ns < info.last_ns:
         said += f" in {units.duration(info.last_ns - info.first_ns)} from {units.instant(info.first_ns, 'seconds')}"
-    return f"{said}; {_captured(capture)}."
+    return f"{said}; {_captured(capture)}." if info.segments else f"{said}."
+
+
+def _kinds(info: CaptureInfo) -> str:
+    """Return the number of TCP streams; of UDP datagrams where there are no others."""
+    if info.datagrams and not info.segments:
+        return units.number(info.datagrams, "UDP datagram")
+    return units.number(info.streams, "TCP stream")
 
 
 def notable(capture: Capture) -> list[str]:
@@ -114,7 +121,6 @@ def doubts(capture: Capture) -> list[str]:
     scaleless = int((flows["window_scale_source"] == UNKNOWN).sum())
     found = [
         (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
-        (not info.segments, "No TCP segment was found."),
         *((flaw, flaw.sentence) for flaw in capture.quality if flaw.grave),
         (
             info.multipath,
@@ -130,11 +136,10 @@ def doubts(capture: Capture) -> list[str]:
 
 def _notes(capture: Capture) -> list[str]:
     """Return notes for the reader that the verdicts already allow for, one sentence each; empty if none."""
-    info, flows = capture.info, capture.carriers
+    info = capture.info
     scales = [str(scale) for scale in capture.scales]
     placeless = int((capture.places == "unknown").sum())
     found = [
-        (info.segments and not len(flows["stream"]), "No flow carried payload: there is nothing to judge."),
         (
             info.without_time,
             f"{units.number(info.without_time, 'frame')} without a time, taken as captured with the frame before.",

@@ -108,7 +108,8 @@ def html(capture: Capture) -> str:
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
     entries = screen.entries(groups)
     scripts = [asset("plotly-basic.min.js"), asset("figures.js") + asset("page.js")] if flows else []
-    scripts += [asset("tables.js")] if len(table) > 1 else []
+    extras = sections.tables(capture)
+    scripts += [asset("tables.js")] if len(table) > 1 or extras else []
     return pages.get_template("page.html.j2").render(
         version=bdpcap.__version__,
         capture=capture,
@@ -137,7 +138,7 @@ def html(capture: Capture) -> str:
         failures=lambda: connections.sentences(capture),
         failures_at_once=FAILURES,
         resets=lambda: connections.ends(capture),
-        extras=sections.tables(capture),
+        extras=extras,
         held={limit for flow in flows for limit in flow.rtts["limit"].unique()},
         meaning=MEANING,
         style=Markup(asset("page.css")),  # noqa: S704 - a file of this package

@@ -15,6 +15,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sharing import together_bps
+from bdpcap.report import no_flows
 from bdpcap.report.part import part
 from bdpcap.words import units
 from bdpcap.words.endpoints import same_way
@@ -203,7 +204,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     """Return one sentence on a capture of several flows, or of none: which limits held how many, by payload."""
     flows = capture.flows
     if flows.empty:
-        return "No flow carried payload: there is nothing to judge."
+        return no_flows.sentence(capture)
     if not shown:
         return no_bulk(capture)
     total = max(1, int(flows["payload_bytes"].sum()))

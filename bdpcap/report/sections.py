@@ -73,7 +73,7 @@ def _datagrams(capture: Capture) -> Table:
     flows = capture.datagrams.sort_values("payload_bytes", ascending=False, kind="stable").head(ROWS)
     ends = zip(flows["sender"], flows["receiver"], strict=True)
     return Table(
-        title="UDP in the same capture",
+        title="UDP in the same capture" if capture.info.segments else "UDP",
         columns=(
             Column("sender → receiver", [f"{sender} → {receiver}" for sender, receiver in ends]),
             _quantities("datagrams", flows["packets"], units.count),

@@ -15,7 +15,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.host import compare
-from bdpcap.report import connections, host, ranking, screen, verdict
+from bdpcap.report import connections, host, no_flows, ranking, screen, verdict
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -81,7 +81,8 @@ def text(capture: Capture, *, full: bool = False, ascii_only: bool = False) -> s
         body = _verdicts(capture, groups, entries, brief=brief)
         return [*head, *_doubts(capture, doubts), *body, *windows, *_actions(shown, commands)]
 
-    failed = _section("CONNECTIONS THAT FAILED", partial(_failed, capture, full=full))
+    udp = _section("UDP", partial(_datagrams, capture))
+    failed = [*udp, *_section("CONNECTIONS THAT FAILED", partial(_failed, capture, full=full))]
     account = _section("THE HOST'S OWN ACCOUNT", partial(_account, capture, shown))
     seen = _section("TO SEE IT IN WIRESHARK", partial(_reproduce, shown))
     if full:
@@ -202,6 +203,10 @@ def _failed(capture: Capture, *, full: bool) -> list[Part]:
         [("  - ", f"{len(found) - len(kept)} more: --full lists them.")] if found[len(kept) :] else []
     )
     return [*(("  - ", sentence) for sentence in kept), *more]
+
+
+def _datagrams(capture: Capture) -> list[Part]:
+    return [("  - ", sentence) for sentence in no_flows.datagrams(capture)]
 
 
 def _reset(capture: Capture) -> list[Part]:

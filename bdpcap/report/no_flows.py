@@ -1,0 +1,91 @@
+"""Sentences on a capture in which no TCP flow carried payload: only UDP, only handshakes, or nothing at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Capture
+    from bdpcap.read.facts import CaptureInfo
+
+__all__ = ["datagrams", "sentence"]
+
+_LINES: Final = 5
+"""Maximum number of UDP flows with a line, the largest; the table of `bdpcap info` has all."""
+_HANDSHAKES: Final = {
+    "complete": "opened",
+    "not captured": "begun before the capture",
+    "never answered": "never answered",
+    "refused": "refused",
+    "never completed": "never completed by the client",
+}
+"""What became of a connection without payload, by its handshake."""
+
+
+def sentence(capture: Capture) -> str:
+    """Return the verdict on a capture without a flow that carried payload."""
+    info = capture.info
+    if info.segments:
+        return _connections(capture)
+    if info.datagrams:
+        flows = capture.datagrams
+        return (
+            f"Only UDP: {units.number(info.datagrams, 'datagram')} in {units.number(len(flows), 'flow')} carried "
+            f"{units.data_size(flows['payload_bytes'].sum())}. UDP has no window and no acknowledgments, so there is no "
+            "limit to judge."
+        )
+    return _nothing(info)
+
+
+def _connections(capture: Capture) -> str:
+    found: Counter[str] = Counter()
+    for columns in capture.lifecycles:
+        found.update(columns["handshake"][columns["seen"]])
+    if not found:
+        return "No flow carried payload: there is nothing to judge."
+    if found.total() == 1:
+        return f"The connection was {_HANDSHAKES[next(iter(found))]} and carried no payload: there is nothing to judge."
+    each = ", ".join(f"{units.count(count)} {_HANDSHAKES[kind]}" for kind, count in found.most_common())
+    return (
+        f"{units.number(found.total(), 'connection')} carried no payload: {each}. There is nothing to judge."
+    )
+
+
+def _nothing(info: CaptureInfo) -> str:
+    if info.frames > info.filtered_out:
+        return f"{units.number(info.frames - info.filtered_out, 'frame')}, none with TCP or UDP: nothing to judge."
+    if info.filtered_out:
+        return f"The filter left out all of {units.number(info.filtered_out, 'frame')}: nothing to judge."
+    return "The capture has no frames."
+
+
+def datagrams(capture: Capture) -> list[str]:
+    """Return a sentence for each of the largest UDP flows of a capture without other flows; empty for other captures."""
+    if len(capture.flows) or not capture.info.datagrams:
+        return []
+    flows = capture.datagrams.sort_values("payload_bytes", ascending=False, kind="stable")
+    lines = [_datagrams(row) for _, row in flows.head(_LINES).iterrows()]
+    if len(flows) > _LINES:
+        lines.append(
+            f"{units.number(len(flows) - _LINES, 'smaller flow')} not shown; `bdpcap info FILE` lists all."
+        )
+    return lines
+
+
+def _datagrams(flow: pd.Series) -> str:
+    ends = f"{flow['sender']} → {flow['receiver']}"
+    rate = flow["throughput_bps"]
+    parts = [
+        f"{ends}: {units.number(flow['packets'], 'datagram')}",
+        units.data_size(flow["payload_bytes"]) + ("" if pd.isna(rate) else f" at {units.rate(rate)}"),
+    ]
+    if pd.notna(flow["lost"]):
+        parts.append(f"{units.count(flow['lost'])} lost")
+    if pd.notna(flow["jitter_ns"]):
+        parts.append(f"jitter {units.duration(flow['jitter_ns'])}")
+    return f"{', '.join(parts)}."

@@ -1,0 +1,110 @@
+"""Captures without a flow to judge: page and text say what is there, and nothing is red where nothing is wrong."""
+
+import dpkt
+import pytest
+from packets import pcap
+from scenario import scenario
+from small_transfer import CLIENT, SERVER, START, write_pcap
+
+import bdpcap
+from bdpcap import report
+from bdpcap.report.no_flows import datagrams, sentence
+
+DATAGRAMS = 12
+UNANSWERED = """
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +1    > S  0:0(0) win 64240 <mss 1460>
+    +2    > S  0:0(0) win 64240 <mss 1460>
+"""
+REFUSED = """
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +.02  < R. 0:0(0) ack 1 win 0
+"""
+ARP = bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_ARP, data=dpkt.arp.ARP()))
+
+
+def written(path, frames):
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file)
+        for number, frame in enumerate(frames):
+            writer.writepkt(frame, START + number / 10)
+    return path
+
+
+def udp_frames(ports=(5000, 5001)):
+    """Yield a dozen datagrams of 1,000 bytes in turn from each port, ten a second."""
+    for number in range(DATAGRAMS):
+        udp = dpkt.udp.UDP(sport=ports[number % len(ports)], dport=9, data=bytes(1000), ulen=1008)
+        ip = dpkt.ip.IP(src=CLIENT, dst=SERVER, p=dpkt.ip.IP_PROTO_UDP, ttl=64, data=udp, len=1028)
+        yield bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_IP, data=ip))
+
+
+@pytest.fixture
+def capture_of(tmp_path):
+    """A function that returns the capture of one kind."""
+
+    def capture(kind):
+        path = tmp_path / f"{kind}.pcap"
+        if kind in ("unanswered", "refused"):
+            path.write_bytes(pcap(scenario(UNANSWERED if kind == "unanswered" else REFUSED)))
+        elif kind == "handshake":
+            write_pcap(path, rounds=0)
+        else:
+            written(path, {"udp": udp_frames(), "arp": [ARP] * 3, "empty": []}[kind])
+        return bdpcap.analyze(path)
+
+    return capture
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("udp", "Only UDP: 12 datagrams in 2 flows carried 12.0 kB."),
+        ("arp", "3 frames, none with TCP or UDP: nothing to judge."),
+        ("empty", "The capture has no frames."),
+        ("unanswered", "The connection was never answered and carried no payload"),
+        ("refused", "The connection was refused and carried no payload"),
+        ("handshake", "The connection was opened and carried no payload"),
+    ],
+)
+def test_the_verdict_says_what_is_there_and_nothing_is_red(capture_of, tmp_path, kind, words):
+    capture = capture_of(kind)
+    assert sentence(capture).startswith(words)
+    html = report.write_html(capture, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert words in html.replace("\N{NO-BREAK SPACE}", " ")
+    assert 'class="doubts"' not in html
+    text = report.text(capture)
+    assert words in " ".join(text.split())
+    assert "DOUBTFUL" not in text
+
+
+def test_failed_connections_are_listed_with_advice(capture_of):
+    assert "Check the route and the firewalls" in " ".join(report.text(capture_of("unanswered")).split())
+    assert "Start the service" in " ".join(report.text(capture_of("refused")).split())
+
+
+def test_udp_flows_are_in_text_and_page(capture_of, tmp_path):
+    capture = capture_of("udp")
+    # Six datagrams of 1,000 bytes in a second: the first to the last of a port are a second apart.
+    assert datagrams(capture)[0] == "10.0.0.1:5000 → 10.0.0.2:9: 6 datagrams, 6.00 kB at 48.0 kbit/s."
+    assert all(line in " ".join(report.text(capture).split()) for line in datagrams(capture))
+    assert "10.0.0.1:5001" in report.write_html(capture, tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_many_udp_flows_are_cut_with_the_command_that_lists_all(tmp_path):
+    capture = bdpcap.analyze(written(tmp_path / "many.pcap", udp_frames(range(1000, 1000 + DATAGRAMS))))
+    assert datagrams(capture)[-1] == "7 smaller flows not shown; `bdpcap info FILE` lists all."
+
+
+def test_a_filter_that_leaves_nothing_is_named(tmp_path):
+    path = written(tmp_path / "udp.pcap", udp_frames())
+    assert sentence(bdpcap.analyze(path, filter="tcp")) == (
+        "The filter left out all of 12 frames: nothing to judge."
+    )
+
+
+def test_several_connections_are_counted_by_their_handshakes(tmp_path):
+    paths = [write_pcap(tmp_path / f"{port}.pcap", port=port, rounds=0) for port in (1, 2)]
+    (tmp_path / "r.pcap").write_bytes(pcap(scenario(REFUSED)))
+    said = sentence(bdpcap.analyze([*paths, tmp_path / "r.pcap"]))
+    assert said == "3 connections carried no payload: 2 opened, 1 refused. There is nothing to judge."
