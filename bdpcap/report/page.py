@@ -107,7 +107,8 @@ def html(capture: Capture) -> str:
     shown = {_anchor(flow) for flow in flows}
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
     entries = screen.entries(groups)
-    scripts = [asset("plotly-basic.min.js"), asset("figures.js") + asset("page.js")] if flows else []
+    own = "".join(map(asset, ("figures.js", "page.js", "copy.js")))
+    scripts = [asset("plotly-basic.min.js"), own] if flows else []
     extras = sections.tables(capture)
     scripts += [asset("tables.js")] if len(table) > 1 or extras else []
     return pages.get_template("page.html.j2").render(
