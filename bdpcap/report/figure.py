@@ -32,6 +32,9 @@ _DRAW: Final = """const {data, layout, config} = JSON.parse(document.getElementB
 Plotly.newPlot("plot", data, layout, config).then((plot) => {
   const paint = () => Plotly.relayout(plot, theme());
   plot.on("plotly_relayout", (change) => follow(plot, change));
+  // As wide as A4 between the usual margins.
+  addEventListener("beforeprint", () => Plotly.relayout(plot, {width: 690}));
+  addEventListener("afterprint", () => Plotly.relayout(plot, {width: null, autosize: true}));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   fitHead(plot);
   paint().then(() => (document.documentElement.dataset.drawn = "1"));

@@ -64,6 +64,7 @@ def application(viewer: Viewer, prefix: str) -> Dash:
         enable_mcp=False,
         use_pages=False,
     )
+    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
     files = ", ".join(PurePath(name).name for name in viewer.capture.info.files)
     options = [{"label": units.printable(label), "value": place} for place, label in enumerate(viewer.labels)]
     app.layout = html.Main(

@@ -19,6 +19,16 @@
     event.preventDefault();
   });
 
+  // Dash hides the place of its list that has focus from screen readers: its button takes focus instead.
+  const listed = new MutationObserver(() => {
+    const [hidden, button] = document.querySelectorAll(".dash-dropdown-focus-target, button#flow");
+    if (!button) return;
+    hidden.tabIndex = -1;
+    button.tabIndex = 0;
+    listed.disconnect();
+  });
+  listed.observe(document, { childList: true, subtree: true });
+
   // Plotly reports other changes, too: of its size, or of the sequence numbers alone.
   const asked = (change) =>
     Object.keys(change ?? {}).some((name) => name.startsWith("xaxis.")) ? change : dash_clientside.no_update;

@@ -1,0 +1,168 @@
+"""Every kind of page that bdpcap writes or serves, held to axe-core, a phone's width, and silence.
+
+axe-core's rules are those of WCAG 2.2 and of good practice: https://github.com/dequelabs/axe-core.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+
+import dpkt
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from in_browser import CONTRAST
+from oracles import ROOT, SAMPLES
+from packets import pcap
+from scenario import scenario
+from small_transfer import CLIENT, SERVER, START, write_many, write_pcapng
+
+import bdpcap
+from bdpcap import report
+from bdpcap.cli import main
+from bdpcap.fleet.captures import tasks
+from bdpcap.fleet.work import Order, work
+
+SAMPLE = ROOT / "sample_captures"
+SENDER, RECEIVER = (str(SAMPLE / f"rwnd_slow_reader.{side}.pcap.zst") for side in ("sender", "receiver"))
+HOSTILE = "<img src=x onerror=alert(1)> \N{RIGHT-TO-LEFT OVERRIDE}" + "long" * 100
+UNANSWERED = """
+    0     > S  0:0(0) win 64240 <mss 1460>
+    +1    > S  0:0(0) win 64240 <mss 1460>
+"""
+
+
+def write_one(folder):
+    return report.write_html(bdpcap.analyze(SENDER), folder / "one.html")
+
+
+def write_several(folder):
+    short = write_many(folder / "many.pcap", 50)
+    return report.write_html(bdpcap.analyze([short, *SAMPLES]), folder / "several.html")
+
+
+def write_fleet(folder):
+    dataset = folder / "out"
+    for task in tasks([str(SAMPLE)], rotated=False)[0]:
+        work(task, Order(str(dataset), None, ("bdpcap", "batch"), reports=True))
+    assert main(["summary", str(dataset), "-o", str(folder / "fleet.html")]) == 0
+    return folder / "fleet.html"
+
+
+def write_pair(folder):
+    assert main(["pair", SENDER, RECEIVER, "-o", str(folder / "pair.html")]) == 0
+    return folder / "pair.html"
+
+
+def write_comparison(folder):
+    settings = ["--link-rate", "100Mbit/s", "--rtt", "24ms"]
+    page = folder / "compare.html"
+    assert main(["compare", SENDER, str(SAMPLES[-1]), "--plot", str(page), *settings]) == 0
+    return page
+
+
+def write_plot(folder):
+    assert main(["plot", SENDER, "-o", str(folder / "plot.html")]) == 0
+    return folder / "plot.html"
+
+
+def write_udp(folder):
+    with (folder / "udp.pcap").open("wb") as file:
+        writer = dpkt.pcap.Writer(file)
+        for number in range(20):
+            udp = dpkt.udp.UDP(sport=5000 + number % 3, dport=9, data=bytes(1000), ulen=1008)
+            ip = dpkt.ip.IP(src=CLIENT, dst=SERVER, p=dpkt.ip.IP_PROTO_UDP, ttl=64, data=udp, len=1028)
+            frame = dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_IP, data=ip)
+            writer.writepkt(bytes(frame), START + number)
+    return report.write_html(bdpcap.analyze(folder / "udp.pcap"), folder / "udp.html")
+
+
+def write_failed(folder):
+    (folder / "failed.pcap").write_bytes(pcap(scenario(UNANSWERED)))
+    return report.write_html(bdpcap.analyze(folder / "failed.pcap"), folder / "failed.html")
+
+
+def write_hostile(folder):
+    named = write_pcapng(folder / f"{HOSTILE[:100].replace('/', '')}.pcapng", HOSTILE)
+    return report.write_html(bdpcap.analyze(named), folder / "hostile.html")
+
+
+WRITTEN = {
+    write.__name__.removeprefix("write_"): write
+    for write in (
+        write_one, write_several, write_fleet, write_pair, write_comparison, write_plot, write_udp, write_failed,
+        write_hostile,
+    )
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=WRITTEN)
+def written(request, tmp_path_factory):
+    """Each kind of page as a file."""
+    return WRITTEN[request.param](tmp_path_factory.mktemp(request.param))
+
+
+def unfold(page):
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+
+
+def faults(page):
+    """Return what axe-core calls serious or critical, with the elements."""
+    found = Axe().run(page).response["violations"]
+    return [
+        (fault["id"], [node["html"][:200] for node in fault["nodes"]])
+        for fault in found
+        if fault["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(open_page, written, scheme):
+    page = open_page(written, color_scheme=scheme)
+    unfold(page)
+    page.wait_for_timeout(500)  # figures come into view
+    assert faults(page) == []
+    assert page.complaints == []
+    assert page.asked == [written.as_uri()]
+
+
+def test_a_phone_needs_no_sideways_scroll(open_page, written):
+    page = open_page(written)
+    page.set_viewport_size({"width": 390, "height": 844})
+    unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_print_is_as_wide_as_paper_and_dark_on_light(open_page, written):
+    page = open_page(written, color_scheme="dark")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 718, "height": 1000})  # CSS pixels of A4 between margins of 10 mm
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_everything_that_scrolls_or_is_clicked_has_focus_by_tab(open_page, written):
+    page = open_page(written)
+    unfold(page)
+    lost = page.evaluate(
+        "[...document.querySelectorAll('a, button, summary, input, pre, .scroll, .plot')]"
+        ".filter(one => one.checkVisibility() && one.tabIndex < 0 && !one.closest('.modebar'))"
+        ".map(one => one.outerHTML.slice(0, 100))"
+    )
+    assert lost == []
+
+
+def test_the_served_page_has_no_serious_fault(browser):
+    command = [sys.executable, "-m", "bdpcap", "view", SENDER, "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        address = re.search(r"http://\S+", server.stderr.readline())[0]
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_function(
+            "() => document.querySelector('#figure .js-plotly-plot')?.calcdata?.length > 5"
+        )
+        found = faults(page)
+        page.context.close()
+        server.send_signal(signal.SIGINT)
+        server.wait(10)
+    assert found == []
