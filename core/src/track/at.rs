@@ -2,7 +2,7 @@
 //! A position in the capture.
 
 /// Time and frame number of a packet in the capture.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct At {
     /// Time of capture, in ns since the epoch.
     pub time_ns: i64,

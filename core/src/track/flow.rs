@@ -165,7 +165,7 @@ impl Flow {
             sender: Sender::default(),
             scale: Scale::default(),
             retransmissions: Retransmissions::default(),
-            rounds: LazyRounds::new(stream, direction, at.time_ns, at.frame),
+            rounds: LazyRounds::new(stream, direction, at),
             totals: Totals::default(),
             repeated_acks: RepeatedAcks::default(),
             advertised: AdvertisedWindow::UNKNOWN,

@@ -97,15 +97,16 @@ impl Rounds {
     /// Maximum number of closed rounds that wait for late measurements.
     const MAX_PENDING: usize = 64;
 
-    /// Creates the rounds of a flow whose stream began at `start_ns` with `frame`.
+    /// Creates the rounds of a flow whose stream began at `start`.
     #[must_use]
-    pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
+    pub fn new(stream: u32, direction: u8, start: At) -> Self {
+        let start_ns = start.time_ns;
         Self {
             stream,
             direction,
             mss: 1,
             clock_ns: start_ns,
-            current: OpenRound::begin(Round::blank(stream, direction, 0, start_ns, frame)),
+            current: OpenRound::begin(stream, direction, 0, start),
             target_sequence: 1, // the acknowledgment of the SYN ends no round
             pending: VecDeque::new(),
             first_end: i64::MAX,
@@ -122,7 +123,7 @@ impl Rounds {
             shift_ns: 0,
             forward_delay_ns: 0,
             end_ns: start_ns,
-            packed: PackedRounds::default(),
+            packed: PackedRounds::new(start),
         }
     }
 
@@ -571,14 +572,19 @@ impl Rounds {
         let now_ns = now_ns.max(self.current.row.start_ns);
         self.count_silence(now_ns);
         let number = self.current.row.round + 1;
-        let mut blank = Round::blank(self.stream, self.direction, number, now_ns, frame);
+        let at = At {
+            time_ns: now_ns,
+            frame,
+        };
+        let mut next = OpenRound::begin(self.stream, self.direction, number, at);
+        let blank = &mut next.row;
         blank.after_fin = self.fin_seen.into();
         blank.in_flight_max_bytes = self.in_flight(sender);
         if let Some(window) = sender.window() {
             blank.window_min_bytes = window;
             blank.window_max_bytes = window;
         }
-        let mut done = std::mem::replace(&mut self.current, OpenRound::begin(blank));
+        let mut done = std::mem::replace(&mut self.current, next);
         done.row.end_ns = now_ns;
         done.end_sequence = end_sequence;
         done.forward_delay_ns = self.forward_delay_ns;
@@ -633,7 +639,7 @@ impl Rounds {
         self.shift_ns = 0; // the last row ends with the last packet
         if let Some(mut open) = self.pending.pop_front() {
             self.summarize(&mut open);
-            let row = &open.row;
+            let row = &mut open.row;
             let sent_bytes = row.sent_bytes + row.retransmitted_bytes;
             let content = sent_bytes + row.acked_bytes + row.unseen_bytes > 0;
             if row.round == 0 || content || row.end_ns > row.start_ns {
@@ -659,7 +665,7 @@ impl Rounds {
     fn hand_over(&mut self) {
         if let Some(mut open) = self.pending.pop_front() {
             self.summarize(&mut open);
-            self.packed.push(&open.row);
+            self.packed.push(&mut open.row);
             open.reuse();
         }
         self.update_first_end();

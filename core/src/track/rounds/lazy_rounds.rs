@@ -2,14 +2,14 @@
 //! The rounds of a flow, created when there is something to count.
 
 use super::Rounds;
+use crate::track::at::At;
 
 /// Parameters of rounds that are not created yet.
 #[derive(Debug)]
 struct Parameters {
     stream: u32,
     direction: u8,
-    start_ns: i64,
-    frame: u64,
+    start: At,
     mss: i64,
     max_rounds: u32,
 }
@@ -17,7 +17,7 @@ struct Parameters {
 impl Parameters {
     #[cold]
     fn make(&self) -> Box<Rounds> {
-        let mut rounds = Rounds::new(self.stream, self.direction, self.start_ns, self.frame);
+        let mut rounds = Rounds::new(self.stream, self.direction, self.start);
         rounds.set_mss(self.mss);
         rounds.set_max_rounds(self.max_rounds);
         Box::new(rounds)
@@ -34,13 +34,12 @@ pub struct LazyRounds {
 impl LazyRounds {
     /// Stores the parameters of [`Rounds::new`].
     #[must_use]
-    pub fn new(stream: u32, direction: u8, start_ns: i64, frame: u64) -> Self {
+    pub fn new(stream: u32, direction: u8, start: At) -> Self {
         Self {
             parameters: Parameters {
                 stream,
                 direction,
-                start_ns,
-                frame,
+                start,
                 mss: 1,
                 max_rounds: u32::MAX,
             },

@@ -3,6 +3,7 @@
 
 use super::measurements::Measurements;
 use super::round::Round;
+use crate::track::at::At;
 use std::cell::RefCell;
 
 thread_local! {
@@ -32,19 +33,12 @@ impl OpenRound {
     /// Maximum number of spare rounds of a thread; so many seldom close before others are handed over.
     const MAX_SPARE: usize = 16;
 
-    /// Returns a round that begins with `row` and has no measurements.
+    /// Returns a round in which nothing is counted yet; see [`Round::blank`].
     #[must_use]
-    pub fn begin(row: Round) -> Box<Self> {
-        match SPARE.with_borrow_mut(Vec::pop) {
-            Some(mut spare) => {
-                spare.row = row;
-                spare
-            }
-            None => Box::new(Self {
-                row,
-                ..Self::default()
-            }),
-        }
+    pub fn begin(stream: u32, direction: u8, round: u32, start: At) -> Box<Self> {
+        let mut open = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        open.row = Round::blank(stream, direction, round, start.time_ns, start.frame);
+        open
     }
 
     /// Keeps the memory of a round that was handed over for another one.
@@ -67,7 +61,11 @@ mod tests {
 
     #[test]
     fn a_reused_round_is_like_a_new_one() {
-        let mut used = OpenRound::begin(Round::blank(1, 1, 1, 1, 1));
+        let at = At {
+            time_ns: 1,
+            frame: 1,
+        };
+        let mut used = OpenRound::begin(1, 1, 1, at);
         (used.end_sequence, used.flight_integral) = (1, 1);
         (used.forward_delay_ns, used.acknowledged) = (1, true);
         for sent_ns in 0..5000 {
@@ -83,8 +81,9 @@ mod tests {
         used.measurements.add_forward_delay(1);
         used.measurements.add_reverse_delay(1);
         used.reuse();
-        let reused = OpenRound::begin(Round::default());
+        let reused = OpenRound::begin(2, 0, 3, at);
         assert!(SPARE.with_borrow(Vec::is_empty));
-        assert_eq!(format!("{reused:?}"), format!("{:?}", OpenRound::default()));
+        let new = OpenRound::begin(2, 0, 3, at);
+        assert_eq!(format!("{reused:?}"), format!("{new:?}"));
     }
 }

@@ -2,6 +2,7 @@
 //! The finished rounds of a flow, packed until they are classified; those of a long flow in compressed blocks.
 
 use super::round::Round;
+use crate::track::at::At;
 use crate::track::null::NULL;
 use zstd::bulk::{compress, decompress};
 
@@ -11,20 +12,21 @@ struct Previous {
     round: u32,
     end_ns: i64,
     last_frame: u64,
-    in_flight_max_bytes: i64,
     window_bytes: i64,
     flow_rtt_min_ns: i64,
 }
 
 impl Previous {
-    const NONE: Self = Self {
-        round: u32::MAX,
-        end_ns: 0,
-        last_frame: 0,
-        in_flight_max_bytes: 0,
-        window_bytes: NULL,
-        flow_rtt_min_ns: NULL,
-    };
+    /// Returns the values before the first round of a stream that began at `start`.
+    const fn before(start: At) -> Self {
+        Self {
+            round: u32::MAX,
+            end_ns: start.time_ns,
+            last_frame: start.frame,
+            window_bytes: NULL,
+            flow_rtt_min_ns: NULL,
+        }
+    }
 
     /// Returns the predicting values of a round.
     const fn of(row: &Round) -> Self {
@@ -32,25 +34,20 @@ impl Previous {
             round: row.round,
             end_ns: row.end_ns,
             last_frame: row.last_frame,
-            in_flight_max_bytes: row.in_flight_max_bytes,
             window_bytes: row.window_max_bytes,
             flow_rtt_min_ns: row.flow_rtt_min_ns,
         }
     }
 
-    /// Returns the round that is expected next.
+    /// Returns the round that is expected next, as its differences from [related](Round::relate) fields.
     fn expected(&self, stream: u32, direction: u8) -> Round {
         Round {
-            end_ns: self.end_ns,
             last_frame: self.last_frame,
-            in_flight_max_bytes: self.in_flight_max_bytes,
-            in_flight_mean_bytes: self.in_flight_max_bytes,
             window_min_bytes: self.window_bytes,
-            window_max_bytes: self.window_bytes,
+            window_max_bytes: 0,
+            burst_period_max_ns: 0,
             flow_rtt_min_ns: self.flow_rtt_min_ns,
-            rtt_min_ns: self.flow_rtt_min_ns,
             rtt_ns: self.flow_rtt_min_ns,
-            rtt_max_ns: self.flow_rtt_min_ns,
             queueing_delay_p20_ns: if self.flow_rtt_min_ns == NULL {
                 NULL
             } else {
@@ -99,19 +96,19 @@ pub struct PackedRounds {
     count: u32,
 }
 
-impl Default for PackedRounds {
-    fn default() -> Self {
+impl PackedRounds {
+    /// Returns no rounds yet of a stream that began at `start`.
+    #[must_use]
+    pub fn new(start: At) -> Self {
         Self {
-            previous: Previous::NONE,
+            previous: Previous::before(start),
             bytes: Vec::new(),
             block_start: 0,
             max_rounds: u32::MAX,
             count: 0,
         }
     }
-}
 
-impl PackedRounds {
     /// Sets the maximum number of rounds kept; later rounds are left out.
     pub fn set_max(&mut self, max: u32) {
         self.max_rounds = max;
@@ -123,8 +120,8 @@ impl PackedRounds {
         i64::from(self.count.saturating_sub(self.max_rounds))
     }
 
-    /// Adds a round.
-    pub fn push(&mut self, row: &Round) {
+    /// Adds a round, which is left with differences instead of [related](Round::relate) fields.
+    pub fn push(&mut self, row: &mut Round) {
         self.count = self.count.saturating_add(1);
         if self.count > self.max_rounds {
             return;
@@ -133,8 +130,9 @@ impl PackedRounds {
             self.bytes.reserve_exact(FIRST_BYTES);
         }
         let expected = self.previous.expected(row.stream, row.direction);
-        row.pack(&expected, &mut self.bytes);
         self.previous = Previous::of(row);
+        row.relate(i64::wrapping_sub);
+        row.pack(&expected, &mut self.bytes);
         if self.bytes.len() - self.block_start >= BLOCK_BYTES {
             self.close_block();
         }
@@ -159,9 +157,14 @@ impl PackedRounds {
     }
 }
 
-/// Returns the rounds of a flow from its packed rounds.
-pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<Item = Round> {
-    let mut previous = Previous::NONE;
+/// Returns the rounds of a flow, whose stream began at `start`, from its packed rounds.
+pub fn unpacked(
+    stream: u32,
+    direction: u8,
+    start: At,
+    mut bytes: &[u8],
+) -> impl Iterator<Item = Round> {
+    let mut previous = Previous::before(start);
     let (mut block, mut at) = (Vec::new(), 0);
     std::iter::from_fn(move || {
         if at == block.len()
@@ -171,7 +174,7 @@ pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<I
             bytes = rest;
         }
         let expected = previous.expected(stream, direction);
-        let row = if at < block.len() {
+        let mut row = if at < block.len() {
             let mut rest = &block[at..];
             let row = Round::unpack(&expected, &mut rest);
             at = block.len() - rest.len();
@@ -181,6 +184,7 @@ pub fn unpacked(stream: u32, direction: u8, mut bytes: &[u8]) -> impl Iterator<I
         } else {
             Round::unpack(&expected, &mut bytes)
         };
+        row.relate(i64::wrapping_add);
         previous = Previous::of(&row);
         Some(row)
     })
@@ -197,18 +201,23 @@ fn first_block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 mod tests {
     use super::*;
 
+    const START: At = At {
+        time_ns: 1_700_000_000_000_000_000,
+        frame: 1,
+    };
+
     #[test]
     fn rounds_beyond_the_maximum_are_left_out() {
         for most in 0..3 {
-            let mut packed = PackedRounds::default();
+            let mut packed = PackedRounds::new(START);
             packed.set_max(most);
             for round in 0..3 {
-                packed.push(&Round {
+                packed.push(&mut Round {
                     round,
                     ..Round::default()
                 });
             }
-            let rounds = unpacked(0, 0, packed.bytes()).count();
+            let rounds = unpacked(0, 0, START, packed.bytes()).count();
             assert_eq!(
                 (rounds, packed.left_out()),
                 (most as usize, i64::from(3 - most))
@@ -228,17 +237,16 @@ mod tests {
                 ..Round::default()
             })
             .collect();
-        let mut packed = PackedRounds::default();
-        let mut bytes = Vec::new();
-        for row in &rounds {
-            row.pack(
-                &packed.previous.expected(row.stream, row.direction),
-                &mut bytes,
-            );
-            packed.push(row);
+        let mut packed = PackedRounds::new(START);
+        let mut one_by_one = 0;
+        for mut row in rounds.iter().copied() {
+            packed.push(&mut row.clone());
+            let mut alone = PackedRounds::new(START);
+            alone.push(&mut row);
+            one_by_one += alone.bytes().len();
         }
-        assert!(2 * packed.bytes().len() < bytes.len());
-        assert!(unpacked(0, 0, packed.bytes()).eq(rounds));
+        assert!(2 * packed.bytes().len() < one_by_one);
+        assert!(unpacked(0, 0, START, packed.bytes()).eq(rounds));
     }
 
     #[test]
@@ -252,11 +260,11 @@ mod tests {
             direction: 1,
             ..Round::default()
         });
-        let mut packed = PackedRounds::default();
-        for row in &rounds {
-            packed.push(row);
+        let mut packed = PackedRounds::new(START);
+        for mut row in rounds {
+            packed.push(&mut row);
         }
-        let restored = unpacked(7, 1, packed.bytes()).collect::<Vec<_>>();
+        let restored = unpacked(7, 1, START, packed.bytes()).collect::<Vec<_>>();
         assert_eq!(restored, rounds);
     }
 }

@@ -165,6 +165,23 @@ impl Round {
             (self.writer_blocked_ns).saturating_add((until_ns - since_ns).max(0));
     }
 
+    /// Replaces each field that mostly equals another one, or the sum of two, by `with` of the two. The other ones stay,
+    /// so the inverse of `with` restores the round.
+    pub(super) fn relate(&mut self, with: impl Fn(i64, i64) -> i64) {
+        let end_ns = self.start_ns.wrapping_add(self.length_ns);
+        self.end_ns = with(self.end_ns, end_ns);
+        self.silence_ns = with(self.silence_ns, self.length_ns);
+        self.sent_bytes = with(self.sent_bytes, self.acked_bytes);
+        self.delivered_bytes = with(self.delivered_bytes, self.acked_bytes);
+        self.in_flight_max_bytes = with(self.in_flight_max_bytes, self.acked_bytes);
+        self.in_flight_mean_bytes = with(self.in_flight_mean_bytes, self.acked_bytes);
+        self.window_max_bytes = with(self.window_max_bytes, self.window_min_bytes);
+        self.rtt_samples = with(self.rtt_samples, self.acks);
+        self.rtt_min_ns = with(self.rtt_min_ns, self.rtt_ns);
+        self.rtt_max_ns = with(self.rtt_max_ns, self.rtt_ns);
+        self.burst_period_max_ns = with(self.burst_period_max_ns, self.burst_period_min_ns);
+    }
+
     /// Returns a round in which nothing is counted yet.
     #[must_use]
     pub fn blank(stream: u32, direction: u8, round: u32, start_ns: i64, frame: u64) -> Self {

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct EndedConnection {
     ends: [Endpoint; 2],
     path: Arc<Path>,
+    /// Position of the first packet.
+    start: At,
     /// Initial sequence numbers of both ends; `None` where unknown.
     origins: [Option<u32>; 2],
     /// Offsets in `bytes` of the server's rounds, and of the [`Life`] after them.
@@ -39,13 +41,12 @@ impl EndedConnection {
         bytes.extend_from_slice(server);
         let offsets = [client.len(), bytes.len()];
         Life::of(connection).pack(&Life::default(), &mut bytes);
-        pack(
-            &[0, 1].map(|from| Summary::of(connection, from)),
-            &mut bytes,
-        );
+        let (client, server) = (Summary::of(connection, 0), Summary::of(connection, 1));
+        pack(&client, &server, connection.start, &mut bytes);
         Self {
             ends: connection.ends,
             path: Arc::clone(&connection.path),
+            start: connection.start,
             origins: connection
                 .halves
                 .each_ref()
@@ -67,6 +68,12 @@ impl EndedConnection {
         &self.path
     }
 
+    /// Returns the position of the first packet.
+    #[must_use]
+    pub fn start(&self) -> At {
+        self.start
+    }
+
     /// Returns how the connection began and ended, and the packed summaries.
     fn life_and_summaries(&self) -> (Life, &[u8]) {
         let mut bytes = &self.bytes[self.offsets[1]..];
@@ -78,7 +85,7 @@ impl EndedConnection {
     #[must_use]
     pub fn summaries(&self) -> [Summary; 2] {
         let (_, mut bytes) = self.life_and_summaries();
-        let client = Summary::unpack(&Summary::default(), &mut bytes);
+        let client = Summary::unpack(&expected(self.start), &mut bytes);
         [client, Summary::unpack(&client, &mut bytes)]
     }
 
@@ -117,7 +124,7 @@ impl EndedConnection {
             summary.last_frame = at.frame;
         }
         let mut bytes = self.bytes[..self.bytes.len() - self.life_and_summaries().1.len()].to_vec();
-        pack(&summaries, &mut bytes);
+        pack(&summaries[0], &summaries[1], self.start, &mut bytes);
         self.bytes = bytes.into();
         let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);
         let (kind, direction) = match (segment.flags.has(Flags::RST), acknowledges) {
@@ -153,8 +160,19 @@ impl EndedConnection {
     }
 }
 
+/// Returns the summary from which the client's is packed as its difference.
+fn expected(start: At) -> Summary {
+    Summary {
+        start_ns: start.time_ns,
+        end_ns: start.time_ns,
+        first_frame: start.frame,
+        last_frame: start.frame,
+        ..Summary::default()
+    }
+}
+
 /// Packs both summaries; the server's as differences from the client's, as they have much in common.
-fn pack([client, server]: &[Summary; 2], bytes: &mut Vec<u8>) {
-    client.pack(&Summary::default(), bytes);
+fn pack(client: &Summary, server: &Summary, start: At, bytes: &mut Vec<u8>) {
+    client.pack(&expected(start), bytes);
     server.pack(client, bytes);
 }
