@@ -3,7 +3,7 @@
 
 use crate::budget::Budget;
 use crate::capture::{CaptureError, CaptureInfo, Frame, Times};
-use crate::decode::{Packet, Path, Segment};
+use crate::decode::{Packet, Path, Tcp};
 use crate::intake::Intake;
 use crate::source::Source;
 use crate::track::{
@@ -72,7 +72,7 @@ impl Schedule {
 /// Returns a function that adds a UDP datagram to its flow, and passes a TCP segment to `follow`.
 fn dispatch(
     datagrams: &mut Datagrams,
-    mut follow: impl FnMut(Provenance, &Segment, &Path, At),
+    mut follow: impl FnMut(Provenance, &Tcp<'_>, &Path, At),
 ) -> impl FnMut(&Packet<'_>, &Path, At, &Frame<'_>) {
     move |packet, path, at, _| {
         let (provenance, tcp) = match packet {
@@ -80,7 +80,7 @@ fn dispatch(
             Packet::Quoted(_, tcp) => (Provenance::Quoted, tcp),
             Packet::Datagram(datagram) => return datagrams.take(datagram, at.time_ns),
         };
-        follow(provenance, &tcp.segment(), path, at);
+        follow(provenance, tcp, path, at);
     }
 }
 
@@ -283,9 +283,10 @@ impl Pipeline {
             for commands in schedule.begin(1) {
                 table.execute(&commands);
             }
-            let follow = |provenance, segment: &Segment, path: &_, at| {
-                let hash = hashes.hash(segment.source, segment.destination);
-                table.take(provenance, hash as u32, segment, path, at);
+            let follow = |provenance, tcp: &Tcp<'_>, path: &_, at| {
+                let segment = tcp.segment();
+                let hash = hashes.hash([segment.source, segment.destination]);
+                table.take(provenance, hash as u32, &segment, path, at);
             };
             let more = intake.read(Self::BATCH, dispatch(datagrams, follow))?;
             schedule.report(register, vec![table.take_report()]);
@@ -312,9 +313,9 @@ impl Pipeline {
             }
             let count = workers.count();
             let mut parts = workers.begin(schedule.begin(count));
-            let follow = |provenance, segment: &Segment, path: &_, at| {
-                let hash = hashes.hash(segment.source, segment.destination);
-                parts[shard(hash, count)].push(provenance, hash as u32, segment, path, at);
+            let follow = |provenance, tcp: &Tcp<'_>, path: &_, at| {
+                let hash = hashes.hash(tcp.ends());
+                parts[shard(hash, count)].push(provenance, hash as u32, tcp, path, at);
             };
             more = intake.read(Self::BATCH, dispatch(datagrams, follow));
             workers.give(parts);

@@ -8,21 +8,36 @@ use super::segment::Options;
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
 impl Options {
+    /// Reads the option list of nearly every segment of an open connection: none but timestamps, in their usual place
+    /// (RFC 7323 appendix A). `None` for any other list.
+    #[inline]
+    pub(super) fn usual(list: &[u8]) -> Option<Self> {
+        const USUAL: [u8; 4] = [kind::NO_OPERATION, kind::NO_OPERATION, kind::TIMESTAMPS, 10];
+        let timestamps = match list.as_chunks::<4>() {
+            ([USUAL, tsval, tsecr], []) => {
+                Some((u32::from_be_bytes(*tsval), u32::from_be_bytes(*tsecr)))
+            }
+            ([], []) => None,
+            _ => return None,
+        };
+        Some(Self {
+            timestamps,
+            ..Self::default()
+        })
+    }
+
     /// Reads an option list; `cut` means that the snaplen has cut its end.
     ///
     /// A known option with a wrong length is skipped, as receivers do. A length beyond the list ends the list. Both set
     /// `incomplete`.
     #[inline]
     pub(super) fn parse(list: &[u8], cut: bool) -> Self {
-        // Fast path for the options of nearly every segment of an open connection (RFC 7323 appendix A).
-        const USUAL: [u8; 4] = [kind::NO_OPERATION, kind::NO_OPERATION, kind::TIMESTAMPS, 10];
-        match list.as_chunks::<4>() {
-            ([USUAL, tsval, tsecr], []) => Self {
-                timestamps: Some((u32::from_be_bytes(*tsval), u32::from_be_bytes(*tsecr))),
+        match Self::usual(list) {
+            Some(usual) => Self {
                 incomplete: cut,
-                ..Self::default()
+                ..usual
             },
-            _ => Self::parse_any(list, cut),
+            None => Self::parse_any(list, cut),
         }
     }
 

@@ -44,36 +44,61 @@ impl<'a> Tcp<'a> {
     #[must_use]
     #[inline(always)] // for every segment, and most of its fields stay in registers
     pub fn segment(&self) -> Segment {
+        let mut segment = self.with(Options::parse(self.options(), self.is_cut()));
+        if self.may_have_marks() {
+            segment.marks = self.marks();
+        }
+        segment
+    }
+
+    /// Reads the fields of a header without marks and without options other than timestamps, as nearly every segment of
+    /// an open connection has it; `None` for any other header.
+    #[must_use]
+    #[inline(always)] // see `segment`
+    pub fn usual(&self) -> Option<Segment> {
+        let usual = Options::usual(self.options()).filter(|_| !self.is_cut());
+        usual
+            .filter(|_| !self.may_have_marks())
+            .map(|options| self.with(options))
+    }
+
+    /// Returns the segment with these options and without marks.
+    #[inline(always)] // see `segment`
+    fn with(&self, options: Options) -> Segment {
         let fixed = self.fixed;
         let [source, destination] = self.ends();
-        let flags = Flags(fixed[13]);
-        let mut segment = Segment {
+        Segment {
             source,
             destination,
             sequence: u32_at(fixed, 4),
             acknowledgment: u32_at(fixed, 8),
-            flags,
+            flags: self.flags(),
             window: u16_at(fixed, 14),
             header_bytes: (fixed[12] >> 4) * 4,
             payload_bytes: self.payload_bytes,
-            options: Options::parse(self.options(), self.is_cut()),
+            options,
             ttl: self.ip.ttl(),
             identification: self.ip.identification(),
             ecn: self.ip.ecn(),
             checksum: u16_at(fixed, 16),
             marks: Marks::default(),
-        };
-        if flags.has(Flags::SYN) || self.payload_bytes == Marks::COOKIE_BYTES {
-            segment.marks = self.marks(flags);
         }
-        segment
+    }
+
+    fn flags(&self) -> Flags {
+        Flags(self.fixed[13])
+    }
+
+    /// Is this a SYN, or has the payload the length of a cookie?
+    fn may_have_marks(&self) -> bool {
+        self.flags().has(Flags::SYN) || self.payload_bytes == Marks::COOKIE_BYTES
     }
 
     /// Returns the marks of a SYN, or of a payload that has the length of a cookie.
     #[cold]
     #[inline(never)]
-    fn marks(&self, flags: Flags) -> Marks {
-        if flags.has(Flags::SYN) {
+    fn marks(&self) -> Marks {
+        if self.flags().has(Flags::SYN) {
             Marks::of_syn(
                 self.ip.identification(),
                 self.ip.dont_fragment(),

@@ -7,7 +7,7 @@
 
 use super::line::{Line, Lines, Provenance};
 use super::{Commands, Table, TableReport};
-use crate::decode::{Path, Segment};
+use crate::decode::{Path, Tcp};
 use crate::track::at::At;
 
 /// Segments of consecutive frames that belong to one table.
@@ -40,21 +40,14 @@ impl Batch {
 
     /// Adds the next segment; `path` are the headers around it.
     #[inline]
-    pub fn push(
-        &mut self,
-        provenance: Provenance,
-        hash: u32,
-        segment: &Segment,
-        path: &Path,
-        at: At,
-    ) {
+    pub fn push(&mut self, provenance: Provenance, hash: u32, tcp: &Tcp<'_>, path: &Path, at: At) {
         let same = |last: &Path| last.is_plain() && path.is_plain() || last == path;
         if !self.paths.last().is_some_and(same) {
             self.paths.push(*path);
         }
         let path = self.paths.len() as u32 - 1;
         self.hashes.push(hash);
-        self.segments.push(provenance, segment, path, at);
+        self.segments.push_header(provenance, tcp, path, at);
     }
 
     /// Lets `table` process all segments, empties the batch and returns the table's report.

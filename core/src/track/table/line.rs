@@ -3,7 +3,7 @@
 //! that track connections, and each cache line costs a wait. Short-lived connections keep their segments in this form,
 //! too.
 
-use crate::decode::{Endpoint, Flags, Marks, Options, Segment};
+use crate::decode::{Endpoint, Flags, Marks, Options, Segment, Tcp};
 use crate::track::at::At;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -179,6 +179,24 @@ impl Lines {
             Some(addresses) => self.lines.push(Line::new(segment, addresses, path, at)),
             None => self.push_oversized(provenance, segment, path, at),
         }
+    }
+
+    /// Adds the next segment, given its header; see [`Self::push`].
+    #[inline]
+    pub fn push_header(&mut self, provenance: Provenance, tcp: &Tcp<'_>, path: u32, at: At) {
+        // The fields of a usual header go straight into its line, without a segment in memory between.
+        if let Some(segment) = tcp.usual()
+            && let Some(addresses) = Line::fits(provenance, &segment)
+        {
+            self.lines.push(Line::new(&segment, addresses, path, at));
+        } else {
+            self.push_unusual(provenance, tcp, path, at);
+        }
+    }
+
+    #[cold]
+    fn push_unusual(&mut self, provenance: Provenance, tcp: &Tcp<'_>, path: u32, at: At) {
+        self.push(provenance, &tcp.segment(), path, at);
     }
 
     #[cold]

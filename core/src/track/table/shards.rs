@@ -135,7 +135,7 @@ impl ConnectionHasher {
     /// Returns the hash of the connection between these ends; it is equal for both directions.
     #[must_use]
     #[inline]
-    pub fn hash(&self, source: Endpoint, destination: Endpoint) -> u64 {
+    pub fn hash(&self, [source, destination]: [Endpoint; 2]) -> u64 {
         if let (Some(one), Some(other)) = (source.v4(), destination.v4()) {
             return self.0.hash_one((one.min(other), one.max(other)));
         }
@@ -312,8 +312,8 @@ mod tests {
             let mut connections = [0; 2];
             for last in 0..=u8::MAX {
                 let (one, other) = (end(last), end(u8::MAX - last));
-                let hash = hashes.hash(one, other);
-                assert_eq!(hash, hashes.hash(other, one));
+                let hash = hashes.hash([one, other]);
+                assert_eq!(hash, hashes.hash([other, one]));
                 connections[shard(hash, 2)] += 1;
             }
             // There are 128 pairs, each counted from both ends. Fewer than 28 heads of 128 fair coins have a chance of
