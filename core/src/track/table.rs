@@ -16,7 +16,7 @@ use super::rounds::packed_rounds;
 use super::rounds::round::Round;
 use crate::budget::Budget;
 use crate::decode::{Endpoint, Path, Segment};
-use ended::EndedConnection;
+use ended::{EndedConnection, Typical};
 use half_open::{HalfOpen, SynKinds};
 use hashbrown::HashTable;
 use ignored::IgnoredConnection;
@@ -100,10 +100,10 @@ impl Entry {
         }
     }
 
-    fn finish(&mut self, rows: &mut Rows) {
+    fn finish(&mut self, rows: &mut Rows, typical: &mut Option<Typical>) {
         if let Self::Open(connection) = self {
             connection.finish(rows);
-            *self = Self::Ended(Box::new(EndedConnection::new(connection)));
+            *self = Self::Ended(Box::new(EndedConnection::new(connection, typical)));
         }
     }
 }
@@ -172,6 +172,8 @@ pub struct Table {
     path: Arc<Path>,
     /// Kinds of the SYNs of half-open connections.
     syn_kinds: SynKinds,
+    /// Summaries of the first connection that ended.
+    typical: Option<Typical>,
     report: TableReport,
 }
 
@@ -305,7 +307,7 @@ impl Table {
             self.replay(index);
         }
         if self.connections[index].is_reopened_by(segment) {
-            self.connections[index].finish(&mut self.report.rows);
+            self.connections[index].finish(&mut self.report.rows, &mut self.typical);
             return None;
         }
         Some(index)
@@ -447,7 +449,7 @@ impl Table {
                     let frame = connection.last.frame;
                     self.report.ended.push(ConnectionEnd { index, frame });
                 }
-                _ => self.connections[index].finish(&mut self.report.rows),
+                _ => self.connections[index].finish(&mut self.report.rows, &mut self.typical),
             }
         }
     }
@@ -467,7 +469,7 @@ impl Table {
     pub fn finish(&mut self) {
         for index in 0..self.connections.len() {
             self.replay(index);
-            self.connections[index].finish(&mut self.report.rows);
+            self.connections[index].finish(&mut self.report.rows, &mut self.typical);
         }
     }
 

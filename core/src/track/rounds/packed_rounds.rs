@@ -77,7 +77,7 @@ const _: () = assert!(Round::FIELDS > 56 && Round::FIELDS < 64);
 /// Bytes of packed rounds that are compressed together.
 const BLOCK_BYTES: usize = 32 << 10;
 /// Bytes reserved with the first round: the four rounds of a short flow take about so many.
-const FIRST_BYTES: usize = 256;
+const FIRST_BYTES: usize = 192;
 /// Compression level of zstd; a low one, because packets wait meanwhile.
 const LEVEL: i32 = 1;
 

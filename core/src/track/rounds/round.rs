@@ -165,11 +165,17 @@ impl Round {
             (self.writer_blocked_ns).saturating_add((until_ns - since_ns).max(0));
     }
 
-    /// Replaces each field that mostly equals another one, or the sum of two, by `with` of the two. The other ones stay,
-    /// so the inverse of `with` restores the round.
+    /// Replaces each field that mostly follows from others by `with` of itself and of what they lead to expect. The others
+    /// stay, so the inverse of `with` restores the round.
     pub(super) fn relate(&mut self, with: impl Fn(i64, i64) -> i64) {
         let end_ns = self.start_ns.wrapping_add(self.length_ns);
+        let idle_ns = if self.acked_bytes == 0 {
+            self.length_ns
+        } else {
+            0
+        };
         self.end_ns = with(self.end_ns, end_ns);
+        self.empty_ns = with(self.empty_ns, idle_ns);
         self.silence_ns = with(self.silence_ns, self.length_ns);
         self.sent_bytes = with(self.sent_bytes, self.acked_bytes);
         self.delivered_bytes = with(self.delivered_bytes, self.acked_bytes);

@@ -9,6 +9,10 @@ use crate::track::event::{Cause, Event, Kind};
 use crate::track::null::NULL;
 use std::sync::Arc;
 
+/// The summaries of the first connection of a table that ended. Connections of one capture are often alike, so those of
+/// others are packed as differences from them.
+pub type Typical = Arc<[Summary; 2]>;
+
 /// The results of a connection that has ended; packed, as there may be millions of connections.
 #[derive(Debug)]
 pub struct EndedConnection {
@@ -16,6 +20,7 @@ pub struct EndedConnection {
     path: Arc<Path>,
     /// Position of the first packet.
     start: At,
+    typical: Typical,
     /// Initial sequence numbers of both ends; `None` where unknown.
     origins: [Option<u32>; 2],
     /// Offsets in `bytes` of the server's rounds, and of the [`Life`] after them.
@@ -29,9 +34,9 @@ impl EndedConnection {
     /// Usual upper bound of the packed [`Life`] and summaries, in bytes.
     const SUMMARIES_BYTES: usize = 192;
 
-    /// Returns the results of a connection that was finished.
+    /// Returns the results of a connection that was finished; it becomes the `typical` one if it is the first.
     #[must_use]
-    pub fn new(connection: &Connection) -> Self {
+    pub fn new(connection: &Connection, typical: &mut Option<Typical>) -> Self {
         let [client, server] = connection
             .halves
             .each_ref()
@@ -41,12 +46,14 @@ impl EndedConnection {
         bytes.extend_from_slice(server);
         let offsets = [client.len(), bytes.len()];
         Life::of(connection).pack(&Life::default(), &mut bytes);
-        let (client, server) = (Summary::of(connection, 0), Summary::of(connection, 1));
-        pack(&client, &server, connection.start, &mut bytes);
+        let summaries = [Summary::of(connection, 0), Summary::of(connection, 1)];
+        let typical = Arc::clone(typical.get_or_insert_with(|| Arc::new(summaries)));
+        pack(&summaries, connection.start, &typical, &mut bytes);
         Self {
             ends: connection.ends,
             path: Arc::clone(&connection.path),
             start: connection.start,
+            typical,
             origins: connection
                 .halves
                 .each_ref()
@@ -85,8 +92,10 @@ impl EndedConnection {
     #[must_use]
     pub fn summaries(&self) -> [Summary; 2] {
         let (_, mut bytes) = self.life_and_summaries();
-        let client = Summary::unpack(&expected(self.start), &mut bytes);
-        [client, Summary::unpack(&client, &mut bytes)]
+        let [typical_client, typical_server] = &*self.typical;
+        let client = Summary::unpack(&expected_client(self.start, typical_client), &mut bytes);
+        let server = Summary::unpack(&expected_server(&client, typical_server), &mut bytes);
+        [client, server]
     }
 
     /// Returns how the connection began and ended.
@@ -124,7 +133,7 @@ impl EndedConnection {
             summary.last_frame = at.frame;
         }
         let mut bytes = self.bytes[..self.bytes.len() - self.life_and_summaries().1.len()].to_vec();
-        pack(&summaries[0], &summaries[1], self.start, &mut bytes);
+        pack(&summaries, self.start, &self.typical, &mut bytes);
         self.bytes = bytes.into();
         let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);
         let (kind, direction) = match (segment.flags.has(Flags::RST), acknowledges) {
@@ -160,19 +169,36 @@ impl EndedConnection {
     }
 }
 
-/// Returns the summary from which the client's is packed as its difference.
-fn expected(start: At) -> Summary {
+/// Returns the client's summary as it is expected in a connection that began at `start`.
+fn expected_client(start: At, typical: &Summary) -> Summary {
     Summary {
         start_ns: start.time_ns,
         end_ns: start.time_ns,
         first_frame: start.frame,
         last_frame: start.frame,
-        ..Summary::default()
+        ..*typical
     }
 }
 
-/// Packs both summaries; the server's as differences from the client's, as they have much in common.
-fn pack(client: &Summary, server: &Summary, start: At, bytes: &mut Vec<u8>) {
-    client.pack(&expected(start), bytes);
-    server.pack(client, bytes);
+/// Returns the server's summary as it is expected with this one of the client.
+fn expected_server(client: &Summary, typical: &Summary) -> Summary {
+    Summary {
+        start_ns: client.start_ns,
+        end_ns: client.end_ns,
+        first_frame: client.first_frame,
+        last_frame: client.last_frame,
+        initial_rtt_ns: client.initial_rtt_ns,
+        ..*typical
+    }
+}
+
+/// Packs both summaries.
+fn pack(
+    [client, server]: &[Summary; 2],
+    start: At,
+    [typical_client, typical_server]: &[Summary; 2],
+    bytes: &mut Vec<u8>,
+) {
+    client.pack(&expected_client(start, typical_client), bytes);
+    server.pack(&expected_server(client, typical_server), bytes);
 }
