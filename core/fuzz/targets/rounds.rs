@@ -42,7 +42,7 @@ fuzz_target!(|steps: Vec<Step<'_>>| {
                 frame: number as u64 + 1,
             };
             let segment = tcp.segment();
-            let hash = hashes.hash(segment.source, segment.destination);
+            let hash = hashes.hash([segment.source, segment.destination]);
             table.take(Provenance::Captured, hash as u32, &segment, &path, at);
         }
     }
