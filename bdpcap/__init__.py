@@ -25,7 +25,8 @@ from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
 if TYPE_CHECKING:
     from bdpcap import explain, plots
-    from bdpcap.analysis import Capture, Flow, analyze, compare, stream_events
+    from bdpcap.analysis import analyze, compare, stream_events
+    from bdpcap.capture import Capture, Flow
     from bdpcap.explain.bdp import bdp
     from bdpcap.explain.findings import Finding, Findings
     from bdpcap.path_ends import Pair, pair
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    **dict.fromkeys(("Capture", "Flow"), "bdpcap.capture"),
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.read.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
     **dict.fromkeys(("Pair", "pair"), "bdpcap.path_ends"),

@@ -1,41 +1,31 @@
-"""The Python interface: `analyze`, and the objects that it returns, with findings, figures and reports."""
+"""The ways into the library: read a capture, stream its events, compare captures."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, Unpack, overload
+from typing import TYPE_CHECKING
 
-from bdpcap import _core, capture
+from bdpcap import _core
+from bdpcap.capture import Capture
+from bdpcap.contents import Contents
 from bdpcap.read import core_pass
 from bdpcap.read.budget import Budget
 from bdpcap.read.jobs import threads
 from bdpcap.read.progress import shown
 from bdpcap.read.scale import infer
-from bdpcap.words import quantities
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator, Sequence
 
     import pandas as pd
-    import plotly.graph_objects as go
 
     from bdpcap.comparing.settings import Settings
-    from bdpcap.diagnosis.remedy import Remedy
-    from bdpcap.diagnosis.why import Why
-    from bdpcap.explain.findings import Findings
     from bdpcap.host import Account
-    from bdpcap.plots import Kind, Options
     from bdpcap.read.anonymize import Pseudonyms
     from bdpcap.read.core_pass import OneSource, Read, Source
     from bdpcap.read.facts import Progress
     from bdpcap.tables.events import Events
-    from bdpcap.view.notebook import View
 
-__all__ = ["Capture", "Flow", "analyze", "compare", "event_pieces", "stream_events"]
-
-WRITTEN: Final = 16 << 20
-"""Bytes of an annotated capture that are written in one step."""
+__all__ = ["analyze", "compare", "event_pieces", "stream_events"]
 
 
 def analyze(
@@ -83,7 +73,7 @@ def analyze(
     ------
     CaptureError
         A source cannot be read at all. A capture that breaks in the middle is analysed up to there; see
-        `Capture.damage`.
+        `Capture.damages`.
     TypeError
         A source has another type, or is a file object open for text.
     FilterError
@@ -114,7 +104,8 @@ def analyze(
             core = core_pass.opened(sources, filter, events=False, scales=scales, budget=budget, jobs=jobs)
             _read(core, sources, update, turns=not summarize)
             sums = core_pass.summed(core)
-    return Capture(
+    account = host.named(pseudonyms) if host and pseudonyms else host
+    contents = Contents(
         core,
         sources,
         filter,
@@ -127,8 +118,9 @@ def analyze(
         events_left_out=left_out,
         summarized=summarize,
         watched=progress is True,
-        host=host,
+        counters=account.counters if account else None,
     )
+    return Capture(contents, account)
 
 
 def _read(
@@ -244,247 +236,3 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
     given = [Settings()] * len(read) if settings is None else settings
     table = comparison.compare(read, names, given)
     return frames.described(table, comparison.COMPARISON)
-
-
-class Capture(capture.Capture):
-    """An analysed capture: its flows, its rounds with their limits, its events, its report. Made by `analyze`.
-
-    A round is the time of one round trip of a flow. Iteration, ``len`` and indexing work on the flows.
-
-    Attributes
-    ----------
-    info : CaptureInfo
-        The contents of the capture, and facts that show how far it can be trusted.
-    damage : Damage or None
-        The first of `damages`; None if the capture did not break.
-    damages : list of Damage
-        The places where its files broke, and the captures of a directory that could not be read at all.
-    scales : list of InferredScale
-        Window scales that were inferred, since no handshake was captured or the traffic contradicts it.
-    pseudonyms : Pseudonyms or None
-        Pseudonyms for the names in the capture; None if the true names are used.
-    host : bdpcap.host.Account or None
-        Statistics of the sending host's kernel, from `bdpcap.host.read`; None without any.
-    frames_of_files : list of int
-        Number of frames in each of ``info.files``.
-    """
-
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report as one self-contained HTML file; return its path."""
-        from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
-
-        return write_html(self, Path(path))
-
-    def annotate(self, file: BinaryIO) -> int:
-        """Write the capture as pcapng with comments for Wireshark: where limits begin, and where windows close.
-
-        Packets, times, interfaces and existing comments stay as they are. The comment on the whole capture is the report
-        as text. Several files become sections of one file. `bdpcap.report.comments` chooses the comments.
-
-        Parameters
-        ----------
-        file
-            A binary file that is open for writing, but none of the capture's own files.
-
-        Returns
-        -------
-        int
-            The number of comments on packets.
-
-        Raises
-        ------
-        CaptureError
-            The capture came from a pipe.
-        ValueError
-            The capture has pseudonyms, but its packets have the true addresses.
-        """
-        from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
-
-        files = self.need_files()
-        if self.pseudonyms:
-            raise ValueError("the packets of an annotated capture bear its true addresses")
-        about, placed = comments.of_capture(self)
-        core = _core.Annotated(core_pass.readable(files), about, placed)
-        more = True
-        while more:
-            piece, more = core.take(WRITTEN)
-            file.write(piece)
-        return core.written
-
-    def _repr_html_(self) -> str:
-        from bdpcap.report import card  # noqa: PLC0415 - slow to import
-
-        return card.of_capture(self)
-
-    def _flow(self, summary: pd.Series) -> Flow:
-        return Flow(self, summary)
-
-    def flow(self, which: int | str, other: str | None = None) -> Flow:
-        """Return one flow.
-
-        Parameters
-        ----------
-        which
-            The number of a stream, or the sender as ``address:port`` or as an address alone.
-        other
-            The sender if `which` is a number, and the receiver if `which` is a sender. If several flows match, the one
-            with most payload is returned.
-
-        Raises
-        ------
-        KeyError
-            There is no such flow: the stream carried no payload, or no such endpoint sent any.
-        """
-        return self._flow(self._summary(which, other))
-
-    if TYPE_CHECKING:
-
-        def __iter__(self) -> Iterator[Flow]: ...
-        @overload
-        def __getitem__(self, place: int) -> Flow: ...
-        @overload
-        def __getitem__(self, place: slice) -> list[Flow]: ...
-        def __getitem__(self, place: int | slice) -> Flow | list[Flow]: ...
-
-
-class Flow(capture.Flow):
-    """One direction of a stream that carried payload: its rounds, events, findings and figures.
-
-    Attributes
-    ----------
-    capture : Capture
-        The capture that has the flow.
-    summary : pandas.Series
-        The flow's row of `Capture.flows`.
-    stream : int
-        The number of the flow's stream, as Wireshark's ``tcp.stream``.
-    sender, receiver : str
-        ``address:port``, IPv6 in brackets.
-    """
-
-    @property
-    def verdict(self) -> str:
-        """The limit of the flow, its duration, and the numbers that show it, in one or two sentences."""
-        from bdpcap.report import verdict  # noqa: PLC0415 - the report is slow to import
-
-        return verdict.sentence(self)
-
-    @property
-    def findings(self) -> Findings:
-        """Causes of the flow's numbers, with remedies; the most important finding first."""
-        from bdpcap.explain.findings import found  # noqa: PLC0415 - needed for findings only
-
-        return found(self)
-
-    @property
-    def why(self) -> Why | None:
-        """The setting behind the window that limits the flow; None if no window does, or the setting is unknown.
-
-        ``print(flow.why)`` gives the arithmetic: "Why 73,552? 2 x 50,000 x 3/4 - 1,448 = 73,552: ...".
-        """
-        from bdpcap.diagnosis.why import why  # noqa: PLC0415 - needed for findings only
-
-        return why(self)
-
-    @property
-    def remedy(self) -> Remedy:
-        """The first thing to do: the place, the advice, commands, and the rate to expect.
-
-        ``print(flow.remedy)`` gives the advice; ``flow.remedy.expected`` is such as "12.4 → about 24.3 Mbit/s, then the
-        link", or empty.
-        """
-        from bdpcap.diagnosis.remedy import remedy  # noqa: PLC0415 - needed for findings only
-
-        return remedy(self)
-
-    def explain(
-        self,
-        *,
-        rcvbuf: int | None = None,
-        sndbuf: int | None = None,
-        kernel: str | None = None,
-        adv_win_scale: int | None = None,
-        rmem_max: int | None = None,
-        rmem: tuple[int, int, int] | None = None,
-        wmem: tuple[int, int, int] | None = None,
-        link_rate: float | str | None = None,
-        rtt: float | str | None = None,
-    ) -> Findings:
-        """Return the findings, using facts that the capture does not show, as ``bdpcap explain`` does.
-
-        Parameters
-        ----------
-        rcvbuf, sndbuf
-            SO_RCVBUF of the receiver and SO_SNDBUF of the sender as passed to ``setsockopt``, in bytes.
-        kernel
-            The receiver's Linux version, as ``uname -r`` prints it.
-        adv_win_scale
-            The receiver's ``net.ipv4.tcp_adv_win_scale``.
-        rmem_max, rmem
-            The receiver's ``net.core.rmem_max`` and the three values of its ``net.ipv4.tcp_rmem``, in bytes.
-        wmem
-            The three values of the sender's ``net.ipv4.tcp_wmem``, in bytes.
-        link_rate, rtt
-            Rate of another link and RTT of another path, for which the findings give the window needed. A number is in
-            bits per second or in seconds; a text has a unit.
-
-        Raises
-        ------
-        ValueError
-            A text is no rate, no duration or no version.
-        """
-        from bdpcap.explain.findings import findings  # noqa: PLC0415 - needed for findings only
-        from bdpcap.explain.kernels import version  # noqa: PLC0415
-        from bdpcap.explain.solver import Facts  # noqa: PLC0415
-
-        known = version(kernel) if kernel else None
-        facts = Facts(rcvbuf, sndbuf, known, adv_win_scale, rmem_max, rmem, wmem)
-        rate = quantities.rate(link_rate) if isinstance(link_rate, str) else link_rate
-        trip = quantities.duration(rtt) if isinstance(rtt, str) else rtt
-        return findings(
-            self,
-            facts,
-            rate_bps=None if rate is None else float(rate),
-            rtt_ns=None if trip is None else round(trip * 10**9),
-        )
-
-    def _repr_html_(self) -> str:
-        from bdpcap.report import card  # noqa: PLC0415 - slow to import
-
-        return card.of_flow(self)
-
-    def plot(self, kind: Kind = "window", **options: Unpack[Options]) -> go.Figure:
-        """Return a figure of the flow.
-
-        Parameters
-        ----------
-        kind
-            ``window`` (with the bytes in flight), ``throughput``, ``rtt`` or ``sequence``.
-        options
-            Options of `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and
-            ``figure``, ``row`` and ``col`` to draw into.
-
-        Raises
-        ------
-        ValueError
-            There is no such figure, the flow does not overlap that time, or ``row`` is given without ``figure``.
-        """
-        from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
-
-        return figure(self, kind, **options)
-
-    def view(self) -> View:
-        """Return the linked figures of the flow as a widget for a notebook, zoomable down to single segments.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            The extra ``bdpcap[view]`` is not installed.
-        """
-        try:
-            from bdpcap.view.notebook import View  # noqa: PLC0415 - part of an extra, may be missing
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                f"{error.name} is missing: pip install 'bdpcap[view]'", name=error.name
-            ) from None
-        return View(self)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bdpcap.analysis import Capture, analyze
+from bdpcap.analysis import analyze
+from bdpcap.capture import Capture
 from bdpcap.pairing import Ends
 from bdpcap.tables import files
 

@@ -81,11 +81,11 @@ def read(transfer: Transfer, view: str, change: Change | None = None) -> Piece:
 def _gathered(path: Path, content: bytes | None) -> tuple[Evidence, dict[str, np.ndarray]]:
     """Return the evidence of a file, or of other content: in a file, as only files are read twice where that helps."""
     if content is None:
-        return bdpcap.analyze(path).gathered
+        return bdpcap.analyze(path)._contents.verdicts.gathered
     with NamedTemporaryFile(suffix=".pcap") as file:
         file.write(content)
         file.flush()
-        return bdpcap.analyze(file.name).gathered
+        return bdpcap.analyze(file.name)._contents.verdicts.gathered
 
 
 def _rows(flow: Flow, evidence: Evidence, flows: dict[str, np.ndarray]) -> np.ndarray:

@@ -54,7 +54,7 @@ def payload_share(meta: dict[str, Any], flow: bdpcap.Flow) -> float:
     payload = int(flow.summary["mss_bytes"])
     headers = ETHERNET + (0 if "dx" in meta["params"] else PREAMBLE) + TCP
     headers += IPV6 if flow.sender.startswith("[") else IPV4
-    headers += TIMESTAMPS if flow.counts["has_timestamps"] else 0
+    headers += TIMESTAMPS if flow._counts["has_timestamps"] else 0
     return payload / (payload + headers)
 
 

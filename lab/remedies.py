@@ -325,7 +325,7 @@ def ssh(hosts: Hosts, trial: Trial, programs: Path) -> list[subprocess.Popen[str
     return [hosts.start(hosts.sender, "sh", "-c", copy, **SILENT) for _ in range(trial.ssh)]
 
 
-def rate_bps(capture: bdpcap.analysis.Capture) -> float:
+def rate_bps(capture: bdpcap.Capture) -> float:
     """Payload acknowledged per second by all flows from their host, slow start left out."""
     rounds = capture.rtts
     sender = capture.flows.loc[capture.flows["payload_bytes"].idxmax(), "sender"].rpartition(":")[0]
@@ -338,7 +338,7 @@ def rate_bps(capture: bdpcap.analysis.Capture) -> float:
     return float(inside["acked_bytes"].sum() * 8e9 / (end - start))
 
 
-def advised(capture: bdpcap.analysis.Capture) -> list[Finding]:
+def advised(capture: bdpcap.Capture) -> list[Finding]:
     """Findings with a remedy, of the flow that carried most."""
     row = capture.flows.loc[capture.flows["payload_bytes"].idxmax()]
     told = capture.flow(int(row["stream"]), row["sender"]).findings

@@ -36,7 +36,7 @@ pd.Series(
         "dropped while capturing": info.capture_drops,
         "missing bytes": info.missed_bytes,
         "frames out of time order": info.time_backwards,
-        "damage": capture.damage,
+        "damage": capture.damages,
         "taken at": flow.summary["vantage"],
         "shown by": flow.vantage_evidence,
     },

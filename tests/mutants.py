@@ -188,7 +188,7 @@ def ill_formed(capture: bdpcap.Capture) -> Iterator[str]:
         "rounds tile": not (same & (rtts["start_ns"] != rtts["end_ns"].shift())).any(),
         "a confidence is a share": rtts["confidence"].between(0, 1).all(),
     }
-    counted, _ = capture._core.rounds(names=RTTS)  # no table has the extremes of a round
+    counted, _ = capture._contents._core.rounds(names=RTTS)  # no table has the extremes of a round
     for low, high in pairwise(RTTS):
         known = (counted[low] != _core.NULL) & (counted[high] != _core.NULL)
         must_hold[f"{low} is at most {high}"] = not (known & (counted[low] > counted[high])).any()

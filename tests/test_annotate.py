@@ -96,7 +96,7 @@ def test_packets_of_other_projects_captures_stay(tmp_path):
         except bdpcap.CaptureError:
             continue
         # A link type that only a pcap file can have, and what is cut short, are told apart elsewhere.
-        if capture.damage or not capture.info.streams:
+        if capture.damages or not capture.info.streams:
             continue
         path, _ = annotated(capture, tmp_path / "out.pcapng")
         assert packets_of(path) == packets_of(source), source

@@ -52,7 +52,7 @@ def values_of(evidence):
 @given(captures())
 def test_every_quantity_has_a_value_for_every_round_of_any_capture(drawn):
     analysis = bdpcap.analyze(io.BytesIO(pcap(drawn.packets)))
-    evidence = analysis.gathered[0]
+    evidence = analysis._contents.verdicts.gathered[0]
     for name, values in values_of(evidence).items():
         assert values.shape == (evidence.rounds.size,), name
         known = values[np.isfinite(values)]

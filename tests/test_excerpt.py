@@ -51,12 +51,13 @@ def analysed(data, **how):
 def same_analysis(capture, stream, ours, events, *, names=None):
     """Compare all tables of a stream with those of its excerpt; streams and frames are numbered anew."""
     frames = {
-        frame: number for number, frame in enumerate(sorted(set(capture.events_of(stream)["frame"])), 1)
+        frame: number
+        for number, frame in enumerate(sorted(set(capture._contents.events.of(stream)["frame"])), 1)
     }
     for whole, part in (
         (capture.flows, ours.flows),
         (capture.rtts, ours.rtts),
-        (capture.events_of(stream), events),
+        (capture._contents.events.of(stream), events),
     ):
         expected = whole[whole["stream"] == stream].reset_index(drop=True).assign(stream=0)
         if "frame" in expected:

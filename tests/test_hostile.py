@@ -65,8 +65,9 @@ def read(content: bytes) -> bdpcap.Capture:
 def told(content: bytes) -> tuple[int, str]:
     """Return how many frames were read, and what is told of the rest."""
     capture = read(content)
-    assert "\n" not in str(capture.damage)
-    return capture.info.frames, str(capture.damage)
+    damages = "; ".join(map(str, capture.damages))
+    assert "\n" not in damages
+    return capture.info.frames, damages
 
 
 def swollen_kib(content: bytes, tmp_path) -> tuple[int, str]:
@@ -95,7 +96,7 @@ def swollen_kib(content: bytes, tmp_path) -> tuple[int, str]:
 def test_65535_interfaces_are_read_and_the_last_one_has_a_packet():
     count = 65_535
     capture = read(section() + interface() * count + packet(PACKETS[0].data, count - 1))
-    assert (capture.info.segments, len(capture.info.interfaces), capture.damage) == (1, count, None)
+    assert (capture.info.segments, len(capture.info.interfaces), capture.damages) == (1, count, [])
 
 
 def test_more_interfaces_than_anybody_has_are_damage():
@@ -142,7 +143,7 @@ def test_an_option_that_is_longer_than_its_block_is_damage():
 # An option list always advances by the four bytes of an option's head; one without end mark ends with its block.
 def test_options_of_no_length_end_with_their_block():
     capture = read(section() + interface(option(2, b"") * 100_000) + packet(PACKETS[0].data))
-    assert (capture.info.segments, capture.damage) == (1, None)
+    assert (capture.info.segments, capture.damages) == (1, [])
 
 
 def test_tcp_options_that_never_advance_end_the_list():
@@ -151,7 +152,7 @@ def test_tcp_options_that_never_advance_end_the_list():
     assert data[at] == 2  # MSS
     data[at + 1] = 0  # its length, which is to be at least 2 (RFC 9293 section 3.1)
     capture = read(section() + interface() + packet(bytes(data)) * 2)
-    assert (capture.info.segments, capture.damage) == (2, None)
+    assert (capture.info.segments, capture.damages) == (2, [])
 
 
 # Tunnels
@@ -183,7 +184,7 @@ def test_tunnels_without_end_are_undecoded(protocol, between):
     capture = read(
         section() + interface() + packet(nested(3000, protocol, between)) + packet(PACKETS[0].data)
     )
-    assert (capture.info.frames, capture.info.segments, capture.damage) == (2, 1, None)
+    assert (capture.info.frames, capture.info.segments, capture.damages) == (2, 1, [])
     assert sum(capture.info.undecoded.values()) == 1
 
 
@@ -237,8 +238,8 @@ def test_a_ring_buffers_file_that_was_cut_in_a_packet_goes_on_with_the_next(tmp_
     second.write_bytes(pcap(PACKETS[3:]))
     capture = bdpcap.analyze([first, second])
     assert (capture.info.frames, capture.info.streams) == (3, 1)
-    assert "cut short" in str(capture.damage)
-    assert "ring_00001" in str(capture.damage)
+    assert "cut short" in str(capture.damages[0])
+    assert "ring_00001" in str(capture.damages[0])
 
 
 def test_a_file_without_its_header_is_no_capture(tmp_path, capsys):

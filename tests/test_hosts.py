@@ -207,7 +207,7 @@ TIMESTAMPS_OUT = "mss,sok," + ",".join(["nop"] * 11) + ",ws"
 def test_options_that_a_middlebox_blanked_are_named(layout, gone):
     packet = signed(f"*:64:0:1460:64240,7:{layout}:df,id+", ">")
     capture = bdpcap.analyze(io.BytesIO(pcap([packet])))
-    client, server = capture.syns_of(0)
+    client, server = capture._contents.systems.syns_of(0)
     assert (hosts.stripped(client), server) == (gone, None)
     assert capture.connections.client_system[0] == "linux"
 

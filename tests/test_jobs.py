@@ -30,7 +30,7 @@ def told(source, jobs, **how):
         capture.datagrams,
         capture.events,
     ]
-    return capture.info, tables, str(capture.damage)
+    return capture.info, tables, str(capture.damages)
 
 
 def assert_same(source, **how):

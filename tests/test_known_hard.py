@@ -29,7 +29,7 @@ def of(packets):
 
 def kinds(capture, stream=0):
     """Frame and kind of every segment that does more than acknowledge."""
-    events = capture.events_of(stream)
+    events = capture._contents.events.of(stream)
     sent = events[events["sequence"].notna()]
     return dict(zip(sent["frame"], sent["kind"], strict=True))
 
@@ -179,7 +179,7 @@ def test_congestion_that_is_echoed_is_counted_and_not_lost():
     )
     flow = capture.flow(0)
     assert flow.summary["retransmits"] == 0
-    assert int(capture.gathered[0].rounds.congestion_echoes.sum()) == 1
+    assert int(capture._contents.verdicts.gathered[0].rounds.congestion_echoes.sum()) == 1
 
 
 def test_a_multipath_subflow_is_told():

@@ -1,4 +1,7 @@
-"""Which module may import which: every one only what stands below it, types included."""
+"""Which module may import which: every one only what stands below it, types included.
+
+`Capture` and `Flow` are what users hold, so they are made of everything. Rooms below may name their types.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,14 @@ LAYERS = (
     {"tables"},
     {"read"},
     {"limits"},
-    {"capture"},
+    {"contents"},
     {"explain", "host", "pairing"},
     {"comparing"},
     {"diagnosis"},
     {"plots"},
     {"report"},
     {"view"},
+    {"capture"},
     {"analysis"},
     {"path_ends"},
     {"fleet"},
@@ -41,9 +45,23 @@ LAYERS = (
 ROOM = {name: number for number, layer in enumerate(LAYERS) for name in layer}
 
 
+def held_by_users(tree: ast.AST) -> Iterator[ast.ImportFrom]:
+    """Yield the imports of the types `Capture` and `Flow`."""
+    for test in ast.walk(tree):
+        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING":
+            found = [
+                one for one in test.body if isinstance(one, ast.ImportFrom) and one.module == "bdpcap.capture"
+            ]
+            yield from (one for one in found if {alias.name for alias in one.names} <= {"Capture", "Flow"})
+
+
 def rooms(path: Path) -> Iterator[str]:
     """Yield the modules and packages directly below `bdpcap` that a file imports, wherever it does."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    given = set(held_by_users(tree))
+    for node in ast.walk(tree):
+        if node in given:
+            continue
         if isinstance(node, ast.ImportFrom) and node.module == "bdpcap":
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bdpcap."):

@@ -206,7 +206,7 @@ def test_the_silence_before_a_window_update_is_the_receivers(shuts, expected):
 @pytest.mark.parametrize(("shuts", "own"), [(True, 0.0), (False, 1.0)], ids=["an update", "nothing"])
 def test_a_pure_window_update_starts_what_follows_it(shuts, own):
     """The first segments go out 20 microseconds after the update; nothing called for them without."""
-    evidence = analysed(slow_reader(shuts=shuts)).gathered[0]
+    evidence = analysed(slow_reader(shuts=shuts))._contents.verdicts.gathered[0]
     flights = evidence.rounds.sent_bytes[2:-2] > 0
     assert set(evidence.ack_clock.own_time_share[2:-2][flights]) == {own}
 

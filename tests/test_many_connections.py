@@ -68,11 +68,12 @@ def test_streams_are_judged_in_blocks_as_they_are_together(tmp_path, monkeypatch
     tables = whole.flows, whole.rtts
     monkeypatch.setattr(classify, "BLOCK", 20)
     pieces = bdpcap.analyze(path)
-    assert len(list(pieces.flows_in_pieces())) > 2
+    assert len(list(pieces.pieces("flows"))) > 2
     for together, apart in zip(tables, (pieces.flows, pieces.rtts), strict=True):
         pd.testing.assert_frame_equal(together, apart)
     assert all(
-        (mine == its).all() for mine, its in zip(whole.frames_of_rounds, pieces.frames_of_rounds, strict=True)
+        (mine == its).all()
+        for mine, its in zip(whole._contents.verdicts.frames, pieces._contents.verdicts.frames, strict=True)
     )
 
 
@@ -81,16 +82,14 @@ def test_some_streams_are_judged_as_they_are_among_all(tmp_path, monkeypatch):
     every = bdpcap.analyze(path)
     monkeypatch.setattr(classify, "BLOCK", 20)
     some = bdpcap.analyze(path)
-    some.load_rounds([30, 3, 17])
-    frames = pd.DataFrame(dict(zip(["first", "last"], every.frames_of_rounds, strict=True)))
+    some._contents.verdicts.load([30, 3, 17])
+    frames = pd.DataFrame(dict(zip(["first", "last"], every._contents.verdicts.frames, strict=True)))
     for stream in (3, 17, 30, 5):
         flow = some.flow(stream)
         own = (every.rtts["stream"] == stream) & (every.rtts["sender"] == flow.sender)
         assert own.any()
         pd.testing.assert_frame_equal(flow.rtts, every.rtts[own].reset_index(drop=True))
-        pd.testing.assert_frame_equal(
-            flow.round_frames, frames[own].reset_index(drop=True), check_dtype=False
-        )
+        pd.testing.assert_frame_equal(flow._frames, frames[own].reset_index(drop=True), check_dtype=False)
 
 
 @pytest.mark.parametrize("name", ["link_5_100ms_bloat", "rwnd_slow_reader", "sndbuf_24k_15ms"])
@@ -98,7 +97,7 @@ def test_the_main_detail_is_that_of_most_time_under_the_main_limit(name):
     capture = bdpcap.analyze(ROOT / "sample_captures" / f"{name}.sender.pcap.zst")
     rounds = capture.rtts.assign(lasting=capture.rtts["end_ns"] - capture.rtts["start_ns"])
     assert len(capture.flows)
-    for flow, detail in zip(capture.flows.itertuples(), capture.main_details, strict=True):
+    for flow, detail in zip(capture.flows.itertuples(), capture._contents.verdicts.main_details, strict=True):
         own = rounds[(rounds["sender"] == flow.sender) & (rounds["limit"] == flow.limit)]
         held = own.groupby("detail", dropna=False)["lasting"].sum()
         most = held.idxmax()

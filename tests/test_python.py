@@ -87,7 +87,7 @@ def test_whoever_watches_sees_a_later_pass_too(wanted, monkeypatch):
     def bar(*, wanted):
         yield told.append if wanted else None
 
-    monkeypatch.setattr("bdpcap.capture.shown", bar)
+    monkeypatch.setattr("bdpcap.contents.event_reader.shown", bar)
     assert len(bdpcap.analyze(SAMPLE, progress=wanted).flow(0).events) > 0
     assert [one.bytes_read for one in told[-1:]] == [SAMPLE.stat().st_size] * wanted
 

@@ -263,7 +263,7 @@ def test_an_acknowledgment_of_bytes_in_a_gap_shows_no_rate(after):
     +9.00 > P. 50001001:50002001(1000) ack 1 win 502 # 50 MB went by meanwhile
     {after}
     """
-    rounds, _ = observe(scenario(dialogue)).capture._core.rounds(0, 1)
+    rounds, _ = observe(scenario(dialogue)).capture._contents._core.rounds(0, 1)
     assert rounds["delivered_bytes"].sum() == 2000
     assert rounds["acked_bytes"].sum() <= 2000
 

@@ -145,12 +145,12 @@ def test_a_torn_tail_gives_all_packets_before_it_and_says_where_it_broke(kept):
     whole, before = pcap(packets), pcap(packets[:-1])
     capture = bdpcap.analyze(io.BytesIO(whole[: len(before) + kept]))
     assert capture.info.frames == len(packets) - 1
-    assert (capture.damage.frame, capture.damage.offset) == (len(packets), len(before))
+    assert (capture.damages[0].frame, capture.damages[0].offset) == (len(packets), len(before))
 
 
 def test_an_empty_capture_is_no_error():
     capture = bdpcap.analyze(io.BytesIO(pcap([])))
-    assert (capture.info.frames, capture.damage, len(capture.flows)) == (0, None, 0)
+    assert (capture.info.frames, capture.damages, len(capture.flows)) == (0, [], 0)
 
 
 @pytest.mark.parametrize("junk", [b"", b"\xd4", b"not a capture at all, but text", bytes(100)])
@@ -201,7 +201,7 @@ def test_a_stream_that_fails_is_damaged():
             raise OSError("the disk is gone")
 
     packets = scenario(DIALOGUE)
-    damage = bdpcap.analyze(Failing(pcap(packets))).damage
+    (damage,) = bdpcap.analyze(Failing(pcap(packets))).damages
     assert damage.frame == len(packets) + 1
     assert "the disk is gone" in damage.reason
 
@@ -213,7 +213,7 @@ def test_a_name_that_is_no_utf8_is_read_and_told(tmp_path):
     with path.open("rb") as stream:
         for source in (path, stream):
             capture = bdpcap.analyze(source)
-            assert (capture.info.files, capture.damage.file) == ([told], told)
+            assert (capture.info.files, capture.damages[0].file) == ([told], told)
             assert [one.name for one in capture.fingerprints()] == [told]
     assert bdpcap.analyze(path).excerpt(0, io.BytesIO()) == 3
     with pytest.raises(bdpcap.CaptureError, match="a\ufffd: cannot be opened"):
@@ -257,11 +257,11 @@ def test_events_of_a_stream_are_read_as_far_as_it_has_packets(tmp_path, monkeypa
     monkeypatch.setattr(core_pass, "EVENTS_STEP", 20)  # the core reads 4,096 frames at least
     events = capture.events
     for stream in (0, 29, 9029):
-        own = capture.events_of(stream)
+        own = capture._contents.events.of(stream)
         assert len(own) > 0
         pd.testing.assert_frame_equal(own, events[events["stream"] == stream].reset_index(drop=True))
-    assert sum(len(piece["stream"]) for piece in capture.event_columns([])) == 0
-    assert len(capture.events_of(9030)) == 0  # there is none of that number
+    assert sum(len(piece["stream"]) for piece in capture._contents.events.columns([])) == 0
+    assert len(capture._contents.events.of(9030)) == 0  # there is none of that number
     whole, first, another, last, none, absent = (one.frames for one in passes)
     assert whole == last == capture.info.frames
     assert max(first, another, none, absent) < whole / 2

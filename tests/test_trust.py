@@ -335,14 +335,17 @@ def together(first, second, *, server=SERVER):
 def test_flows_between_two_hosts_were_captured_at_one_place(tmp_path):
     capture = analyse(together(MEASURED, LATE), tmp_path)
     assert capture.flows["vantage"].tolist() == ["sender", "receiver"]
-    assert capture.places.tolist() == ["sender", "receiver"]
+    assert capture._contents.paths.of_carriers.tolist() == ["sender", "receiver"]
     assert "placed by other flows between the same hosts" in capture.flow(1).vantage_evidence
     assert "placed by" not in capture.flow(0).vantage_evidence
 
 
 def test_flows_between_other_hosts_show_nothing_about_a_place(tmp_path):
     other = replace(SERVER, host="198.51.100.3")
-    assert analyse(together(MEASURED, LATE, server=other), tmp_path).places.tolist() == ["sender", "unknown"]
+    assert analyse(together(MEASURED, LATE, server=other), tmp_path)._contents.paths.of_carriers.tolist() == [
+        "sender",
+        "unknown",
+    ]
 
 
 def test_a_delayed_acknowledgment_alone_shows_no_place(tmp_path):
@@ -351,21 +354,27 @@ def test_a_delayed_acknowledgment_alone_shows_no_place(tmp_path):
         0     > .  1:101(100) ack 1 win 1000
         +.004 < .  1:1(0) ack 101 win 1000
     """
-    assert analyse(together(request, LATE), tmp_path).places.tolist() == ["unknown", "unknown"]
+    assert analyse(together(request, LATE), tmp_path)._contents.paths.of_carriers.tolist() == [
+        "unknown",
+        "unknown",
+    ]
 
 
 def test_the_least_delays_of_all_flows_count(tmp_path):
     """A queue between tap and sender makes the first of two flows look as if captured between the ends."""
     queued = MEASURED.replace("+.001 >", "+.010 >")
-    assert analyse(scenario(queued), tmp_path).places.tolist() == ["between"]
-    assert analyse(together(queued, MEASURED), tmp_path).places.tolist() == ["sender", "sender"]
+    assert analyse(scenario(queued), tmp_path)._contents.paths.of_carriers.tolist() == ["between"]
+    assert analyse(together(queued, MEASURED), tmp_path)._contents.paths.of_carriers.tolist() == [
+        "sender",
+        "sender",
+    ]
 
 
 def test_two_ends_on_one_host_are_two_ends(tmp_path):
     loopback = Address("127.0.0.1", 80)
     packets = scenario(MEASURED, client=Address("127.0.0.1", 40_000), server=loopback)
     packets += scenario(LATE, client=Address("127.0.0.1", 40_001), server=loopback)
-    assert analyse(packets, tmp_path).places.tolist() == ["sender", "unknown"]
+    assert analyse(packets, tmp_path)._contents.paths.of_carriers.tolist() == ["sender", "unknown"]
 
 
 def test_netem_before_the_tap_is_told_from_the_wire():

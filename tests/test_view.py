@@ -191,11 +191,11 @@ def test_a_large_flow_has_an_overview_and_its_parts_are_read(flow):
 
 
 def test_pieces_of_a_flow_are_read_and_given_up_again(flow, monkeypatch):
-    whole_columns = next(flow.capture.event_columns([0]))
+    whole_columns = next(flow.capture._contents.events.columns([0]))
     bounds = np.arange(0, len(whole_columns["frame"]) + 100, 100)
     monkeypatch.setattr(
-        flow.capture,
-        "event_columns",
+        flow.capture._contents.events,
+        "columns",
         lambda _, names: (
             {name: whole_columns[name][low : low + 100] for name in names} for low in bounds.tolist()
         ),
@@ -277,7 +277,7 @@ def test_a_flow_beyond_the_list_is_offered_too(tmp_path, monkeypatch):
 def test_a_packet_has_the_number_of_its_own_file(tmp_path):
     one, other = (write_many(tmp_path / name, 2) for name in ("one.pcap", "other.pcap"))
     capture = bdpcap.analyze([one, other])
-    frame = capture.frames_of_files[0] + 3
+    frame = capture._contents.files.frames[0] + 3
     found = packet(capture.flow(0), frame)
     assert found.frame == frame
     assert found.filters == ("frame.number == 3",)

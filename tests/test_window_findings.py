@@ -75,7 +75,7 @@ def test_a_window_that_fell_once_and_stands_is_no_slow_reader():
 def test_the_first_window_is_the_syn_acks_and_not_what_first_data_left_of_it():
     # iperf 2 sends 60 bytes at once: the window is 49,172 after them. 48,552 bytes hold 33 segments.
     flow = transfer(33 * 1448, first=49_232, greeting=60)
-    assert flow.counts["syn_window_bytes"] == 49_232
+    assert flow._counts["syn_window_bytes"] == 49_232
     told = codes(flow)[Code.WINDOW_SETTING]
     assert "2 x 50,000 x 1/2 - 1,448 = 48,552, down to 33 segments: 47,784" in told.sentence
     assert told.certainty is Certainty.LIKELY

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
     from bdpcap.comparing.settings import Settings
     from bdpcap.read.facts import Damage
 

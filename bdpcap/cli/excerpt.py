@@ -13,7 +13,7 @@ from bdpcap.tables import files
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 _Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="pcapng file to write; - is standard output.")

@@ -24,7 +24,7 @@ from bdpcap.words import quantities
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
     Rows = list[tuple[int | None, str | None, str | None, Finding]]
 

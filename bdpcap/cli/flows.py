@@ -68,10 +68,10 @@ def command(
         budget=budget,
         summarize=True,
     )
-    all_bytes = int(capture.carriers["payload_bytes"].sum()) if gate.rules else 0
+    all_bytes = int(capture._contents.streams.carriers["payload_bytes"].sum()) if gate.rules else 0
 
     def pieces() -> Iterator[pd.DataFrame]:
-        for piece in capture.flows_in_pieces():
+        for piece in capture.pieces("flows"):
             flows = opening.of_streams(piece, stream, capture.info.streams)
             yield flows
             gate.check(flows, all_bytes)
@@ -82,7 +82,7 @@ def command(
         rows = [_chosen(_joined(in_order), column, top)]
     elif chosen in output.CELLS and not (stream or gate.rules):
         rows = ahead(
-            capture.flow_cells()
+            capture._contents.verdicts.flow_cells()
         )  # for many flows, making pandas tables takes as long as classifying
     output.write("flows", rows, chosen, output_, _human)
     code = gate.finish(capture)

@@ -15,7 +15,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
 
 
 def command(

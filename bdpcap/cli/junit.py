@@ -50,8 +50,8 @@ def document(suites: Mapping[str, Sequence[Case]], capture: Capture) -> str:
             suite.set("tests", "1")
             suite.set("skipped", "1")
         _close(suite)
-    if capture.damage is not None:
-        message = units.printable(capture.damage)
+    if capture.damages:
+        message = units.printable(capture.damages[0])
         suite = _suite(root, "capture", capture, [Case("", 0, None)])
         suite.set("errors", "1")
         element = _case(suite, Case("is read to its end", 0, None), names)

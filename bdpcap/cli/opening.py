@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from bdpcap.analysis import Capture
+    from bdpcap.capture import Capture
     from bdpcap.host import Account
     from bdpcap.read.anonymize import Pseudonyms
     from bdpcap.tables.events import Events

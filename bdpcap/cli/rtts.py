@@ -47,9 +47,9 @@ def command(
         summarize=True,
     )
     pieces: Iterator[pd.DataFrame | Columns] = (
-        ahead(capture.rtt_cells())
+        ahead(capture._contents.verdicts.rtt_cells())
         if chosen in output.CELLS and not stream
-        else (opening.of_streams(piece, stream, capture.info.streams) for piece in capture.rtts_in_pieces())
+        else (opening.of_streams(piece, stream, capture.info.streams) for piece in capture.pieces("rtts"))
     )
     origin = capture.info.first_ns or 0
 

@@ -30,16 +30,16 @@ def same_packets(capture: Capture) -> tuple[str, str] | None:
     files = capture.info.files
     if len(files) < 2:
         return None
-    directions = capture.directions("sender", "retransmitted_bytes", "payload_bytes")
+    directions = capture._contents.streams.directions("sender", "retransmitted_bytes", "payload_bytes")
     retransmitted = np.asarray(directions["retransmitted_bytes"])
     if not retransmitted.any():
         return None
     row = int(retransmitted.argmax())
     if retransmitted[row] < _RETRANSMITTED * directions["payload_bytes"][row]:
         return None
-    events = capture.events_of(row // 2)
+    events = capture._contents.events.of(row // 2)
     events = events[(events["sender"] == directions["sender"][row]) & (events["length"] > 0)]
-    file = np.searchsorted(np.cumsum(capture.frames_of_files), events["frame"])
+    file = np.searchsorted(np.cumsum(capture._contents.files.frames), events["frame"])
     parts = {int(number): part for number, part in events.groupby(file)}
     pairs: Counter[tuple[int, int]] = Counter()
     for held in events.groupby("sequence").indices.values():

@@ -212,8 +212,8 @@ def fairness(rates: Sequence[float]) -> float | None:
 def _row(capture: Capture, name: str, given: Settings) -> dict[str, Any]:
     flows = main_flows(capture)
     if flows:
-        capture.load_events([flow.stream for flow in flows])
-        capture.load_rounds([flow.stream for flow in flows])
+        capture._contents.events.load([flow.stream for flow in flows])
+        capture._contents.verdicts.load([flow.stream for flow in flows])
     asked = round(given.rcvbuf) if given.rcvbuf else _explained(flows)
     row: dict[str, Any] = {
         "capture": name,

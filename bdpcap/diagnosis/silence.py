@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bdpcap.capture import Flow, Taker
+    from bdpcap.capture import Flow
+    from bdpcap.contents import Taker
 
 __all__ = ["Silence", "load", "of", "reading"]
 
@@ -115,7 +116,7 @@ def load(flows: Sequence[Flow]) -> None:
     """Read the silences of flows of one capture in one pass, if they are not known."""
     with reading(flows) as takers:
         if takers:
-            flows[0].capture.give_events(takers)
+            flows[0].capture._contents.events.give(takers)
 
 
 def of(flow: Flow) -> Silence | None:

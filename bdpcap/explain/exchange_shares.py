@@ -39,7 +39,7 @@ def shares(flow: Flow) -> Shares | None:
         return None
     taken = {side: int(table[f"{side}_ns"].sum()) for side in ("server", "network")}
     taken["client"] = lasting - sum(taken.values())
-    payload = int(np.sum(flow.capture.sides(flow.stream)["payload_bytes"]))
+    payload = int(np.sum(flow.capture._contents.streams.sides(flow.stream)["payload_bytes"]))
     exchanged = int(table["request_bytes"].sum() + table["response_bytes"].sum())
     return Shares(
         count=len(table),

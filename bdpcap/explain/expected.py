@@ -55,7 +55,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     """
     summary = flow.summary
     # Of a lower bound no rate to expect follows.
-    lacks = int(flow.counts["unseen_bytes"]) > LACKING * int(summary["payload_bytes"])
+    lacks = int(flow._counts["unseen_bytes"]) > LACKING * int(summary["payload_bytes"])
     if lacks or basis(summary) in (None, Basis.BOUND):
         return ()
     link_bps = float(summary["capacity_bps"])

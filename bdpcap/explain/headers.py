@@ -108,8 +108,8 @@ def full_packet(flow: Flow) -> Packet:
     """
     point_to_point = {"PPP", "PPP in HDLC framing"} & set(flow.capture.info.link_types)
     outside = () if point_to_point else ("ethernet",)
-    tags = ("vlan",) * str(flow.counts["path"] or "").upper().count("VLAN")
+    tags = ("vlan",) * str(flow._counts["path"] or "").upper().count("VLAN")
     version = "ipv6" if flow.sender.startswith("[") else "ipv4"
-    options = ("timestamps",) if flow.counts["has_timestamps"] else ()
+    options = ("timestamps",) if flow._counts["has_timestamps"] else ()
     stack = ",".join((*outside, *tags, version, "tcp", *options))
     return packet(stack, mtu_bytes=ANY_MTU, payload_bytes=max(1, int(flow.summary["mss_bytes"])))

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from bdpcap.capture import Capture, Flow, Taker
+    from bdpcap.capture import Capture, Flow
+    from bdpcap.contents import Taker
 
 __all__ = ["Reduced", "known", "reading"]
 
@@ -41,7 +42,7 @@ def known(kind: type[Some], flow: Flow) -> Some | None:
 
 @contextmanager
 def reading(missing: Sequence[tuple[Flow, Reduced]]) -> Iterator[list[Taker]]:
-    """Yield the takers of these flows' events, for `Capture.give_events`; afterwards they are known."""
+    """Yield the takers of these flows' events, for `EventReader.give`; afterwards they are known."""
     yield [(flow, reduced.take, reduced.names) for flow, reduced in missing]
     for flow, reduced in missing:
         _KNOWN.setdefault(flow.capture, {})[flow.stream, flow.sender, type(reduced)] = reduced

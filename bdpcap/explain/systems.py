@@ -21,7 +21,7 @@ _HOSTS: Final = 4
 
 def fact(capture: Capture) -> list[tuple[str, str]]:
     """Return the systems of the hosts as a row of facts; empty where none is known."""
-    names = {host: _name(systems) for host, systems in capture.host_systems.items()}
+    names = {host: _name(systems) for host, systems in capture._contents.systems.by_host.items()}
     known = {host: name for host, name in names.items() if name}
     if not known:
         return []

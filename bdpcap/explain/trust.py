@@ -51,7 +51,7 @@ def facts(capture: Capture) -> list[tuple[str, str]]:
         ),
         *([("quoted by ICMP only", units.number(info.quoted, "stream"))] if info.quoted else []),
         *_lifecycles(capture),
-        ("flows with payload", units.count(len(capture.carriers["stream"]))),
+        ("flows with payload", units.count(len(capture._contents.streams.carriers["stream"]))),
         *systems.fact(capture),
         ("first frame", units.instant(info.first_ns)),
         ("duration", lasted),
@@ -77,7 +77,7 @@ def _lifecycles(capture: Capture) -> list[tuple[str, str]]:
     handshakes: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     who = {0: " by the client", 1: " by the server", _core.NULL: ""}
-    for columns, _ in capture.lifecycles():
+    for columns, _ in capture._contents.streams.lifecycles(capture.info.last_ns):
         seen = columns["seen"]
         handshakes.update(columns["handshake"][seen])
         for by, named in who.items():
@@ -117,10 +117,13 @@ def caveats(capture: Capture) -> list[str]:
 
 def doubts(capture: Capture) -> list[str]:
     """Return the reasons to doubt the verdicts, one sentence each, gravest first; empty if none."""
-    info, flows = capture.info, capture.carriers
+    info, flows = capture.info, capture._contents.streams.carriers
     scaleless = int((flows["window_scale_source"] == UNKNOWN).sum())
     found = [
-        (capture.damage, f"The capture is damaged: {capture.damage}. What lies before is reported."),
+        (
+            capture.damages,
+            f"The capture is damaged: {str(*capture.damages[:1])}. What lies before is reported.",
+        ),
         *((flaw, flaw.sentence) for flaw in capture.quality if flaw.grave),
         (
             info.multipath,
@@ -138,7 +141,7 @@ def _notes(capture: Capture) -> list[str]:
     """Return notes for the reader that the verdicts already allow for, one sentence each; empty if none."""
     info = capture.info
     scales = [str(scale) for scale in capture.scales]
-    placeless = int((capture.places == "unknown").sum())
+    placeless = int((capture._contents.paths.of_carriers == "unknown").sum())
     found = [
         (
             info.without_time,
@@ -161,13 +164,13 @@ def _vantage(capture: Capture) -> str:
         "between": "between the ends",
         "unknown": "at an unknown place",
     }
-    seen = Counter(names[place] for place in capture.places[_largest(capture)].tolist())
+    seen = Counter(names[place] for place in capture._contents.paths.of_carriers[_largest(capture)].tolist())
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
 
 
 def _largest(capture: Capture) -> np.ndarray:
-    """Return the rows of `capture.carriers` that are the larger flow of each connection."""
-    flows = capture.carriers
+    """Return the rows of `capture._contents.streams.carriers` that are the larger flow of each connection."""
+    flows = capture._contents.streams.carriers
     most_first = np.argsort(-flows["payload_bytes"], kind="stable")
     _, largest = np.unique(flows["stream"][most_first], return_index=True)
     rows: np.ndarray = most_first[largest]
@@ -176,18 +179,18 @@ def _largest(capture: Capture) -> np.ndarray:
 
 def _captured(capture: Capture) -> str:
     """Return the host next to which most connections were captured, or else the places."""
-    places = set(capture.places.tolist())
+    places = set(capture._contents.paths.of_carriers.tolist())
     if not places:
         return "no flow carried payload"
     if places == {"unknown"}:
         return "place of capture unknown"
-    rows, flows = _largest(capture), capture.carriers
-    place = capture.places[rows]
+    rows, flows = _largest(capture), capture._contents.streams.carriers
+    place = capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     sending = flows["direction"][rows]
     ends = 2 * flows["stream"][rows] + np.where(place == "receiver", 1 - sending, sending)
     at_end = np.isin(place, ("sender", "receiver"))
-    hosts = Counter(map(host, capture.endpoints(ends[at_end])))
+    hosts = Counter(map(host, capture._contents.streams.endpoints(ends[at_end])))
     beside, count = hosts.most_common(1)[0] if hosts else ("", 0)
     if 2 * count <= len(rows):
         return f"captured {_vantage(capture)}"
@@ -199,13 +202,13 @@ def _captured(capture: Capture) -> str:
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     """Return the evidence for the place where the largest flow was captured, as a row of facts."""
-    flows = capture.carriers
+    flows = capture._contents.streams.carriers
     if not flows["payload_bytes"].any():
         return []
     largest = int(flows["payload_bytes"].argmax())
     stream, direction = int(flows["stream"][largest]), int(flows["direction"][largest])
     which = f"stream {stream}: " if capture.info.streams > 1 else ""
-    shown = vantage.sentence(capture.sides(stream), direction, str(capture.places[largest]))
+    shown = vantage.sentence(capture._contents.streams.sides(stream), direction, str(capture._contents.paths.of_carriers[largest]))
     return [("vantage shown by", f"{which}{shown}")]
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from bdpcap import _core
-from bdpcap.analysis import Capture
+from bdpcap.capture import Capture
+from bdpcap.contents import Contents
 from bdpcap.fleet import findings
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.fleet.work import local
@@ -90,7 +91,7 @@ class Bucket:
 
     def capture(self, scales: Sequence[InferredScale] = ()) -> Capture:
         """Return the analysis of the bucket. Streams are numbered within the bucket, frames within the set."""
-        return Capture(self.read(scales), [], None, None, scales=list(scales), pseudonyms=None)
+        return Capture(Contents(self.read(scales), [], scales=scales))
 
     def read(self, scales: Sequence[InferredScale] = ()) -> _core.Analysis:
         """Return a finished pass of the core over the bucket."""
@@ -200,8 +201,8 @@ def classify(
             kind = piece["stream"].dtype
             yield piece.assign(stream=numbers[piece["stream"].to_numpy(np.int64)]).astype({"stream": kind})
 
-    flows = dataset.store(folder, numbered(capture.flows_in_pieces()))
-    rtts = dataset.store(folder, numbered(capture.rtts_in_pieces()))
+    flows = dataset.store(folder, numbered(capture.pieces("flows")))
+    rtts = dataset.store(folder, numbered(capture.pieces("rtts")))
     return Classified(flows, rtts, ranking.standing(capture))
 
 

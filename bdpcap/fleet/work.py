@@ -51,7 +51,7 @@ def work(task: Task, order: Order) -> dict[str, Any]:
             about = {
                 "state": "done",
                 "error": None,
-                "damage": damage_text(capture.damage),
+                "damage": damage_text(*capture.damages[:1]),
                 "inputs": [
                     {**dataclasses.asdict(one), "name": named}
                     for one, named in zip(capture.fingerprints(), task.files, strict=True)
@@ -65,8 +65,8 @@ def work(task: Task, order: Order) -> dict[str, Any]:
             }
             first = ranking.first(capture)
             tables = {
-                "flows": capture.flows_in_pieces(),
-                "rtts": capture.rtts_in_pieces(),
+                "flows": capture.pieces("flows"),
+                "rtts": capture.pieces("rtts"),
                 "findings": iter([findings.table(enumerate(first, start=1))]),
             }
             status = record(task, order) | about | {"work_ns": time.monotonic_ns() - began}
@@ -99,7 +99,7 @@ def record(task: Task, order: Order) -> dict[str, Any]:
     }
 
 
-def damage_text(damage: bdpcap.Damage | None) -> str | None:
+def damage_text(damage: bdpcap.Damage | None = None) -> str | None:
     """Return where and why a capture broke as text; None without damage."""
     if damage is None:
         return None

@@ -48,7 +48,7 @@ class Tap:
     @property
     def events(self) -> pd.DataFrame:
         """Events of the connection."""
-        return self.capture.events_of(self.stream)
+        return self.capture._contents.events.of(self.stream)
 
     def data(self, side: int) -> Packets:
         """Return the data packets from the end of a side."""
@@ -69,7 +69,10 @@ class Both:
 
     def __init__(self, match: Match, sender: Capture, receiver: Capture) -> None:
         self.match: Final = match
-        ours, theirs = sender.sides(match.sender_stream), receiver.sides(match.receiver_stream)
+        ours, theirs = (
+            sender._contents.streams.sides(match.sender_stream),
+            receiver._contents.streams.sides(match.receiver_stream),
+        )
         self.sender: Final = Tap(sender, match.sender_stream, tuple(ours["sender"]), (0, 0))
         names = tuple(theirs["sender"][match.side(side)] for side in (0, 1))
         self.receiver: Final = Tap(receiver, match.receiver_stream, names, match.shifts)
@@ -107,7 +110,7 @@ class Both:
         arrival = partial(clock.at_receiver if outward else clock.at_sender, early_ns=early)
         near, far = near_tap.data(side), far_tap.data(side)
         acks = near_tap.acknowledgments(side), far_tap.acknowledgments(side)
-        counted = far_tap.capture.sides(far_tap.stream)
+        counted = far_tap.capture._contents.streams.sides(far_tap.stream)
         turn = int(counted["receiver_side_ns"][counted["sender"].index(far_tap.ends[side])])
         return Crossing(
             near,

@@ -89,8 +89,8 @@ class Ends:
             )
         carried = _carried(sender)
         main = sorted(common, key=lambda match: -int(carried[match.sender_stream].sum()))[:COMPARED]
-        sender.load_events([match.sender_stream for match in main])
-        receiver.load_events([match.receiver_stream for match in main])
+        sender._contents.events.load([match.sender_stream for match in main])
+        receiver._contents.events.load([match.receiver_stream for match in main])
         compared = [Both(match, sender, receiver) for match in main]
         heavier = int(carried[main[0].sender_stream].argmax())
         self.swapped: Final = heavier != compared[0].near_side
@@ -128,7 +128,8 @@ class Ends:
         """Table with the columns of `STREAMS`."""
         carried = _carried(self.sender)
         names = [
-            np.asarray(capture.directions("sender")["sender"]) for capture in (self.sender, self.receiver)
+            np.asarray(capture._contents.streams.directions("sender")["sender"])
+            for capture in (self.sender, self.receiver)
         ]
         compared = {both.match.sender_stream for both in self._compared}
         rows = [
@@ -196,7 +197,7 @@ class Ends:
 
 def _carried(capture: Capture) -> np.ndarray:
     """Return payload bytes by stream and side, shape (streams, 2)."""
-    return np.asarray(capture.directions("payload_bytes")["payload_bytes"]).reshape(-1, 2)
+    return np.asarray(capture._contents.streams.directions("payload_bytes")["payload_bytes"]).reshape(-1, 2)
 
 
 def _clock(compared: list[Both], sender: Capture, receiver: Capture) -> Clock:
@@ -207,7 +208,10 @@ def _clock(compared: list[Both], sender: Capture, receiver: Capture) -> Clock:
         )
         for way in (0, 1)
     ]
-    ticks = [int(capture.directions("tick_ns")["tick_ns"].max(initial=1)) for capture in (sender, receiver)]
+    ticks = [
+        int(capture._contents.streams.directions("tick_ns")["tick_ns"].max(initial=1))
+        for capture in (sender, receiver)
+    ]
     clock = estimate(ways[0], ways[1], max(ticks))
     if clock is None:
         raise ValueError("no packets of both directions passed both taps, so the clocks cannot be compared")

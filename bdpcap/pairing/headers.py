@@ -67,12 +67,12 @@ def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
 
     A direction without a sequence number, such as one of acknowledgments alone, is left out. The capture is read twice.
     """
-    names = capture.directions("sender", "receiver")
+    names = capture._contents.streams.directions("sender", "receiver")
     senders, receivers = names["sender"], names["receiver"]
     found = {name: np.zeros(len(senders), np.int64) for name in _FIRST}
     low = np.full(len(senders), np.iinfo(np.int64).max)
     high = np.full(len(senders), np.iinfo(np.int64).min)
-    for columns in capture.event_columns(range(capture.info.streams)):
+    for columns in capture._contents.events.columns(range(capture.info.streams)):
         sent = np.flatnonzero(columns["sequence"] != _core.NULL)
         row = 2 * columns["stream"][sent].astype(np.int64) + columns["direction"][sent]
         start = columns["sequence"][sent]
@@ -99,7 +99,7 @@ def directions(capture: Capture) -> dict[tuple[int, int], Direction]:
 def _packets(capture: Capture, wanted: list[tuple[int, int]]) -> dict[int, bytes]:
     """Return the bytes of frames by frame number; `wanted` are pairs of number and time, by ascending number."""
     out = io.BytesIO()
-    capture.excerpted(wanted, out, headers_only=True)
+    capture._contents.files.excerpt(wanted, out, headers_only=True)
     data, at = out.getvalue(), 0
     packets = []
     while at < len(data):

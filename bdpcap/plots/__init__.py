@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from bdpcap.capture import Flow, Taker
+    from bdpcap.capture import Flow
+    from bdpcap.contents import Taker
     from bdpcap.plots.drawing import Drawing
 
 
@@ -76,7 +77,7 @@ def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Op
     if options.get("start") is None and options.get("end") is None:
         with reading([flow]) as takers:  # another figure of the flow is often next
             if takers:
-                flow.capture.give_events(takers)
+                flow.capture._contents.events.give(takers)
     return FIGURES[kind](flow, columns, **options)
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bdpcap.capture import Flow, Taker
+    from bdpcap.capture import Flow
+    from bdpcap.contents import Taker
     from bdpcap.plots.decimate import Axis
 
 __all__ = ["Kept", "of", "reading"]
@@ -65,7 +66,7 @@ def of(kind: type[Some], flow: Flow, axis: Axis, columns: int) -> Some:
         return kept
     kept = kind(flow, axis, COLUMNS if COLUMNS % columns == 0 else columns)
     with reduced.reading([(flow, kept)] if whole else []):
-        flow.capture.give_events([(flow, kept.take, kept.names)])
+        flow.capture._contents.events.give([(flow, kept.take, kept.names)])
     return kept
 
 

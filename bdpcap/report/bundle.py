@@ -78,14 +78,14 @@ def write_bundle(capture: Capture, path: Path, command: Sequence[str]) -> str | 
 def _manifest(
     capture: Capture, contents: dict[str, bytes], command: Sequence[str], missing: str | None
 ) -> dict[str, Any]:
-    if capture.pseudonyms is not None:
+    if capture._contents.pseudonyms is not None:
         command = [word.partition("=")[0] for word in command if word.startswith("--")]
     return {
         "manifest_version": MANIFEST_VERSION,
         "generator": f"bdpcap {bdpcap.__version__}",
         "versions": {"python": platform.python_version(), **_versions()},
         "command": ["bdpcap", *command],
-        "anonymized": capture.pseudonyms is not None,
+        "anonymized": capture._contents.pseudonyms is not None,
         "inputs": [dataclasses.asdict(one) for one in capture.fingerprints()],
         "files": [
             {"name": name, "size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

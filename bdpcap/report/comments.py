@@ -56,7 +56,7 @@ def of_capture(capture: Capture) -> tuple[str, list[tuple[int, str]]]:
     flows = counting.head(FLOWS)
     both = counting["stream"].value_counts()
     rounds = capture.rtts.groupby(_FLOW, sort=False).indices
-    first, _ = capture.frames_of_rounds
+    first, _ = capture._contents.verdicts.frames
     said: dict[int, list[str]] = defaultdict(list)
     for stream, sender in zip(flows["stream"], flows["sender"], strict=True):
         rows = rounds[stream, sender]
@@ -151,13 +151,13 @@ class _Window:
 def _window_changes(capture: Capture, flows: pd.DataFrame) -> Iterator[tuple[int, str]]:
     """Yield frame and comment wherever a flow's window closes, opens again or shrinks; reads the capture again."""
     flows = flows.sort_values("stream")
-    clients = capture.endpoints(2 * flows["stream"].to_numpy(np.int64))
+    clients = capture._contents.streams.endpoints(2 * flows["stream"].to_numpy(np.int64))
     windows = {}
     for client, stream, sender, scale in zip(
         clients, *(flows[name] for name in (*_FLOW, "window_scale")), strict=True
     ):
         windows[2 * stream + int(client != sender)] = _Window(1 if pd.isna(scale) else 1 << scale)
-    for events in capture.event_columns(flows["stream"].unique().tolist()):
+    for events in capture._contents.events.columns(flows["stream"].unique().tolist()):
         acks = (events["sequence"] == NULL) & (events["window_bytes"] != NULL)
         acks &= (events["tcp_flags"] & _SYN_OR_RST) == 0
         row = 2 * events["stream"][acks].astype(np.int64) + events["direction"][acks]

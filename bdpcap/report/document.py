@@ -77,7 +77,7 @@ def lines(capture: Capture) -> Iterator[str]:
 
 def _in_full(capture: Capture, summaries: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield the flows of rows of the ``flows`` table; their rounds are forgotten at the end."""
-    with capture.rounds_loaded(summaries["stream"].tolist()):
+    with capture._contents.verdicts.loaded(summaries["stream"].tolist()):
         rows = records(summaries)
         flows = [capture.flow(row["stream"], row["sender"]) for row in rows]
         part("the packets", lambda: silence.load(of_packets(flows)), lambda _: None)

@@ -49,7 +49,7 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
     ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``.
     """
-    for life, both in capture.lifecycles(*_DIRECTIONS):
+    for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
         kind = _kinds(life, both, capture.info.last_ns or 0)
         rows = np.flatnonzero(np.isin(kind, list(kinds)))
         if len(rows):
@@ -65,7 +65,7 @@ def _table(
 ) -> pd.DataFrame:
     """Return the columns of `blocks` for some connections of a block."""
     first = 2 * life["stream"][rows].astype(np.int64)
-    ends = capture.endpoints((first[:, None] + np.arange(2)).ravel())
+    ends = capture._contents.streams.endpoints((first[:, None] + np.arange(2)).ravel())
     hosts, _, ports = zip(*(end.rpartition(":") for end in ends), strict=True)
     client, server = np.array(hosts, dtype=object).reshape(-1, 2).T
     ended_by = np.full(len(rows), None, dtype=object)

@@ -77,7 +77,7 @@ def overview(capture: Capture, flows: pd.DataFrame) -> Overview:
     born = (start - origin) / 1e9
     time = Scale(born, max((end - origin) / 1e9, above(born, 1e-9)), 0, WIDTH)
     rows = []
-    capture.load_rounds(flows["stream"].head(ROWS).tolist())
+    capture._contents.verdicts.load(flows["stream"].head(ROWS).tolist())
     for _, summary in flows.head(ROWS).iterrows():
         own = capture.flow(int(summary["stream"]), str(summary["sender"])).rtts
         parts = stripes(own, _STRIPES)
@@ -98,7 +98,7 @@ def _label(capture: Capture, flow: pd.Series[Any]) -> str:
     stream = int(flow["stream"])
     if (capture.flows["stream"] == stream).sum() == 1:
         return f"stream {stream}"
-    client = capture.sides(stream)["sender"][0]
+    client = capture._contents.streams.sides(stream)["sender"][0]
     return f"stream {stream} {_WAYS[bool(flow['sender'] == client)]}"
 
 

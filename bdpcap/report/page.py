@@ -153,7 +153,7 @@ def _read(flows: list[Flow]) -> None:
     """Read the packets once for pictures, verdicts and notes."""
     with silence.reading(of_packets(flows)) as quiet, plots.reading(flows) as drawn:
         if quiet or drawn:
-            flows[0].capture.give_events([*quiet, *drawn])
+            flows[0].capture._contents.events.give([*quiet, *drawn])
 
 
 def _part(name: str, caller: Callable[[], str]) -> str:

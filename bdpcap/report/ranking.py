@@ -166,7 +166,7 @@ def standing(capture: Capture) -> pd.DataFrame:
             "sender": named["sender"],
             "receiver": named["receiver"],
             "limit": named["limit"],
-            "detail": pd.Series(capture.main_details, index=flows.index)[large],
+            "detail": pd.Series(capture._contents.verdicts.main_details, index=flows.index)[large],
             "to_server": _to_server(capture, flows),
         },
         index=flows.index,
@@ -292,7 +292,7 @@ def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
 
 def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
     """Return the flows of a table's rows, with their rounds loaded."""
-    capture.load_rounds(flows["stream"].tolist())
+    capture._contents.verdicts.load(flows["stream"].tolist())
     return [capture.flow(stream, sender) for stream, sender in _keys(flows)]
 
 
@@ -325,4 +325,4 @@ def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
 
 def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
     """Return which flows are sent by the client: the end that sent the SYN, or else the first packet."""
-    return pd.Series(capture.carriers["direction"] == 0, index=flows.index)
+    return pd.Series(capture._contents.streams.carriers["direction"] == 0, index=flows.index)

@@ -132,7 +132,7 @@ def rate(flow: Flow) -> str:
         can = f"; with UDP, the path carried {units.rate(numbers['udp_bps'] + numbers['tcp_bps'])}"
     # What the capture lacks was carried, too.
     more = (
-        " or more" if int(flow.counts["unseen_bytes"]) > LACKING * int(flow.summary["payload_bytes"]) else ""
+        " or more" if int(flow._counts["unseen_bytes"]) > LACKING * int(flow.summary["payload_bytes"]) else ""
     )
     return f"{size} at {reached}{more}{can}." if reached else f"{size}."
 

@@ -249,7 +249,7 @@ def _evidence(flow: Flow) -> list[Part]:
         stripe = span.stripe
         shown = (
             f"{units.span('Round', stripe.first_round, stripe.last_round)} "
-            f"({flow.capture.frame_span(span.first_frame, span.last_frame)}), {stripe.limit}"
+            f"({flow.capture._contents.files.span(span.first_frame, span.last_frame)}), {stripe.limit}"
             f"{f' ({stripe.detail})' if stripe.detail else ''}: {stripe.evidence}"
         )
         parts.append(("  - ", shown))
@@ -258,7 +258,7 @@ def _evidence(flow: Flow) -> list[Part]:
 
 def finding_parts(finding: Finding, capture: Capture | None) -> list[Part]:
     """Return the text of a whole finding; `capture` is None for a finding that is not from a capture."""
-    where = f" ({capture.frame_span(*finding.frames)})" if finding.frames and capture else ""
+    where = f" ({capture._contents.files.span(*finding.frames)})" if finding.frames and capture else ""
     fields = (
         ("Evidence", f"{finding.evidence}{where}" if finding.evidence else ""),
         ("Cause", finding.cause),

@@ -29,7 +29,7 @@ class Packet:
 def packet(flow: Flow, frame: int) -> Packet:
     """Return a frame of a flow."""
     capture = flow.capture
-    place = rotation.place(frame, capture.info.files, capture.frames_of_files)
+    place = rotation.place(frame, capture.info.files, capture._contents.files.frames)
     of_frame = f"frame.number == {place.frame}"
     if len(capture.info.files) < 2:
         return Packet(frame, f"Frame {frame:,}", (of_frame, f"tcp.stream eq {flow.stream}"))

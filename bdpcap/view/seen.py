@@ -45,7 +45,7 @@ class Seen:
     def __init__(self, flow: Flow, most: int = MOST) -> None:
         self.flow = flow
         self._most = most
-        self._direction = int(flow.counts["direction"])
+        self._direction = int(flow._counts["direction"])
         self._ends: list[int] = []
         """Latest time up to the end of each piece of the capture, in ns."""
         self._counts: list[int] = []
@@ -86,7 +86,9 @@ class Seen:
     def _pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the flow's events in the order of the capture."""
         last: float | None = None
-        for columns in self.flow.capture.event_columns([self.flow.stream], ("stream", "direction", *KEPT)):
+        for columns in self.flow.capture._contents.events.columns(
+            [self.flow.stream], ("stream", "direction", *KEPT)
+        ):
             own = (columns["stream"] == self.flow.stream) & (columns["direction"] == self._direction)
             piece = {name: columns[name][own] for name in KEPT}
             measured = np.flatnonzero(piece["rtt_ns"] != _core.NULL)

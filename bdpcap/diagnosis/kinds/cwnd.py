@@ -26,7 +26,7 @@ def _loss(flow: Flow, _: pd.DataFrame) -> str:
     # Packets of several segments count as one, but are retransmitted segment by segment. Most packets of a flow that
     # carries little are acknowledgments, which are never retransmitted.
     mss = int(summary["mss_bytes"])
-    single = packets * mss / 2 <= again + payload and int(flow.counts["largest_bytes"]) <= mss
+    single = packets * mss / 2 <= again + payload and int(flow._counts["largest_bytes"]) <= mss
     if 0 < retransmits <= packets and single:
         part = units.percent(retransmits / packets)
         said = f"{units.count(retransmits)} of {units.count(packets)} packets were retransmitted ({part})"

@@ -193,10 +193,10 @@ def _scale(observation: str, *, seen: int, shift: int, rounds: int) -> Finding:
 def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
     """Return a finding on full segments that are smaller than the receiver allows."""
     headers = (_IPV6 if flow.sender.startswith("[") else _IPV4) + (
-        _TIMESTAMPS if flow.counts["has_timestamps"] else 0
+        _TIMESTAMPS if flow._counts["has_timestamps"] else 0
     )
     # The options of a segment take at most 40 bytes (RFC 9293 section 3.1).
-    room = announced - full <= _OPTIONS - (_TIMESTAMPS if flow.counts["has_timestamps"] else 0)
+    room = announced - full <= _OPTIONS - (_TIMESTAMPS if flow._counts["has_timestamps"] else 0)
     return Finding(
         code=Code.SEGMENT_SIZE,
         sentence=f"Full segments carry {full:,} bytes, {announced - full:,} less than the handshake allows.",
@@ -213,12 +213,12 @@ def _below_announced(flow: Flow, announced: int, full: int) -> Finding:
 
 def _segments(flow: Flow) -> Finding | None:
     """Return a finding on the size of full segments: below the handshake's, or that of a usual MTU; else None."""
-    said = bool(flow.counts["handshake"])
-    announced, full = int(flow.counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
+    said = bool(flow._counts["handshake"])
+    announced, full = int(flow._counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"])
     if full < announced:
         return _below_announced(flow, announced, full)
     # Without the handshake only the largest payload shows the MSS.
-    mss = int(flow.summary["mss_bytes"]) if said else int(flow.counts["largest_bytes"] or 0)
+    mss = int(flow.summary["mss_bytes"]) if said else int(flow._counts["largest_bytes"] or 0)
     headers = _IPV6 if flow.sender.startswith("[") else _IPV4
     for options, name in ((0, ""), (_TIMESTAMPS, " with timestamps")):
         mtu = mss + headers + options

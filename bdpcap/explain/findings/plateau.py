@@ -35,9 +35,9 @@ def observed(flow: Flow) -> Observed | None:
     SO_RCVBUF set after the handshake lowers a window, which then stands. A slow reader lowers it to many sizes.
     None if the window was not steady, holds less than two segments, or if the receiver's SYN was not captured.
     """
-    receiver_syn = 1 << (1 - int(flow.counts["direction"]))
+    receiver_syn = 1 << (1 - int(flow._counts["direction"]))
     windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
-    if not windows.size or not int(flow.counts["handshake"]) & receiver_syn:
+    if not windows.size or not int(flow._counts["handshake"]) & receiver_syn:
         return None
     values, counts = np.unique(windows, return_counts=True)
     most = counts.argmax()
@@ -48,9 +48,9 @@ def observed(flow: Flow) -> Observed | None:
     if near.sum() < max(_FEWEST_ROUNDS, part * windows.size) or values[most] < 2 * mss:
         return None
     scale, source = flow.summary["window_scale"], str(flow.summary["window_scale_source"])
-    first = flow.counts["syn_window_bytes"]
+    first = flow._counts["syn_window_bytes"]
     # In a client's SYN the window is rounded to segments without timestamps, which are not agreed yet.
-    answered = flow.counts["direction"] == 0 and first is not None
+    answered = flow._counts["direction"] == 0 and first is not None
     unscaled, system = source == UNSCALED, flow.summary.get("receiver_system")
     return Observed(
         window=int(values[most]),
@@ -60,7 +60,7 @@ def observed(flow: Flow) -> Observed | None:
         doubt=_doubt(flow, source),
         unscaled=unscaled,
         system="" if pd.isna(system) else str(system),
-        bare=unscaled and not int(flow.counts["has_timestamps"]),
+        bare=unscaled and not int(flow._counts["has_timestamps"]),
         limited=was_limit(flow),
     )
 
@@ -74,7 +74,7 @@ def was_limit(flow: Flow) -> bool:
 def _doubt(flow: Flow, source: str) -> str:
     if source not in ("negotiated", UNSCALED):
         return "the window scale is inferred" if source == "inferred" else "the sender's SYN was not captured"
-    if int(flow.counts["unseen_bytes"]) > 0:
+    if int(flow._counts["unseen_bytes"]) > 0:
         return "the capture is incomplete (filtered, or packets dropped)"
     return ""
 

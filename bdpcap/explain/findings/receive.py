@@ -196,7 +196,7 @@ def _ramp(flow: Flow) -> Finding | None:
         return None
     # A SYN's window is not scaled: 65,535 is the largest that the field holds, for any larger buffer.
     scaled = pd.notna(flow.summary["window_scale"])
-    cut = scaled and start[0] == FIELD_MAX == flow.counts["syn_window_bytes"]
+    cut = scaled and start[0] == FIELD_MAX == flow._counts["syn_window_bytes"]
     largest, first = int(windows.max()), int(windows[0] if cut else start[0])
     top = int(np.argmax(windows >= _TOP * largest))
     if top < 2 or largest < _GREW * first or first <= 0:

@@ -21,7 +21,7 @@ _NAMES: Final = {"W": "window scale", "S": "SACK permitted", "T": "timestamps"}
 def explains(flow: Flow) -> list[Finding]:
     """Return a finding for each SYN of a flow's connection that was changed before the capture."""
     ends = (flow.sender, flow.receiver) if flow.is_from_client else (flow.receiver, flow.sender)
-    both = zip(ends, flow.capture.syns_of(flow.stream), strict=True)
+    both = zip(ends, flow.capture._contents.systems.syns_of(flow.stream), strict=True)
     return [
         told
         for end, syn in both

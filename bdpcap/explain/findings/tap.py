@@ -34,10 +34,10 @@ def explains(flow: Flow) -> list[Finding]:
 
 def incomplete(flow: Flow) -> list[Finding]:
     """Return a finding if the capture lacks so much of a flow that no setting follows from it; else empty."""
-    missed = int(flow.counts["unseen_bytes"])
+    missed = int(flow._counts["unseen_bytes"])
     share = missed / max(1, missed + int(flow.summary["payload_bytes"]))
-    if flow.counts["acknowledgments_missing"]:
-        acks = units.number(int(flow.counts["acks"]), "acknowledgment")
+    if flow._counts["acknowledgments_missing"]:
+        acks = units.number(int(flow._counts["acks"]), "acknowledgment")
         lack = (
             f"{acks} for {units.data_size(int(flow.summary['payload_bytes']))}: those that the receiver must have sent "
             "are not in the capture"
@@ -62,10 +62,10 @@ def incomplete(flow: Flow) -> list[Finding]:
 
 
 def _offload(flow: Flow) -> Finding | None:
-    largest, said = flow.counts["largest_bytes"], bool(flow.counts["handshake"])
+    largest, said = flow._counts["largest_bytes"], bool(flow._counts["handshake"])
     # Without the handshake the MSS is a guess: report only segments too large for Ethernet with an MTU of 1500.
     mss = (
-        max(int(flow.counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"]))
+        max(int(flow._counts["announced_mss_bytes"] or 0), int(flow.summary["mss_bytes"]))
         if said
         else _USUAL_MSS
     )
@@ -98,7 +98,7 @@ def _offload(flow: Flow) -> Finding | None:
 
 
 def _delay(flow: Flow) -> Finding | None:
-    near, far = flow.counts["sender_side_ns"], flow.counts["receiver_side_ns"]
+    near, far = flow._counts["sender_side_ns"], flow._counts["receiver_side_ns"]
     if str(flow.summary["vantage"]) != "between" or not near or not far:
         return None
     return Finding(
@@ -118,7 +118,10 @@ def _delay(flow: Flow) -> Finding | None:
 
 def _proxy(flow: Flow) -> Finding | None:
     """Return a finding on a public address whose TCP ends near a private one; None if there is no such sign."""
-    ends = {flow.sender: flow.counts, flow.receiver: flow.capture.counts_of(flow.stream, flow.receiver)}
+    ends = {
+        flow.sender: flow._counts,
+        flow.receiver: flow.capture._contents.streams.counts_of(flow.stream, flow.receiver),
+    }
     public = [name for name in ends if is_public(host(name))]
     times_ns = [one["rtt_min_ns"] for one in ends.values() if one["rtt_min_ns"] is not None]
     if (

@@ -89,7 +89,7 @@ def _host(flow: Flow, end: str) -> Host:
         end=end,
         address=address,
         system=system if isinstance(system, str) else "",
-        role=("client" if is_client else "server") if int(flow.counts["handshake"]) else "",
+        role=("client" if is_client else "server") if int(flow._counts["handshake"]) else "",
         program=program.name if program else "",
         ours=is_ours(flow, end),
         sure=summary[f"{end}_system_certainty"] != "possible",

@@ -30,7 +30,7 @@ def scaling_of(flow: Flow) -> Remedy:
     """Return advice on a flow without window scaling: on the end whose SYN lacks the option, or on a middlebox."""
     sender, receiver = host.ends(flow)
     client, server = (sender, receiver) if flow.is_from_client else (receiver, sender)
-    syns = flow.capture.syns_of(flow.stream)
+    syns = flow.capture._contents.systems.syns_of(flow.stream)
     for one, syn in zip((client, server), syns, strict=True):
         if syn is not None and "W" in stripped(syn):
             return Remedy(

@@ -1,0 +1,273 @@
+"""A capture that was read: its flows, tables, figures and reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, get_args, overload
+
+import numpy as np
+
+from bdpcap.capture.flow import Flow
+from bdpcap.read.in_process import InProcess
+from bdpcap.words.endpoints import host as host_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+    from typing import Any
+
+    import pandas as pd
+
+    from bdpcap.contents import Contents
+    from bdpcap.host import Account
+    from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint
+    from bdpcap.read.quality import Flaw
+    from bdpcap.read.scale import InferredScale
+
+__all__ = ["TABLES", "Capture", "Table"]
+
+Table = Literal["flows", "rtts", "connections", "exchanges", "datagrams", "events"]
+TABLES: Final[tuple[Table, ...]] = get_args(Table)
+
+
+class Capture(InProcess):
+    """An analysed capture: its flows, its rounds with their limits, its events, its report. Made by `analyze`.
+
+    A round is the time of one round trip of a flow. Iteration, ``len`` and indexing work on the flows.
+    """
+
+    def __init__(self, contents: Contents, host: Account | None = None) -> None:
+        self._contents = contents
+        self._host = host
+
+    @property
+    def info(self) -> CaptureInfo:
+        """The contents of the capture, and facts that show how far it can be trusted."""
+        return self._contents.info
+
+    @property
+    def damages(self) -> list[Damage]:
+        """The places where its files broke, and the captures of a directory that could not be read at all."""
+        return self._contents.damages
+
+    @property
+    def quality(self) -> list[Flaw]:
+        """The flaws of the capture itself, gravest first."""
+        return self._contents.quality
+
+    @property
+    def scales(self) -> list[InferredScale]:
+        """Window scales that were inferred, since no handshake was captured or the traffic contradicts it."""
+        return self._contents.scales
+
+    @property
+    def host(self) -> Account | None:
+        """Statistics of the sending host's kernel, from `bdpcap.host.read`; None without any."""
+        return self._host
+
+    @property
+    def flows(self) -> pd.DataFrame:
+        """The flows, as a table of `bdpcap.tables.FLOWS`."""
+        return self._contents.verdicts.flows
+
+    @property
+    def rtts(self) -> pd.DataFrame:
+        """The rounds of all flows, as a table of `bdpcap.tables.RTTS`."""
+        return self._contents.verdicts.rtts
+
+    @property
+    def connections(self) -> pd.DataFrame:
+        """All streams, with or without payload, as a table of `bdpcap.tables.CONNECTIONS`."""
+        return self._contents.connections
+
+    @property
+    def exchanges(self) -> pd.DataFrame:
+        """Requests with their responses, as a table of `bdpcap.tables.EXCHANGES`."""
+        return self._contents.exchanges
+
+    @property
+    def datagrams(self) -> pd.DataFrame:
+        """The UDP flows, as a table of `bdpcap.tables.DATAGRAMS`."""
+        return self._contents.datagrams
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """All events, as a table of `bdpcap.tables.EVENTS`. It is large; `Flow.events` has the events of one flow."""
+        return self._contents.events.all()
+
+    def table(self, name: Table, *, timestamps: bool = False, endpoints: bool = False) -> pd.DataFrame:
+        """Return a table by its name; times and endpoints can be converted.
+
+        Parameters
+        ----------
+        name
+            One of ``flows``, ``rtts``, ``connections``, ``exchanges``, ``datagrams`` and ``events``.
+        timestamps
+            Convert times to UTC timestamps with nanoseconds: ``start_ns`` becomes ``start``.
+        endpoints
+            Split endpoints into host and port: ``sender`` becomes ``sender_host`` and ``sender_port``.
+        """
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
+
+        if name not in TABLES:
+            raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
+        table: pd.DataFrame = getattr(self, name)
+        table = frames.apart(table) if endpoints else table
+        return frames.timestamped(table) if timestamps else table
+
+    def pieces(self, name: Literal["flows", "rtts"]) -> Iterator[pd.DataFrame]:
+        """Yield a table in pieces, at least one; none of them is kept, so that a large capture takes little memory."""
+        from bdpcap import tables  # noqa: PLC0415 - needed for tables only
+        from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
+
+        verdicts = self._contents.verdicts
+        of = {
+            "flows": (tables.FLOWS, verdicts.flow_cells),
+            "rtts": (tables.RTTS, verdicts.rtt_cells),
+        }
+        if name not in of:
+            raise ValueError(f"no pieces of {name!r}; there are flows, rtts")
+        columns, cells = of[name]
+        return (frames.of_cells(columns, piece) for piece in cells())
+
+    def __repr__(self) -> str:
+        files, flows = ", ".join(self.info.files), len(self)
+        return f"<Capture of {files}: {self.info.frames:,} frames, {flows:,} flow{'' if flows == 1 else 's'}>"
+
+    def _repr_html_(self) -> str:
+        from bdpcap.report import card  # noqa: PLC0415 - slow to import
+
+        return card.of_capture(self)
+
+    def __len__(self) -> int:
+        """Return the number of flows, without classifying any round."""
+        return len(self._contents.streams.carriers["stream"])
+
+    def __bool__(self) -> bool:
+        """Return True, also for a capture without flows."""
+        return True
+
+    def __iter__(self) -> Iterator[Flow]:
+        """Yield the flows in the order of `flows`."""
+        return (Flow(self, row) for _, row in self.flows.iterrows())
+
+    @overload
+    def __getitem__(self, place: int) -> Flow: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Flow]: ...
+    def __getitem__(self, place: int | slice) -> Flow | list[Flow]:
+        """Return the flow of a row of `flows`; for a slice, the flows of several rows."""
+        if isinstance(place, slice):
+            return [Flow(self, row) for _, row in self.flows.iloc[place].iterrows()]
+        return Flow(self, self.flows.iloc[place])
+
+    def flow(self, which: int | str, other: str | None = None) -> Flow:
+        """Return one flow.
+
+        Parameters
+        ----------
+        which
+            The number of a stream, or the sender as ``address:port`` or as an address alone.
+        other
+            The sender if `which` is a number, and the receiver if `which` is a sender. If several flows match, the one
+            with most payload is returned.
+
+        Raises
+        ------
+        KeyError
+            There is no such flow: the stream carried no payload, or no such endpoint sent any.
+        """
+        rows = self.flows
+        if isinstance(which, str):
+            chosen = _is_end(rows["sender"], which)
+            chosen = chosen if other is None else chosen & _is_end(rows["receiver"], other)
+            selection = f"from {which}" + (f" to {other}" if other else "")
+        else:
+            first, end = rows["stream"].to_numpy().searchsorted([which, which + 1])
+            rows = rows.iloc[first:end]
+            chosen = rows["stream"] == which if other is None else _is_end(rows["sender"], other)
+            selection = f"of stream {which}" + (f" from {other}" if other else "")
+        places = np.flatnonzero(chosen.to_numpy())
+        if not places.size:
+            raise KeyError(f"no flow {selection}")
+        return Flow(self, rows.iloc[int(places[rows["payload_bytes"].to_numpy()[places].argmax()])])
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report as one self-contained HTML file; return its path."""
+        from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
+
+        return write_html(self, Path(path))
+
+    def annotate(self, file: BinaryIO) -> int:
+        """Write the capture as pcapng with comments for Wireshark: where limits begin, and where windows close.
+
+        Packets, times, interfaces and existing comments stay as they are. The comment on the whole capture is the report
+        as text. Several files become sections of one file. `bdpcap.report.comments` chooses the comments.
+
+        Parameters
+        ----------
+        file
+            A binary file that is open for writing, but none of the capture's own files.
+
+        Returns
+        -------
+        int
+            The number of comments on packets.
+
+        Raises
+        ------
+        CaptureError
+            The capture came from a pipe.
+        ValueError
+            The capture has pseudonyms, but its packets have the true addresses.
+        """
+        from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
+
+        self._contents.files.needed()
+        if self._contents.pseudonyms:
+            raise ValueError("the packets of an annotated capture bear its true addresses")
+        about, placed = comments.of_capture(self)
+        return self._contents.files.annotate(about, placed, file)
+
+    def excerpt(self, stream: int, file: BinaryIO, *, headers_only: bool = False) -> int:
+        """Write the packets of a stream to a pcapng file.
+
+        A comment has what the whole capture shows of the stream: window scales, clock, drops, the path's least delays and
+        cross traffic. With it, an analysis of the excerpt gives the results that the stream has here.
+
+        If the capture has pseudonyms, the packets get the pseudonyms of the tables as addresses, and the payload is
+        always left out. A valid IP or TCP checksum stays valid, a wrong one stays wrong.
+
+        Parameters
+        ----------
+        stream
+            The number of the stream in this capture; in the excerpt it is stream 0.
+        file
+            A binary file that is open for writing.
+        headers_only
+            Leave out the payload that follows the TCP header.
+
+        Returns
+        -------
+        int
+            The number of packets written.
+
+        Raises
+        ------
+        KeyError
+            There is no such stream.
+        CaptureError
+            The capture came from a pipe or from bytes, or the stream has two link types.
+        """
+        if not 0 <= stream < self.info.streams:
+            raise KeyError(f"no stream {stream}")
+        return self._contents.excerpt(stream, file, headers_only=headers_only)
+
+    def fingerprints(self) -> list[Fingerprint]:
+        """Read the files again; return name, size and SHA-256 of each, in the order given."""
+        return self._contents.files.fingerprints()
+
+
+def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:
+    """Return which endpoints `named` stands for: an ``address:port``, or an address alone."""
+    return (ends == named) | (ends.map(host_of) == named.strip("[]"))

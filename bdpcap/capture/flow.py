@@ -1,0 +1,245 @@
+"""One direction of a stream that carried payload, with its verdict, causes and figures."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap.read import vantage
+from bdpcap.read.in_process import InProcess
+from bdpcap.words import quantities
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from bdpcap import hosts
+    from bdpcap.capture.capture import Capture
+    from bdpcap.diagnosis.remedy import Remedy
+    from bdpcap.diagnosis.why import Why
+    from bdpcap.explain.findings import Findings
+    from bdpcap.plots import Kind, Options
+    from bdpcap.view.notebook import View
+
+__all__ = ["Flow"]
+
+
+class Flow(InProcess):
+    """One direction of a stream that carried payload: its rounds, events, findings and figures.
+
+    Attributes
+    ----------
+    capture : Capture
+        The capture that has the flow.
+    summary : pandas.Series
+        The flow's row of `Capture.flows`.
+    stream : int
+        The number of the flow's stream, as Wireshark's ``tcp.stream``.
+    sender, receiver : str
+        ``address:port``, IPv6 in brackets.
+    """
+
+    def __init__(self, capture: Capture, summary: pd.Series) -> None:
+        self.capture: Final = capture
+        self.summary: Final = summary
+        self.stream: Final = int(summary["stream"])
+        self.sender: Final = str(summary["sender"])
+        self.receiver: Final = str(summary["receiver"])
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.stream}: {self.sender} -> {self.receiver}, {self.summary['limit']}>"
+
+    @cached_property
+    def rtts(self) -> pd.DataFrame:
+        """The rounds of the flow, as a table of `bdpcap.tables.RTTS`."""
+        rounds, _ = self.capture._contents.verdicts.of(self.stream)
+        return rounds[(rounds["sender"] == self.sender).to_numpy()].reset_index(drop=True)
+
+    @cached_property
+    def _frames(self) -> pd.DataFrame:
+        """Numbers of the first and of the last frame of each round, in columns ``first`` and ``last``."""
+        rounds, frames = self.capture._contents.verdicts.of(self.stream)
+        own = frames[(rounds["sender"] == self.sender).to_numpy()]
+        return type(rounds)(own, columns=["first", "last"])
+
+    @cached_property
+    def _counts(self) -> dict[str, Any]:
+        """The core's counts of the flow, more than the table has, such as ``largest_bytes`` and ``sender_side_ns``."""
+        return self.capture._contents.streams.counts_of(self.stream, self.sender)
+
+    @cached_property
+    def events(self) -> pd.DataFrame:
+        """The flow's events, as a table of `bdpcap.tables.EVENTS`. If they were not kept, the capture is read again."""
+        events = self.capture._contents.events.of(self.stream)
+        return events[events["sender"] == self.sender].reset_index(drop=True)
+
+    def events_between(self, start: float = 0.0, end: float = math.inf) -> pd.DataFrame:
+        """Return the events of the flow between two times. The memory used grows with these events, not with the flow.
+
+        Parameters
+        ----------
+        start, end
+            Seconds since the capture's first frame.
+        """
+        return self.capture._contents.events.between(self.stream, self.sender, start, end)
+
+    @cached_property
+    def exchanges(self) -> pd.DataFrame:
+        """Requests and responses of the flow's stream; both directions have the same table."""
+        table = self.capture.exchanges
+        first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
+        return table.iloc[first:end].reset_index(drop=True)
+
+    @property
+    def is_from_client(self) -> bool:
+        """Whether the client sends the flow's data: the end that sent the SYN, or else the first packet."""
+        return int(self._counts["direction"]) == 0
+
+    @property
+    def systems(self) -> tuple[hosts.System | None, hosts.System | None]:
+        """The systems of the sender and of the receiver by their SYNs; None where unknown."""
+        client, server = self.capture._contents.systems.of(self.stream)
+        return (client, server) if self.is_from_client else (server, client)
+
+    @property
+    def program(self) -> hosts.Program | None:
+        """The program of the flow's connection, by a cookie of iperf3 or a well-known port; None where unknown."""
+        return self.capture._contents.systems.program_of(self.stream)
+
+    @property
+    def vantage_evidence(self) -> str:
+        """The evidence for the flow's vantage as text: delays, the capturing host, and routers passed."""
+        both = self.capture._contents.streams.sides(self.stream)
+        return vantage.sentence(both, both["sender"].index(self.sender), str(self.summary["vantage"]))
+
+    @property
+    def verdict(self) -> str:
+        """The limit of the flow, its duration, and the numbers that show it, in one or two sentences."""
+        from bdpcap.report import verdict  # noqa: PLC0415 - the report is slow to import
+
+        return verdict.sentence(self)
+
+    @property
+    def findings(self) -> Findings:
+        """Causes of the flow's numbers, with remedies; the most important finding first."""
+        from bdpcap.explain.findings import found  # noqa: PLC0415 - needed for findings only
+
+        return found(self)
+
+    @property
+    def why(self) -> Why | None:
+        """The setting behind the window that limits the flow; None if no window does, or the setting is unknown.
+
+        ``print(flow.why)`` gives the arithmetic: "Why 73,552? 2 x 50,000 x 3/4 - 1,448 = 73,552: ...".
+        """
+        from bdpcap.diagnosis.why import why  # noqa: PLC0415 - needed for findings only
+
+        return why(self)
+
+    @property
+    def remedy(self) -> Remedy:
+        """The first thing to do: the place, the advice, commands, and the rate to expect.
+
+        ``print(flow.remedy)`` gives the advice; ``flow.remedy.expected`` is such as "12.4 → about 24.3 Mbit/s, then the
+        link", or empty.
+        """
+        from bdpcap.diagnosis.remedy import remedy  # noqa: PLC0415 - needed for findings only
+
+        return remedy(self)
+
+    def explain(
+        self,
+        *,
+        rcvbuf: int | None = None,
+        sndbuf: int | None = None,
+        kernel: str | None = None,
+        adv_win_scale: int | None = None,
+        rmem_max: int | None = None,
+        rmem: tuple[int, int, int] | None = None,
+        wmem: tuple[int, int, int] | None = None,
+        link_rate: float | str | None = None,
+        rtt: float | str | None = None,
+    ) -> Findings:
+        """Return the findings, using facts that the capture does not show, as ``bdpcap explain`` does.
+
+        Parameters
+        ----------
+        rcvbuf, sndbuf
+            SO_RCVBUF of the receiver and SO_SNDBUF of the sender as passed to ``setsockopt``, in bytes.
+        kernel
+            The receiver's Linux version, as ``uname -r`` prints it.
+        adv_win_scale
+            The receiver's ``net.ipv4.tcp_adv_win_scale``.
+        rmem_max, rmem
+            The receiver's ``net.core.rmem_max`` and the three values of its ``net.ipv4.tcp_rmem``, in bytes.
+        wmem
+            The three values of the sender's ``net.ipv4.tcp_wmem``, in bytes.
+        link_rate, rtt
+            Rate of another link and RTT of another path, for which the findings give the window needed. A number is in
+            bits per second or in seconds; a text has a unit.
+
+        Raises
+        ------
+        ValueError
+            A text is no rate, no duration or no version.
+        """
+        from bdpcap.explain.findings import findings  # noqa: PLC0415 - needed for findings only
+        from bdpcap.explain.kernels import version  # noqa: PLC0415
+        from bdpcap.explain.solver import Facts  # noqa: PLC0415
+
+        known = version(kernel) if kernel else None
+        facts = Facts(rcvbuf, sndbuf, known, adv_win_scale, rmem_max, rmem, wmem)
+        rate = quantities.rate(link_rate) if isinstance(link_rate, str) else link_rate
+        trip = quantities.duration(rtt) if isinstance(rtt, str) else rtt
+        return findings(
+            self,
+            facts,
+            rate_bps=None if rate is None else float(rate),
+            rtt_ns=None if trip is None else round(trip * 10**9),
+        )
+
+    def _repr_html_(self) -> str:
+        from bdpcap.report import card  # noqa: PLC0415 - slow to import
+
+        return card.of_flow(self)
+
+    def plot(self, kind: Kind = "window", **options: Unpack[Options]) -> go.Figure:
+        """Return a figure of the flow.
+
+        Parameters
+        ----------
+        kind
+            ``window`` (with the bytes in flight), ``throughput``, ``rtt``, ``sequence`` or ``packets``.
+        options
+            Options of `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and
+            ``figure``, ``row`` and ``col`` to draw into.
+
+        Raises
+        ------
+        ValueError
+            There is no such figure, the flow does not overlap that time, or ``row`` is given without ``figure``.
+        """
+        from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
+
+        return figure(self, kind, **options)
+
+    def view(self) -> View:
+        """Return the linked figures of the flow as a widget for a notebook, zoomable down to single segments.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            The extra ``bdpcap[view]`` is not installed.
+        """
+        try:
+            from bdpcap.view.notebook import View  # noqa: PLC0415 - part of an extra, may be missing
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"{error.name} is missing: pip install 'bdpcap[view]'", name=error.name
+            ) from None
+        return View(self)

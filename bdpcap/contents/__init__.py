@@ -1,0 +1,6 @@
+"""What a capture contains: streams, paths, verdicts, events, files. `Capture` and `Flow` show it to users."""
+
+from bdpcap.contents.contents import Contents
+from bdpcap.contents.event_reader import Taker
+
+__all__ = ["Contents", "Taker"]

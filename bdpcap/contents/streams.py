@@ -1,0 +1,103 @@
+"""The streams of a finished pass as the core's columns: two rows for each, the client's first."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap import _core
+from bdpcap.read import core_pass
+from bdpcap.read.quality import acknowledgments_missing
+from bdpcap.tables import connections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from bdpcap.read.anonymize import Pseudonyms
+
+_OF_CARRIERS: Final = (
+    "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "announced_mss_bytes",
+    "handshake", "window_scale_source",
+)  # fmt: skip
+"""Columns in `Streams.carriers`, which show how far a capture can be trusted."""
+
+
+class Streams:
+    """Columns about both directions of every stream. Each call builds them again, since all of many take much memory."""
+
+    def __init__(self, core: _core.Analysis, tick_ns: int, pseudonyms: Pseudonyms | None) -> None:
+        self._core = core
+        self._tick_ns = tick_ns
+        self._pseudonyms = pseudonyms
+
+    def named(self, columns: dict[str, Any]) -> dict[str, Any]:
+        """Return the core's columns with the capture's clock, and with pseudonyms if there are any."""
+        if "tick_ns" in columns:
+            columns["tick_ns"] = np.full(len(columns["tick_ns"]), self._tick_ns)
+        return core_pass.named(columns, self._pseudonyms)
+
+    def directions(self, *names: str) -> dict[str, Any]:
+        """Return the named columns about the directions of all streams."""
+        return self.named(self._core.directions(names=list(names)))
+
+    def blocks(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield the named columns, `bdpcap.read.core_pass.STREAMS` streams at a time."""
+        return core_pass.directions(self._core, self._pseudonyms, names)
+
+    def sides(self, stream: int) -> dict[str, Any]:
+        """Return all columns about both directions of a stream."""
+        return self.named(self._core.directions(stream, 1))
+
+    def counts_of(self, stream: int, sender: str) -> dict[str, Any]:
+        """Return the core's counts of a direction by name; an absent number is None."""
+        both = self.sides(stream)
+        row = both["sender"].index(sender)
+        values = {name: column[row] for name, column in both.items()}
+        one = {name: np.asarray(column[row : row + 1]) for name, column in both.items()}
+        values["acknowledgments_missing"] = bool(acknowledgments_missing(one)[0])
+        return {
+            name: None if isinstance(value, np.integer) and value == _core.NULL else value
+            for name, value in values.items()
+        }
+
+    @cached_property
+    def carriers(self) -> dict[str, np.ndarray]:
+        """Columns about the directions that carried payload. No round has to be classified."""
+        pieces = [{name: np.zeros(0, dtype=np.int64) for name in _OF_CARRIERS}]
+        for columns in self.blocks(("carried", *_OF_CARRIERS)):
+            # A port scan has millions of directions without payload.
+            carried = np.flatnonzero(columns["carried"])
+            if len(carried):
+                pieces.append({name: np.asarray(columns[name])[carried] for name in _OF_CARRIERS})
+        return core_pass.joined(pieces[1:] or pieces)
+
+    def lifecycles(
+        self, last_ns: int | None, *names: str
+    ) -> Iterator[tuple[dict[str, np.ndarray], dict[str, Any]]]:
+        """Yield how connections began and ended, without addresses, a block of streams at a time.
+
+        With each block come the columns `names` about its directions, and ``end_ns``: two rows for each stream. `last_ns`
+        is the time of the capture's last frame.
+        """
+        for first in range(0, self._core.streams, core_pass.STREAMS):
+            columns = self._core.connections(first, core_pass.STREAMS)
+            both = self._core.directions(first, core_pass.STREAMS, ("end_ns", *names))
+            yield connections.with_timeouts(columns, both["end_ns"][::2], last_ns), both
+
+    def endpoints(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Return the senders of some directions, whose rows in `directions` are given in ascending order.
+
+        Names of all directions of many streams would take much memory, so they are made for a block of streams at a time.
+        """
+        size = 2 * core_pass.STREAMS
+        found = [np.zeros(0, dtype=object)]
+        for own in np.split(rows, np.flatnonzero(np.diff(rows // size)) + 1):
+            if len(own):
+                block = int(own[0]) // size
+                names = self._core.directions(block * core_pass.STREAMS, core_pass.STREAMS, ("sender",))
+                found.append(np.array(self.named(names)["sender"], dtype=object)[own - block * size])
+        return np.concatenate(found)
