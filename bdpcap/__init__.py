@@ -23,10 +23,14 @@ if _built_version != __version__:
     )
 from bdpcap._core import OPTIMISED, CaptureError, FilterError
 
+for _error in (CaptureError, FilterError):
+    _error.__module__ = __name__  # where users import it, and where pickle finds it
+
 if TYPE_CHECKING:
     from bdpcap import explain, plots
     from bdpcap.analysis import analyze, compare, stream_events
     from bdpcap.capture import Capture, Flow
+    from bdpcap.errors import ArgumentError, NotFoundError
     from bdpcap.explain.bdp import bdp
     from bdpcap.explain.findings import Finding, Findings
     from bdpcap.path_ends import Pair, pair
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from bdpcap.read.facts import CaptureInfo, Damage, Progress
 
 __all__ = [
+    "ArgumentError",
     "Budget",
     "Capture",
     "CaptureError",
@@ -44,6 +49,7 @@ __all__ = [
     "Finding",
     "Findings",
     "Flow",
+    "NotFoundError",
     "Pair",
     "Progress",
     "Pseudonyms",
@@ -58,6 +64,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    **dict.fromkeys(("ArgumentError", "NotFoundError"), "bdpcap.errors"),
     **dict.fromkeys(("Capture", "Flow"), "bdpcap.capture"),
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.read.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),

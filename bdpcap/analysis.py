@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bdpcap import _core
 from bdpcap.capture import Capture
 from bdpcap.contents import Contents
+from bdpcap.errors import ArgumentError
 from bdpcap.read import core_pass
 from bdpcap.read.budget import Budget
 from bdpcap.read.jobs import threads
@@ -78,7 +79,7 @@ def analyze(
         A source has another type, or is a file object open for text.
     FilterError
         The filter has an error, or does not fit a link type in the capture.
-    ValueError
+    ArgumentError
         There is no source, `jobs` or a limit is below 1, or `memory_bytes` is less than Python itself takes.
     """
     sources, broken = core_pass.sources(source)
@@ -226,11 +227,22 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
     -------
     DataFrame
         One row for each capture, with the columns of `bdpcap.comparing.comparison.COMPARISON`.
+
+    Raises
+    ------
+    ArgumentError
+        There is no capture, or the settings are not as many as the captures.
     """
     from bdpcap.comparing import comparison  # noqa: PLC0415 - needed for comparisons only
     from bdpcap.comparing.settings import Settings  # noqa: PLC0415
     from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
+    if not captures:
+        raise ArgumentError("no capture given: name those to compare")
+    if settings is not None and len(settings) != len(captures):
+        raise ArgumentError(
+            f"{len(settings)} settings for {len(captures)} captures: give each capture its own"
+        )
     read = [one if isinstance(one, Capture) else analyze(one) for one in captures]
     names = [", ".join(one.info.files) for one in read]
     given = [Settings()] * len(read) if settings is None else settings

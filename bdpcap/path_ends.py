@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bdpcap.analysis import analyze
@@ -12,6 +11,7 @@ from bdpcap.tables import files
 
 if TYPE_CHECKING:
     import os
+    from pathlib import Path
 
     from bdpcap.read.core_pass import OneSource
 
@@ -38,7 +38,7 @@ def pair(
     ------
     CaptureError
         A source cannot be read at all, or it is a pipe or bytes, which cannot be read twice.
-    ValueError
+    ArgumentError
         The captures have no connection in common, or no packets of both directions.
     """
     read = [one if isinstance(one, Capture) else analyze(one, filter=filter) for one in (sender, receiver)]
@@ -56,7 +56,7 @@ class Pair(Ends):
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the report on both ends to an HTML file; return its path."""
-        target = Path(path)
+        target = files.html(path)
         with files.replacing(target) as part:
             part.write_text(self.html(), encoding="utf-8")
         return target

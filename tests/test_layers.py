@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
-    {"_core"},
+    {"_core", "errors"},
     {"words"},
     {"hosts"},
     {"tables"},

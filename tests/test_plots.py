@@ -225,7 +225,7 @@ def test_whole_numbers_that_scripts_can_hold_go_into_a_page_as_they_are(numbers)
 
 
 def test_an_unknown_figure_is_named(flow):
-    with pytest.raises(ValueError, match="no figure 'pie'; there are window"):
+    with pytest.raises(ValueError, match="no figure 'pie': there are window"):
         plots.figure(flow, "pie")
 
 

@@ -127,6 +127,45 @@ def test_a_flow_that_is_not_there_is_a_key_error(asked, capture):
         capture.flow(*asked)
 
 
+# errors
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        (lambda _: bdpcap.analyze(b"abc"), bdpcap.CaptureError, "<bytes>: not a packet capture"),
+        (lambda _: bdpcap.analyze("sample_captures"), bdpcap.CaptureError, "name one, or sample_captures/*"),
+        (lambda _: bdpcap.analyze([]), bdpcap.ArgumentError, "no capture given: name a file"),
+        (lambda _: bdpcap.compare(), bdpcap.ArgumentError, "no capture given: name those"),
+        (lambda _: bdpcap.compare(SAMPLE, settings=[]), bdpcap.ArgumentError, "0 settings for 1"),
+        (lambda _: bdpcap.bdp(-1, 1), bdpcap.ArgumentError, "above zero"),
+        (lambda _: bdpcap.bdp(float("nan"), 1), bdpcap.ArgumentError, "no finite number"),
+        (lambda capture: capture[2], bdpcap.NotFoundError, "the capture has 2 flows"),
+        (lambda capture: capture[-3], IndexError, "the capture has 2 flows"),
+        (lambda capture: capture["10.0.0.1"], TypeError, r"Capture.flow\('10.0.0.1'\)"),
+        (lambda capture: capture.flow(7), bdpcap.NotFoundError, "the capture has 1 stream, stream 0"),
+        (lambda capture: capture.flow(None), TypeError, "not by None"),
+        (lambda capture: capture.excerpt(1, io.BytesIO()), bdpcap.NotFoundError, "the capture has 1 stream"),
+        (lambda capture: capture.table("packets"), bdpcap.ArgumentError, "there are flows, rtts"),
+        (lambda capture: capture.pieces("events"), bdpcap.ArgumentError, "there are flows, rtts"),
+        (lambda capture: capture.report("x.pdf"), bdpcap.ArgumentError, "x.pdf: reports are HTML; name it x.html"),
+        (lambda capture: capture[0].plot("pie"), bdpcap.ArgumentError, "no figure 'pie': there are window"),
+        (lambda capture: capture[0].explain(rcvbuf=0), bdpcap.ArgumentError, "rcvbuf is 0: give a size"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_in_one_line(wrong, error, said, capture, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(error, match=said) as raised:
+        wrong(capture)
+    assert "\n" not in str(raised.value)
+
+
+def test_every_error_is_sent_between_processes():
+    for error in (bdpcap.ArgumentError, bdpcap.CaptureError, bdpcap.FilterError, bdpcap.NotFoundError):
+        again = pickle.loads(pickle.dumps(error("said")))  # noqa: S301  our own
+        assert (type(again), str(again)) == (error, "said")
+
+
 # looks
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal, get_args, overload
 
 import numpy as np
 
 from bdpcap.capture.flow import Flow
+from bdpcap.errors import ArgumentError, NotFoundError
 from bdpcap.read.in_process import InProcess
+from bdpcap.words import units
 from bdpcap.words.endpoints import host as host_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
+    from pathlib import Path
     from typing import Any
 
     import pandas as pd
@@ -110,7 +112,7 @@ class Capture(InProcess):
         from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
         if name not in TABLES:
-            raise ValueError(f"no table {name!r}; there are {', '.join(TABLES)}")
+            raise ArgumentError(f"no table {name!r}: there are {', '.join(TABLES)}")
         table: pd.DataFrame = getattr(self, name)
         table = frames.apart(table) if endpoints else table
         return frames.timestamped(table) if timestamps else table
@@ -126,7 +128,7 @@ class Capture(InProcess):
             "rtts": (tables.RTTS, verdicts.rtt_cells),
         }
         if name not in of:
-            raise ValueError(f"no pieces of {name!r}; there are flows, rtts")
+            raise ArgumentError(f"no pieces of {name!r}: there are {', '.join(of)}")
         columns, cells = of[name]
         return (frames.of_cells(columns, piece) for piece in cells())
 
@@ -157,8 +159,13 @@ class Capture(InProcess):
     def __getitem__(self, place: slice) -> list[Flow]: ...
     def __getitem__(self, place: int | slice) -> Flow | list[Flow]:
         """Return the flow of a row of `flows`; for a slice, the flows of several rows."""
+        if not isinstance(place, (slice, int, np.integer)):
+            raise TypeError(f"flows are counted by numbers: Capture.flow({place!r}) finds one by its sender")
         if isinstance(place, slice):
             return [Flow(self, row) for _, row in self.flows.iloc[place].iterrows()]
+        if not -len(self) <= place < len(self):
+            there = units.number(len(self), "flow")
+            raise NotFoundError(f"no flow at place {place}: the capture has {there}")
         return Flow(self, self.flows.iloc[place])
 
     def flow(self, which: int | str, other: str | None = None) -> Flow:
@@ -174,9 +181,11 @@ class Capture(InProcess):
 
         Raises
         ------
-        KeyError
+        NotFoundError
             There is no such flow: the stream carried no payload, or no such endpoint sent any.
         """
+        if not isinstance(which, (str, int, np.integer)):
+            raise TypeError(f"a flow is named by its stream or its sender, not by {which!r}")
         rows = self.flows
         if isinstance(which, str):
             chosen = _is_end(rows["sender"], which)
@@ -189,14 +198,38 @@ class Capture(InProcess):
             selection = f"of stream {which}" + (f" from {other}" if other else "")
         places = np.flatnonzero(chosen.to_numpy())
         if not places.size:
-            raise KeyError(f"no flow {selection}")
+            raise NotFoundError(f"no flow {selection}: {self._lacking(which)}")
         return Flow(self, rows.iloc[int(places[rows["payload_bytes"].to_numpy()[places].argmax()])])
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report as one self-contained HTML file; return its path."""
-        from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
+    @property
+    def _streams(self) -> str:
+        """Which streams the capture has, in words."""
+        last = self.info.streams - 1
+        named = "" if last < 0 else ", stream 0" if last == 0 else f", 0 to {last:,}"
+        return f"the capture has {units.number(last + 1, 'stream')}{named}"
 
-        return write_html(self, Path(path))
+    def _lacking(self, which: int | str) -> str:
+        """Return why there is no flow of a stream, or where a user finds the senders."""
+        if isinstance(which, str) or which in self.flows["stream"].to_numpy():
+            return "Capture.flows lists senders and receivers"
+        if 0 <= which < self.info.streams:
+            return "it carried no payload; Capture.connections shows how it began and ended"
+        return self._streams
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report as one self-contained HTML file; return its path.
+
+        Raises
+        ------
+        ArgumentError
+            The file's name does not end in ``.html``.
+        OSError
+            The file cannot be written.
+        """
+        from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
+        from bdpcap.tables import files  # noqa: PLC0415
+
+        return write_html(self, files.html(path))
 
     def annotate(self, file: BinaryIO) -> int:
         """Write the capture as pcapng with comments for Wireshark: where limits begin, and where windows close.
@@ -218,14 +251,16 @@ class Capture(InProcess):
         ------
         CaptureError
             The capture came from a pipe.
-        ValueError
+        ArgumentError
             The capture has pseudonyms, but its packets have the true addresses.
         """
         from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
 
         self._contents.files.needed()
         if self._contents.pseudonyms:
-            raise ValueError("the packets of an annotated capture bear its true addresses")
+            raise ArgumentError(
+                "annotated packets bear their true addresses: analyze the capture without pseudonyms"
+            )
         about, placed = comments.of_capture(self)
         return self._contents.files.annotate(about, placed, file)
 
@@ -254,13 +289,13 @@ class Capture(InProcess):
 
         Raises
         ------
-        KeyError
+        NotFoundError
             There is no such stream.
         CaptureError
             The capture came from a pipe or from bytes, or the stream has two link types.
         """
         if not 0 <= stream < self.info.streams:
-            raise KeyError(f"no stream {stream}")
+            raise NotFoundError(f"no stream {stream}: {self._streams}")
         return self._contents.excerpt(stream, file, headers_only=headers_only)
 
     def fingerprints(self) -> list[Fingerprint]:

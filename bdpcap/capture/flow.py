@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bdpcap.errors import ArgumentError
 from bdpcap.read import vantage
 from bdpcap.read.in_process import InProcess
 from bdpcap.words import quantities
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     import pandas as pd
     import plotly.graph_objects as go
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from bdpcap.diagnosis.remedy import Remedy
     from bdpcap.diagnosis.why import Why
     from bdpcap.explain.findings import Findings
-    from bdpcap.plots import Kind, Options
+    from bdpcap.plots import Kind
     from bdpcap.view.notebook import View
 
 __all__ = ["Flow"]
@@ -185,48 +184,56 @@ class Flow(InProcess):
 
         Raises
         ------
-        ValueError
-            A text is no rate, no duration or no version.
+        ArgumentError
+            A text is no rate, no duration or no version, or a size or number is not above zero.
         """
+        for name, given in {"rcvbuf": rcvbuf, "sndbuf": sndbuf, "rmem_max": rmem_max}.items():
+            if given is not None and given < 1:
+                raise ArgumentError(f"{name} is {given}: give a size in bytes, above zero")
         from bdpcap.explain.findings import findings  # noqa: PLC0415 - needed for findings only
         from bdpcap.explain.kernels import version  # noqa: PLC0415
         from bdpcap.explain.solver import Facts  # noqa: PLC0415
 
         known = version(kernel) if kernel else None
         facts = Facts(rcvbuf, sndbuf, known, adv_win_scale, rmem_max, rmem, wmem)
-        rate = quantities.rate(link_rate) if isinstance(link_rate, str) else link_rate
-        trip = quantities.duration(rtt) if isinstance(rtt, str) else rtt
-        return findings(
-            self,
-            facts,
-            rate_bps=None if rate is None else float(rate),
-            rtt_ns=None if trip is None else round(trip * 10**9),
-        )
+        rate = None if link_rate is None else float(quantities.rate(link_rate))
+        rtt_ns = None if rtt is None else round(quantities.duration(rtt) * 10**9)
+        return findings(self, facts, rate_bps=rate, rtt_ns=rtt_ns)
 
     def _repr_html_(self) -> str:
         from bdpcap.report import card  # noqa: PLC0415 - slow to import
 
         return card.of_flow(self)
 
-    def plot(self, kind: Kind = "window", **options: Unpack[Options]) -> go.Figure:
-        """Return a figure of the flow.
+    def plot(
+        self,
+        kind: Kind = "window",
+        *,
+        start: float | None = None,
+        end: float | None = None,
+        figure: go.Figure | None = None,
+        row: int | None = None,
+        col: int = 1,
+    ) -> go.Figure:
+        """Return a figure of the flow: by default its window with the bytes in flight.
 
         Parameters
         ----------
         kind
-            ``window`` (with the bytes in flight), ``throughput``, ``rtt``, ``sequence`` or ``packets``.
-        options
-            Options of `bdpcap.plots.figure`: ``start`` and ``end`` in seconds since the capture's first frame, and
-            ``figure``, ``row`` and ``col`` to draw into.
+            ``window``, ``throughput``, ``rtt`` or ``sequence``.
+        start, end
+            The time to draw, in seconds since the capture's first frame; None is the whole flow.
+        figure, row, col
+            The figure to draw into, and its subplot, counted from 1 as in ``plotly.subplots.make_subplots``.
 
         Raises
         ------
-        ValueError
+        ArgumentError
             There is no such figure, the flow does not overlap that time, or ``row`` is given without ``figure``.
         """
-        from bdpcap.plots import figure  # noqa: PLC0415 - plotly is slow to import
+        from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
 
-        return figure(self, kind, **options)
+        return plots.figure(self, kind, start=start, end=end, figure=figure, row=row, col=col)
 
     def view(self) -> View:
         """Return the linked figures of the flow as a widget for a notebook, zoomable down to single segments.

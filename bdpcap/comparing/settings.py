@@ -13,6 +13,7 @@ import csv
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from bdpcap.errors import ArgumentError
 from bdpcap.words import quantities
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def read(path: Path) -> dict[str, Settings]:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The file cannot be parsed; the message names the file and the reason.
     ModuleNotFoundError
         The file is YAML, and the optional dependency that reads YAML is not installed.
@@ -76,7 +77,7 @@ def read(path: Path) -> dict[str, Settings]:
         try:
             text = file.read()
         except UnicodeDecodeError:
-            raise ValueError(f"{path} is not text") from None
+            raise ArgumentError(f"{path} is not text") from None
     rows = _csv(text, path) if path.suffix.lower() == ".csv" else _yaml(text, path)
     return {name: _settings(values, f"{path}: {name}") for name, values in rows.items()}
 
@@ -84,11 +85,11 @@ def read(path: Path) -> dict[str, Settings]:
 def _csv(text: str, path: Path) -> dict[str, dict[str, Any]]:
     rows = csv.DictReader(text.splitlines(), restkey="too many cells")
     if "capture" not in (rows.fieldnames or ()):
-        raise ValueError(f"{path} has no column 'capture' in its first line")
+        raise ArgumentError(f"{path} has no column 'capture' in its first line")
     try:
         return {row.pop("capture"): row for row in rows}
     except csv.Error as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ArgumentError(f"{path}: {error}") from None
 
 
 def _yaml(text: str, path: Path) -> dict[str, dict[str, Any]]:
@@ -98,22 +99,22 @@ def _yaml(text: str, path: Path) -> dict[str, dict[str, Any]]:
         # BaseLoader returns only strings, lists and mappings, so that 50000 is text like "25Mbit/s".
         document = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+        raise ArgumentError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
     except RecursionError:
-        raise ValueError(f"{path} is nested too deeply") from None
+        raise ArgumentError(f"{path} is nested too deeply") from None
     if not isinstance(document, dict) or not all(isinstance(values, dict) for values in document.values()):
-        raise ValueError(f"{path} must map names of captures to their settings")
+        raise ArgumentError(f"{path} must map names of captures to their settings")
     return {str(name): values for name, values in document.items()}
 
 
 def _settings(values: dict[str, Any], where: str) -> Settings:
     unknown = [name for name in values if name not in READERS]
     if unknown:
-        raise ValueError(f"{where}: no setting {unknown[0]!r}; there are {', '.join(READERS)}")
+        raise ArgumentError(f"{where}: no setting {unknown[0]!r}; there are {', '.join(READERS)}")
     known = {name: value for name, value in values.items() if value}
     if not all(isinstance(value, str) for value in known.values()):
-        raise ValueError(f"{where}: a setting is one value")
+        raise ArgumentError(f"{where}: a setting is one value")
     try:
         return Settings(**{name: READERS[name](value) for name, value in known.items()})
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ArgumentError(f"{where}: {error}") from None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.errors import ArgumentError
 from bdpcap.explain.buffers import FIELD_MAX, SCALE_MAX, least_setting
 from bdpcap.explain.eras import ERAS
 from bdpcap.words import quantities, units
@@ -102,12 +103,10 @@ def bdp(rate: float | str, rtt: float | str) -> float:
 
     Raises
     ------
-    ValueError
-        A text cannot be parsed as a rate or a duration.
+    ArgumentError
+        A text cannot be parsed as a rate or a duration, or a value is not above zero.
     """
-    rate_bps = quantities.rate(rate) if isinstance(rate, str) else Fraction(rate)
-    rtt_s = quantities.duration(rtt) if isinstance(rtt, str) else Fraction(rtt)
-    return float(product(rate_bps, rtt_s))
+    return float(product(quantities.rate(rate), quantities.duration(rtt)))
 
 
 def product(rate_bps: Fraction, rtt_s: Fraction) -> Fraction:
@@ -149,13 +148,13 @@ def derive(known: Known, stack: str | None = None) -> list[Derived]:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         No quantity follows from the given ones.
     """
     chosen = STACKS if stack is None else {stack: STACKS[stack]}
     derived = [*_headers(known), *_windows(known, chosen), *_losses(known), *_transfers(known)]
     if not derived:
-        raise ValueError(
+        raise ArgumentError(
             "nothing follows from that: give two or more of rate, RTT, window, loss, size and time, or headers"
         )
     return derived

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.errors import ArgumentError
+
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
@@ -77,7 +79,7 @@ def packet(stack: str, mtu_bytes: int = ETHERNET_MTU, payload_bytes: int | None 
 
     Raises
     ------
-    ValueError
+    ArgumentError
         A name is unknown, or the packet exceeds the MTU.
     """
     outside = inside = 0
@@ -90,10 +92,10 @@ def packet(stack: str, mtu_bytes: int = ETHERNET_MTU, payload_bytes: int | None 
             inside += int(name)
         else:
             known = ", ".join([*OUTSIDE_MTU, *INSIDE_MTU])
-            raise ValueError(f"no header {name!r}: there are {known}, or a number of bytes")
+            raise ArgumentError(f"no header {name!r}: there are {known}, or a number of bytes")
     payload = mtu_bytes - inside if payload_bytes is None else payload_bytes
     if payload < 1 or payload + inside > mtu_bytes:
-        raise ValueError(
+        raise ArgumentError(
             f"{inside} bytes of headers and {max(payload, 1)} of payload exceed the MTU, {mtu_bytes}"
         )
     return Packet(payload, payload + inside + outside)

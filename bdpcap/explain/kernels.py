@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from bdpcap.errors import ArgumentError
 from bdpcap.explain.eras import ANY_VERSION, ERAS, Era, Version
 
 __all__ = ["LAST_SYSCTL", "Kernel", "eras_of", "version"]
@@ -52,12 +53,12 @@ def version(text: str) -> Kernel:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The text does not begin with two numbers.
     """
     match = _VERSION.match(text)
     if match is None:
-        raise ValueError(f"{text!r} is no kernel version: give one like 6.1 or 6.6.45")
+        raise ArgumentError(f"{text!r} is no kernel version: give one like 6.1 or 6.6.45")
     major, minor, patch, rest = match.groups()
     enterprise = bool(_ENTERPRISE.search(rest))
     own_build = patch == "0" and rest[:2].startswith("-") and rest[1:2].isdecimal()

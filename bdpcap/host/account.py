@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bdpcap import tables
+from bdpcap.errors import ArgumentError
 from bdpcap.host import ss, tcp_info
 from bdpcap.host.rounds import around
 from bdpcap.tables import frames
@@ -138,7 +139,7 @@ def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Ac
     ------
     OSError
         A file cannot be read.
-    ValueError
+    ArgumentError
         A file contains no sample.
     """
     samples: list[Sample] = []
@@ -147,7 +148,7 @@ def read(ss_logs: Sequence[Path] = (), tcp_info_logs: Sequence[Path] = ()) -> Ac
         for path in paths:
             reading = _read(path, reader)
             if not reading.samples:
-                raise ValueError(f"{path} holds no sample with time, addresses and numbers")
+                raise ArgumentError(f"{path} holds no sample with time, addresses and numbers")
             samples += reading.samples
             if reading.unread:
                 unread.append(Unread(str(path), len(reading.unread), reading.unread[0]))

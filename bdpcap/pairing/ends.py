@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bdpcap.errors import ArgumentError
 from bdpcap.pairing import delays, losses, views
 from bdpcap.pairing.clocks import Clock, Differences, estimate
 from bdpcap.pairing.crossings import Both
@@ -83,7 +84,7 @@ class Ends:
         found = directions(sender), directions(receiver)
         common = matches(*found)
         if not common:
-            raise ValueError(
+            raise ArgumentError(
                 "the captures have no connection in common: no initial sequence numbers, timestamps or ranges of "
                 "sequence numbers match (a proxy between the taps ends connections)"
             )
@@ -214,7 +215,9 @@ def _clock(compared: list[Both], sender: Capture, receiver: Capture) -> Clock:
     ]
     clock = estimate(ways[0], ways[1], max(ticks))
     if clock is None:
-        raise ValueError("no packets of both directions passed both taps, so the clocks cannot be compared")
+        raise ArgumentError(
+            "no packets of both directions passed both taps, so the clocks cannot be compared"
+        )
     return clock
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Unpack
 
+from bdpcap.errors import ArgumentError
 from bdpcap.plots import kept
 from bdpcap.plots.canvas import CONFIG, Options
 from bdpcap.plots.comparison_figure import comparison_figure
@@ -64,7 +65,7 @@ def figure(
 
     Raises
     ------
-    ValueError
+    ArgumentError
         No figure has that name, the flow does not overlap that time, or ``row`` is given without ``figure``.
     """
     return drawing(flow, kind, columns, **options).figure()
@@ -73,7 +74,7 @@ def figure(
 def drawing(flow: Flow, kind: Kind, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """Return the figure that `figure` draws as a `Drawing`, before plotly checks it."""
     if kind not in FIGURES:
-        raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
+        raise ArgumentError(f"no figure {kind!r}: there are {', '.join(FIGURES)}")
     if options.get("start") is None and options.get("end") is None:
         with reading([flow]) as takers:  # another figure of the flow is often next
             if takers:

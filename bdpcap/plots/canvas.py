@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 import numpy as np
 
 from bdpcap._core import NULL
+from bdpcap.errors import ArgumentError
 from bdpcap.plots.decimate import COLUMNS, Axis, Spliced, Thinned
 from bdpcap.plots.drawing import Drawing
 from bdpcap.plots.heading import heading, room
@@ -113,7 +114,7 @@ def axis_of(flow: Flow, start: float | None = None, end: float | None = None) ->
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The flow does not overlap that time.
     """
     low, high = _span(flow, start, end)
@@ -155,7 +156,7 @@ class Canvas:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The flow does not overlap the time from ``start`` to ``end``, or ``row`` is given without ``figure``.
     """
 
@@ -185,7 +186,7 @@ class Canvas:
         names = ["xaxis", "yaxis"]
         if row is not None:
             if figure is None:
-                raise ValueError("row names a subplot of a figure: name the figure, too")
+                raise ArgumentError("row names a subplot of a figure: name the figure, too")
             place = figure.get_subplot(row, col)
             names = [axis.plotly_name for axis in (place.xaxis, place.yaxis)]
         self.x_axis, self.y_axis = (
@@ -475,9 +476,9 @@ def _span(flow: Flow, start: float | None, end: float | None) -> tuple[float, fl
             if None not in (start, end)
             else (f"from {low:g} s on" if end is None else f"up to {high:g} s")
         )
-        raise ValueError(
+        raise ArgumentError(
             f"stream {flow.stream} has no packet {asked}: it lasts from {born:.6g} s to {gone:.6g} s"
         )
     if not low < high < np.inf:
-        raise ValueError(f"no time from {low:g} s to {high:g} s: the end comes after the start")
+        raise ArgumentError(f"no time from {low:g} s to {high:g} s: the end comes after the start")
     return low, high

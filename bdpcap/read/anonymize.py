@@ -11,6 +11,8 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from bdpcap.errors import ArgumentError
+
 if TYPE_CHECKING:
     from bdpcap.read.facts import CaptureInfo, Damage
 
@@ -45,7 +47,7 @@ class Pseudonyms:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The key is of another length.
     ModuleNotFoundError
         A key needs yacryptopan: the extra ``bdpcap[anonymize]``.
@@ -57,7 +59,7 @@ class Pseudonyms:
         self._prefix_preserving = None
         if key is not None:
             if len(key) != KEY_BYTES:
-                raise ValueError(f"a key has {KEY_BYTES} bytes, not {len(key)}")
+                raise ArgumentError(f"a key has {KEY_BYTES} bytes, not {len(key)}")
             from yacryptopan import CryptoPAn  # noqa: PLC0415 - an optional dependency
 
             self._prefix_preserving = CryptoPAn(key)

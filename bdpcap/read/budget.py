@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Final
 
 from bdpcap import _core
+from bdpcap.errors import ArgumentError
 
 __all__ = ["CONNECTION_BYTES", "ROW_BYTES", "Budget"]
 
@@ -39,7 +40,7 @@ class Budget:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if value < 1:
-                raise ValueError(f"{name} of the budget must be at least 1, not {value}")
+                raise ArgumentError(f"{name} of the budget must be at least 1, not {value}")
 
     def within(self, memory_bytes: int | None) -> Budget:
         """Return limits that keep an analysis within `memory_bytes`; these limits unchanged if None.
@@ -51,7 +52,7 @@ class Budget:
             return self
         half = (memory_bytes - BASE_BYTES) // 2
         if half < CONNECTION_BYTES:
-            raise ValueError(
+            raise ArgumentError(
                 f"memory_bytes must be above {BASE_BYTES + 2 * CONNECTION_BYTES:,}, not {memory_bytes:,}"
             )
         return replace(
@@ -65,7 +66,7 @@ class Budget:
 
         Raises
         ------
-        ValueError
+        ArgumentError
             There is no such limit, or the value is not a whole number above 0.
         """
         names = [field.name for field in fields(self)]
@@ -73,9 +74,9 @@ class Budget:
         for assignment in assignments:
             name, _, value = assignment.partition("=")
             if name not in names:
-                raise ValueError(f"the budget has no {name!r}: there are {', '.join(names)}")
+                raise ArgumentError(f"the budget has no {name!r}: there are {', '.join(names)}")
             if not value.isdecimal():
-                raise ValueError(
+                raise ArgumentError(
                     f"{name} of the budget takes a whole number, as {name}={getattr(self, name)}"
                 )
             values[name] = int(value)

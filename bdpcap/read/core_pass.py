@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 import numpy as np
 
 from bdpcap import _core
+from bdpcap.errors import ArgumentError
 from bdpcap.read import remote, rotation, sums
 from bdpcap.read.budget import Budget
 from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint, Progress
@@ -65,7 +66,7 @@ def sources(source: Source) -> tuple[list[Read], list[Damage]]:
         A directory holds no capture that can be read, no file matches a pattern, or a name is empty.
     TypeError
         A source is neither a path nor bytes nor a binary file object.
-    ValueError
+    ArgumentError
         There is no source.
     """
     if isinstance(source, (list, tuple)):
@@ -82,12 +83,12 @@ def sources(source: Source) -> tuple[list[Read], list[Damage]]:
         else:
             listed.append(one)
     if not listed:
-        raise ValueError("no capture given")
+        raise ArgumentError("no capture given: name a file, a directory or a pattern")
     for one in listed:
         if isinstance(one, io.TextIOBase):
             raise TypeError("a capture is read as bytes: open the file with mode 'rb'")
         if not isinstance(one, (str, bytes)) and not hasattr(one, "read"):
-            raise TypeError(f"neither a path nor bytes nor a binary file object: {type(one).__name__}")
+            raise TypeError(f"a capture is a path, bytes or a binary file object, not {type(one).__name__}")
     # The core sorts files; it has to take streams in the order given.
     has_url = any(isinstance(one, str) and remote.is_url(one) for one in listed)
     if has_url and len(listed) > 1 and is_lasting(listed):
@@ -115,9 +116,15 @@ def readable(sources: Sequence[Read]) -> list[str | BinaryIO]:
     return [_readable(one) for one in sources]
 
 
+class _Given(io.BytesIO):
+    """A capture's bytes, by the name that messages have for them."""
+
+    name = "<bytes>"
+
+
 def _readable(source: Read) -> str | BinaryIO:
     if isinstance(source, bytes):
-        return io.BytesIO(source)
+        return _Given(source)
     if isinstance(source, str) and remote.is_url(source):
         return cast("BinaryIO", remote.RemoteFile(source))
     return source

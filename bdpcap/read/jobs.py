@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bdpcap.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -31,12 +33,12 @@ def threads(jobs: int | None, sources: Sequence[Any], *, written: bool = False) 
 
     Raises
     ------
-    ValueError
+    ArgumentError
         `jobs` is below 1.
     """
     if jobs is not None:
         if jobs < 1:
-            raise ValueError(f"jobs is {jobs}: one thread at least follows the connections")
+            raise ArgumentError(f"jobs is {jobs}: one thread at least follows the connections")
         return jobs
     paths = [Path(one) for one in sources if isinstance(one, str)]
     whole = len(paths) == len(sources) and all(path.is_file() for path in paths)

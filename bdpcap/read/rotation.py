@@ -90,7 +90,8 @@ def files(name: str) -> Found:
     Raises
     ------
     CaptureError
-        The name is empty, the directory holds no capture that can be read, or no file matches.
+        The name is empty, no file matches, or the directory holds no capture that can be read. Or its captures are not
+        files of one: their names differ in more than numbers, while dumpcap and tcpdump only count or date files.
     """
     if not name:
         raise _core.CaptureError("the name of the capture is empty")
@@ -105,6 +106,11 @@ def files(name: str) -> Found:
             reasons = "".join(f"; {damage}" for damage in found.broken)
             which = "no capture in this directory can be read" if reasons else "no capture in this directory"
             raise _core.CaptureError(f"{units.printable(name)}: {which}{reasons}")
+        if len({_stem(one) for one in found.captures}) > 1:
+            raise _core.CaptureError(
+                f"{units.printable(name)}: {len(found.captures)} captures are not one, their names differ in more than "
+                f"numbers: name one, or {units.printable(str(path / '*'))} to read all as one"
+            )
         return found
     if path.exists() or not glob.has_magic(name):
         return Found([name], [], [])
@@ -112,6 +118,12 @@ def files(name: str) -> Found:
     if not matching:
         raise _core.CaptureError(f"{units.printable(name)}: no file matches this pattern")
     return Found(matching, [], [])
+
+
+def _stem(name: str) -> str:
+    """Return the file name without numbers: what the names of a ring buffer have in common."""
+    path = PurePath(name)
+    return re.sub("[0-9]+", "", path.stem if path.suffix in _PACKED else path.name)
 
 
 def _ordered(names: Iterable[str]) -> list[str]:

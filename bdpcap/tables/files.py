@@ -9,11 +9,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MODE: Final = 0o666
 """Permissions of a new file before the process's umask is applied, the default of `open`."""
+
+
+def html(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a report.
+
+    Raises
+    ------
+    ArgumentError
+        Its name is that of another format.
+    """
+    named = Path(path)
+    if named.suffix.lower() not in {".html", ".htm"}:
+        raise ArgumentError(
+            f"{path}: reports are HTML; name it {named.with_suffix('.html')}, a browser prints it as PDF"
+        )
+    return named
 
 
 @contextmanager

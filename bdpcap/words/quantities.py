@@ -3,14 +3,17 @@
 ``k``, ``M``, ``G`` and ``T`` are powers of 1000, ``Ki``, ``Mi``, ``Gi`` and ``Ti`` powers of 1024 (IEC 80000-13);
 ``bit`` and ``b`` are bits, ``byte`` and ``B`` are bytes. A prefix without a unit has its meaning in tc(8) and iperf(1):
 a rate is in bits and powers of 1000 (``100M``), a size in bytes and powers of 1024 (``64K``). A quantity that different
-tools read differently raises ``ValueError``. Values are fractions, so they are exact until they are printed.
+tools read differently raises `ArgumentError`. Values are fractions, so they are exact until they are printed.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 from typing import Final
+
+from bdpcap.errors import ArgumentError
 
 __all__ = ["duration", "fraction", "kib", "rate", "size"]
 
@@ -37,11 +40,11 @@ _NUMBER: Final = re.compile(
 _WHOLE_BITS: Final = re.compile(r"((?:[kmgt]i?)?)bits?", re.ASCII | re.IGNORECASE)
 
 
-def rate(text: str) -> Fraction:
+def rate(given: str | float) -> Fraction:
     """
-    Parse a rate: ``100Mbit/s``, ``100mbit``, ``100M``, ``100 Mb/s``, ``100Mbps``, ``12.5MB/s``.
+    Parse a rate: bits per second, or ``100Mbit/s``, ``100mbit``, ``100M``, ``100 Mb/s``, ``100Mbps``, ``12.5MB/s``.
 
-    ``mbps`` without a capital letter raises ``ValueError``: it means megabytes to tc, and megabits to other tools.
+    ``mbps`` without a capital letter raises `ArgumentError`: it means megabytes to tc, and megabits to other tools.
 
     Returns
     -------
@@ -49,16 +52,19 @@ def rate(text: str) -> Fraction:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The text is no rate, or tools read it in two ways.
     """
+    if not isinstance(given, str):
+        return _number(given)
+    text = given
     number, unit = _split(text, "100Mbit")
     if unit and unit in "kmgtKMGT":
         return _positive(number * _ANY_CASE[unit.lower()], text)
     if re.fullmatch("[kmgt]?bps", unit):
         typed = f"{text.strip().removesuffix(unit).strip()}"
         letter = unit[:-3]
-        raise ValueError(
+        raise ArgumentError(
             f"{text!r} is bytes to tc and bits to others: write {typed}{letter}bit for bits, "
             f"or {typed}{letter.upper().replace('K', 'k')}B/s for bytes"
         )
@@ -67,7 +73,7 @@ def rate(text: str) -> Fraction:
     if bits:
         return _positive(number * _ANY_CASE[bits[1].lower()], text)
     if amount in (unit, ""):
-        raise ValueError(f"{text!r} is no rate: write bits or bytes per second, such as 100Mbit or 12MB/s")
+        raise ArgumentError(f"{text!r} is no rate: write bits or bytes per second, such as 100Mbit or 12MB/s")
     return _positive(number * _bits(amount, text), text)
 
 
@@ -81,14 +87,14 @@ def size(text: str) -> Fraction:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The text is no amount, or tools read it in two ways.
     """
     number, unit = _split(text, "64KiB")
     if unit and unit in "KMGT":
         return _positive(number * _PREFIXES[f"{unit}i"], text)
     if unit and unit in "kmgt":
-        raise ValueError(
+        raise ArgumentError(
             f"{text!r} counts in 1024 to tc and iperf3, in 1000 to iperf2: "
             f"write {unit.upper()}iB or {unit.upper().replace('K', 'k')}B"
         )
@@ -96,13 +102,15 @@ def size(text: str) -> Fraction:
     if bits:
         return _positive(number * _ANY_CASE[bits[1].lower()] / 8, text)
     if unit.endswith("b"):
-        raise ValueError(f"{text!r} is bytes to tc and bits to others: write {unit[:-1]}B or {unit[:-1]}bit")
+        raise ArgumentError(
+            f"{text!r} is bytes to tc and bits to others: write {unit[:-1]}B or {unit[:-1]}bit"
+        )
     return _positive(number * (_bits(unit, text) if unit else 8) / 8, text)
 
 
-def duration(text: str) -> Fraction:
+def duration(given: str | float) -> Fraction:
     """
-    Parse a duration: ``25ms``, ``0.3s``, ``173 ms``, ``10us``, ``5min``, ``2h``; also tc's ``25msec``.
+    Parse a duration: seconds, or ``25ms``, ``0.3s``, ``173 ms``, ``10us``, ``5min``, ``2h``; also tc's ``25msec``.
 
     Returns
     -------
@@ -110,13 +118,16 @@ def duration(text: str) -> Fraction:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The text is no duration.
     """
+    if not isinstance(given, str):
+        return _number(given)
+    text = given
     number, unit = _split(text, "25ms")
     unit = _TC_SECONDS.get(unit, unit)
     if unit not in _SECONDS:
-        raise ValueError(f"{text!r} is no duration: write a number and one of {', '.join(_SECONDS)}")
+        raise ArgumentError(f"{text!r} is no duration: write a number and one of {', '.join(_SECONDS)}")
     return _positive(number * _SECONDS[unit], text)
 
 
@@ -130,13 +141,13 @@ def fraction(text: str) -> Fraction:
 
     Raises
     ------
-    ValueError
+    ArgumentError
         The text is no share, or the share is not above 0 and at most 1.
     """
     number, unit = _split(text, "0.01%")
     share = number / 100 if unit == "%" else number
     if unit not in ("", "%") or share > 1:
-        raise ValueError(f"{text!r} is no share: write 0.01% or 0.0001")
+        raise ArgumentError(f"{text!r} is no share: write 0.01% or 0.0001")
     return _positive(share, text)
 
 
@@ -148,10 +159,16 @@ def kib(count: Fraction) -> str:
     return f"{value:.3g} {name}B" if value < 1000 else f"{value:.0f} {name}B"
 
 
+def _number(given: float) -> Fraction:
+    if not math.isfinite(given):
+        raise ArgumentError(f"{given} is no finite number")
+    return _positive(Fraction(given), str(given))
+
+
 def _split(text: str, example: str) -> tuple[Fraction, str]:
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise ValueError(f"cannot read {text!r}: write a number and its unit, such as {example}")
+        raise ArgumentError(f"cannot read {text!r}: write a number and its unit, such as {example}")
     return Fraction(match[1].rstrip(".")), match[2]
 
 
@@ -163,17 +180,21 @@ def _bits(unit: str, text: str) -> Fraction:
             return _PREFIXES[prefix] * _BITS[name]
     if unit.startswith("K"):
         meant = unit[1:].removeprefix("i") or "B"
-        raise ValueError(
+        raise ArgumentError(
             f"{text!r} has a K, which some read as 1000 and some as 1024: write k{meant} or Ki{meant}"
         )
     if unit in _PREFIXES:
-        raise ValueError(f"{text!r} says neither bits nor bytes: write {unit}bit or {unit}B")
+        raise ArgumentError(f"{text!r} says neither bits nor bytes: write {unit}bit or {unit}B")
     if unit[:1] in "mg":
-        raise ValueError(f"{text!r} has a small {unit[0]}: write {unit[0].upper()}bit or {unit[0].upper()}B")
-    raise ValueError(f"cannot read the unit of {text!r}: write bit or B, after k, M, G, T, Ki, Mi, Gi or Ti")
+        raise ArgumentError(
+            f"{text!r} has a small {unit[0]}: write {unit[0].upper()}bit or {unit[0].upper()}B"
+        )
+    raise ArgumentError(
+        f"cannot read the unit of {text!r}: write bit or B, after k, M, G, T, Ki, Mi, Gi or Ti"
+    )
 
 
 def _positive(value: Fraction, text: str) -> Fraction:
     if value <= 0:
-        raise ValueError(f"{text!r} is nothing: write a value above zero")
+        raise ArgumentError(f"{text!r} is nothing: write a value above zero")
     return value
