@@ -1,4 +1,20 @@
-"""Find the limit that kept a TCP sender from sending more, for every round trip in a packet capture."""
+"""Find the limit that kept a TCP sender from sending more, for every round trip in a packet capture.
+
+- `analyze` reads a `Capture`, a sequence of `Flow`. `compare` sets captures side by side, `pair` both ends of a path.
+- `Flow.verdict` says what held the sender, `Flow.why` and `Flow.findings` why (`Finding`), `Flow.remedy` what to do.
+- `Capture.report` and `Flow.report` write a page, `plot` draws; `plots` has the figures one by one.
+- `Capture.info` (`CaptureInfo`), `Capture.damages` (`Damage`) and `Capture.quality` show how far it can be trusted.
+- `stream_events` reads packets in pieces; `Budget` bounds memory, `Pseudonyms` hides names, `Progress` shows progress.
+- `bdp` is the calculator. Errors are `CaptureError`, `FilterError`, `ArgumentError` and `NotFoundError`.
+
+Examples
+--------
+>>> import bdpcap
+>>> capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
+>>> for flow in capture.top():
+...     print(flow.summary["limit"], flow.remedy.expected)
+rwnd 12.4 → about 24.0 Mbit/s, then the link
+"""
 
 from __future__ import annotations
 
@@ -21,16 +37,13 @@ if _built_version != __version__:
         f"bdpcap {__version__} cannot use {_built}, built for {_built_version}: "
         "install it again, with `pip install .` or `pip install --editable .` as before"
     )
-from bdpcap._core import OPTIMISED, CaptureError, FilterError
-
-for _error in (CaptureError, FilterError):
-    _error.__module__ = __name__  # where users import it, and where pickle finds it
+from bdpcap._core import OPTIMISED
+from bdpcap.errors import ArgumentError, CaptureError, FilterError, NotFoundError
 
 if TYPE_CHECKING:
-    from bdpcap import explain, plots
+    from bdpcap import plots
     from bdpcap.analysis import analyze, compare, stream_events
     from bdpcap.capture import Capture, Flow
-    from bdpcap.errors import ArgumentError, NotFoundError
     from bdpcap.explain.bdp import bdp
     from bdpcap.explain.findings import Finding, Findings
     from bdpcap.path_ends import Pair, pair
@@ -57,14 +70,12 @@ __all__ = [
     "analyze",
     "bdp",
     "compare",
-    "explain",
     "pair",
     "plots",
     "stream_events",
 ]
 
 _MODULES = {
-    **dict.fromkeys(("ArgumentError", "NotFoundError"), "bdpcap.errors"),
     **dict.fromkeys(("Capture", "Flow"), "bdpcap.capture"),
     **dict.fromkeys(("CaptureInfo", "Damage", "Progress"), "bdpcap.read.facts"),
     **dict.fromkeys(("Finding", "Findings"), "bdpcap.explain.findings"),
@@ -85,8 +96,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"bdpcap.{name} is now bdpcap.{_RENAMED[name]}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("explain", "plots"):
-        return import_module(f"bdpcap.{name}")
+    if name == "plots":
+        return import_module("bdpcap.plots")
     value = getattr(import_module(_MODULES.get(name, "bdpcap.analysis")), name)
     globals()[name] = value
     return value

@@ -81,6 +81,12 @@ def analyze(
         The filter has an error, or does not fit a link type in the capture.
     ArgumentError
         There is no source, `jobs` or a limit is below 1, or `memory_bytes` is less than Python itself takes.
+
+    Examples
+    --------
+    >>> capture = bdpcap.analyze("sample_captures/rwnd_slow_reader.sender.pcap.zst", filter="tcp port 5001")
+    >>> print(capture[0].verdict)
+    The receiving program read too slowly for 96 % of 6.16 s: the window fell from 211,056 bytes to 29,664 bytes.
     """
     sources, broken = core_pass.sources(source)
     budget = (budget or Budget()).within(memory_bytes)
@@ -157,6 +163,12 @@ def stream_events(
     ------
     CaptureError, FilterError
         See `analyze`. A capture that breaks in the middle raises `CaptureError` after the last good piece.
+
+    Examples
+    --------
+    >>> pieces = bdpcap.stream_events("sample_captures/rwnd_slow_reader.sender.pcap.zst")
+    >>> sum(len(piece) for piece in pieces)
+    4658
     """
     for piece in event_pieces(
         source,
@@ -232,6 +244,14 @@ def compare(*captures: Capture | OneSource, settings: Sequence[Settings] | None 
     ------
     ArgumentError
         There is no capture, or the settings are not as many as the captures.
+
+    Examples
+    --------
+    >>> ends = [f"sample_captures/rwnd_slow_reader.{end}.pcap.zst" for end in ("sender", "receiver")]
+    >>> bdpcap.compare(*ends)[["streams", "window_max_bytes"]]
+       streams  window_max_bytes
+    0        1            211056
+    1        1            211056
     """
     from bdpcap.comparing import comparison  # noqa: PLC0415 - needed for comparisons only
     from bdpcap.comparing.settings import Settings  # noqa: PLC0415

@@ -1,13 +1,39 @@
-"""What bdpcap raises of its own; `CaptureError` and `FilterError` come from the core."""
+"""The errors that bdpcap raises. The core makes `CaptureError` and `FilterError`."""
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "NotFoundError"]
+from typing import Final
+
+from bdpcap._core import CaptureError, FilterError
+
+__all__ = ["ArgumentError", "CaptureError", "FilterError", "NotFoundError"]
+
+_CAPTURE: Final = """
+
+    Examples
+    --------
+    >>> bdpcap.analyze(b"")
+    Traceback (most recent call last):
+    bdpcap.CaptureError: <bytes>: the file is empty
+    """
+_FILTER: Final = """
+
+    Examples
+    --------
+    >>> bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst", filter="tcp prt 1")
+    Traceback (most recent call last):
+    bdpcap.FilterError: bad filter 'tcp prt 1': can't parse filter expression: syntax error; check its syntax ...
+    """
+for _error, _example in ((CaptureError, _CAPTURE), (FilterError, _FILTER)):
+    _error.__doc__ = f"{_error.__doc__}{_example}"
+    _error.__module__ = "bdpcap"  # where users import it, and where pickle finds it
 
 
 class ArgumentError(ValueError):
     """An argument that bdpcap cannot use. The text is one line: what is wrong, and what to give instead.
 
+    Examples
+    --------
     >>> bdpcap.bdp("fast", "40ms")
     Traceback (most recent call last):
     bdpcap.ArgumentError: cannot read 'fast': write a number and its unit, such as 100Mbit
@@ -19,6 +45,8 @@ class ArgumentError(ValueError):
 class NotFoundError(KeyError, IndexError):
     """A flow or a stream that the capture does not have. The text is one line, and names what there is.
 
+    Examples
+    --------
     >>> capture.flow(7)
     Traceback (most recent call last):
     bdpcap.NotFoundError: no flow of stream 7: the capture has 1 stream, stream 0

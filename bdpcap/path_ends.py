@@ -40,13 +40,27 @@ def pair(
         A source cannot be read at all, or it is a pipe or bytes, which cannot be read twice.
     ArgumentError
         The captures have no connection in common, or no packets of both directions.
+
+    Examples
+    --------
+    >>> both = bdpcap.pair(*(f"sample_captures/rwnd_slow_reader.{end}.pcap.zst" for end in ("sender", "receiver")))
+    >>> both.streams[["client", "matched_by"]]
+                  client                matched_by
+    0  192.168.1.3:33126  initial sequence numbers
     """
     read = [one if isinstance(one, Capture) else analyze(one, filter=filter) for one in (sender, receiver)]
     return Pair(read[0], read[1])
 
 
 class Pair(Ends):
-    """Both ends of a path, as tables and as a page. Made by `pair`."""
+    """Both ends of a path, as tables and as a page. Made by `pair`.
+
+    Examples
+    --------
+    >>> both = bdpcap.pair(*(f"sample_captures/rwnd_slow_reader.{end}.pcap.zst" for end in ("sender", "receiver")))
+    >>> both.report("both.html").name
+    'both.html'
+    """
 
     def html(self) -> str:
         """Return the report on both ends: one self-contained HTML page."""

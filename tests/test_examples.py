@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import doctest
 import glob
 import re
 import shlex
@@ -17,6 +18,7 @@ from oracles import KEPT, ROOT, chromium
 from small_transfer import write_many
 from test_documents import DOCUMENTS, TOP
 
+import bdpcap
 from bdpcap.cli import exits, main
 from bdpcap.cli.commands import COMMANDS
 from bdpcap.comparing import settings
@@ -149,6 +151,31 @@ def test_every_command_does_what_it_says(line, place, monkeypatch, capsysbinary)
 @pytest.mark.parametrize("block", list(blocks("python")), ids=str)
 def test_every_example_in_python_runs(block):
     exec(compile(block.text, str(block), "exec"), {})  # noqa: S102  ours
+
+
+def documented():
+    """Yield the name and the object of everything public: modules, classes, functions, methods and properties."""
+    yield "bdpcap", bdpcap
+    for name in bdpcap.__all__:
+        if name != "__version__":
+            yield name, getattr(bdpcap, name)
+    for kind in (bdpcap.Capture, bdpcap.Flow):
+        for name, member in vars(kind).items():
+            if not name.startswith("_"):
+                yield f"{kind.__name__}.{name}", member
+    for name in ("Still", "figure"):
+        yield f"plots.{name}", getattr(bdpcap.plots, name)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(("name", "thing"), [pytest.param(*one, id=one[0]) for one in documented()])
+def test_every_example_in_a_docstring_prints_what_it_shows(name, thing):
+    capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
+    known = {"bdpcap": bdpcap, "capture": capture, "flow": capture[0]}
+    example = doctest.DocTestParser().get_doctest(thing.__doc__, known, name, None, None)
+    assert example.examples, f"{name} has no example"
+    shown = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example)
+    assert shown.failed == 0
 
 
 @pytest.mark.parametrize("block", list(blocks("yaml")), ids=str)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 PACKAGE = ROOT / "bdpcap"
 
 LAYERS = (
-    {"_core", "errors"},
+    {"_core"},
+    {"errors"},
     {"words"},
     {"hosts"},
     {"tables"},

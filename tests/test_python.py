@@ -166,6 +166,54 @@ def test_every_error_is_sent_between_processes():
         assert (type(again), str(again)) == (error, "said")
 
 
+# what matters
+
+
+@pytest.fixture(scope="module")
+def three():
+    names = ("rwnd_slow_reader", "sndbuf_24k_15ms", "app_small_writes")
+    return bdpcap.analyze([ROOT / "sample_captures" / f"{name}.sender.pcap.zst" for name in names])
+
+
+def sections(page):
+    """Return the streams that a page has a section or a folded line for, in its order."""
+    found = re.findall(r'<(?:section class="flow"|div) id="flow-(\d+)"', page.read_text(encoding="utf-8"))
+    return [int(stream) for stream in found]
+
+
+def test_the_flows_that_matter_are_in_the_order_of_the_page(three, tmp_path):
+    shown = sections(three.report(tmp_path / "all.html"))
+    assert sorted(shown) == [0, 1, 2]
+    assert [flow.stream for flow in three.top()] == shown
+    assert [flow.stream for flow in three.top(2)] == shown[:2]
+    assert [flow.stream for flow in three.top(99)] == shown
+    with pytest.raises(bdpcap.ArgumentError, match="one at least"):
+        three.top(0)
+
+
+def test_the_report_on_a_flow_has_no_other(three, tmp_path):
+    page = three.flow(2).report(tmp_path / "one.html")
+    assert sections(page) == [2]
+    assert three.flow(2).verdict in page.read_text(encoding="utf-8")
+    assert three.flow(0).sender not in page.read_text(encoding="utf-8")
+
+
+def test_a_capture_is_drawn_as_its_flows_that_matter(three, capture):
+    figure = three.plot("rtt")
+    assert [title.text.partition(":")[0] for title in figure.layout.annotations] == [
+        f"stream {flow.stream}" for flow in three.top()
+    ]
+    shown = [trace.name for trace in figure.data if trace.showlegend]
+    assert len(shown) == len(set(shown)) > 0
+    assert len(capture.plot().data) == len(capture[0].plot().data)  # its only flow that matters
+
+
+def test_a_capture_without_flows_has_nothing_to_draw():
+    empty = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 ffff0000 01000000")
+    with pytest.raises(bdpcap.NotFoundError, match="nothing to draw"):
+        bdpcap.analyze(empty).plot()
+
+
 # looks
 
 
@@ -206,6 +254,20 @@ def test_help_shows_everything_public(capture):
             if (own := getattr(type(thing), name, None)) is not None and not getattr(own, "__doc__", None)
         }
         assert undocumented == set()
+
+
+def test_help_of_the_package_names_everything_public():
+    said = pydoc.plain(pydoc.render_doc(bdpcap))
+    names = set(bdpcap.__all__) - {"__version__"}
+    assert {name for name in names if not re.search(rf"\b{name}\b", said)} == set()
+    assert "class Capture" in said
+    assert "stream_events(" in said
+
+
+def test_what_a_shell_completes_is_for_users(capture):
+    assert len([name for name in dir(capture) if not name.startswith("_")]) <= 20
+    assert len([name for name in dir(capture[0]) if not name.startswith("_")]) <= 22
+    assert bdpcap.Capture.__name__ not in {kind.__name__ for kind in bdpcap.Capture.__bases__}
 
 
 def test_every_public_name_is_there_and_documented():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal, get_args, overload
 
 import numpy as np
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pandas as pd
+    import plotly.graph_objects as go
 
     from bdpcap.contents import Contents
     from bdpcap.host import Account
+    from bdpcap.plots import Kind
     from bdpcap.read.facts import CaptureInfo, Damage, Fingerprint
     from bdpcap.read.quality import Flaw
     from bdpcap.read.scale import InferredScale
@@ -36,6 +39,14 @@ class Capture(InProcess):
     """An analysed capture: its flows, its rounds with their limits, its events, its report. Made by `analyze`.
 
     A round is the time of one round trip of a flow. Iteration, ``len`` and indexing work on the flows.
+
+    Examples
+    --------
+    >>> capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
+    >>> len(capture)
+    2
+    >>> capture[0]
+    <Flow 0: 192.168.1.3:54348 -> 192.168.1.34:5001, rwnd>
     """
 
     def __init__(self, contents: Contents, host: Account | None = None) -> None:
@@ -44,57 +55,126 @@ class Capture(InProcess):
 
     @property
     def info(self) -> CaptureInfo:
-        """The contents of the capture, and facts that show how far it can be trusted."""
+        """The contents of the capture, and facts that show how far it can be trusted.
+
+        Examples
+        --------
+        >>> capture.info.frames, capture.info.streams
+        (8912, 1)
+        """
         return self._contents.info
 
     @property
     def damages(self) -> list[Damage]:
-        """The places where its files broke, and the captures of a directory that could not be read at all."""
+        """The places where its files broke, and the captures of a directory that could not be read at all.
+
+        Examples
+        --------
+        >>> capture.damages
+        []
+        """
         return self._contents.damages
 
     @property
     def quality(self) -> list[Flaw]:
-        """The flaws of the capture itself, gravest first."""
+        """The flaws of the capture itself, gravest first.
+
+        Examples
+        --------
+        >>> print(capture.quality[0].sentence)
+        Time runs backwards at 8 frames.
+        """
         return self._contents.quality
 
     @property
     def scales(self) -> list[InferredScale]:
-        """Window scales that were inferred, since no handshake was captured or the traffic contradicts it."""
+        """Window scales that were inferred, since no handshake was captured or the traffic contradicts it.
+
+        Examples
+        --------
+        >>> capture.scales
+        []
+        """
         return self._contents.scales
 
     @property
     def host(self) -> Account | None:
-        """Statistics of the sending host's kernel, from `bdpcap.host.read`; None without any."""
+        """Statistics of the sending host's kernel, from `bdpcap.host.read`; None without any.
+
+        Examples
+        --------
+        >>> capture.host is None
+        True
+        """
         return self._host
 
     @property
     def flows(self) -> pd.DataFrame:
-        """The flows, as a table of `bdpcap.tables.FLOWS`."""
+        """The flows, as a table of `bdpcap.tables.FLOWS`.
+
+        Examples
+        --------
+        >>> capture.flows[["stream", "payload_bytes", "limit"]]
+           stream  payload_bytes limit
+        0       0        8781884  rwnd
+        1       0             28   app
+        """
         return self._contents.verdicts.flows
 
     @property
     def rtts(self) -> pd.DataFrame:
-        """The rounds of all flows, as a table of `bdpcap.tables.RTTS`."""
+        """The rounds of all flows, as a table of `bdpcap.tables.RTTS`.
+
+        Examples
+        --------
+        >>> capture.rtts["limit"].value_counts().head(2).to_dict()
+        {'rwnd': 122, 'idle': 4}
+        """
         return self._contents.verdicts.rtts
 
     @property
     def connections(self) -> pd.DataFrame:
-        """All streams, with or without payload, as a table of `bdpcap.tables.CONNECTIONS`."""
+        """All streams, with or without payload, as a table of `bdpcap.tables.CONNECTIONS`.
+
+        Examples
+        --------
+        >>> capture.connections[["stream", "handshake", "ended"]]
+           stream handshake ended
+        0       0  complete   fin
+        """
         return self._contents.connections
 
     @property
     def exchanges(self) -> pd.DataFrame:
-        """Requests with their responses, as a table of `bdpcap.tables.EXCHANGES`."""
+        """Requests with their responses, as a table of `bdpcap.tables.EXCHANGES`.
+
+        Examples
+        --------
+        >>> len(capture.exchanges)
+        0
+        """
         return self._contents.exchanges
 
     @property
     def datagrams(self) -> pd.DataFrame:
-        """The UDP flows, as a table of `bdpcap.tables.DATAGRAMS`."""
+        """The UDP flows, as a table of `bdpcap.tables.DATAGRAMS`.
+
+        Examples
+        --------
+        >>> len(capture.datagrams)
+        0
+        """
         return self._contents.datagrams
 
     @property
     def events(self) -> pd.DataFrame:
-        """All events, as a table of `bdpcap.tables.EVENTS`. It is large; `Flow.events` has the events of one flow."""
+        """All events, as a table of `bdpcap.tables.EVENTS`. It is large; `Flow.events` has the events of one flow.
+
+        Examples
+        --------
+        >>> capture.events["kind"].value_counts().to_dict()
+        {'ack': 8881, 'data': 6149, 'duplicate ack': 19, 'syn': 1, 'syn-ack': 1, 'retransmission': 1, 'fin': 1}
+        """
         return self._contents.events.all()
 
     def table(self, name: Table, *, timestamps: bool = False, endpoints: bool = False) -> pd.DataFrame:
@@ -108,6 +188,13 @@ class Capture(InProcess):
             Convert times to UTC timestamps with nanoseconds: ``start_ns`` becomes ``start``.
         endpoints
             Split endpoints into host and port: ``sender`` becomes ``sender_host`` and ``sender_port``.
+
+        Examples
+        --------
+        >>> capture.table("flows", endpoints=True)[["sender_host", "sender_port"]]
+            sender_host  sender_port
+        0   192.168.1.3        54348
+        1  192.168.1.34         5001
         """
         from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
@@ -118,7 +205,13 @@ class Capture(InProcess):
         return frames.timestamped(table) if timestamps else table
 
     def pieces(self, name: Literal["flows", "rtts"]) -> Iterator[pd.DataFrame]:
-        """Yield a table in pieces, at least one; none of them is kept, so that a large capture takes little memory."""
+        """Yield a table in pieces, at least one; none of them is kept, so that a large capture takes little memory.
+
+        Examples
+        --------
+        >>> sum(len(piece) for piece in capture.pieces("rtts"))
+        131
+        """
         from bdpcap import tables  # noqa: PLC0415 - needed for tables only
         from bdpcap.tables import frames  # noqa: PLC0415 - needed for tables only
 
@@ -183,6 +276,13 @@ class Capture(InProcess):
         ------
         NotFoundError
             There is no such flow: the stream carried no payload, or no such endpoint sent any.
+
+        Examples
+        --------
+        >>> capture.flow(0)
+        <Flow 0: 192.168.1.3:54348 -> 192.168.1.34:5001, rwnd>
+        >>> capture.flow("192.168.1.3")
+        <Flow 0: 192.168.1.3:54348 -> 192.168.1.34:5001, rwnd>
         """
         if not isinstance(which, (str, int, np.integer)):
             raise TypeError(f"a flow is named by its stream or its sender, not by {which!r}")
@@ -200,6 +300,63 @@ class Capture(InProcess):
         if not places.size:
             raise NotFoundError(f"no flow {selection}: {self._lacking(which)}")
         return Flow(self, rows.iloc[int(places[rows["payload_bytes"].to_numpy()[places].argmax()])])
+
+    def top(self, flows: int | None = None) -> list[Flow]:
+        """Return the flows that matter, in the order of the report.
+
+        A flow matters by its part of all bytes and of all time lost. Of flows between the same hosts with the same limit,
+        the first stands for all.
+
+        Parameters
+        ----------
+        flows
+            Number of flows; those that the report only lists come after the others. None is those that it shows in
+            detail, at most eight.
+
+        Raises
+        ------
+        ArgumentError
+            `flows` is below 1.
+
+        Examples
+        --------
+        >>> capture.top()
+        [<Flow 0: 192.168.1.3:54348 -> 192.168.1.34:5001, rwnd>]
+        """
+        from bdpcap.report import ranking  # noqa: PLC0415 - the report is slow to import
+
+        if flows is None:
+            return ranking.first(self)
+        if flows < 1:
+            raise ArgumentError(f"flows is {flows}: ask for one at least")
+        return ranking.top(self, flows)
+
+    def plot(self, kind: Kind = "window") -> go.Figure:
+        """Return a figure of the flows that matter most: a row for each, at most four, over one time axis.
+
+        Parameters
+        ----------
+        kind
+            ``window``, ``throughput``, ``rtt``, ``sequence`` or ``packets``, as for `Flow.plot`.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such figure.
+        NotFoundError
+            No flow carried payload.
+
+        Examples
+        --------
+        >>> figure = capture.plot("rtt")
+        >>> figure.layout.title.text
+        'Round-trip time'
+        """
+        from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
+
+        if not len(self):
+            raise NotFoundError("no flow carried payload: there is nothing to draw")
+        return plots.several(self.top() or self.top(1), partial(plots.figure, kind=kind))
 
     @property
     def _streams(self) -> str:
@@ -225,6 +382,11 @@ class Capture(InProcess):
             The file's name does not end in ``.html``.
         OSError
             The file cannot be written.
+
+        Examples
+        --------
+        >>> capture.report("report.html").name
+        'report.html'
         """
         from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
         from bdpcap.tables import files  # noqa: PLC0415
@@ -253,6 +415,11 @@ class Capture(InProcess):
             The capture came from a pipe.
         ArgumentError
             The capture has pseudonyms, but its packets have the true addresses.
+
+        Examples
+        --------
+        >>> with open("annotated.pcapng", "wb") as file:
+        ...     comments = capture.annotate(file)
         """
         from bdpcap.report import comments  # noqa: PLC0415 - the report is slow to import
 
@@ -293,13 +460,26 @@ class Capture(InProcess):
             There is no such stream.
         CaptureError
             The capture came from a pipe or from bytes, or the stream has two link types.
+
+        Examples
+        --------
+        >>> with open("excerpt.pcapng", "wb") as file:
+        ...     packets = capture.excerpt(0, file, headers_only=True)
+        >>> packets
+        8912
         """
         if not 0 <= stream < self.info.streams:
             raise NotFoundError(f"no stream {stream}: {self._streams}")
         return self._contents.excerpt(stream, file, headers_only=headers_only)
 
     def fingerprints(self) -> list[Fingerprint]:
-        """Read the files again; return name, size and SHA-256 of each, in the order given."""
+        """Read the files again; return name, size and SHA-256 of each, in the order given.
+
+        Examples
+        --------
+        >>> capture.fingerprints()[0].size_bytes
+        106315
+        """
         return self._contents.files.fingerprints()
 
 

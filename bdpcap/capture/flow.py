@@ -14,6 +14,9 @@ from bdpcap.read.in_process import InProcess
 from bdpcap.words import quantities
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     import pandas as pd
     import plotly.graph_objects as go
 
@@ -41,6 +44,12 @@ class Flow(InProcess):
         The number of the flow's stream, as Wireshark's ``tcp.stream``.
     sender, receiver : str
         ``address:port``, IPv6 in brackets.
+
+    Examples
+    --------
+    >>> flow = capture.flow(0)
+    >>> flow.sender, flow.summary["limit"]
+    ('192.168.1.3:54348', 'rwnd')
     """
 
     def __init__(self, capture: Capture, summary: pd.Series) -> None:
@@ -55,7 +64,15 @@ class Flow(InProcess):
 
     @cached_property
     def rtts(self) -> pd.DataFrame:
-        """The rounds of the flow, as a table of `bdpcap.tables.RTTS`."""
+        """The rounds of the flow, as a table of `bdpcap.tables.RTTS`.
+
+        Examples
+        --------
+        >>> flow.rtts[["round", "rtt_ns", "limit"]].head(2)
+           round    rtt_ns limit
+        0      0  45423000  cwnd
+        1      1  66347000  cwnd
+        """
         rounds, _ = self.capture._contents.verdicts.of(self.stream)
         return rounds[(rounds["sender"] == self.sender).to_numpy()].reset_index(drop=True)
 
@@ -73,7 +90,13 @@ class Flow(InProcess):
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """The flow's events, as a table of `bdpcap.tables.EVENTS`. If they were not kept, the capture is read again."""
+        """The flow's events, as a table of `bdpcap.tables.EVENTS`. If they were not kept, the capture is read again.
+
+        Examples
+        --------
+        >>> flow.events["kind"].value_counts().to_dict()
+        {'data': 6148, 'ack': 2736, 'duplicate ack': 19, 'syn': 1, 'retransmission': 1}
+        """
         events = self.capture._contents.events.of(self.stream)
         return events[events["sender"] == self.sender].reset_index(drop=True)
 
@@ -84,48 +107,95 @@ class Flow(InProcess):
         ----------
         start, end
             Seconds since the capture's first frame.
+
+        Examples
+        --------
+        >>> len(flow.events_between(1.0, 1.5))
+        850
         """
         return self.capture._contents.events.between(self.stream, self.sender, start, end)
 
     @cached_property
     def exchanges(self) -> pd.DataFrame:
-        """Requests and responses of the flow's stream; both directions have the same table."""
+        """Requests and responses of the flow's stream; both directions have the same table.
+
+        Examples
+        --------
+        >>> len(flow.exchanges)
+        0
+        """
         table = self.capture.exchanges
         first, end = np.searchsorted(table["stream"].to_numpy(), [self.stream, self.stream + 1])
         return table.iloc[first:end].reset_index(drop=True)
 
     @property
     def is_from_client(self) -> bool:
-        """Whether the client sends the flow's data: the end that sent the SYN, or else the first packet."""
+        """Whether the client sends the flow's data: the end that sent the SYN, or else the first packet.
+
+        Examples
+        --------
+        >>> flow.is_from_client
+        True
+        """
         return int(self._counts["direction"]) == 0
 
     @property
     def systems(self) -> tuple[hosts.System | None, hosts.System | None]:
-        """The systems of the sender and of the receiver by their SYNs; None where unknown."""
+        """The systems of the sender and of the receiver by their SYNs; None where unknown.
+
+        Examples
+        --------
+        >>> [system.family for system in flow.systems]
+        ['linux', 'linux']
+        """
         client, server = self.capture._contents.systems.of(self.stream)
         return (client, server) if self.is_from_client else (server, client)
 
     @property
     def program(self) -> hosts.Program | None:
-        """The program of the flow's connection, by a cookie of iperf3 or a well-known port; None where unknown."""
+        """The program of the flow's connection, by a cookie of iperf3 or a well-known port; None where unknown.
+
+        Examples
+        --------
+        >>> flow.program.name
+        'iperf'
+        """
         return self.capture._contents.systems.program_of(self.stream)
 
     @property
     def vantage_evidence(self) -> str:
-        """The evidence for the flow's vantage as text: delays, the capturing host, and routers passed."""
+        """The evidence for the flow's vantage as text: delays, the capturing host, and routers passed.
+
+        Examples
+        --------
+        >>> flow.vantage_evidence.split(";")[0]
+        '20 ms to the sender and back, 23.9 ms to the receiver and back'
+        """
         both = self.capture._contents.streams.sides(self.stream)
         return vantage.sentence(both, both["sender"].index(self.sender), str(self.summary["vantage"]))
 
     @property
     def verdict(self) -> str:
-        """The limit of the flow, its duration, and the numbers that show it, in one or two sentences."""
+        """The limit of the flow, its duration, and the numbers that show it, in one or two sentences.
+
+        Examples
+        --------
+        >>> flow.verdict.partition(":")[0]
+        'The receive window held the sender back for 95 % of 5.67 s'
+        """
         from bdpcap.report import verdict  # noqa: PLC0415 - the report is slow to import
 
         return verdict.sentence(self)
 
     @property
     def findings(self) -> Findings:
-        """Causes of the flow's numbers, with remedies; the most important finding first."""
+        """Causes of the flow's numbers, with remedies; the most important finding first.
+
+        Examples
+        --------
+        >>> [str(finding.code) for finding in flow.findings[:3]]
+        ['window-below-bdp', 'what-it-takes', 'window-setting']
+        """
         from bdpcap.explain.findings import found  # noqa: PLC0415 - needed for findings only
 
         return found(self)
@@ -135,6 +205,13 @@ class Flow(InProcess):
         """The setting behind the window that limits the flow; None if no window does, or the setting is unknown.
 
         ``print(flow.why)`` gives the arithmetic: "Why 73,552? 2 x 50,000 x 3/4 - 1,448 = 73,552: ...".
+
+        Examples
+        --------
+        >>> flow.why.number
+        '73,552'
+        >>> flow.why.sentences[0][:44]
+        '2 x 50,000 x 3/4 - 1,448 = 73,552: SO_RCVBUF'
         """
         from bdpcap.diagnosis.why import why  # noqa: PLC0415 - needed for findings only
 
@@ -146,6 +223,13 @@ class Flow(InProcess):
 
         ``print(flow.remedy)`` gives the advice; ``flow.remedy.expected`` is such as "12.4 → about 24.3 Mbit/s, then the
         link", or empty.
+
+        Examples
+        --------
+        >>> flow.remedy.where
+        'the receiver, 192.168.1.34'
+        >>> flow.remedy.expected
+        '12.4 → about 24.0 Mbit/s, then the link'
         """
         from bdpcap.diagnosis.remedy import remedy  # noqa: PLC0415 - needed for findings only
 
@@ -186,6 +270,11 @@ class Flow(InProcess):
         ------
         ArgumentError
             A text is no rate, no duration or no version, or a size or number is not above zero.
+
+        Examples
+        --------
+        >>> flow.explain(link_rate="1Gbit/s", rtt="40ms").of("what-it-takes").sentence.partition(" Headers")[0]
+        'To fill 1.00 Gbit/s over 40 ms takes a window of 5,000,000 bytes (the BDP).'
         """
         for name, given in {"rcvbuf": rcvbuf, "sndbuf": sndbuf, "rmem_max": rmem_max}.items():
             if given is not None and given < 1:
@@ -230,10 +319,35 @@ class Flow(InProcess):
         ------
         ArgumentError
             There is no such figure, the flow does not overlap that time, or ``row`` is given without ``figure``.
+
+        Examples
+        --------
+        >>> figure = flow.plot(start=1.0, end=2.0)
+        >>> figure.write_html("window.html")
         """
         from bdpcap import plots  # noqa: PLC0415 - plotly is slow to import
 
         return plots.figure(self, kind, start=start, end=end, figure=figure, row=row, col=col)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report on this flow alone as one self-contained HTML file; return its path.
+
+        Raises
+        ------
+        ArgumentError
+            The file's name does not end in ``.html``.
+        OSError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> flow.report("flow.html").name
+        'flow.html'
+        """
+        from bdpcap.report.page import write_html  # noqa: PLC0415 - plotting is slow to import
+        from bdpcap.tables import files  # noqa: PLC0415
+
+        return write_html(self.capture, files.html(path), self)
 
     def view(self) -> View:
         """Return the linked figures of the flow as a widget for a notebook, zoomable down to single segments.
@@ -242,6 +356,10 @@ class Flow(InProcess):
         ------
         ModuleNotFoundError
             The extra ``bdpcap[view]`` is not installed.
+
+        Examples
+        --------
+        >>> widget = flow.view()
         """
         try:
             from bdpcap.view.notebook import View  # noqa: PLC0415 - part of an extra, may be missing

@@ -105,6 +105,11 @@ def bdp(rate: float | str, rtt: float | str) -> float:
     ------
     ArgumentError
         A text cannot be parsed as a rate or a duration, or a value is not above zero.
+
+    Examples
+    --------
+    >>> bdpcap.bdp("25Mbit/s", "40ms")
+    125000.0
     """
     return float(product(quantities.rate(rate), quantities.duration(rtt)))
 

@@ -1,4 +1,10 @@
-"""Plotly figures of a flow and of a comparison. Show them with ``CONFIG``, which removes plotly's upload button."""
+"""Plotly figures of a flow and of a comparison. Show them with ``CONFIG``, which removes plotly's upload button.
+
+Examples
+--------
+>>> figure = bdpcap.plots.figure(flow, "throughput")
+>>> figure.show(config=bdpcap.plots.CONFIG)  # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,9 @@ from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.losses import Losses
 from bdpcap.plots.rtt import Samples, rtt
 from bdpcap.plots.sequence import Packets, Segments, busiest, sequence
+from bdpcap.plots.several import several
 from bdpcap.plots.stalls import Stalls
+from bdpcap.plots.still import Still
 from bdpcap.plots.throughput import Sent, throughput
 from bdpcap.plots.window import Windows, window
 
@@ -67,6 +75,12 @@ def figure(
     ------
     ArgumentError
         No figure has that name, the flow does not overlap that time, or ``row`` is given without ``figure``.
+
+    Examples
+    --------
+    >>> figure = bdpcap.plots.figure(flow, "rtt")
+    >>> figure.layout.title.text
+    'Round-trip time'
     """
     return drawing(flow, kind, columns, **options).figure()
 
@@ -93,9 +107,11 @@ __all__ = [
     "FIGURES",
     "Kind",
     "Options",
+    "Still",
     "busiest",
     "comparison_figure",
     "drawing",
     "figure",
     "reading",
+    "several",
 ]

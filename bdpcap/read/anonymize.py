@@ -51,6 +51,14 @@ class Pseudonyms:
         The key is of another length.
     ModuleNotFoundError
         A key needs yacryptopan: the extra ``bdpcap[anonymize]``.
+
+    Examples
+    --------
+    >>> capture = bdpcap.analyze(
+    ...     "sample_captures/linux61_advwinscale2_w50000.pcap.zst", pseudonyms=bdpcap.Pseudonyms()
+    ... )
+    >>> capture[0].sender
+    '240.0.0.1:54348'
     """
 
     def __init__(self, key: bytes | None = None) -> None:

@@ -24,7 +24,16 @@ BASE_BYTES: Final = 150 << 20
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of an analysis. Data beyond a limit are left out and counted, and the caveats of the capture report them."""
+    """Limits of an analysis. Data beyond a limit are left out and counted, and the caveats of the capture report them.
+
+    Examples
+    --------
+    >>> small = bdpcap.analyze(
+    ...     "sample_captures/linux61_advwinscale2_w50000.pcap.zst", budget=bdpcap.Budget(ranges=16)
+    ... )
+    >>> small.info.left_out
+    {}
+    """
 
     connections: int = _core.BUDGET["connections"]
     """Most TCP connections that are followed; some 37,000 more may begin before the limit takes effect."""

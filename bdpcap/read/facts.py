@@ -11,7 +11,15 @@ __all__ = ["CaptureInfo", "Damage", "Fingerprint", "Progress"]
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of reading a capture."""
+    """The progress of reading a capture.
+
+    Examples
+    --------
+    >>> seen = []
+    >>> capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst", progress=seen.append)
+    >>> seen[-1].frames, seen[-1].bytes_read
+    (8912, 106315)
+    """
 
     bytes_read: int
     """Bytes read from the files, before decompression."""
@@ -25,7 +33,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class Damage:
-    """Where a capture broke. Everything before it was read."""
+    """Where a capture broke. Everything before it was read.
+
+    Examples
+    --------
+    >>> with open("sample_captures/linux61_advwinscale2_w50000.pcap.zst", "rb") as file:
+    ...     broken = bdpcap.analyze(file.read(50_000))
+    >>> broken.damages[0].frame
+    3822
+    """
 
     file: str
     frame: int
@@ -51,7 +67,15 @@ class Fingerprint:
 
 @dataclass(frozen=True, repr=False)
 class CaptureInfo:
-    """The contents of a capture, and facts that show how far it can be trusted."""
+    """The contents of a capture, and facts that show how far it can be trusted.
+
+    Examples
+    --------
+    >>> capture.info
+    <CaptureInfo of sample_captures/linux61_advwinscale2_w50000.pcap.zst: 8,912 frames, 1 TCP streams>
+    >>> capture.info.link_types
+    {'Ethernet': 8912}
+    """
 
     def __repr__(self) -> str:
         return (

@@ -68,7 +68,7 @@ class Picture:
     drawn: dict[str, Any] | None
 
 
-def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
+def write_html(capture: Capture, path: str | os.PathLike[str], about: Flow | None = None) -> Path:
     """
     Write the report as an HTML file.
 
@@ -78,31 +78,33 @@ def write_html(capture: Capture, path: str | os.PathLike[str]) -> Path:
         The capture to report on.
     path
         File to write; an existing file is replaced.
+    about
+        The only flow to report on; None is those that matter.
 
     Returns
     -------
     The path.
     """
     target = Path(path)
-    page = html(capture)
+    page = html(capture, about)
     with files.replacing(target) as part:
         part.write_text(page, encoding="utf-8")
     return target
 
 
-def html(capture: Capture) -> str:
+def html(capture: Capture, about: Flow | None = None) -> str:
     """Return the HTML page. Text from the capture is escaped, and only the page's own scripts may run."""
     pages = environment()
     pages.globals.update(
         span=units.span, part=_part, verdict=verdict, screen=screen, why=why, remedy=remedy, trust=trust
     )
-    groups = ranking.groups(capture)
+    groups = ranking.groups(capture) if about is None else [ranking.alone(about)]
     flows = [group.flow for group in groups]
     part(
         "the packets", partial(_read, flows), lambda _: None
     )  # a picture without them reads again, and says why
     pictures = [_pictures(number, flow) for number, flow in enumerate(flows)]
-    table = ranking.ranked(capture)
+    table = ranking.ranked(capture) if about is None else groups[0].flows
     first = ranking.listed(capture, table.head(len(flows) + BRIEF_FLOWS))
     shown = {_anchor(flow) for flow in flows}
     brief = [flow for flow in first if _anchor(flow) not in shown][:BRIEF_FLOWS]
@@ -129,8 +131,8 @@ def html(capture: Capture) -> str:
         weighed=_by_weight,
         sources=sources,
         exchanges=exchanges.section,
-        all_of_it=ranking.summary(capture, groups),
-        rest=ranking.rest(capture, groups),
+        all_of_it=ranking.summary(capture, groups) if about is None else "",
+        rest=ranking.rest(capture, groups) if about is None else "",
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],

@@ -147,6 +147,21 @@ def groups(capture: Capture) -> list[Group]:
     ]
 
 
+def alone(flow: Flow) -> Group:
+    """Return a flow as a group without others."""
+    return Group(flow, flow.capture.flows.iloc[:0], to_server=flow.is_from_client)
+
+
+def top(capture: Capture, flows: int) -> list[Flow]:
+    """Return the first flows of the page: those that it shows in detail, then the others by importance."""
+    rows = ranked(capture)
+    detailed = leaders(alike(standing(capture)))
+    others = rows[[key not in set(_keys(detailed)) for key in _keys(rows)]]
+    return listed(
+        capture, pd.concat([detailed[["stream", "sender"]], others[["stream", "sender"]]]).head(flows)
+    )
+
+
 def first(capture: Capture) -> list[Flow]:
     """Return the same flows as `that_matter`, without reading their packets again."""
     return listed(capture, leaders(alike(standing(capture))))

@@ -96,6 +96,12 @@ class Finding:
         Certainty of the diagnosis, independent of its arithmetic.
     source
         RFC section, kernel function or measurement.
+
+    Examples
+    --------
+    >>> finding = flow.findings[0]
+    >>> str(finding.code), str(finding.certainty)
+    ('window-below-bdp', 'certain')
     """
 
     code: Code
@@ -133,11 +139,17 @@ class Finding:
 
 
 class Findings(list[Finding]):
-    """Findings of one flow, most important first."""
+    """Findings of one flow, most important first.
 
-    def of(self, code: Code | None) -> Finding | None:
+    Examples
+    --------
+    >>> flow.findings.of("window-below-bdp").values["window_bytes"]
+    73552
+    """
+
+    def of(self, code: str | None) -> Finding | None:
         """Return the first finding with the code, None if there is none."""
-        return next((finding for finding in self if finding.code is code), None)
+        return next((finding for finding in self if finding.code == code), None)
 
     def _repr_html_(self) -> str:
         return "".join(finding._repr_html_() for finding in self) or "<p>No finding.</p>"
