@@ -5,6 +5,7 @@
 - `Capture.report` and `Flow.report` write a page, `plot` draws; `plots` has the figures one by one.
 - `Capture.info` (`CaptureInfo`), `Capture.damages` (`Damage`) and `Capture.quality` show how far it can be trusted.
 - `stream_events` reads packets in pieces; `Budget` bounds memory, `Pseudonyms` hides names, `Progress` shows progress.
+- `host` reads the counters of the sending host's kernel.
 - `bdp` is the calculator. Errors are `CaptureError`, `FilterError`, `ArgumentError` and `NotFoundError`.
 
 Examples
@@ -41,7 +42,7 @@ from bdpcap._core import OPTIMISED
 from bdpcap.errors import ArgumentError, CaptureError, FilterError, NotFoundError
 
 if TYPE_CHECKING:
-    from bdpcap import plots
+    from bdpcap import host, plots
     from bdpcap.analysis import analyze, compare, stream_events
     from bdpcap.capture import Capture, Flow
     from bdpcap.explain.bdp import bdp
@@ -70,6 +71,7 @@ __all__ = [
     "analyze",
     "bdp",
     "compare",
+    "host",
     "pair",
     "plots",
     "stream_events",
@@ -96,8 +98,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"bdpcap.{name} is now bdpcap.{_RENAMED[name]}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "plots":
-        return import_module("bdpcap.plots")
+    if name in ("host", "plots"):
+        return import_module(f"bdpcap.{name}")
     value = getattr(import_module(_MODULES.get(name, "bdpcap.analysis")), name)
     globals()[name] = value
     return value

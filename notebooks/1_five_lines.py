@@ -2,29 +2,28 @@
 # # From a capture to a verdict in five lines
 #
 # A transfer ran for 5.7 seconds over a path of 25 Mbit/s and 40 ms, and reached half of that rate. What kept the
-# sender from sending more? Grey is what was in flight, blue is the window of the receiver. Where grey touches blue, the
-# window is full. The strip above has the colour of what limited each round trip.
+# sender from sending more? **The receive window did: the receiving program asked for a buffer of 50,000 bytes.** Grey
+# is what was in flight, blue is the window of the receiver. Where grey touches blue, the window is full. The strip
+# above has the colour of what limited each round trip.
 
 # %%
-from IPython.display import SVG
-
 import bdpcap
-from bdpcap.plots.svg import svg
 
 capture = bdpcap.analyze("../sample_captures/linux61_advwinscale2_w50000.pcap.zst")
 flow = capture.flow(0)
-SVG(svg(flow.plot("window"), "bytes in flight and the receiver's window over time"))
+bdpcap.plots.Still(flow.plot())
 
 # %% [markdown]
-# The verdict in a sentence, and what to do about it:
+# The verdict in a sentence, the setting behind it, and what to do:
 
 # %%
 print(flow.verdict)
-print(flow.findings[0].remedy)
+print(flow.why)
+print(flow.remedy)
 
 # %% [markdown]
-# That is all: read, choose a flow, look, read the verdict, read the remedy. The rest of this page is the same again,
-# with what a notebook shows by itself.
+# That is all: read, choose a flow, look, read the verdict, read the remedy. `capture.top()` chooses for you. The rest
+# of this page is the same again, with what a notebook shows by itself.
 #
 # A capture shows its verdicts and a bar of what limited each flow. It is a sequence of its flows.
 
@@ -35,8 +34,8 @@ capture
 [(each.sender, each.summary["limit"]) for each in capture]
 
 # %% [markdown]
-# `capture.flows` has a row for each flow, `capture.rtts` one for each round trip. Units end the names, missing numbers
-# are null, and each column says what it means.
+# `capture.flows` has a row for each flow, `capture.rtts` one for each round trip. Units end the names, missing
+# numbers are null, and each column says what it means.
 
 # %%
 capture.rtts[["round", "rtt_ns", "in_flight_max_bytes", "window_max_bytes", "limit", "detail"]].head(8)
@@ -49,4 +48,4 @@ capture.rtts.attrs["meanings"]["in_flight_max_bytes"]
 # `update_layout`. Here it stands still, so that it can be read on the web.
 
 # %%
-SVG(svg(flow.plot("rtt"), "round-trip times over time"))
+bdpcap.plots.Still(flow.plot("rtt"))

@@ -3,17 +3,15 @@
 #
 # A sender may be held back by five things only: the receiver's window (`rwnd`), its own socket buffer (`sndbuf`),
 # congestion control (`cwnd`), the bottleneck (`link`), or its program (`app`). bdpcap decides between them for every
-# round trip. Do not believe it: this page shows what it looked at.
+# round trip. **This receiver read too slowly: its window closed again and again.** Do not believe it: this page shows
+# what bdpcap looked at.
 
 # %%
 import pandas as pd
 import plotly.io
-from IPython.display import SVG
 from plotly.subplots import make_subplots
 
 import bdpcap
-from bdpcap.limits.rules import RULES
-from bdpcap.plots.svg import svg
 
 SAMPLES = "../sample_captures/"
 pd.options.display.max_colwidth = None
@@ -21,7 +19,7 @@ plotly.io.renderers.default = "plotly_mimetype"  # the data of a figure, without
 
 capture = bdpcap.analyze(SAMPLES + "rwnd_slow_reader.receiver.pcap.zst")
 flow = capture.flow(0)
-SVG(svg(flow.plot("window"), "a window that closes and opens as the program reads"))
+bdpcap.plots.Still(flow.plot())
 
 # %% [markdown]
 # ## Can the capture be trusted?
@@ -44,13 +42,13 @@ pd.Series(
 ).to_frame()
 
 # %% [markdown]
-# `None` means *not known*, never zero. The capture was taken at the receiver, where hardly anything ever seems to be in
-# flight; bdpcap tells what the sender saw.
+# `None` means *not known*, never zero. The capture was taken at the receiver, where hardly anything ever seems to be
+# in flight; bdpcap tells what the sender saw.
 #
 # ## The rounds
 #
-# A *round* is one RTT of the flow. Rounds tile the flow's life. Each has a limit, often a detail, a confidence, the rule
-# that decided, and its sentence with the numbers.
+# A *round* is one RTT of the flow. Rounds tile the flow's life. Each has a limit, often a detail, a confidence, the
+# rule that decided, and its sentence with the numbers.
 
 # %%
 rounds = flow.rtts.assign(ms=(flow.rtts["end_ns"] - flow.rtts["start_ns"]) / 1e6)
@@ -63,8 +61,8 @@ longest.style.hide(axis="index").set_properties(**{"text-align": "left"})
 # %% [markdown]
 # ## Judge one of them yourself
 #
-# The longest round under `rwnd`: what were the windows, and how much was in flight? `events_between` reads these events
-# alone, however large the capture is.
+# The longest round under `rwnd`: what were the windows, and how much was in flight? `events_between` reads these
+# events alone, however large the capture is.
 
 # %%
 longest_round = rounds[rounds["limit"] == "rwnd"].nlargest(1, "ms").iloc[0]
@@ -78,26 +76,24 @@ print("payload sent:      ", events["length"].sum())
 # %% [markdown]
 # ## A linked pair
 #
-# Every figure draws into one of yours, and stays plotly's to restyle. Windows and round trips over one time axis: zoom
-# into one, and the other follows. (A live notebook shows the pair; on the web it may be missing.)
+# Every figure draws into one of yours, and stays plotly's to restyle. Windows and round trips over one time axis:
+# zoom into one, and the other follows. (A live notebook shows the pair; on the web it may be missing.)
 
 # %%
 pair = make_subplots(rows=2, shared_xaxes=True, vertical_spacing=0.04)
-bdpcap.plots.window(flow, 250, start=1, end=2, figure=pair, row=1)
-bdpcap.plots.rtt(flow, 250, start=1, end=2, figure=pair, row=2)
+flow.plot("window", start=1, end=2, figure=pair, row=1)
+flow.plot("rtt", start=1, end=2, figure=pair, row=2)
 pair.update_layout(template="simple_white", height=600, legend={"orientation": "h"})
 pair.update_xaxes(title=None, row=1)
 
 # %% [markdown]
 # ## The rule that decided
 #
-# A rule is data: what must hold, what must not, why, and its source. The whole list is in *How limits are inferred*.
-# Last stands its sentence, with the numbers of this round.
+# Each round names its rule; *How limits are inferred* has what must hold for it, what must not, why, and the source.
+# The sentence has the numbers of this round.
 
 # %%
-rule = next(each for each in RULES if each.id == longest_round["rule"])
-print(rule.source)
-print(rule.why)
+print(longest_round["rule"])
 print(longest_round["evidence"])
 
 # %% [markdown]
@@ -114,13 +110,13 @@ names = {
     "rwnd_zero_window.sender": "a reader that pauses",
 }
 flows = {name: bdpcap.analyze(f"{SAMPLES}{name}.pcap.zst").flow(0) for name in names}
-SVG(svg(flows["cwnd_loss_2pct.sender"].plot("window"), "in flight under random loss"))
+bdpcap.plots.Still(flows["cwnd_loss_2pct.sender"].plot())
 
 # %%
-SVG(svg(flows["link_5_100ms_bloat.sender"].plot("rtt"), "round trips that grow with a queue"))
+bdpcap.plots.Still(flows["link_5_100ms_bloat.sender"].plot("rtt"))
 
 # %%
-SVG(svg(flows["sndbuf_24k_15ms.sender"].plot("window", start=1.0, end=1.2), "a flight that stands"))
+bdpcap.plots.Still(flows["sndbuf_24k_15ms.sender"].plot(start=1.0, end=1.2))
 
 # %%
 pd.DataFrame(

@@ -1,4 +1,12 @@
-"""Kernel counters of the sending host, as a table and compared with the capture."""
+"""Kernel counters of the sending host, as a table and compared with the capture.
+
+Examples
+--------
+>>> from pathlib import Path
+>>> counters = bdpcap.host.read(ss_logs=[Path("tests/data/host/ss.log")])
+>>> len(counters.samples)
+29
+"""
 
 from bdpcap.host.account import Account, read, samples_of
 from bdpcap.host.against_capture import Comparison, compare

@@ -29,7 +29,11 @@ class Still:
     """
 
     def __init__(self, figure: go.Figure, label: str | None = None) -> None:
-        self._picture: Final = svg(figure, label or str(figure.layout.title.text))
+        self._label: Final = label or str(figure.layout.title.text)
+        self._picture: Final = svg(figure, self._label)
+
+    def __repr__(self) -> str:
+        return f"<Still: {self._label}>"
 
     def __str__(self) -> str:
         return self._picture
