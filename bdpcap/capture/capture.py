@@ -332,7 +332,7 @@ class Capture(InProcess):
         return ranking.top(self, flows)
 
     def plot(self, kind: Kind = "window") -> go.Figure:
-        """Return a figure of the flows that matter most: a row for each, at most four, over one time axis.
+        """Return a figure of the flows that matter most: a row for each, at most four.
 
         Parameters
         ----------
