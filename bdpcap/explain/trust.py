@@ -122,7 +122,7 @@ def doubts(capture: Capture) -> list[str]:
     found = [
         (
             capture.damages,
-            f"The capture is damaged: {str(*capture.damages[:1])}. What lies before is reported.",
+            f"The capture is damaged: {next(iter(capture.damages), '')}. What lies before is reported.",
         ),
         *((flaw, flaw.sentence) for flaw in capture.quality if flaw.grave),
         (

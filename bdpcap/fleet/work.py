@@ -51,7 +51,7 @@ def work(task: Task, order: Order) -> dict[str, Any]:
             about = {
                 "state": "done",
                 "error": None,
-                "damage": damage_text(*capture.damages[:1]),
+                "damage": damage_text(capture.damages),
                 "inputs": [
                     {**dataclasses.asdict(one), "name": named}
                     for one, named in zip(capture.fingerprints(), task.files, strict=True)
@@ -99,10 +99,11 @@ def record(task: Task, order: Order) -> dict[str, Any]:
     }
 
 
-def damage_text(damage: bdpcap.Damage | None = None) -> str | None:
-    """Return where and why a capture broke as text; None without damage."""
-    if damage is None:
+def damage_text(damages: Sequence[bdpcap.Damage]) -> str | None:
+    """Return where and why a capture first broke as text; None without damage."""
+    if not damages:
         return None
+    damage = damages[0]
     return f"{Path(damage.file).name}: frame {damage.frame}, byte {damage.offset}: {damage.reason}"
 
 
