@@ -35,7 +35,7 @@ def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=
         "rtt_min_ns": rtt_ms * MS,
         "payload_bytes": table["acked_bytes"].sum(),
     }
-    return Flow(rtts=table, summary=summary, counts={"unseen_bytes": missing_bytes})
+    return Flow(rtts=table, summary=summary, _counts={"unseen_bytes": missing_bytes})
 
 
 @pytest.mark.parametrize(("missing_bytes", "expected"), [(0, 1), (12_500, 1), (20_000, 0)])
