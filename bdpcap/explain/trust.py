@@ -208,7 +208,9 @@ def _shown_by(capture: Capture) -> list[tuple[str, str]]:
     largest = int(flows["payload_bytes"].argmax())
     stream, direction = int(flows["stream"][largest]), int(flows["direction"][largest])
     which = f"stream {stream}: " if capture.info.streams > 1 else ""
-    shown = vantage.sentence(capture._contents.streams.sides(stream), direction, str(capture._contents.paths.of_carriers[largest]))
+    shown = vantage.sentence(
+        capture._contents.streams.sides(stream), direction, str(capture._contents.paths.of_carriers[largest])
+    )
     return [("vantage shown by", f"{which}{shown}")]
 
 

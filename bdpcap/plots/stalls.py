@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
-from bdpcap.diagnosis.nature import OUTAGE, nature
+from bdpcap.diagnosis.natures import OUTAGE, nature
 from bdpcap.plots import kept
 from bdpcap.plots.canvas import numbers, seconds
 from bdpcap.plots.kept import Kept

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bdpcap.diagnosis.decide import cause
-from bdpcap.diagnosis.nature import nature
+from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.limits.stripes import stripes
 from bdpcap.report import ranking

@@ -32,7 +32,7 @@ _FLOW: Final = ["stream", "sender", "receiver"]
 
 def capture_document(capture: Capture) -> dict[str, Any]:
     """Return the facts of a capture: its counts, the damage if any, the list of flaws, and the caveats in words."""
-    damage = dataclasses.asdict(capture.damage) if capture.damage is not None else None
+    damage = dataclasses.asdict(capture.damages[0]) if capture.damages else None
     return {
         **dataclasses.asdict(capture.info),
         "damage": damage,

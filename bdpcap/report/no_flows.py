@@ -44,7 +44,7 @@ def sentence(capture: Capture) -> str:
 
 def _connections(capture: Capture) -> str:
     found: Counter[str] = Counter()
-    for columns in capture.lifecycles:
+    for columns, _ in capture._contents.streams.lifecycles(capture.info.last_ns):
         found.update(columns["handshake"][columns["seen"]])
     if not found:
         return "No flow carried payload: there is nothing to judge."
