@@ -54,7 +54,7 @@ style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'no
 <body>
 <main>
 <h1>{title}</h1>
-<div id="plot"></div>
+<div id="plot"{size}></div>
 </main>
 <script type="application/json" id="figure">{figure}</script>
 {scripts}
@@ -90,7 +90,9 @@ def write(
     drawing = plots.drawing(flow, kind, start=start, end=end)
     if path.suffix.lower() == ".html":
         ends = f"{flow.sender} → {flow.receiver}"
-        _write_page(drawing.document(), f"{kind}, stream {flow.stream}: {ends}", path)
+        filling = {name: value for name, value in drawing.layout.items() if name != "height"}
+        document = Drawing(drawing.traces, filling).document()
+        _write_page(document, f"{kind}, stream {flow.stream}: {ends}", path)
     else:
         with files.replacing(path) as part:
             write_images({part: drawing.figure()})
@@ -153,14 +155,18 @@ def _fitted(figure: go.Figure) -> go.Figure:
 
 
 def _write_page(document: dict[str, Any], title: str, path: Path) -> None:
-    """Write plotly's data and layout as an HTML page that they fill; its policy lets only its own two scripts run."""
-    filling = {name: value for name, value in document["layout"].items() if name != "height"}
+    """Write plotly's data and layout as an HTML page; its policy lets only its own two scripts run.
+
+    A figure without a height fills the page.
+    """
+    height = document["layout"].get("height")
     scripts = [asset("plotly-basic.min.js"), asset("figures.js") + _DRAW]
     page = _PAGE.format(
         hashes=" ".join(f"'{policy_hash(script)}'" for script in scripts),
         title=html.escape(units.printable(title)),
         style=asset("figure.css"),
-        figure=data({**document, "layout": filling, "config": plots.CONFIG}),
+        size="" if height is None else f' style="height: {height}px"',
+        figure=data({**document, "config": plots.CONFIG}),
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
     with files.replacing(path) as part:

@@ -132,7 +132,7 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         sources=sources,
         exchanges=exchanges.section,
         all_of_it="" if about else ranking.summary(capture, groups),
-        rest="" if about else ranking.rest(capture, groups),
+        rest="" if about else ranking.rest(capture, groups, "the table below lists them"),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],

@@ -275,8 +275,8 @@ def no_bulk(capture: Capture) -> str:
     return f"No bulk transfer here: {carried}, and for {part} of their active time {_WAITED[limit]}."
 
 
-def rest(capture: Capture, shown: list[Group]) -> str:
-    """Return a sentence on the flows not shown; it names one that lost more time than any flow shown.
+def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:
+    """Return a sentence on the flows not shown, with what lists them; it names one that lost more time than any shown.
 
     The sentence is empty if all flows are shown, or none.
     """
@@ -292,7 +292,7 @@ def rest(capture: Capture, shown: list[Group]) -> str:
         and hidden["payload_bytes"].sum() < LEAST_SHARE * flows["payload_bytes"].sum()
     ):
         return ""
-    sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; `bdpcap flows FILE` lists all."
+    sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
     lost = lost_ns(hidden)
     if lost.max() >= NOTICED_NS and lost.max() > lost_ns(flows.drop(hidden.index)).max():
         flow = hidden.iloc[int(lost.to_numpy().argmax())]

@@ -97,7 +97,7 @@ def limits(flow: Flow) -> list[Finding]:
         )
         remedy, commands = PHASES["return path"].advice, PHASES["return path"].commands
     elif retransmitted:
-        part = units.share(retransmitted / max(1, payload))
+        part = units.percent(retransmitted / max(1, payload))
         sentence = (
             f"The sender retransmitted {units.exact_bytes(retransmitted)} of "
             f"{units.exact_bytes(payload)} ({part})."
