@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import tempfile
 import threading
@@ -10,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import duckdb
+import large_captures
 import pandas as pd
 import pytest
 import strategies
@@ -23,7 +25,7 @@ from small_transfer import write_many
 from test_quoted import CAPTURE as QUOTED
 
 import bdpcap
-from bdpcap.fleet import run, spread
+from bdpcap.fleet import run, sharing, spread
 from bdpcap.fleet.captures import Task
 from bdpcap.fleet.dataset import TABLES, Dataset
 from bdpcap.fleet.work import Order, work
@@ -265,20 +267,42 @@ def test_a_later_run_takes_away_what_several_workers_wrote(tmp_path):
         pd.testing.assert_frame_equal(table, before[name], check_exact=True)
 
 
-def test_a_set_is_shared_out_that_would_keep_one_worker_longest():
-    def task(files, size):
-        return Task("set", ("file",) * files, (size // files,) * files)
+def test_a_set_is_shared_out_that_would_keep_one_worker_longest(tmp_path, monkeypatch):
+    monkeypatch.setattr(sharing, "MOST_TIME", math.inf)
+    task = task_of(tmp_path, cut(strategies.Wire(SHAPE).run(), [20]))
+    order, size = Order(str(tmp_path / "out"), None, ()), sum(task.sizes_bytes)
+    assert spread.is_spread(Inline(), task, order, size, 2)
+    assert not spread.is_spread(Inline(), task, order, size, 1)  # nobody to share it with
+    assert not spread.is_spread(Inline(), task, order, 9 * size, 8)  # the others have enough to do
+    one = replace(task, files=task.files[:1], sizes_bytes=task.sizes_bytes[:1])
+    assert not spread.is_spread(Inline(), one, order, one.sizes_bytes[0], 2)  # a file is read in one go
+    Path(task.files[0]).write_bytes(b"this is no capture")
+    assert not spread.is_spread(Inline(), task, order, size, 2)
 
-    large = 4 * spread.LEAST_BYTES
-    assert spread.is_spread(task(4, large), large, 2)
-    assert not spread.is_spread(task(4, large), large, 1)  # nobody to share it with
-    assert not spread.is_spread(task(1, large), large, 2)  # a file is read in one go
-    assert not spread.is_spread(task(4, spread.LEAST_BYTES - 4), large, 99)
-    assert not spread.is_spread(task(4, large), 9 * large, 8)  # the others have enough to do
+
+def test_a_load_is_estimated_from_the_beginning_of_a_set(tmp_path):
+    short, bulk = tmp_path / "short.pcap", tmp_path / "bulk.pcap"
+    large_captures.write("mice", short, 20_000)
+    large_captures.write("headers", bulk, 20_000)
+    loads = []
+    for file in (short, bulk):
+        task = Task("set", (str(file), "not read"), (file.stat().st_size,) * 2)
+        loads.append(sharing.estimated(task, Order(str(tmp_path), None, ())))
+    assert (loads[0].frames, loads[0].connections) == pytest.approx((2 * 11 * 20_000, 2 * 20_000), rel=0.1)
+    assert (loads[1].frames, loads[1].connections) == pytest.approx((2 * 20_000, 0), rel=0.1)
+
+
+def test_connections_are_worth_sharing_sooner_than_frames():
+    frames, connections = 1_000_000_000, 10_000_000
+    assert sharing.pays(sharing.Load(11 * connections, connections), 2, spread.BUCKETS)
+    # Each is decoded, stored, and decoded again by two workers: no time is left to save.
+    assert not sharing.pays(sharing.Load(frames, 0), 2, spread.BUCKETS)
+    assert sharing.pays(sharing.Load(frames, 0), 4, spread.BUCKETS)
+    assert not sharing.pays(sharing.Load(11 * 1000, 1000), 2, spread.BUCKETS)
 
 
 def test_a_worker_killed_while_files_are_shared_out_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(spread, "LEAST_BYTES", 1)
+    monkeypatch.setattr(sharing, "MOST_TIME", math.inf)
     packets = read_pcap(write_many(tmp_path / "whole.pcap", 300).read_bytes())
     task = task_of(tmp_path, cut(packets, range(100, len(packets), 100)))
     out = tmp_path / "out"

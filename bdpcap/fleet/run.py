@@ -55,7 +55,7 @@ def run(
     """Analyse captures, the largest first, and yield each task with its status when it is finished.
 
     A capture whose worker dies is given to another worker; a capture that kills several workers is recorded as failed. A
-    set of files that is larger than a worker's part of the run is divided among all workers.
+    set of files that is larger than a worker's part of the run is divided among all workers if that saves time.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _done(
     largest = sorted(tasks, key=lambda task: -sum(task.sizes_bytes))
     client.wait_for_workers(1)  # workers of a scheduler that was just started may not be connected yet
     workers = sum(client.ncores().values())
-    together = [task for task in largest if is_spread(task, total_bytes, workers)]
+    together = [task for task in largest if is_spread(client, task, order, total_bytes, workers)]
     # Single captures have lower priority; they fill the time in which some workers wait for a set's last part.
     futures = {
         client.submit(work, task, order, pure=False, priority=-1): task

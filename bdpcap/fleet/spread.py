@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.fleet import findings
+from bdpcap.fleet import findings, sharing
 from bdpcap.fleet.dataset import Dataset
 from bdpcap.fleet.partitions import classify, combine, explain, follow, split
 from bdpcap.fleet.work import damage_text, record
@@ -34,22 +34,29 @@ if TYPE_CHECKING:
 
 __all__ = ["is_spread", "spread"]
 
-LEAST_BYTES: Final = 1_000_000_000
-"""One worker reads a smaller set in some ten seconds, so dividing it saves little time."""
 BUCKETS: Final = 64
 """Fewest buckets. At most eight buckets are read again for findings, a small part of this number."""
 BUCKETS_EACH: Final = 4
 """Fewest buckets for each worker, so that no worker waits long for the one with the largest bucket."""
 
 
-def is_spread(task: Task, total_bytes: int, workers: int) -> bool:
+def is_spread(client: distributed.Client, task: Task, order: Order, total_bytes: int, workers: int) -> bool:
     """Return whether a set of files is divided among the workers.
 
-    The set must have several files and at least `LEAST_BYTES`. And one worker would take longer for the set than the
-    other workers together take for all other tasks.
+    One worker would take longer for the set than the other workers together take for all other tasks. And dividing it
+    saves time, by an estimate that a worker makes. A set that cannot be read is not divided.
     """
-    size = sum(task.sizes_bytes)
-    return len(task.files) > 1 and size >= LEAST_BYTES and size * workers > total_bytes
+    if len(task.files) == 1 or sum(task.sizes_bytes) * workers <= total_bytes:
+        return False
+    try:
+        load: sharing.Load = client.gather(client.submit(sharing.estimated, task, order, pure=False))
+    except Exception:  # noqa: BLE001 - the worker that analyses the set records the failure
+        return False
+    return sharing.pays(load, workers, _buckets(workers))
+
+
+def _buckets(workers: int) -> int:
+    return max(BUCKETS, BUCKETS_EACH * workers)
 
 
 def spread(
@@ -64,7 +71,7 @@ def spread(
     """
     started = time.time_ns()
     all_workers, dataset = _Workers(client), Dataset(order.out)
-    buckets = buckets or max(BUCKETS, BUCKETS_EACH * workers)
+    buckets = buckets or _buckets(workers)
     with dataset.unfinished() as folder:
         members, parts = combine(
             all_workers.run(split, [(url, order, buckets, folder) for url in task.files]), order.out

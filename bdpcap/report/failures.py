@@ -101,7 +101,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
     unanswered = complete & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
     # Without acknowledgments in the capture, its end does not show.
-    silent = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
+    acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
     waiting = (handshake == "never answered") & (life["syns"] == 1) & young
     timed_out = both["timeouts"].reshape(-1, 2) >= GIVEN_UP
@@ -117,7 +117,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
         ("unused", reset & complete & (client_bytes + server_bytes == 0)),
-        ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~silent | reset & cut & gave_up),
+        ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up),
         ("refused", handshake == "refused"),
         ("never completed", (handshake == "never completed") & refused_back),
         ("never answered", (handshake == "never answered") & ~waiting),
