@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.explain.once import once
 from bdpcap.explain.solver import Observed, Solution, solve
 from bdpcap.limits.evidence.window import STANDING
 
@@ -28,6 +29,7 @@ _FEWEST_ROUNDS: Final = 3
 """Rounds in which a plateau stands; a choice."""
 
 
+@once
 def observed(flow: Flow) -> Observed | None:
     """
     Return the plateau of a flow's window.
@@ -65,6 +67,7 @@ def observed(flow: Flow) -> Observed | None:
     )
 
 
+@once
 def was_limit(flow: Flow) -> bool:
     """Return whether the receive buffer was the limit in a tenth of the rounds."""
     held = (flow.rtts["limit"] == "rwnd") & (flow.rtts["detail"] == "buffer")

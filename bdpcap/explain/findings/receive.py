@@ -15,6 +15,7 @@ from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.findings.plateau import solved, was_limit
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
+from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness, Facts, surviving_eras
 from bdpcap.limits.evidence.window import SMALL
 from bdpcap.words import units
@@ -108,6 +109,7 @@ def _is_autotuned(flow: Flow, window: float) -> bool:
     return follows and remedies.is_autotuned(int(window), mss, int(scale))
 
 
+@once
 def in_force(flow: Flow) -> float | None:
     """Return the window that limited the flow in bytes: the one that stood, or else its largest.
 
