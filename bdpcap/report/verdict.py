@@ -248,9 +248,9 @@ def best_span(flow: Flow) -> Span | None:
     longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
     first = int(flow._frames["first"].iloc[longest.first_round])
     last = int(flow._frames["last"].iloc[longest.last_round])
-    # A pause holds the frame that ends it: it shows from the frame before.
+    # A pause holds but the frame that ends it: it shows after the round before.
     if first == last and longest.first_round > 0:
-        first = int(flow._frames["last"].iloc[longest.first_round - 1])
+        first = int(flow._frames["first"].iloc[longest.first_round - 1])
     wireshark = f"tcp.stream eq {flow.stream} && frame.number >= {first} && frame.number <= {last}"
     if len(flow.capture.info.files) > 1:
         wireshark = _in_any_file(flow, longest.start_ns, longest.end_ns)

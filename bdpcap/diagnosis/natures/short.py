@@ -57,10 +57,11 @@ def _is_short(flow: Flow) -> bool:
 
 
 def _is_little(flow: Flow) -> bool:
-    """Return whether a program gave TCP less than an initial window in all; no buffer holds that little."""
+    """Return whether a program gave TCP less than an initial window: only a receiver or a loss holds that little."""
     summary = flow.summary
     few = summary["payload_bytes"] < INITIAL_WINDOW * summary["mss_bytes"]
-    return bool(few and summary["limit"] in ("app", "sndbuf") and not summary["retransmitted_bytes"])
+    held = summary["limit"] in ("rwnd", "unknown") or summary["retransmitted_bytes"]
+    return bool(few and not held)
 
 
 NATURE: Final = Nature(
