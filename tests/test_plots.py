@@ -24,6 +24,7 @@ from small_transfer import MSS, ROUNDS, SEGMENTS, write_many, write_pcap
 import bdpcap
 from bdpcap import _core, plots
 from bdpcap.cli import main
+from bdpcap.contents.event_reader import EventReader
 from bdpcap.diagnosis import LIMIT_NAMES, STATE_COLOURS, STATE_NAMES
 from bdpcap.limits import LIMITS, STATES
 from bdpcap.limits.stripes import STRIPES, stripes
@@ -394,6 +395,19 @@ def test_a_figure_does_not_depend_on_the_pieces_in_which_events_come(sample, kin
         monkeypatch.setattr(core_pass, "EVENTS_STEP", frames)
         documents.append(plots.drawing(bdpcap.analyze(sample)[0], kind).document())
     assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("kind", plots.FIGURES)
+def test_a_figure_of_a_part_of_the_time_reads_the_events_once(kind, monkeypatch):
+    flow, passes, columns = bdpcap.analyze(LOSS)[0], [], EventReader.columns
+
+    def counted(self, *options):
+        passes.append(options)
+        return columns(self, *options)
+
+    monkeypatch.setattr(EventReader, "columns", counted)
+    plots.drawing(flow, kind, start=0.5, end=1)
+    assert len(passes) <= 1
 
 
 def test_a_thinned_figure_says_so(flow):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from bdpcap.explain import reduced
 from bdpcap.explain.reduced import Reduced
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bdpcap.contents import Taker
     from bdpcap.plots.decimate import Axis
 
-__all__ = ["Kept", "of", "reading"]
+__all__ = ["Kept", "Read", "of", "read", "reading"]
 
 
 class Kept(Reduced):
@@ -59,15 +59,33 @@ def reading(
     )
 
 
-def of(kind: type[Some], flow: Flow, axis: Axis, columns: int) -> Some:
-    """Return a flow's events as a figure of so many time columns needs them, read now unless they are known."""
+class Read:
+    """The events of a flow in the ways that one figure keeps them."""
+
+    def __init__(self, kept: Iterable[Kept]) -> None:
+        """Take one of each kind."""
+        self._kept: Final = {type(one): one for one in kept}
+
+    def of(self, kind: type[Some]) -> Some:
+        """Return the events as this kind keeps them."""
+        return cast("Some", self._kept[kind])
+
+
+def read(kinds: Iterable[type[Kept]], flow: Flow, axis: Axis, columns: int) -> Read:
+    """Return a flow's events as a figure of so many time columns needs them; one pass reads those that are not known."""
     whole = axis == axis_of(flow)
-    if whole and (kept := _whole(kind, flow, columns)):
-        return kept
-    kept = kind(flow, axis, COLUMNS if COLUMNS % columns == 0 else columns)
-    with reduced.reading([(flow, kept)] if whole else []):
-        flow.capture._contents.events.give([(flow, kept.take, kept.names)])
-    return kept
+    fine = COLUMNS if COLUMNS % columns == 0 else columns
+    known = {kind: _whole(kind, flow, columns) if whole else None for kind in kinds}
+    missing = [kind(flow, axis, fine) for kind, kept in known.items() if kept is None]
+    if missing:
+        with reduced.reading([(flow, kept) for kept in missing] if whole else []):
+            flow.capture._contents.events.give([(flow, kept.take, kept.names) for kept in missing])
+    return Read([*missing, *(kept for kept in known.values() if kept is not None)])
+
+
+def of(kind: type[Some], flow: Flow, axis: Axis, columns: int) -> Some:
+    """Return a flow's events as `read` does, of one kind."""
+    return read([kind], flow, axis, columns).of(kind)
 
 
 def _whole(kind: type[Some], flow: Flow, columns: int) -> Some | None:

@@ -12,6 +12,7 @@ from bdpcap.plots import kept, stalls
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
+from bdpcap.plots.stalls import Stalls
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -102,8 +103,9 @@ def rtt(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawi
         Time to draw, and figure and subplot to draw into: see `bdpcap.plots.figure`.
     """
     canvas = Canvas("Round-trip time", Y_TITLE, "s", flow, columns, **options)
-    draw(canvas, flow, kept.of(Samples, flow, canvas.axis, columns))
-    stalls.draw(canvas, flow, columns, windows=False)  # these have their own shade
+    read = kept.read((Samples, Stalls), flow, canvas.axis, columns)
+    draw(canvas, flow, read.of(Samples))
+    stalls.draw(canvas, flow, read.of(Stalls), windows=False)  # these have their own shade
     return canvas.finish()
 
 

@@ -14,6 +14,7 @@ from bdpcap.plots.busiest import Busiest
 from bdpcap.plots.canvas import Canvas, Options, axis_of, life, numbers
 from bdpcap.plots.decimate import COLUMNS, Axis, Spliced, Thinned
 from bdpcap.plots.kept import Kept
+from bdpcap.plots.stalls import Stalls
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -216,15 +217,17 @@ def sequence(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> 
             title += f" of the busiest {'second' if lasting == '1 s' else lasting}"
             return _of_part(Canvas(title, Y_TITLE, "B", flow, columns, **options), flow, found)
     canvas = Canvas(title, Y_TITLE, "B", flow, columns, **options)
-    draw(canvas, kept.of(Segments, flow, canvas.axis, columns).lines)
-    stalls.draw(canvas, flow, columns)
+    read = kept.read((Segments, Stalls), flow, canvas.axis, columns)
+    draw(canvas, read.of(Segments).lines)
+    stalls.draw(canvas, flow, read.of(Stalls))
     return canvas.finish()
 
 
 def _of_part(canvas: Canvas, flow: Flow, found: Busiest) -> Drawing:
     """Draw the whole flow, with every packet of its busiest time, and show that time."""
     start, end = found.span
-    whole = kept.of(Segments, flow, canvas.axis, canvas.columns)
+    read = kept.read((Segments, Stalls), flow, canvas.axis, canvas.columns)
+    whole = read.of(Segments)
     axis = Axis(start, end, start, end)
     if found.rows is None:
         part = kept.of(Segments, flow, axis, COLUMNS)
@@ -233,7 +236,7 @@ def _of_part(canvas: Canvas, flow: Flow, found: Busiest) -> Drawing:
         part.take(found.rows)
     draw(canvas, whole.lines.spliced(part.lines, axis))
     canvas.overview(start, end, np.nanmax(whole.reach))
-    stalls.draw(canvas, flow, canvas.columns)
+    stalls.draw(canvas, flow, read.of(Stalls))
     return canvas.finish()
 
 

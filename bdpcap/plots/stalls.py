@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
+from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import OUTAGE, nature
-from bdpcap.plots import kept
 from bdpcap.plots.canvas import numbers, seconds
 from bdpcap.plots.kept import Kept
 from bdpcap.words import palette, units
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Spans = list[tuple[float, float]]
     """Starts and ends, in seconds since the capture's first frame."""
 
-__all__ = ["Stalls", "draw", "shade"]
+__all__ = ["Stalls", "draw"]
 
 DELAYED_ACK_S: Final = 0.5
 """Longest time in seconds that a receiver delays an acknowledgment (RFC 1122 section 4.2.3.2)."""
@@ -51,7 +51,7 @@ class Stalls(Kept):
             for name in ("rtt_median_ns", "longest_stall_ns")
         )
         self._least = DELAYED_ACK_S + rtt
-        # The sender may see an acknowledgment a round trip later than the tap. What is longer is an error of the capture.
+        # The sender may see an acknowledgment a round trip later than the tap. A longer time is an error of the capture.
         self._most = longest + rtt
         self._end = float(seconds(np.array([flow.summary["end_ns"]]), self._origin_ns)[0])
         self._spans: Spans = []
@@ -83,12 +83,7 @@ class Stalls(Kept):
         return [span for span in every if self._least <= span[1] - span[0] <= self._most]
 
 
-def draw(canvas: Canvas, flow: Flow, columns: int, *, windows: bool = True) -> None:
-    """Shade the stalls of a flow, read now unless they are known, and closed `windows`."""
-    shade(canvas, flow, kept.of(Stalls, flow, canvas.axis, columns), windows=windows)
-
-
-def shade(canvas: Canvas, flow: Flow, stalls: Stalls, *, windows: bool = True) -> None:
+def draw(canvas: Canvas, flow: Flow, stalls: Stalls, *, windows: bool = True) -> None:
     """Shade the stalls on the main axis, which was fitted before, and the times of closed `windows`."""
     closed = _closed(flow, canvas.origin_ns)
     # The probe of a closed window is in flight, too.
@@ -109,7 +104,7 @@ def _overlap(span: tuple[float, float], others: Spans) -> float:
 
 def _closed(flow: Flow, origin_ns: int) -> Spans:
     """Return the times of consecutive rounds in which a closed window held the sender."""
-    shut = (flow.rtts["detail"] == "zero window").to_numpy(dtype=bool)
+    shut = rwnd.shut(flow.rtts).to_numpy(dtype=bool)
     edges = np.flatnonzero(np.diff(shut, prepend=False, append=False))
     start, end = (seconds(flow.rtts[name], origin_ns) for name in ("start_ns", "end_ns"))
     return [

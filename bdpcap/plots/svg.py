@@ -93,7 +93,7 @@ def svg(figure: Drawing | go.Figure, label: str) -> str:
             parts += _vertical_axis(axis, across, up, top)
     shown = [trace for trace in drawing.traces if trace.get("visible") != "legendonly"]
     for name, up in scales.items():
-        # Each axis has a frame that cuts what is beyond it.
+        # Each axis has a frame that cuts the rest of a line.
         y, height = f"{top + up.to:g}", f"{up.start - up.to:g}"
         box = f"0 {up.to:g} {across.to} {height}"
         own = [part for trace in shown if trace["yaxis"] == name for part in _trace(trace, across, up)]

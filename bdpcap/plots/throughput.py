@@ -12,6 +12,7 @@ from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.kept import Kept
 from bdpcap.plots.losses import Losses
+from bdpcap.plots.stalls import Stalls
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     title = "Throughput of every round, with window / RTT and path capacity"
     canvas = Canvas(title, "throughput", "bit/s", flow, columns, **options)
     shown = canvas.rounds(flow.rtts)
-    rtts, sent = flow.rtts[shown], kept.of(Sent, flow, canvas.axis, columns).bps[shown]
+    read = kept.read((Sent, Losses, Stalls), flow, canvas.axis, columns)
+    rtts, sent = flow.rtts[shown], read.of(Sent).bps[shown]
     delivered = floats(rtts["throughput_bps"])
     allowed = rates.of_bytes(floats(rtts["window_max_bytes"]), floats(rtts["rtt_ns"]))
     capacity = known_bps(summary) or 0.0
@@ -96,6 +98,6 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     if capacity:
         name = label(summary, "path capacity")
         canvas.level(capacity, name=name, show=units.rate, colour=palette.PATH)
-    losses.draw(canvas, kept.of(Losses, flow, canvas.axis, columns))
-    stalls.draw(canvas, flow, columns)
+    losses.draw(canvas, read.of(Losses))
+    stalls.draw(canvas, flow, read.of(Stalls))
     return canvas.finish()

@@ -13,6 +13,7 @@ from bdpcap.plots.canvas import FAR, Canvas, Options, fitting, floats, largest, 
 from bdpcap.plots.decimate import COLUMNS, Thinned
 from bdpcap.plots.kept import Kept
 from bdpcap.plots.losses import Losses
+from bdpcap.plots.stalls import Stalls
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def window(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Dr
     canvas = Canvas("Receive window and bytes in flight", Y_TITLE, "B", flow, columns, **options)
     rtts = flow.rtts[canvas.rounds(flow.rtts)]
     ribbon.draw(canvas, rtts)
-    losses.draw(canvas, kept.of(Losses, flow, canvas.axis, columns))
-    draw(canvas, flow, rtts, kept.of(Windows, flow, canvas.axis, columns))
-    stalls.draw(canvas, flow, columns)
+    read = kept.read((Windows, Losses, Stalls), flow, canvas.axis, columns)
+    losses.draw(canvas, read.of(Losses))
+    draw(canvas, flow, rtts, read.of(Windows))
+    stalls.draw(canvas, flow, read.of(Stalls))
     return canvas.finish()
 
 

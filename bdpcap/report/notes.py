@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import silence
+from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.findings import Code, found
@@ -47,7 +48,7 @@ def _stall(flow: Flow) -> str:
 
 def _probes(flow: Flow) -> str:
     """Return a sentence on the zero-window probes of a flow; empty without any, or if its packets are gone."""
-    if not (flow.rtts["detail"] == "zero window").any():
+    if not rwnd.shut(flow.rtts).any():
         return ""
     quiet = silence.of(flow)
     if quiet is None or not quiet.probes:

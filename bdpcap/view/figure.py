@@ -126,7 +126,7 @@ def draw(seen: Seen, span: Span) -> tuple[Drawing, str]:
     def windows(canvas: Canvas) -> None:
         losses.draw(canvas, _of(Losses, events, flow, canvas), counted=False)
         draw_window(canvas, flow, flow.rtts[canvas.rounds(flow.rtts)], _of(Windows, events, flow, canvas))
-        stalls.shade(canvas, flow, _of(Stalls, events, flow, canvas))
+        stalls.draw(canvas, flow, _of(Stalls, events, flow, canvas))
 
     parts: list[tuple[str, str, Callable[[Canvas], None]]] = [
         ("", "", limits),

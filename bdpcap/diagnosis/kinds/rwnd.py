@@ -15,12 +15,18 @@ from bdpcap.words import palette, units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["LIMIT"]
+__all__ = ["LIMIT", "shut"]
+
+
+def shut(rtts: pd.DataFrame) -> pd.Series[bool]:
+    """Return in which rounds the window was closed, or too small for a segment."""
+    closed: pd.Series[bool] = rtts["detail"] == "zero window"
+    return closed
 
 
 def _window(flow: Flow, own: pd.DataFrame) -> str:
-    shut = _shut(own)
-    return f"{_allowed(flow)}{f'. It was {shut}' if shut else ''}"
+    lasting = _shut(own)
+    return f"{_allowed(flow)}{f'. It was {lasting}' if lasting else ''}"
 
 
 def _allowed(flow: Flow) -> str:
@@ -34,19 +40,22 @@ def _allowed(flow: Flow) -> str:
 
 
 def _reader(flow: Flow, own: pd.DataFrame) -> str:
-    shut = _shut(own)
+    lasting = _shut(own)
     smallest, largest = own["window_min_bytes"].min(), flow.summary["window_max_bytes"]
     if pd.isna(smallest) or pd.isna(largest) or smallest >= largest:
-        return f"the window was {shut}" if shut else ""
-    also = f". It was {shut}" if shut else ""
+        return f"the window was {lasting}" if lasting else ""
+    also = f". It was {lasting}" if lasting else ""
     return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{also}"
 
 
 def _shut(own: pd.DataFrame) -> str:
     """Return for how long the window was shut; empty if it never was."""
-    shut = own[own["detail"] == "zero window"]
-    lasting = units.duration((shut["end_ns"] - shut["start_ns"]).sum())
-    return "" if shut.empty else f"shut, or smaller than a segment, for {lasting} in all"
+    lasting_ns = (own["end_ns"] - own["start_ns"])[shut(own)]
+    return (
+        ""
+        if lasting_ns.empty
+        else f"shut, or smaller than a segment, for {units.duration(lasting_ns.sum())} in all"
+    )
 
 
 def _ramp(_: Flow, own: pd.DataFrame) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis.kinds import rwnd
 from bdpcap.diagnosis.natures import outage, requests, short, slow_start
 from bdpcap.explain.once import once
 
@@ -33,4 +34,4 @@ def nature(flow: Flow) -> Nature | None:
 
 def of_packets(flows: Iterable[Flow]) -> list[Flow]:
     """Return the flows whose verdict or notes are read from their packets, by `bdpcap.diagnosis.silence`."""
-    return [flow for flow in flows if nature(flow) is OUTAGE or (flow.rtts["detail"] == "zero window").any()]
+    return [flow for flow in flows if nature(flow) is OUTAGE or rwnd.shut(flow.rtts).any()]

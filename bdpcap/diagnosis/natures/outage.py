@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import places, silence
-from bdpcap.diagnosis.kinds import STATE_NAMES
+from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, longest
 from bdpcap.words import units
 
@@ -37,8 +37,8 @@ def _has_outage(flow: Flow) -> bool:
     if not summary["timeouts"]:
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
-    shut = flow.rtts[flow.rtts["detail"] == "zero window"]
-    if (shut["end_ns"] - shut["start_ns"]).sum() >= stall_ns / 2:
+    lasting_ns = flow.rtts["end_ns"] - flow.rtts["start_ns"]
+    if lasting_ns[rwnd.shut(flow.rtts)].sum() >= stall_ns / 2:
         return False
     news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
     return bool(stall_ns >= OUTAGE_NS or news)
