@@ -55,8 +55,10 @@ class _Acknowledgments(Reduced):
         self._probes = 0
         self._last_ns: int | None = None
         """Time of the last acknowledgment so far; before the first of all there is no silence."""
-        self._timed_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        """Times of the retransmissions on timeout since then."""
+        self._first_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """Time of the first retransmission on timeout since then; empty without one."""
+        self._further = 0
+        """Number of the retransmissions on timeout after that one."""
 
     def take(self, events: dict[str, NDArray[Any]]) -> None:
         """Take the next events as the core's columns."""
@@ -64,15 +66,19 @@ class _Acknowledgments(Reduced):
         times_ns = events["time_ns"]
         acks = np.flatnonzero(events["length"] == _core.NULL)
         timed = np.flatnonzero(np.isin(events["cause"], _TIMED))
-        timed_ns = np.concatenate((self._timed_ns, times_ns[timed]))
+        timed_ns = np.concatenate((self._first_ns, times_ns[timed]))
         if len(acks):
-            # Gap by gap: how many of these retransmissions precede its end.
-            until = len(self._timed_ns) + np.searchsorted(timed, acks)
+            # Gap by gap: where its retransmissions begin, and how many they are.
+            until = len(self._first_ns) + np.searchsorted(timed, acks)
+            starts = np.append(0, until[:-1])
+            counts = until - starts
+            counts[0] += self._further
             ends_ns = times_ns[acks]
-            first_ns = ends_ns[0] if self._last_ns is None else self._last_ns
-            self._longest = _longer(self._longest, np.append(first_ns, ends_ns), until, timed_ns)
-            self._last_ns, timed_ns = int(ends_ns[-1]), timed_ns[until[-1] :]
-        self._timed_ns = timed_ns
+            since_ns = ends_ns[0] if self._last_ns is None else self._last_ns
+            self._longest = _longer(self._longest, np.append(since_ns, ends_ns), counts, timed_ns, starts)
+            self._last_ns, timed_ns, self._further = int(ends_ns[-1]), timed_ns[until[-1] :], 0
+        self._further += max(0, len(timed_ns) - 1)
+        self._first_ns = timed_ns[:1]
 
     @property
     def longest(self) -> Silence:
@@ -80,28 +86,32 @@ class _Acknowledgments(Reduced):
         last = self._longest
         if self._last_ns is not None:
             times_ns = np.array([self._last_ns, self._end_ns])
-            last = _longer(last, times_ns, np.array([len(self._timed_ns)]), self._timed_ns)
+            counts = np.array([len(self._first_ns) + self._further])
+            last = _longer(last, times_ns, counts, self._first_ns, np.array([0]))
         return replace(last, to_end=last is not self._longest, probes=self._probes)
 
 
 def _longer(
-    than: Silence, times_ns: NDArray[np.int64], until: NDArray[np.int64], timed_ns: NDArray[np.int64]
+    than: Silence,
+    times_ns: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    timed_ns: NDArray[np.int64],
+    starts: NDArray[np.int64],
 ) -> Silence:
     """
     Return the longest time between acknowledgments if it is longer than a silence, else that silence.
 
-    `until` has, for the end of each, the number of retransmissions of `timed_ns` before it.
+    `counts` has the number of retransmissions in each, of which the first is at ``timed_ns[starts]``.
     """
-    since = np.append(0, until[:-1])
-    lasted_ns = np.where(until > since, np.diff(times_ns), 0)
+    lasted_ns = np.where(counts > 0, np.diff(times_ns), 0)
     place = int(lasted_ns.argmax())
     if lasted_ns[place] <= than.lasted_ns:
         return than
     return Silence(
         since_ns=int(times_ns[place]),
         lasted_ns=int(lasted_ns[place]),
-        retransmits=int(until[place] - since[place]),
-        unanswered_ns=int(times_ns[place + 1] - timed_ns[since[place]]),
+        retransmits=int(counts[place]),
+        unanswered_ns=int(times_ns[place + 1] - timed_ns[starts[place]]),
     )
 
 
