@@ -30,7 +30,7 @@ for _error, _example in ((CaptureError, _CAPTURE), (FilterError, _FILTER)):
 
 
 class ArgumentError(ValueError):
-    """An argument that bdpcap cannot use. The text is one line: what is wrong, and what to give instead.
+    """An argument that bdpcap cannot use. The text is one line: the fault, and an argument that would do.
 
     Examples
     --------

@@ -3,8 +3,8 @@
 #
 # A transfer ran for 5.7 seconds over a path of 25 Mbit/s and 40 ms, and reached half of that rate. What kept the
 # sender from sending more? **The receive window did: the receiving program asked for a buffer of 50,000 bytes.** Grey
-# is what was in flight, blue is the window of the receiver. Where grey touches blue, the window is full. The strip
-# above has the colour of what limited each round trip.
+# shows the bytes in flight, blue the window of the receiver. Where grey touches blue, the window is full. The strip
+# above has the colour of the limit of each round trip.
 
 # %%
 import bdpcap
@@ -35,7 +35,7 @@ capture
 
 # %% [markdown]
 # `capture.flows` has a row for each flow, `capture.rtts` one for each round trip. Units end the names, missing
-# numbers are null, and each column says what it means.
+# numbers are null, and each column has its meaning with it.
 
 # %%
 capture.rtts[["round", "rtt_ns", "in_flight_max_bytes", "window_max_bytes", "limit", "detail"]].head(8)

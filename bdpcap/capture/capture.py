@@ -337,7 +337,7 @@ class Capture(InProcess):
         Parameters
         ----------
         kind
-            ``window``, ``throughput``, ``rtt``, ``sequence`` or ``packets``, as for `Flow.plot`.
+            ``window``, ``throughput``, ``rtt`` or ``sequence``, as for `Flow.plot`.
 
         Raises
         ------

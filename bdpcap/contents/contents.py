@@ -43,7 +43,7 @@ class Contents:
     core
         A pass that is complete.
     sources, expression
-        What was read, and the filter.
+        The captures that were read, and the filter.
     events
         Columns of the events, if the sources cannot be read again.
     broken

@@ -66,6 +66,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     whole_ns = float((rtts["end_ns"] - rtts["start_ns"]).sum())
     rtts = rtts[rtts["detail"] != "slow start"]
     lasting = rtts["end_ns"] - rtts["start_ns"]
+    steady_bps = delivered_bps(rtts)
     longer = lasting.sum() < (1 - NOTABLE_SHARE) * whole_ns
     found = []
     for limit in ("rwnd", "sndbuf", "app"):
@@ -77,7 +78,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         rest_ns = rates.duration_ns(float(rtts.loc[held, "acked_bytes"].sum()), allowed)
         took_ns = float(lasting[~held].sum()) + rest_ns
         then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
-        if then_bps >= GAIN * max(now_bps, delivered_bps(rtts)):
+        if then_bps >= GAIN * max(now_bps, steady_bps):
             others = {
                 str(name): float(ns) for name, ns in lasting[~held].groupby(left["limit"]).sum().items()
             }

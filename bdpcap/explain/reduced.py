@@ -1,4 +1,4 @@
-"""The events of flows, reduced as they are read to what is asked of them, and remembered while their capture lives."""
+"""The events of flows, reduced as they are read, and remembered while their capture lives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Reduced", "known", "reading"]
 
 
 class Reduced(ABC):
-    """What is kept of a flow's events. Its size does not depend on their number, and it must not refer to the flow."""
+    """The kept part of a flow's events. Its size does not depend on their number, and it must not refer to the flow."""
 
     names: ClassVar[tuple[str, ...]]
     """The core's columns of events that it needs."""
@@ -36,7 +36,7 @@ _KNOWN: Final[WeakKeyDictionary[Capture, dict[tuple[int, str, type[Reduced]], Re
 
 
 def known(kind: type[Some], flow: Flow) -> Some | None:
-    """Return what was kept of a flow's events; None if they were not read for that."""
+    """Return the part of a flow's events that was kept; None if they were not read for it."""
     return cast("Some | None", _KNOWN.get(flow.capture, {}).get((flow.stream, flow.sender, kind)))
 
 

@@ -81,7 +81,7 @@ def capacity(evidence: Evidence, sustained: Floats) -> Capacity:
     proved = (waited >= HALF) & (sustained <= OTHER * level.rate)
     sustained = np.where(proved, np.fmin(sustained, level.rate), sustained)
     # A level without a queue, at which the flow went on the whole, may be the program's pace.
-    pace = (waited < HALF) & (level.rate <= PACED * bursts.mean_rate)
+    own_pace = (waited < HALF) & (level.rate <= PACED * bursts.mean_rate)
     # A level without a queue is the sender's pace, so that a faster burst shows more.
     paced = (initial > OTHER * level.rate) & (waited < PROVED)
     possible = np.where(bursts.share(initial, bursts.possible) > 0, initial, np.nan)
@@ -90,7 +90,7 @@ def capacity(evidence: Evidence, sustained: Floats) -> Capacity:
     most = -rounds.least(-rounds.in_flight_max_bytes / evidence.vantage.mss_bytes)[first]
     shown = (most >= INITIAL_WINDOW) & ~(bursts.share(level.rate, bursts.returned) > HALF)
     low = np.where(shown, np.fmax(level.low, sustained), sustained)
-    high = np.where(shown & ~pace & ~(OTHER * initial < level.rate), np.fmax(level.high, initial), np.nan)
+    high = np.where(shown & ~own_pace & ~(OTHER * initial < level.rate), np.fmax(level.high, initial), np.nan)
     return Capacity(estimate, low, np.where(np.isnan(level.rate), np.nan, np.maximum(high, estimate)))
 
 

@@ -14,6 +14,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.limits.stripes import stripes
 from bdpcap.report import ranking
 from bdpcap.report.part import part
+from bdpcap.words import rates
 from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ _LEAST_HEIGHT: Final = 3
 """Height of a column without throughput, so that the colour of its limit is seen."""
 _COLUMNS: Final = 40
 """Maximum number of columns of a small multiple."""
-_BITS_PER_SECOND: Final = 8e9
-"""Bits per second in a byte per nanosecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def _rates(rtts: pd.DataFrame) -> Iterator[tuple[str, int, int, float]]:
     for stripe in stripes(rtts, _COLUMNS, merged=False):
         first, beyond = start.searchsorted([stripe.start_ns, stripe.end_ns])
         lasting_ns = max(1, stripe.end_ns - stripe.start_ns)
-        rate = float(sums[beyond] - sums[first]) / lasting_ns * _BITS_PER_SECOND
+        rate = rates.of_bytes(float(sums[beyond] - sums[first]), lasting_ns)
         yield stripe.limit, stripe.start_ns - int(start[0]), stripe.end_ns - int(start[0]), rate
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 
 if TYPE_CHECKING:
@@ -20,12 +21,6 @@ __all__ = ["DONE", "blocks"]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
-
-FAREWELL_BYTES: Final = 536
-"""Own data of a resetting end below which nothing was cut off: a TLS alert or a quit command, less than any segment.
-
-The least MSS that every host takes is 536 bytes (RFC 9293 section 3.7.1).
-"""
 
 REQUEST_BYTES: Final = 14_600
 """Most bytes of a request: an initial window of ten segments (RFC 6928). More is an upload, whose receiver may end it."""
@@ -98,6 +93,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     client_bytes, server_bytes = life["client_bytes"], life["server_bytes"]
     own_bytes = np.where(by_client, client_bytes, server_bytes)
     peers_bytes = np.where(by_client, server_bytes, client_bytes)
+    # A TLS alert or a quit command is no loss.
     cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
     unanswered = complete & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
     # Without acknowledgments in the capture, its end does not show.

@@ -23,7 +23,7 @@ ANSWERING: Final = 2
 SERVER: Final = 1
 """The direction of the server's data."""
 FAREWELL_BYTES: Final = 536
-"""Bytes that a farewell stays below: the least MSS that every host takes (RFC 9293 section 3.7.1)."""
+"""Bytes that a farewell (a TLS alert) stays below: the least MSS that every host takes (RFC 9293 section 3.7.1)."""
 FIN_BYTES: Final = 1
 """A FIN occupies one sequence number (RFC 9293 section 3.4)."""
 

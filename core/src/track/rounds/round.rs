@@ -165,7 +165,7 @@ impl Round {
             (self.writer_blocked_ns).saturating_add((until_ns - since_ns).max(0));
     }
 
-    /// Replaces each field that mostly follows from others by `with` of itself and of what they lead to expect. The others
+    /// Replaces each field that mostly follows from others by `with` of itself and of the value that they suggest. The others
     /// stay, so the inverse of `with` restores the round.
     pub(super) fn relate(&mut self, with: impl Fn(i64, i64) -> i64) {
         let end_ns = self.start_ns.wrapping_add(self.length_ns);
