@@ -69,4 +69,6 @@ def _kept(events: Columns, line: Line, shown: slice, edges: NDArray[np.intp]) ->
     value = events.by_name[line.columns[0]][where]
     for name in line.columns[1:]:
         value = value + events.by_name[name][where]
-    return own[extremes(edges.searchsorted(own, side="right"), [value])]
+    # A search for each edge, rather than one for each event.
+    counts = np.diff(own.searchsorted(edges), prepend=0, append=len(own))
+    return own[extremes(np.arange(len(counts)).repeat(counts), [value])]
