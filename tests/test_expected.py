@@ -21,11 +21,11 @@ class Flow(SimpleNamespace):
     __hash__ = object.__hash__
 
 
-def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=0):
+def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=0, details=None):
     table = pd.DataFrame(rounds, columns=["limit", "ms", "acked_bytes"])
     table["start_ns"] = 0
     table["end_ns"] = table["ms"] * MS
-    table["detail"] = ""
+    table["detail"] = details or [""] * len(rounds)
     summary = {
         "capacity_bps": link_bps,
         "capacity_low_bps": link_bps,
@@ -50,6 +50,14 @@ def test_a_window_that_is_lifted_leaves_the_link():
     assert (lift.limit, lift.follows) == ("rwnd", "link")
     assert lift.now_bps == pytest.approx(10e6)
     assert lift.then_bps == pytest.approx(40e6)
+
+
+def test_a_larger_window_does_not_make_a_program_read():
+    # Half of the bytes took 0.5 s under the window, and the other half 1.5 s while the program did not read.
+    rounds = [("rwnd", 500, 1_250_000), ("rwnd", 1500, 1_250_000)]
+    (lift,) = lifts(flow(rounds, link_bps=40e6, details=["buffer", "slow reader"]))
+    assert lift.then_bps == pytest.approx(2_500_000 * 8 / (0.25 + 1.5))
+    assert lift.follows == "reader"
 
 
 def test_the_remedy_that_moves_most_comes_first():

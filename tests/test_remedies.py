@@ -24,6 +24,7 @@ from bdpcap.explain.buffers import RMEM_MAX, Knob, Setting
 from bdpcap.explain.capacity import Basis, basis, known_bps, sent_a_window
 from bdpcap.explain.eras import ERAS
 from bdpcap.explain.findings import Code, findings
+from bdpcap.explain.findings.program import _named
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.explain.solver import Facts
 from bdpcap.explain.standing import standing
@@ -537,6 +538,22 @@ def test_http2s_initial_window_is_told_by_name(view):
     assert 65_535 < flight < 65_535 * 1.01
     assert "HTTP/2's initial" in first.sentence
     assert not first.commands
+
+
+@pytest.mark.parametrize(
+    ("program", "flight", "named"),
+    [
+        ("ssh", 65_600, ""),
+        ("https", 65_600, "HTTP/2"),
+        ("", 65_600, "HTTP/2"),
+        ("https", 2 << 20, ""),
+        ("ssh", 2 << 20, "OpenSSH"),
+    ],
+)
+def test_a_protocols_window_is_named_only_where_the_port_allows_it(program, flight, named):
+    flow = SimpleNamespace(program=SimpleNamespace(name=program) if program else None)
+    name, _ = _named(flow, flight)
+    assert name.startswith(named) if named else name == ""
 
 
 @pytest.mark.usefixtures("need_shared")

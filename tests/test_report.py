@@ -173,8 +173,8 @@ def test_a_capture_without_flows_has_a_report_too(tmp_path):
 def test_text_fits_80_columns_with_the_verdict_first(capture):
     lines = report.text(capture).splitlines()
     assert max(map(len, lines)) <= 80
-    heads = [line for line in lines if line.partition(",")[0].isupper()]
-    assert heads == ["WHAT TO DO", "TO SEE IT IN WIRESHARK"]
+    heads = [line for line in lines if line.partition("  ")[0].partition(",")[0].isupper()]
+    assert [head.partition("  ")[0] for head in heads] == ["VERDICT", "WHAT TO DO", "TO SEE IT IN WIRESHARK"]
     assert lines[4].startswith("VERDICT  receive window, ")
     assert any(
         re.search(r"tcp\.stream eq 0 && frame\.number >= \d+ && frame\.number <= \d+", line) for line in lines

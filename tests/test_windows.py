@@ -167,7 +167,7 @@ def test_65535_is_the_field_and_also_87380_at_three_quarters():
     assert solution.field_full
     assert explained(solution.answers)[0] == (87_380, "linux-2.6-3.3", Knob.FIRST)
     told = [finding.sentence for finding in setting(solution)]
-    assert told[0].startswith("65,535 bytes are all that the window field can say")
+    assert told[0].startswith("65,535 bytes are the most that this connection can advertise")
     assert "87,380 x 3/4 = 65,535" in told[1]
 
 
@@ -539,7 +539,7 @@ def test_a_window_that_was_not_the_limit_is_no_maximum_of_autotuning():
 def test_an_unscaled_window_is_full_in_whole_segments_too(window):
     solution = solve(Observed(window, 1460, 0, window, unscaled=True))
     assert solution.field_full
-    assert "all that the window field can say" in setting(solution)[0].sentence
+    assert "the most that this connection can advertise" in setting(solution)[0].sentence
 
 
 # other systems

@@ -36,6 +36,8 @@ class Cause:
     """Returns the place to look at: one end by address, both ends, or the path."""
     action: str
     """Advice for that place, used if no finding is the root cause."""
+    then: Callable[[Flow], str]
+    """Returns what to expect of the advice, where no rate to expect is known; empty if nothing can be said."""
 
 
 def longest(rounds: pd.DataFrame, column: str) -> str | None:

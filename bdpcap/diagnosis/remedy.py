@@ -10,7 +10,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.decide import cause, datagrams, relayed, remedied
-from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES
+from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf
@@ -19,6 +19,7 @@ from bdpcap.explain.expected import GAIN, Lift, lifts
 from bdpcap.explain.findings import Code
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.explain.remedies.host import is_ours
 from bdpcap.words import units
@@ -50,7 +51,8 @@ class Remedy:
     commands
         Commands that carry it out; may be empty.
     expected
-        The rate before and after, and the next limit; empty if the path's rate is unknown, or no better.
+        The rate before and after, and the next limit; in words where the capture does not show the rate. Empty if
+        nothing is to be mended, or nothing can be said.
     """
 
     where: str
@@ -74,13 +76,15 @@ def remedy(flow: Flow) -> Remedy:
     why, _ = cause(flow)
     finding = remedied(flow)
     if finding is None or _is_other(finding.code, why):
-        return Remedy(why.where(flow), why.action)
+        return Remedy(why.where(flow), why.action, (), why.then(flow))
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
         need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
         words += f" The path takes a window of {units.exact_bytes(need)}.{_other_buffer(flow, need)}"
-    return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected)
+    if why is ALL["rwnd"].causes["buffer"]:
+        words += _stops(flow)
+    return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected or why.then(flow))
 
 
 def _relayed(flow: Flow) -> Remedy | None:
@@ -153,13 +157,21 @@ def _other_buffer(flow: Flow, need_bytes: int) -> str:
     if not sender.linux("sysctl"):
         return ""
     memory = 2 * sendbuf.least_setting(need_bytes)
-    return f" The sender's tcp_wmem[2] must be {memory:,} or more, too."
+    return f" The sender's third tcp_wmem must reach {memory:,}."
+
+
+def _stops(flow: Flow) -> str:
+    """Return a sentence on a reader that stopped for a notable time, whatever the buffer; empty if it did not."""
+    shut_ns = (flow.rtts["end_ns"] - flow.rtts["start_ns"])[rwnd.shut(flow.rtts)].sum()
+    if shut_ns < NOTABLE_SHARE * flow.summary["active_ns"]:
+        return ""
+    return f" See also why the receiving program stopped reading: that shut the window for {units.duration(shut_ns)}."
 
 
 def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
     if code is Code.APPLICATION_WINDOW:
-        return why.where is not places.programs
+        return why is not ALL["app"].causes["own window"]
     # The finding on congestion control is about losses where any data were lost.
     cwnd = ALL["cwnd"].causes
     grows = code is Code.CONGESTION_WINDOW and why in (cwnd["slow start"], cwnd["pacing"])
@@ -202,5 +214,6 @@ _NEXT: Final = {
     "sndbuf": "then the send buffer",
     "cwnd": "then congestion control",
     "app": "then the program",
+    "reader": "then the reading program",
 }
 """Limit that comes next, in words."""

@@ -10,6 +10,7 @@ from bdpcap.explain.capacity import Basis, basis, delivered_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE
+from bdpcap.limits.rules.rwnd import READER
 from bdpcap.words import rates
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Lift:
     then_bps: float
     """Rate to expect without the limit."""
     follows: str
-    """Limit that comes next."""
+    """Limit that comes next; ``reader`` is a receive window that the receiving program closes."""
     longer: bool = False
     """Whether slow start took a notable part of the flow's time, so that only a longer transfer gets there."""
 
@@ -67,10 +68,12 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
     rtts = rtts[rtts["detail"] != "slow start"]
     lasting = rtts["end_ns"] - rtts["start_ns"]
     steady_bps = delivered_bps(rtts)
+    # A larger window does not make a program read.
+    slow = rtts["detail"].isin(READER)
     longer = lasting.sum() < (1 - NOTABLE_SHARE) * whole_ns
     found = []
     for limit in ("rwnd", "sndbuf", "app"):
-        held = (rtts["limit"] == limit).to_numpy()
+        held = ((rtts["limit"] == limit) & ~slow).to_numpy()
         if lasting[held].sum() < NOTABLE_SHARE * lasting.sum():
             continue
         left = rtts[~held]
@@ -79,9 +82,8 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         took_ns = float(lasting[~held].sum()) + rest_ns
         then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
         if then_bps >= GAIN * max(now_bps, steady_bps):
-            others = {
-                str(name): float(ns) for name, ns in lasting[~held].groupby(left["limit"]).sum().items()
-            }
+            names = left["limit"].astype(str).mask(slow[~held], "reader")
+            others = {str(name): float(ns) for name, ns in lasting[~held].groupby(names).sum().items()}
             follows = "link" if allowed == link_bps else "rwnd"
             others[follows] = others.get(follows, 0) + rest_ns
             # A link that is full for less than half of the time is not what limits.

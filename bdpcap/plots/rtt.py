@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
+from bdpcap.limits.rules.rwnd import READER
 from bdpcap.plots import kept, stalls
 from bdpcap.plots.canvas import Canvas, Options, floats, largest
 from bdpcap.plots.decimate import COLUMNS, Thinned
@@ -26,8 +27,6 @@ Y_TITLE: Final = "RTT"
 SMOOTHED: Final = "smoothed_s"
 """Column of the smoothed RTT in seconds after each event, where not every event is given; NaN without an RTT."""
 _GAIN: Final = 1 / 8
-_CLOSING: Final = ("slow reader", "zero window")
-"""Details of rounds in which the receiving application read slowly, so that acknowledgments came late."""
 
 
 def smoothed(samples: NDArray[np.float64], last: float | None = None) -> NDArray[np.float64]:
@@ -65,7 +64,7 @@ class Samples(Kept):
         self.smooth = Thinned(axis, columns, "y", joined=True)
         self._last: float | None = None
         self._starts_ns = flow.rtts["start_ns"].to_numpy()
-        self._closing = flow.rtts["detail"].isin(_CLOSING).to_numpy()
+        self._closing = flow.rtts["detail"].isin(READER).to_numpy()
 
     def add(self, x: NDArray[np.float64], events: dict[str, NDArray[Any]]) -> None:
         """Take the next events of the flow."""

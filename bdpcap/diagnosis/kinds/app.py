@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis.outlook import paced, with_change
+from bdpcap.explain.findings.program import receivers_window
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -49,11 +51,17 @@ def _outstanding(flow: Flow, _: pd.DataFrame) -> str:
     return f"it waited for its peer's replies with {most} in flight at most"
 
 
+def _window_owner(flow: Flow) -> str:
+    """Return the receiving host if the window is HTTP/2's, else both hosts."""
+    return places.receiver(flow) if receivers_window(flow) else places.programs(flow)
+
+
 _IDLE: Final = Cause(
     "The sending program had nothing to send",
     _pauses,
     places.sender,
     "TCP and the path waited for the program. See what it waits for between its writes: input, a timer, or a peer.",
+    paced("as fast as the program writes"),
 )
 
 LIMIT: Final = Limit(
@@ -64,18 +72,22 @@ LIMIT: Final = Limit(
     usual=_IDLE,
     causes={
         "idle": _IDLE,
-        "small writes": Cause("The sending program wrote small pieces", _pauses, places.sender, _IDLE.action),
+        "small writes": Cause(
+            "The sending program wrote small pieces", _pauses, places.sender, _IDLE.action, _IDLE.then
+        ),
         "response time": Cause(
             "The server's program took its time to answer",
             _answers,
             places.sender,
             "See what the server does between a request and its answer: that time is not in the capture.",
+            paced("as fast as the server answers"),
         ),
         "own window": Cause(
             "The program's own window held the sender back",
             _outstanding,
-            places.programs,
+            _window_owner,
             "Let the program keep more outstanding: its own window, or the number of its requests.",
+            with_change("with more data outstanding"),
         ),
     },
 )

@@ -8,6 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis.outlook import nothing, with_change
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.findings.congestion import PHASES
@@ -86,11 +87,18 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     )
 
 
+def _without_losses(flow: Flow) -> str:
+    if remedies.losses(flow) is remedies.Losses.POLICED:
+        return "the rate that the policer lets pass, without losses"
+    return with_change("without losses")(flow)
+
+
 _GROWTH: Final = Cause(
     "The congestion window held the sender back",
     _growth,
     places.sender,
     PHASES["avoidance"].advice,
+    with_change("with a larger congestion window"),
 )
 
 LIMIT: Final = Limit(
@@ -100,37 +108,44 @@ LIMIT: Final = Limit(
     meaning="Congestion control sent less than the path could carry.",
     usual=_GROWTH,
     causes={
-        "recovery": Cause("Packet loss held the sender back", _loss, places.path, PHASES["recovery"].advice),
+        "recovery": Cause(
+            "Packet loss held the sender back", _loss, places.path, PHASES["recovery"].advice, _without_losses
+        ),
         "avoidance": _GROWTH,
         "outage": Cause(
             "An outage held the sender back",
             _stall,
             places.path,
             PHASES["outage"].advice,
+            nothing,
         ),
         "return path": Cause(
             "Acknowledgments that waited on the way back held the sender back",
             _way_back,
             places.path_back,
             PHASES["return path"].advice,
+            with_change("without that queue"),
         ),
         "slow start": Cause(
             "Slow start held the sender back",
             _slow_start,
             places.sender,
             PHASES["slow start"].advice,
+            with_change("in a longer transfer"),
         ),
         "pacing": Cause(
             "Pacing held the sender back",
             _even,
             places.sender,
             PHASES["pacing"].advice,
+            with_change("at a higher pacing rate"),
         ),
         "fixed window": Cause(
             "A clamp on the congestion window held the sender back",
             _flat,
             places.sender,
             PHASES["fixed window"].advice,
+            with_change("without the clamp"),
         ),
     },
     detail=_detail,

@@ -8,6 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
+from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.words import palette, units
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
 __all__ = ["LIMIT"]
+
+STANDING_NS: Final = 100_000_000
+"""Wait in a queue from which on a shorter one is worth its words: CoDel's interval (RFC 8289 section 4.3)."""
 
 
 def _queue(flow: Flow, own: pd.DataFrame) -> str:
@@ -27,11 +31,22 @@ def _queue(flow: Flow, own: pd.DataFrame) -> str:
     return ", and ".join(reasons)
 
 
+def _shorter(flow: Flow) -> str:
+    least, usual = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
+    if pd.isna(least) or pd.isna(usual) or usual - least < STANDING_NS:
+        return "the same rate, whatever the ends set"
+    return (
+        f"the same rate; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} to about "
+        f"{units.duration(least)}"
+    )
+
+
 _FULL: Final = Cause(
     "The link was full",
     _queue,
     places.path,
     "Nothing to tune at the ends: more throughput takes a faster link.",
+    _shorter,
 )
 
 LIMIT: Final = Limit(
@@ -43,7 +58,11 @@ LIMIT: Final = Limit(
     causes={
         "own queue": _FULL,
         "others' queue": Cause(
-            "Other traffic filled the link", _queue, places.path, "Find who shares the bottleneck."
+            "Other traffic filled the link",
+            _queue,
+            places.path,
+            "Find who shares the bottleneck.",
+            with_change("with a larger share"),
         ),
     },
 )

@@ -8,6 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis.outlook import paced, with_change
 from bdpcap.explain import gate
 from bdpcap.explain.findings.receive import in_force
 from bdpcap.words import palette, units
@@ -75,12 +76,14 @@ _FULL: Final = Cause(
     _window,
     places.receiver,
     "See whether the receiving program sets SO_RCVBUF: without it, autotuning grows the window.",
+    with_change("with a larger window"),
 )
 _SLOW: Final = Cause(
     "The receiving program read too slowly",
     _reader,
     places.receiver,
     "Look at what the receiving program does between its reads.",
+    paced("as fast as the program reads"),
 )
 
 LIMIT: Final = Limit(
@@ -98,6 +101,7 @@ LIMIT: Final = Limit(
             _ramp,
             places.receiver,
             "Autotuning grows the window, so long transfers get past it. A larger initial buffer starts higher.",
+            with_change("in a longer transfer"),
         ),
     },
     detail=_detail,

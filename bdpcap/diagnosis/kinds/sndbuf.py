@@ -8,6 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
+from bdpcap.diagnosis.outlook import with_change
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -36,5 +37,6 @@ LIMIT: Final = Limit(
         _buffer,
         places.sender,
         "Raise the send buffer: SO_SNDBUF, or the third number of net.ipv4.tcp_wmem.",
+        with_change("with a larger buffer"),
     ),
 )

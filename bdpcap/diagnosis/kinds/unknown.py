@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis.outlook import nothing
 from bdpcap.limits.decision import NO_RULE
 from bdpcap.words import palette
 
@@ -25,7 +26,7 @@ def _undecided(_: Flow, own: pd.DataFrame) -> str:
 
 
 def _undecided_by(where: Callable[[Flow], str], action: str) -> Cause:
-    return Cause("The evidence does not decide what held the sender back", _undecided, where, action)
+    return Cause("The evidence does not decide what held the sender back", _undecided, where, action, nothing)
 
 
 _PARTIAL: Final = _undecided_by(

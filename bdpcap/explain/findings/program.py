@@ -12,7 +12,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["idle", "own_window", "pauses"]
+__all__ = ["idle", "own_window", "pauses", "receivers_window"]
 
 _HTTP2: Final = 65_535
 """Bytes of HTTP/2's initial flow-control window (RFC 9113 section 6.9.2)."""
@@ -26,6 +26,8 @@ _WINDOWS: Final = {
     2 << 20: ("OpenSSH's channel window", "RFC 4254 section 5.2; OpenSSH CHAN_SES_WINDOW_DEFAULT"),
 }
 """Flow-control windows of protocols above TCP, in bytes of the protocol's payload, with name and source."""
+_PROGRAMS: Final = {"HTTP/2": ("http", "https"), "OpenSSH": ("ssh",)}
+"""Programs that a protocol's window can be of, where the port shows the program."""
 _STEPS: Final = 0.02
 """Share of a protocol's window by which the flight may differ between rounds: 2 % was measured for OpenSSH."""
 _FRAMING: Final = 1.03
@@ -58,9 +60,7 @@ def own_window(flow: Flow) -> list[Finding]:
         return []
     rounds = stands.rounds
     flight = int(flow.rtts["in_flight_max_bytes"].to_numpy()[rounds].max())
-    name, source = next(
-        (said for window, said in _WINDOWS.items() if window <= flight <= window * _FRAMING), ("", "")
-    )
+    name, source = _named(flow, flight)
     waits = (flow.rtts["detail"] == "own window").to_numpy(dtype=bool)
     # A clamped congestion window holds whole segments.
     clamped = limit == "cwnd" and stands.flight % max(1, int(flow.summary["mss_bytes"])) == 0
@@ -83,11 +83,26 @@ def own_window(flow: Flow) -> list[Finding]:
     ]
 
 
+def _named(flow: Flow, flight: int) -> tuple[str, str]:
+    """Return name and source of a protocol's window of that size; empty if the connection is of another protocol."""
+    program = flow.program.name if flow.program else ""
+    for window, (name, source) in _WINDOWS.items():
+        others = [own for own, programs in _PROGRAMS.items() if own in name and program not in programs]
+        if window <= flight <= window * _FRAMING and not (program and others):
+            return name, source
+    return "", ""
+
+
+def receivers_window(flow: Flow) -> bool:
+    """Return whether the flight is that of a window which the receiving program sets: HTTP/2's."""
+    return any("HTTP/2" in found.sentence for found in own_window(flow))
+
+
 def _window_advice(name: str) -> str:
     if "HTTP/2" in name:
         return (
-            "Raise HTTP/2's initial window on the receiving end, for the stream and for the connection (nghttp -w 20 "
-            "-W 20). Several connections help, too; several streams of one share its window."
+            "Raise HTTP/2's initial window in the receiving program, for the stream and for the connection (nghttp -w "
+            "20 -W 20). Several connections help, too; several streams of one share its window."
         )
     if "SSH" in name:
         return (

@@ -18,6 +18,7 @@ from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness, Facts, surviving_eras
 from bdpcap.limits.evidence.window import SMALL
+from bdpcap.limits.rules.rwnd import READER
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["explains", "holds_bdp", "in_force", "limits", "slow_part"]
 
-_SLOW = ("slow reader", "zero window")
 _NOTABLE_SLOW: Final = 0.2
 """Share of the window-limited time from which on a slow reader is reported; a choice."""
 _MOSTLY_SLOW: Final = 0.8
@@ -139,7 +139,7 @@ def slow_part(flow: Flow) -> float:
     """Return the share of the window-limited time in which a slow reader closed the window."""
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy(dtype=np.float64)
     held = (flow.rtts["limit"] == "rwnd").to_numpy()
-    slow = held & flow.rtts["detail"].isin(_SLOW).to_numpy()
+    slow = held & flow.rtts["detail"].isin(READER).to_numpy()
     return float(lasting[slow].sum() / max(1.0, lasting[held].sum()))
 
 
@@ -166,7 +166,7 @@ def explains(flow: Flow, facts: Facts | None = None) -> list[Finding]:
 
 
 def _slow(flow: Flow, held: np.ndarray) -> Finding:
-    slow = held & flow.rtts["detail"].isin(_SLOW).to_numpy()
+    slow = held & flow.rtts["detail"].isin(READER).to_numpy()
     windows = flow.rtts["window_min_bytes"].dropna()
     smallest, largest = int(windows.min()), int(flow.summary["window_max_bytes"])
     # A reader that stops now and then has no pace of its reads.
@@ -192,7 +192,7 @@ def _slow(flow: Flow, held: np.ndarray) -> Finding:
 def _ramp(flow: Flow) -> Finding | None:
     """Return a finding on a window that grew from the first scaled one; None if it did not grow."""
     windows = flow.rtts["window_max_bytes"].dropna().to_numpy(dtype=np.int64)
-    slow = flow.rtts["detail"].isin(_SLOW)
+    slow = flow.rtts["detail"].isin(READER)
     start = flow.rtts["window_min_bytes"].dropna().to_numpy(dtype=np.int64)
     if windows.size < _FEWEST_ROUNDS or slow.any() or pd.isna(flow.summary["rtt_min_ns"]):
         return None

@@ -236,9 +236,9 @@ def _field_full(seen: Observed, where: tuple[int, int] | None) -> Finding:
         most = f"{seen.window // seen.mss} whole segments of the {FIELD_MAX:,}"
     return Finding(
         code=Code.WINDOW_FIELD_FULL,
-        sentence=f"{units.exact_bytes(seen.window)} are all that the window field can say: {most}.",
+        sentence=f"{units.exact_bytes(seen.window)} are the most that this connection can advertise: {most}.",
         cause=(
-            "The buffer of the handshake fixed this scale; the buffer could offer more now."
+            "The handshake fixed this scale; a larger buffer later changes nothing."
             if not seen.unscaled
             else "Without a window scale, the field's 16 bits are the whole window."
         ),

@@ -36,8 +36,10 @@ def unset(host: Host, option: str) -> str:
         return f"Ask the operator of {host.address} to let the program set no {option} ({where})."
     # A window's arithmetic shows SO_RCVBUF; a flight alone never shows whether SO_SNDBUF or the system is the bound.
     if option == "SO_SNDBUF":
-        return f"See that the {verb} program sets no {option} ({where}): with one set, nothing else helps."
-    return f"Let the {verb} program set no {option} ({where}): with it kept, nothing changes."
+        return (
+            f"See that the {verb} program sets no {option} ({where}): while one is set, nothing else helps."
+        )
+    return f"Let the {verb} program set no {option} ({where}): while it is set, nothing else helps."
 
 
 @cache

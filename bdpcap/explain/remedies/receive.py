@@ -191,7 +191,7 @@ _STOPPED: Final = (
 _READ_RMEM: Final = (
     "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver: today's values; 1 is autotuning on"
 )
-_AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: if 0 was read"
+_AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: if the first was 0"
 
 
 def _windows(need: int, mss: int, host: Host) -> Remedy:

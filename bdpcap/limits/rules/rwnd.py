@@ -8,7 +8,7 @@ from bdpcap.limits.evidence import Window
 from bdpcap.limits.rule import Rule, it
 from bdpcap.limits.rules.common import CLOSED, FULL
 
-__all__ = ["DETAILS", "RULES"]
+__all__ = ["DETAILS", "READER", "RULES"]
 
 RULES: Final = (
     Rule(
@@ -29,3 +29,6 @@ DETAILS: Final = {
     "ramp": it(Window.rising),
     "buffer": None,
 }
+
+READER: Final = ("slow reader", "zero window")
+"""Details of rounds in which the receiving program read slowly: no larger window helps."""

@@ -1,0 +1,75 @@
+"""What to expect of advice in words, where the capture shows no rate to expect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bdpcap.explain import gate
+from bdpcap.explain.capacity import Basis, basis, delivered_bps, known_bps, spoken
+from bdpcap.explain.expected import GAIN
+from bdpcap.limits import IDLE
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bdpcap.capture import Flow
+
+__all__ = ["nothing", "paced", "with_change"]
+
+
+def nothing(_: Flow) -> str:
+    """Return no words: nothing is to be expected."""
+    return ""
+
+
+def paced(words: str) -> Callable[[Flow], str]:
+    """Return what makes words on a flow: a program's pace, and the rate at which the link or the window limits next."""
+
+    def outlook(flow: Flow) -> str:
+        bound = _bound(flow)
+        return f"{words}, {bound}" if bound else f"{words}{_least(flow)}"
+
+    return outlook
+
+
+def with_change(words: str) -> Callable[[Flow], str]:
+    """Return what makes words on a flow: a change, and the rate at which the link or the window limits then."""
+
+    def outlook(flow: Flow) -> str:
+        bound = _bound(flow)
+        if not bound and _fills(flow):
+            return ""
+        return f"{words} {bound}" if bound else f"more {words}{_least(flow)}"
+
+    return outlook
+
+
+def _fills(flow: Flow) -> bool:
+    """Return whether the flow went as fast as its path; False if that is not known."""
+    path = None if basis(flow.summary) is Basis.BOUND else known_bps(flow.summary)
+    return path is not None and path < GAIN * _own_bps(flow)
+
+
+def _own_bps(flow: Flow) -> float:
+    return delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE])
+
+
+def _least(flow: Flow) -> str:
+    """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much."""
+    if basis(flow.summary) is not Basis.BOUND or (known_bps(flow.summary) or 0) < GAIN * _own_bps(flow):
+        return ""
+    return f"; the path can carry {spoken(flow.summary)}"
+
+
+def _bound(flow: Flow) -> str:
+    """Return the next limit and its rate; empty if the capture does not show it, or no gain."""
+    summary = flow.summary
+    path = known_bps(summary)
+    window = gate.allowed_bps(summary["window_max_bytes"], summary["rtt_min_ns"])
+    if path is None or _fills(flow) or basis(summary) is Basis.BOUND:
+        return ""
+    # The window of a receiver that is the limit today is lifted by the advice.
+    if window is not None and window < path and summary["limit"] != "rwnd":
+        return f"up to {units.rate(window)} with today's window" if window >= GAIN * _own_bps(flow) else ""
+    return f"up to about {units.rate(path)}, then the link"

@@ -1,0 +1,63 @@
+"""What is to be expected, in words: of which rates they speak, and when."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from bdpcap.diagnosis.outlook import paced, with_change
+
+MBIT = 1e6
+
+
+def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mbps=None):
+    """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's and its window's."""
+    rtts = pd.DataFrame(
+        {"limit": [limit], "start_ns": 0, "end_ns": 10**9, "acked_bytes": own_mbps * MBIT / 8, "detail": ""}
+    )
+    path = None if path_mbps is None else path_mbps * MBIT
+    summary = {
+        "limit": limit,
+        "capacity_bps": path,
+        "capacity_low_bps": path,
+        "capacity_high_bps": path if most_mbps is None else most_mbps * MBIT,
+        "link_share": 0.0,
+        "window_max_bytes": None if window_mbps is None else window_mbps * MBIT / 8 / 100,
+        "rtt_min_ns": 10_000_000,
+    }
+    return SimpleNamespace(rtts=rtts, summary=summary)
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (flow(), "more without losses"),
+        (flow(path_mbps=40), "without losses up to about 40.0 Mbit/s, then the link"),
+        (flow(path_mbps=40, window_mbps=80), "without losses up to about 40.0 Mbit/s, then the link"),
+        (flow(path_mbps=40, window_mbps=20), "without losses up to 20.0 Mbit/s with today's window"),
+        # The window is what the advice changes.
+        (flow("rwnd", path_mbps=40, window_mbps=20), "without losses up to about 40.0 Mbit/s, then the link"),
+        # Only a lower bound of the path is known.
+        (
+            flow(path_mbps=40, most_mbps=800),
+            "more without losses; the path can carry at least 40.0 Mbit/s",
+        ),
+        (flow(path_mbps=10, most_mbps=800), "more without losses"),
+        # The flow is as fast as its path, and nothing is to be gained.
+        (flow(path_mbps=10), ""),
+    ],
+)
+def test_a_change_gives_what_the_path_or_the_window_allows(own, words):
+    assert with_change("without losses")(own) == words
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        (flow("app"), "as fast as it reads"),
+        (flow("app", path_mbps=40), "as fast as it reads, up to about 40.0 Mbit/s, then the link"),
+        (flow("app", path_mbps=10), "as fast as it reads"),
+    ],
+)
+def test_a_program_keeps_its_pace(own, words):
+    assert paced("as fast as it reads")(own) == words
