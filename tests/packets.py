@@ -59,6 +59,7 @@ def tcp_packet(
     payload_bytes: int = 0,
     options: bytes = b"",
     identification: int = 0,
+    ttl: int = 64,
 ) -> Packet:
     """Make a TCP segment in Ethernet; payload beyond SNAPLEN is not kept, its length is in the IP header."""
     options += b"\x01" * (-len(options) % 4)
@@ -78,14 +79,14 @@ def tcp_packet(
     segment = bytes(tcp)
     length = len(segment) + payload_bytes
     if ":" in source.host:
-        ip = dpkt.ip6.IP6(src=source.packed, dst=destination.packed, nxt=6, hlim=64, plen=length)
+        ip = dpkt.ip6.IP6(src=source.packed, dst=destination.packed, nxt=6, hlim=ttl, plen=length)
         header, kind = bytes(ip)[:40], dpkt.ethernet.ETH_TYPE_IP6
     else:
         ip = dpkt.ip.IP(
             src=source.packed,
             dst=destination.packed,
             p=6,
-            ttl=64,
+            ttl=ttl,
             id=identification & 0xFFFF,
             len=20 + length,
             sum=1,

@@ -2,7 +2,7 @@
 
 One segment a line; a blank line or what follows # is comment:
 
-    TIME DIRECTION FLAGS FIRST:LAST(LENGTH) [ack N] [win N] [id N] [<OPTIONS>]
+    TIME DIRECTION FLAGS FIRST:LAST(LENGTH) [ack N] [win N] [id N] [ttl N] [<OPTIONS>]
 
     0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
     +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
@@ -11,6 +11,7 @@ One segment a line; a blank line or what follows # is comment:
 TIME is in seconds, absolute or `+` since the line before. `>` goes from CLIENT to SERVER, `<` back. FLAGS are
 letters of FSRPEW and `.` for ACK. Sequence and acknowledgment numbers are relative to the ISN of their side.
 `id` sets the IP identification, which otherwise counts up: the same packet captured twice has it twice.
+`ttl` sets the TTL, which otherwise is 64, as no router lowered it.
 Options are those of packetdrill: mss N, wscale N, sackOK, sack A:B..., TS val N ecr N, FO COOKIE, nop.
 """
 
@@ -36,6 +37,7 @@ LINE = re.compile(
     r"(?P<time>\+?[\d.]+)\s+(?P<way>[<>])\s+(?P<flags>[FSRPEW.]+|-)\s+"
     r"(?P<first>-?\d+):(?P<last>-?\d+)\((?P<length>\d+)\)"
     r"(?:\s+ack\s+(?P<ack>-?\d+))?(?:\s+win\s+(?P<win>\d+))?(?:\s+id\s+(?P<id>\d+))?"
+    r"(?:\s+ttl\s+(?P<ttl>\d+))?"
     r"(?:\s+<(?P<options>[^>]*)>)?"
 )
 
@@ -76,6 +78,7 @@ def scenario(
                 payload_bytes=length,
                 options=options(found["options"] or "", peer),
                 identification=int(found["id"] or identification[found["way"]]),
+                ttl=int(found["ttl"] or 64),
             )
         )
     return packets

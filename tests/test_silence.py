@@ -11,32 +11,63 @@ from hypothesis import strategies as st
 from bdpcap import _core
 from bdpcap.diagnosis.silence import Silence, _Acknowledgments
 
-ACK, DATA, TIMED = "ack", "data", "retransmitted on timeout"
+ACK, DATA, TIMED, FAST = "ack", "data", "retransmitted on timeout", "retransmitted"
+SIZE = 100
 
-EVENTS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([ACK, DATA, TIMED])), min_size=1, max_size=30)
+EVENTS = st.lists(
+    st.tuples(st.integers(1, 9), st.sampled_from([ACK, DATA, TIMED, FAST])), min_size=1, max_size=30
+)
 
 
 def plainly(events, end_ns):
-    """Return the longest time between acknowledgments that holds a retransmission on timeout; no event is at the end."""
-    longest, since, timed = Silence(), None, []
-    for at, what in [*events, (end_ns, ACK)]:
-        if what == TIMED:
-            timed.append(at)
+    """Return the longest time that data waited without an acknowledgment, with a retransmission on timeout in it.
+
+    Acknowledgments in even frames leave data unacknowledged. No event is at the end.
+    """
+    longest, quiet, waiting, sent = Silence(), None, False, []
+    for frame, (at, what) in enumerate([*events, (end_ns, ACK)]):
         if what != ACK:
+            sent.append((at, what, frame))
             continue
-        if since is not None and timed and at - since > longest.lasted_ns:
-            longest = Silence(since, at - since, len(timed), at - timed[0], to_end=at == end_ns)
-        since, timed = at, []
+        tries = [(time, kind) for time, kind, _ in sent if kind != DATA]
+        if quiet is not None and any(kind == TIMED for _, kind in tries):
+            since = quiet if waiting else sent[0][0]
+            if at - since > longest.waited_ns:
+                longest = Silence(
+                    since_ns=since,
+                    waited_ns=at - since,
+                    quiet_ns=at - quiet,
+                    retransmits=len(tries),
+                    unanswered_ns=at - tries[0][0],
+                    answered_ns=at - tries[-1][0],
+                    news=len(sent) > len(tries),
+                    to_end=at == end_ns,
+                    first_frame=sent[0][2],
+                    last_frame=sent[-1][2] if at == end_ns else frame,
+                )
+        before = any(kind != ACK for _, kind in events[:frame])
+        quiet, waiting, sent = at, before and frame % 2 == 0, []
     return longest
 
 
-def columns(events):
-    timed = _core.CAUSES.index("timeout")
+def columns(events, begin=0):
+    """Return events as the core's columns, `begin` of them before."""
+    timed, fast = (_core.CAUSES.index(name) for name in ("timeout", "fast retransmit"))
+    data, again = (_core.KINDS.index(name) for name in ("data", "retransmission"))
+    count = len(events)
+    frames = np.arange(begin, begin + count)
+    acks = np.array([what == ACK for _, what in events], dtype=bool)
     return {
         "time_ns": np.array([at for at, _ in events], dtype=np.int64),
-        "length": np.array([_core.NULL if what == ACK else 100 for _, what in events], dtype=np.int64),
-        "kind": np.zeros(len(events), dtype=np.uint8),
-        "cause": np.array([timed if what == TIMED else 0 for _, what in events], dtype=np.uint8),
+        "frame": frames,
+        "sequence": np.where(acks, _core.NULL, 0),
+        "length": np.where(acks, _core.NULL, SIZE),
+        # Every second acknowledgment leaves data unacknowledged.
+        "acknowledged": np.where(frames % 2 == 0, 0, 1000 * SIZE),
+        "tcp_flags": np.full(count, 16),
+        "kind": np.array([again if what in (TIMED, FAST) else data for _, what in events], dtype=np.uint8),
+        "cause": np.array([{TIMED: timed, FAST: fast}.get(what, 0) for _, what in events], dtype=np.uint8),
+        "sack_start": np.full(count, _core.NULL),
     }
 
 
@@ -49,15 +80,15 @@ def test_a_silence_is_the_same_in_any_pieces(steps, cuts):
     edges = [0, *sorted(cut for cut in cuts if cut < len(events)), len(events)]
     for first, beyond in pairwise(edges):
         if first < beyond:
-            counted.take(columns(events[first:beyond]))
+            counted.take(columns(events[first:beyond], first))
     assert counted.longest == plainly(events, end_ns)
 
 
-def test_of_retransmissions_without_an_acknowledgment_only_the_first_is_kept():
+def test_of_retransmissions_without_an_acknowledgment_only_sums_are_kept():
     # A sender without answers may retransmit for days.
     counted = _Acknowledgments(SimpleNamespace(summary=pd.Series({"end_ns": 10_000})))
     counted.take(columns([(1, ACK)]))
     for at in range(2, 5000, 2):
         counted.take(columns([(at, TIMED), (at + 1, TIMED)]))
-    assert len(counted._first_ns) == 1
+    assert not any(isinstance(value, (list, np.ndarray)) for value in vars(counted).values())
     assert (counted.longest.retransmits, counted.longest.unanswered_ns) == (4998, 9998)

@@ -25,6 +25,9 @@ _OF_CARRIERS: Final = (
 )  # fmt: skip
 """Columns in `Streams.carriers`, which show how far a capture can be trusted."""
 
+FIN_SEEN: Final = 16
+"""Value of a FIN in ``completeness`` of connections, as in Wireshark's tcp.completeness."""
+
 
 class Streams:
     """Columns about both directions of every stream. Each call builds them again, since all of many take much memory."""
@@ -87,6 +90,12 @@ class Streams:
             columns = self._core.connections(first, core_pass.STREAMS)
             both = self._core.directions(first, core_pass.STREAMS, ("end_ns", *names))
             yield connections.with_timeouts(columns, both["end_ns"][::2], last_ns), both
+
+    def ending(self, stream: int) -> tuple[bool, int | None]:
+        """Return whether an end of a stream sent a FIN, and the direction whose end reset it, or None."""
+        life = self._core.connections(stream, 1)
+        reset = _core.ENDINGS[int(life["ended"][0])] == "rst"
+        return bool(life["completeness"][0] & FIN_SEEN), int(life["ended_by"][0]) if reset else None
 
     def endpoints(self, rows: NDArray[np.int64]) -> NDArray[np.object_]:
         """Return the senders of some directions, whose rows in `directions` are given in ascending order.

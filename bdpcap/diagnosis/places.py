@@ -10,7 +10,16 @@ from bdpcap.words.endpoints import host
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["either", "path", "path_back", "programs", "receiver", "sender"]
+__all__ = [
+    "either",
+    "path",
+    "path_back",
+    "path_from_capture",
+    "path_to_capture",
+    "programs",
+    "receiver",
+    "sender",
+]
 
 
 def sender(flow: Flow) -> str:
@@ -26,6 +35,16 @@ def receiver(flow: Flow) -> str:
 def path(flow: Flow) -> str:
     """Return the path of the data."""
     return f"the path from {host(flow.sender)} to {host(flow.receiver)}"
+
+
+def path_to_capture(flow: Flow) -> str:
+    """Return the path of the data up to the capture."""
+    return f"the path from {host(flow.sender)} to the capture"
+
+
+def path_from_capture(flow: Flow) -> str:
+    """Return the path of the data behind the capture."""
+    return f"the path from the capture to {host(flow.receiver)}"
 
 
 def path_back(flow: Flow) -> str:

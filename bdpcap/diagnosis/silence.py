@@ -23,96 +23,179 @@ if TYPE_CHECKING:
 __all__ = ["Silence", "load", "of", "reading"]
 
 _PROBE: Final = _core.KINDS.index("zero-window probe")
+_AGAIN: Final = _core.KINDS.index("retransmission")
 _TIMED: Final = [_core.CAUSES.index(name) for name in ("timeout", "after timeout")]
+_FIN: Final = 1
+"""FIN in the flags of a TCP header (RFC 9293 section 3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """The longest time without an acknowledgment of a flow in which data were retransmitted on timeout."""
+    """The longest time that data of a flow waited without an acknowledgment, with a retransmission on timeout."""
 
     since_ns: int | None = None
-    """Time of the acknowledgment before it, ns since the epoch; None without such a silence."""
-    lasted_ns: int = 0
+    """Time since which data waited, ns since the epoch; None without such a silence."""
+    waited_ns: int = 0
+    quiet_ns: int = 0
+    """Time from the acknowledgment before it to its end; for a part of it, nothing may have waited."""
     retransmits: int = 0
-    """Number of packets retransmitted on timeout in it."""
+    """Number of packets retransmitted in it."""
     unanswered_ns: int = 0
     """Time from the first of these retransmissions to the end of the silence."""
+    answered_ns: int = 0
+    """Time from the last of these retransmissions to the end of the silence."""
+    news: bool = False
+    """Whether other data than retransmissions were sent in it."""
+    last_only: bool = False
+    """Whether the acknowledgment at its end covers the last retransmission, and none of the data sent after it before."""
     to_end: bool = False
     """Whether no acknowledgment followed it."""
+    first_frame: int = 0
+    """The first frame with data that waited and was sent in the silence."""
+    last_frame: int = 0
+    """The frame of the acknowledgment at its end, or the last frame with data."""
     probes: int = 0
     """Number of zero-window probes of the flow, at any time."""
+
+
+@dataclass(slots=True)
+class _Gap:
+    """The time since an acknowledgment; of what was sent since then, only the ends are kept."""
+
+    ack_ns: int | None
+    """Time of the acknowledgment; before the first of all there is no silence."""
+    waiting: bool
+    """Whether it left data unacknowledged."""
+    sent_ns: int | None = None
+    """Time of the first data since then."""
+    first_frame: int = 0
+    last_frame: int = 0
+    again_ns: tuple[int, int] | None = None
+    """Times of the first retransmission since then and of the last."""
+    again_end: int = 0
+    """The byte after the last retransmission."""
+    retransmits: int = 0
+    timed: int = 0
+    """Number of the retransmissions on timeout."""
+    sends: int = 0
+    """Number of packets with data."""
+
+    def add(self, events: _Columns, first: int, beyond: int) -> None:
+        """Add what was sent from one event to another, with no acknowledgment between them."""
+        sent = np.flatnonzero(events.ends[first:beyond] != _core.NULL) + first
+        if not len(sent):
+            return
+        if self.sent_ns is None:
+            self.sent_ns, self.first_frame = int(events.time_ns[sent[0]]), int(events.frame[sent[0]])
+        self.last_frame = int(events.frame[sent[-1]])
+        self.sends += len(sent)
+        again = sent[events.again[sent]]
+        if len(again):
+            started_ns = self.again_ns[0] if self.again_ns else int(events.time_ns[again[0]])
+            self.again_ns = started_ns, int(events.time_ns[again[-1]])
+            self.again_end = int(events.ends[again[-1]])
+            self.retransmits += len(again)
+            self.timed += int(np.count_nonzero(events.timed[again]))
+
+    def silence(self, end_ns: int) -> Silence:
+        """Return the time until `end_ns` as a silence; an empty one without a retransmission on timeout."""
+        if self.ack_ns is None or not self.timed or self.again_ns is None or self.sent_ns is None:
+            return Silence()
+        since_ns = self.ack_ns if self.waiting else self.sent_ns
+        return Silence(
+            since_ns=since_ns,
+            waited_ns=end_ns - since_ns,
+            quiet_ns=end_ns - self.ack_ns,
+            retransmits=self.retransmits,
+            unanswered_ns=end_ns - self.again_ns[0],
+            answered_ns=end_ns - self.again_ns[1],
+            news=self.sends > self.retransmits,
+            first_frame=self.first_frame,
+            last_frame=self.last_frame,
+        )
+
+
+class _Columns:
+    """A flow's next events: which sent data, and up to which byte all of them so far did."""
+
+    def __init__(self, events: dict[str, NDArray[Any]], sent_to: int) -> None:
+        length, fin = events["length"], events["tcp_flags"] & _FIN != 0
+        self.time_ns, self.frame, self.acknowledged = (
+            events[name] for name in ("time_ns", "frame", "acknowledged")
+        )
+        self.acks = np.flatnonzero(length == _core.NULL)
+        self.sacked = events["sack_start"] != _core.NULL
+        self.again = events["kind"] == _AGAIN
+        self.timed = np.isin(events["cause"], _TIMED)
+        data = (length > 0) | (length != _core.NULL) & fin
+        # The byte after each packet's data; NULL is the least integer.
+        self.ends = np.where(data, events["sequence"] + length + fin, _core.NULL)
+        self.sent_to = np.maximum.accumulate(np.append(sent_to, self.ends))[1:]
 
 
 class _Acknowledgments(Reduced):
     """The longest silence, counted as events come."""
 
-    names = ("time_ns", "length", "kind", "cause")
+    names = (
+        "time_ns",
+        "frame",
+        "sequence",
+        "length",
+        "acknowledged",
+        "tcp_flags",
+        "kind",
+        "cause",
+        "sack_start",
+    )
 
     def __init__(self, flow: Flow) -> None:
         """Begin without events; the last silence lasts until the flow's end."""
         self._end_ns = int(flow.summary["end_ns"])
         self._longest = Silence()
         self._probes = 0
-        self._last_ns: int | None = None
-        """Time of the last acknowledgment so far; before the first of all there is no silence."""
-        self._first_ns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        """Time of the first retransmission on timeout since then; empty without one."""
-        self._further = 0
-        """Number of the retransmissions on timeout after that one."""
+        self._sent_to = int(_core.NULL)
+        self._gap = _Gap(None, waiting=False)
 
     def take(self, events: dict[str, NDArray[Any]]) -> None:
         """Take the next events as the core's columns."""
         self._probes += int(np.count_nonzero(events["kind"] == _PROBE))
-        times_ns = events["time_ns"]
-        acks = np.flatnonzero(events["length"] == _core.NULL)
-        timed = np.flatnonzero(np.isin(events["cause"], _TIMED))
-        timed_ns = np.concatenate((self._first_ns, times_ns[timed]))
-        if len(acks):
-            # Gap by gap: where its retransmissions begin, and how many they are.
-            until = len(self._first_ns) + np.searchsorted(timed, acks)
-            starts = np.append(0, until[:-1])
-            counts = until - starts
-            counts[0] += self._further
-            ends_ns = times_ns[acks]
-            since_ns = ends_ns[0] if self._last_ns is None else self._last_ns
-            self._longest = _longer(self._longest, np.append(since_ns, ends_ns), counts, timed_ns, starts)
-            self._last_ns, timed_ns, self._further = int(ends_ns[-1]), timed_ns[until[-1] :], 0
-        self._further += max(0, len(timed_ns) - 1)
-        self._first_ns = timed_ns[:1]
+        if not len(events["time_ns"]):
+            return
+        made = _Columns(events, self._sent_to)
+        acks, count = made.acks.tolist(), len(made.time_ns)
+        self._gap.add(made, 0, acks[0] if acks else count)
+        if acks:
+            self._end(made, acks[0])
+            timed = np.searchsorted(np.flatnonzero(made.timed), made.acks)
+            for place in np.flatnonzero(np.diff(timed)).tolist():
+                first, last = acks[place], acks[place + 1]
+                if made.time_ns[last] - made.time_ns[first] > self._longest.waited_ns:
+                    self._begin(made, first, last)
+                    self._end(made, last)
+            self._begin(made, acks[-1], count)
+        self._sent_to = int(made.sent_to[-1])
+
+    def _begin(self, made: _Columns, ack: int, beyond: int) -> None:
+        """Begin a gap at an acknowledgment, with what was sent until `beyond`."""
+        waiting = bool(made.sent_to[ack] > made.acknowledged[ack])
+        self._gap = _Gap(int(made.time_ns[ack]), waiting=waiting)
+        self._gap.add(made, ack + 1, beyond)
+
+    def _end(self, made: _Columns, ack: int) -> None:
+        """End the gap at an acknowledgment, and keep its silence if it is the longest."""
+        found = self._gap.silence(int(made.time_ns[ack]))
+        if found.waited_ns > self._longest.waited_ns:
+            reached = int(made.acknowledged[ack])
+            last_only = self._gap.again_end == reached < int(made.sent_to[ack]) and not made.sacked[ack]
+            self._longest = replace(found, last_only=last_only, last_frame=int(made.frame[ack]))
 
     @property
     def longest(self) -> Silence:
         """The longest silence, the time after the last acknowledgment included."""
-        last = self._longest
-        if self._last_ns is not None:
-            times_ns = np.array([self._last_ns, self._end_ns])
-            counts = np.array([len(self._first_ns) + self._further])
-            last = _longer(last, times_ns, counts, self._first_ns, np.array([0]))
-        return replace(last, to_end=last is not self._longest, probes=self._probes)
-
-
-def _longer(
-    than: Silence,
-    times_ns: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    timed_ns: NDArray[np.int64],
-    starts: NDArray[np.int64],
-) -> Silence:
-    """
-    Return the longest time between acknowledgments if it is longer than a silence, else that silence.
-
-    `counts` has the number of retransmissions in each, of which the first is at ``timed_ns[starts]``.
-    """
-    lasted_ns = np.where(counts > 0, np.diff(times_ns), 0)
-    place = int(lasted_ns.argmax())
-    if lasted_ns[place] <= than.lasted_ns:
-        return than
-    return Silence(
-        since_ns=int(times_ns[place]),
-        lasted_ns=int(lasted_ns[place]),
-        retransmits=int(counts[place]),
-        unanswered_ns=int(times_ns[place + 1] - timed_ns[starts[place]]),
-    )
+        last = self._gap.silence(self._end_ns)
+        if last.waited_ns > self._longest.waited_ns:
+            return replace(last, to_end=True, probes=self._probes)
+        return replace(self._longest, probes=self._probes)
 
 
 def reading(flows: Sequence[Flow]) -> AbstractContextManager[list[Taker]]:

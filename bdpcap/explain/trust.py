@@ -159,8 +159,8 @@ def _notes(capture: Capture) -> list[str]:
 def _vantage(capture: Capture) -> str:
     """Return where streams were captured, by the larger flow of each; with counts if the places differ."""
     names = {
-        "sender": "at the sender",
-        "receiver": "at the receiver",
+        "sender": "near the sender",
+        "receiver": "near the receiver",
         "between": "between the ends",
         "unknown": "at an unknown place",
     }
@@ -178,7 +178,7 @@ def _largest(capture: Capture) -> np.ndarray:
 
 
 def _captured(capture: Capture) -> str:
-    """Return the host next to which most connections were captured, or else the places."""
+    """Return the host near which most connections were captured, and the routers before it; or else the places."""
     places = set(capture._contents.paths.of_carriers.tolist())
     if not places:
         return "no flow carried payload"
@@ -190,14 +190,18 @@ def _captured(capture: Capture) -> str:
     sending = flows["direction"][rows]
     ends = 2 * flows["stream"][rows] + np.where(place == "receiver", 1 - sending, sending)
     at_end = np.isin(place, ("sender", "receiver"))
-    hosts = Counter(map(host, capture._contents.streams.endpoints(ends[at_end])))
-    beside, count = hosts.most_common(1)[0] if hosts else ("", 0)
+    near = list(map(host, capture._contents.streams.endpoints(ends[at_end])))
+    nearest, count = Counter(near).most_common(1)[0] if near else ("", 0)
     if 2 * count <= len(rows):
         return f"captured {_vantage(capture)}"
     of_all = (
         "" if count == len(rows) else f" ({units.count(count)} of {units.number(len(rows), 'connection')})"
     )
-    return f"captured next to {beside}{of_all}"
+    ttls = capture._contents.streams.directions("ttl")["ttl"][ends[at_end]]
+    passed = [vantage.routers(ttl) for name, ttl in zip(near, ttls.tolist(), strict=True) if name == nearest]
+    routers = min((one for one in passed if one is not None), default=0)
+    where = f"{units.number(routers, 'router')} from" if routers else "next to"
+    return f"captured {where} {nearest}{of_all}"
 
 
 def _shown_by(capture: Capture) -> list[tuple[str, str]]:

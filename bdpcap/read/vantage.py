@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["places", "sender_sides", "sentence"]
+__all__ = ["places", "routers", "sender_sides", "sentence"]
 
 NEAR: Final = 0.15
 """The tap is at an end if its round trip to that end is below this share of the whole round trip."""
@@ -150,15 +150,21 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
     return f"{where}, behind {units.duration(int(delay))} of delay on that host (a queueing discipline)"
 
 
+def routers(ttl: int | None) -> int | None:
+    """Return the number of routers that packets passed before the tap, by their TTL; None if it is unknown.
+
+    It is the difference to the next usual initial TTL.
+    """
+    if ttl is None or ttl == _core.NULL:
+        return None
+    return int(next((top for top in INITIAL_TTLS if top >= ttl), INITIAL_TTLS[-1]) - ttl)
+
+
 def _routers(one: Mapping[str, Any]) -> str | None:
-    """Return the number of routers passed from each end, by the difference of the TTL to the next usual initial TTL."""
-    passed = [
-        None if ttl == _core.NULL else next((top for top in INITIAL_TTLS if top >= ttl), 255) - ttl
-        for ttl in one["ttl"]
-    ]
+    """Return the number of routers passed from each end."""
     ways = [
-        f"{units.count(int(count))} from the {side}"
-        for side, count in zip(("sender", "receiver"), passed, strict=True)
-        if count is not None
+        f"{units.count(passed)} from the {side}"
+        for side, ttl in zip(("sender", "receiver"), one["ttl"], strict=True)
+        if (passed := routers(ttl)) is not None
     ]
     return f"routers passed, by TTL: {', '.join(ways)}" if ways else None

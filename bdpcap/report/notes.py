@@ -9,7 +9,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import silence
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.findings import Code, found
 from bdpcap.report.part import part
@@ -40,7 +40,11 @@ def _stall(flow: Flow) -> str:
     """Return a sentence on the longest stall; empty if it is short, or the verdict has it."""
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
-    told = nature(flow) is OUTAGE or pd.isna(stall_ns) or bool(flow._counts["acknowledgments_missing"])
+    told = (
+        nature(flow) in (OUTAGE, FAREWELL)
+        or pd.isna(stall_ns)
+        or bool(flow._counts["acknowledgments_missing"])
+    )
     if told or stall_ns < max(NOTICED_NS, STALL_SHARE * summary["active_ns"]):
         return ""
     return f"The longest wait for an acknowledgment of new data took {units.duration(stall_ns)}."

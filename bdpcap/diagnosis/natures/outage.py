@@ -9,13 +9,16 @@ import pandas as pd
 from bdpcap.diagnosis import places, silence
 from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
 from bdpcap.diagnosis.model import Nature, longest
+from bdpcap.diagnosis.natures import farewell
+from bdpcap.read import vantage
 from bdpcap.words import units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.silence import Silence
 
-__all__ = ["NATURE"]
+__all__ = ["NATURE", "span"]
 
 OUTAGE_NS: Final = 3_000_000_000
 """Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
@@ -26,6 +29,13 @@ TIMER_NS: Final = 1_000_000_000
 SILENT: Final = 0.9
 """Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 
+_GONE: Final = "Find out why nothing came back: the path or its far end was gone."
+_LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
+_LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
+_UNANSWERED: Final = (
+    "Data arrived next to it, and it answered nothing: see whether it hung, or its firewall dropped them."
+)
+
 
 def _has_outage(flow: Flow) -> bool:
     summary = flow.summary
@@ -33,7 +43,8 @@ def _has_outage(flow: Flow) -> bool:
     if pd.isna(stall_ns):
         # Without an acknowledgment in the capture, only retransmissions that back off show an outage.
         own = flow.rtts[flow.rtts["limit"] == "cwnd"]
-        return bool(summary["limit"] == "cwnd" and longest(own, "detail") == "outage")
+        backed_off = summary["limit"] == "cwnd" and longest(own, "detail") == "outage"
+        return bool(backed_off) and not farewell.is_end(flow)
     if not summary["timeouts"]:
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
@@ -41,7 +52,7 @@ def _has_outage(flow: Flow) -> bool:
     if lasting_ns[rwnd.shut(flow.rtts)].sum() >= stall_ns / 2:
         return False
     news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
-    return bool(stall_ns >= OUTAGE_NS or news)
+    return bool(stall_ns >= OUTAGE_NS or news) and not farewell.is_end(flow)
 
 
 def _outage(flow: Flow) -> str:
@@ -52,43 +63,106 @@ def _outage(flow: Flow) -> str:
         return f"The capture holds no acknowledgment: {tries} in {lasted} brought none."
     limit = str(summary["limit"])
     rest = "" if limit == "cwnd" else f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
-    stall_ns = int(summary["longest_stall_ns"])
-    quiet = _silence(flow)
+    quiet = span(flow)
     if quiet is None or quiet.since_ns is None:
+        waited = units.duration(summary["longest_stall_ns"])
         tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
-        return f"No acknowledgment of new data came for {units.duration(stall_ns)}, with {tries} on timeout.{rest}"
+        return f"No acknowledgment of new data came for {waited}, with {tries} on timeout.{rest}"
     since_ns = quiet.since_ns - (flow.capture.info.first_ns or int(summary["start_ns"]))
     since = units.duration(since_ns) if since_ns else "the start"
-    waited, whole = units.duration(stall_ns), units.duration(quiet.lasted_ns)
-    part = "" if quiet.lasted_ns <= stall_ns or waited == whole else f"; data waited {waited} of it"
-    when = ", to the end" if quiet.to_end else part
+    when = f"for {units.duration(quiet.waited_ns)}, from {since} on{', to the end' if quiet.to_end else ''}"
+    nothing = f"Nothing was acknowledged {when}, with {_tries(flow, quiet)}.{_last_sign(flow, quiet)}"
+    return nothing if quiet.to_end else f"{nothing}{rest}"
+
+
+def _last_sign(flow: Flow, quiet: Silence) -> str:
+    """Return a sentence on the receiver's silence; empty unless it was longer, and data waited for most of it."""
+    whole, waited = units.duration(quiet.quiet_ns), units.duration(quiet.waited_ns)
+    if whole == waited or quiet.waited_ns < quiet.quiet_ns / 2:
+        return ""
+    return f" No packet came from {host(flow.receiver)} for {whole}."
+
+
+def _tries(flow: Flow, quiet: Silence) -> str:
+    """Return the number of retransmissions, and how far they came."""
     tries = units.number(quiet.retransmits, "retransmission")
-    arrived = " next to the receiver, which answered none" if _are_unanswered(flow, quiet) else ""
-    seen = f", with {tries} on timeout{arrived}"
-    return f"Nothing was acknowledged for {whole}, from {since} on{when}{seen}.{'' if quiet.to_end else rest}"
+    if not _passed(flow, quiet):
+        return f"{tries}, which was acknowledged at once" if _is_lost_before(flow, quiet) else tries
+    routers, receiver = _routers(flow), host(flow.receiver)
+    if routers == 0 and (missed := _missed(quiet)):
+        answered = "none" if missed == quiet.retransmits else "the last only"
+        return f"{tries} next to the receiver, which answered {answered}"
+    before = (
+        f" that reached the capture, {units.number(routers, 'router')} before {receiver}" if routers else ""
+    )
+    return f"{tries}{before}"
 
 
-def _silence(flow: Flow) -> Silence | None:
+def span(flow: Flow) -> Silence | None:
     """Return the silence that is the outage; None if acknowledgments came in it, or the packets are gone."""
+    if pd.isna(flow.summary["longest_stall_ns"]):
+        return None
     quiet = silence.of(flow)
     # Duplicate acknowledgments may go on for a while after the last that acknowledged new data.
-    known = quiet is not None and quiet.lasted_ns >= SILENT * int(flow.summary["longest_stall_ns"])
+    known = quiet is not None and quiet.waited_ns >= SILENT * int(flow.summary["longest_stall_ns"])
     return quiet if known else None
 
 
-def _are_unanswered(flow: Flow, quiet: Silence) -> bool:
-    """Return whether retransmissions reached a capture at the receiver, which let them wait."""
-    return flow.summary["vantage"] == "receiver" and quiet.unanswered_ns >= TIMER_NS
+def _is_away(flow: Flow) -> bool:
+    """Return whether the capture was taken away from the sender, where it shows what was lost before it."""
+    return flow.summary["vantage"] in ("between", "receiver")
+
+
+def _passed(flow: Flow, quiet: Silence) -> bool:
+    """Return whether retransmissions passed a capture away from the sender, and waited for an answer."""
+    return _is_away(flow) and quiet.unanswered_ns >= TIMER_NS
+
+
+def _is_lost_before(flow: Flow, quiet: Silence) -> bool:
+    """Return whether nothing reached a capture away from the sender until a retransmission, acknowledged at once."""
+    return _is_away(flow) and not quiet.news and quiet.retransmits == 1 and quiet.answered_ns < TIMER_NS
+
+
+def _missed(quiet: Silence) -> int:
+    """Return the number of retransmissions without an answer: the last may have brought the one that came."""
+    answered = not quiet.to_end and quiet.answered_ns < TIMER_NS
+    return quiet.retransmits - answered
+
+
+def _routers(flow: Flow) -> int | None:
+    """Return the number of routers between a capture near the receiver and the receiver; None if that is unknown."""
+    if flow.summary["vantage"] != "receiver":
+        return None
+    sides = flow.capture._contents.streams.sides(flow.stream)
+    return vantage.routers(int(sides["ttl"][sides["sender"].index(flow.receiver)]))
+
+
+def _was_reset(flow: Flow, quiet: Silence) -> bool:
+    """Return whether the receiver ended a silence by a reset."""
+    _, by = flow.capture._contents.streams.ending(flow.stream)
+    return quiet.to_end and by is not None and flow.is_from_client == (by == 1)
 
 
 def _advice(flow: Flow) -> tuple[str, str]:
-    quiet = None if pd.isna(flow.summary["longest_stall_ns"]) else _silence(flow)
-    if quiet is None or not _are_unanswered(flow, quiet):
-        return places.path(flow), "Find out why nothing came back: the path or its far end was gone."
-    return (
-        places.receiver(flow),
-        "The data arrived next to it, and it answered nothing: see whether the host hung, or its firewall dropped them.",
-    )
+    quiet = span(flow)
+    if quiet is None:
+        return places.path(flow), _GONE
+    if _was_reset(flow, quiet):
+        return places.receiver(flow), "See why it reset the connection, and why it answered nothing before."
+    if _passed(flow, quiet):
+        return _behind(flow, quiet)
+    if _is_lost_before(flow, quiet):
+        return places.path_to_capture(flow), _LOST_BEFORE
+    return places.path(flow), _LOST if quiet.last_only else _GONE
+
+
+def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
+    """Return the advice on retransmissions that passed the capture."""
+    if quiet.last_only:
+        return places.path_from_capture(flow), _LOST
+    if _routers(flow) == 0 and _missed(quiet):
+        return places.receiver(flow), _UNANSWERED
+    return places.path_from_capture(flow), _GONE
 
 
 NATURE: Final = Nature("outage", _has_outage, _outage, _advice)

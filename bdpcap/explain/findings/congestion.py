@@ -51,7 +51,7 @@ PHASES: Final = {
         "See which congestion control the sender has: over long paths CUBIC and BBR grow faster than Reno.",
         ("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
     ),
-    "outage": Phase("an outage", "Find out why nothing came back: the path or its far end was gone."),
+    "outage": Phase("an outage", "Find out why nothing came back."),
     "return path": Phase(
         "a queue on the way back",
         "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
@@ -87,7 +87,7 @@ def limits(flow: Flow) -> list[Finding]:
         sentence = (
             "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
             if pd.isna(stall_ns) or stall_ns == 0
-            else f"No acknowledgment of new data came for {units.duration(stall_ns)}."
+            else f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
         )
         remedy, commands = PHASES["outage"].advice, PHASES["outage"].commands
     elif _share(flow, "return path") > 1 / 2:
