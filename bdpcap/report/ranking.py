@@ -30,6 +30,8 @@ DETAILED_FLOWS: Final = 8
 
 _NAMED: Final = 8
 """Streams of a group that a sentence names; a choice."""
+_ASKED: Final = 3
+"""Flows not shown that are asked for a limit to lift, those that lost most time first; a choice."""
 LEAST_SHARE: Final = 0.01
 """Minimum share of all bytes, and of the largest importance, for a place on the first page; see `groups`."""
 
@@ -294,11 +296,20 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
         return ""
     sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
     lost = lost_ns(hidden)
-    if lost.max() >= NOTICED_NS and lost.max() > lost_ns(flows.drop(hidden.index)).max():
-        flow = hidden.iloc[int(lost.to_numpy().argmax())]
-        limit = max(LOSING, key=lambda name: float(flow[f"{name}_share"]))
-        sentence += f" Of them, stream {flow['stream']} was held for {units.duration(lost.max())}: {LIMIT_NAMES[limit]}."
+    least_ns = max(float(NOTICED_NS), lost_ns(flows.drop(hidden.index)).max())
+    longest = lost[lost >= least_ns].nlargest(_ASKED)
+    for flow, held_ns in zip(listed(capture, hidden.loc[longest.index]), longest, strict=True):
+        # What a short transfer or the end of a connection waited for is nobody's loss.
+        if has_place(flow):
+            return f"{sentence} Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
     return sentence
+
+
+def _held_by(flow: Flow) -> str:
+    kind = nature(flow)
+    if kind is not None:
+        return kind.title
+    return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]
 
 
 def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:

@@ -20,7 +20,7 @@ from bdpcap.report.part import part
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from bdpcap.capture import Capture, Flow
     from bdpcap.diagnosis.remedy import Remedy
@@ -179,12 +179,11 @@ def _actions(shown: list[Group], commands: int | None) -> list[Part]:
     def actions() -> list[Part]:
         expected = remedy(shown[0].flow).expected if len(shown) == 1 else ""
         parts: list[Part] = [("WHAT TO DO  ", f"expected: {expected}") if expected else (None, "WHAT TO DO")]
-        alike: dict[Remedy, list[int]] = {}
+        alike: dict[Remedy, list[Flow]] = {}
         for group in shown:
-            alike.setdefault(remedy(group.flow), []).append(group.flow.stream)
-        for one, streams in alike.items():
-            known = list(dict.fromkeys(streams))
-            which = f"{units.streams(known)}. " if len(shown) > 1 else ""
+            alike.setdefault(remedy(group.flow), []).append(group.flow)
+        for one, flows in alike.items():
+            which = f"{_which(flows, alike.values())}. " if len(shown) > 1 else ""
             gain = f" Expected: {one.expected}." if one.expected and len(shown) > 1 else ""
             parts.append(("  ", f"{which}{one}{gain}"))
             parts += [(None, line) for command in one.commands[:commands] for line in command_lines(command)]
@@ -194,6 +193,13 @@ def _actions(shown: list[Group], commands: int | None) -> list[Part]:
         return [(None, "WHAT TO DO"), ("  ", notice)]
 
     return part("the section WHAT TO DO", actions, left_out) if shown else []
+
+
+def _which(flows: list[Flow], every: Collection[list[Flow]]) -> str:
+    """Return the streams of flows with one advice; with the sender where the other direction has another advice."""
+    streams = list(dict.fromkeys(flow.stream for flow in flows))
+    several = any(flow.stream in streams for others in every if others is not flows for flow in others)
+    return f"{units.streams(streams)}{f' from {flows[0].sender}' if several else ''}"
 
 
 def _failed(capture: Capture, *, full: bool) -> list[Part]:

@@ -57,10 +57,11 @@ def _is_short(flow: Flow) -> bool:
 
 
 def _is_little(flow: Flow) -> bool:
-    """Return whether a program gave TCP less than an initial window: only a receiver or a loss holds that little."""
+    """Return whether a program gave TCP less than an initial window, and no receiver and no loss held it for long."""
     summary = flow.summary
     few = summary["payload_bytes"] < INITIAL_WINDOW * summary["mss_bytes"]
-    held = summary["limit"] in ("rwnd", "unknown") or summary["retransmitted_bytes"]
+    repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
+    held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
     return bool(few and not held)
 
 
@@ -77,6 +78,6 @@ LITTLE: Final = Nature(
     _said,
     lambda _: (
         "",
-        "Nothing to mend: so little data never waits for TCP or the path; the program sets the pace.",
+        "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace.",
     ),
 )
