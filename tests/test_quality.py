@@ -20,6 +20,7 @@ import bdpcap
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts
 from bdpcap.read.flaws import DECLARED
+from bdpcap.read.quality import flaws
 from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
@@ -150,6 +151,13 @@ def test_a_frame_that_wifi_sends_again_is_a_copy():
     """
     flow = analysed(scenario(dialogue)).flows.iloc[0]
     assert (flow["copies"], flow["retransmits"]) == (2, 0)
+
+
+@pytest.mark.parametrize(("retries", "again"), [(0, 83), (80, 3), (91, 0)])
+def test_retries_of_the_wifi_link_were_not_captured_several_times(retries, again):
+    info = replace(analysed(scenario(HANDSHAKE)).info, copies=83, wifi_segments=404, wifi_retries=retries)
+    found = {flaw.code: flaw.count for flaw in flaws(info, [])}
+    assert found.get("copies", 0) == again
 
 
 # Packets that the capture holds in another order

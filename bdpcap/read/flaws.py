@@ -43,6 +43,11 @@ class Seen:
         return self.info.capture_drops or 0
 
     @property
+    def captured_again(self) -> int:
+        """Copies of packets, but for those that the Wi-Fi link sent again."""
+        return max(0, self.info.copies - self.info.wifi_retries)
+
+    @property
     def span_ns(self) -> int:
         """Time from the first to the last frame; 0 without frames."""
         return (self.info.last_ns or 0) - (self.info.first_ns or 0)
@@ -254,10 +259,10 @@ DECLARED: Final = (
     ),
     Declared(
         "copies",
-        lambda seen: seen.info.copies,
+        lambda seen: seen.captured_again,
         lambda seen: (
             "Captured several times (mirrored, on several interfaces, or before and after a router): "
-            f"{units.number(seen.info.copies, 'packet')} more than were sent."
+            f"{units.number(seen.captured_again, 'packet')} more than were sent."
         ),
         "Copies are left out.",
     ),
