@@ -70,7 +70,7 @@ def remedy(flow: Flow) -> Remedy:
     kind = nature(flow)
     if kind is not None:
         return Remedy(*kind.advice(flow))
-    for special in (_relayed, _beside_udp, _pauses, _little_to_gain, _of_others):
+    for special in (_single, _relayed, _beside_udp, _pauses, _little_to_gain, _of_others):
         if (found := special(flow)) is not None:
             return found
     why, _ = cause(flow)
@@ -85,6 +85,15 @@ def remedy(flow: Flow) -> Remedy:
     if why is ALL["rwnd"].causes["buffer"]:
         words += _stops(flow)
     return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected or why.then(flow))
+
+
+def _single(flow: Flow) -> Remedy | None:
+    """Return a sentence on a single packet, which waits for nothing that a capture shows; None for any other flow."""
+    if flow.summary["packets"] > 1:
+        return None
+    return Remedy(
+        "", "Nothing to mend is known: a single packet shows no wait. Capture the connection from its start."
+    )
 
 
 def _relayed(flow: Flow) -> Remedy | None:

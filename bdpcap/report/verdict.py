@@ -105,6 +105,8 @@ def _reason(flow: Flow, share: str) -> str:
 
 def _unseen(summary: pd.Series[Any]) -> str:
     """Return a sentence on a flow whose time the capture does not show; empty for any other."""
+    if summary["packets"] == 1:
+        return "A single packet carried its data, so nothing shows what held the sender back."
     if summary["end_ns"] <= summary["start_ns"]:
         return "All its packets bear one time stamp, so nothing shows what held the sender back."
     if summary["active_ns"] == 0:
