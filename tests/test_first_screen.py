@@ -88,6 +88,33 @@ def test_requests_one_after_the_other_are_counted():
     assert said.startswith("12 requests one after the other, 21 ms each in the median: round trips (20 ms), ")
 
 
+def test_the_time_of_a_response_is_no_round_trip():
+    # Each response of ten segments takes 20 ms to begin, and 8 ms to arrive.
+    asks = "".join(
+        f"+.001 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 10000 * n} win 502\n"
+        f"+.020 < . {1 + 10000 * n}:{5001 + 10000 * n}(5000) ack {101 + 100 * n} win 500\n"
+        f"+.008 < P. {5001 + 10000 * n}:{10001 + 10000 * n}(5000) ack {101 + 100 * n} win 500\n"
+        f"+0 > . {101 + 100 * n}:{101 + 100 * n}(0) ack {10001 + 10000 * n} win 502\n"
+        for n in range(12)
+    )
+    (said,) = screen.sentences(analyzed(asks).flow(0))
+    assert "round trips (20 ms) and transfer (8 ms)" in said
+
+
+def test_what_a_server_sends_later_makes_no_slow_answers():
+    asks = "".join(
+        f"+.002 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"
+        f"+.020 < P. {1 + 200 * n}:{201 + 200 * n}(200) ack {101 + 100 * n} win 500\n"
+        for n in range(3)
+    )
+    push = "+.001 > . 301:301(0) ack 601 win 502\n+9 < P. 601:701(100) ack 301 win 500"
+    flow = analyzed(asks + push).flow(0)
+    assert natures.nature(flow) is natures.REQUESTS
+    said = " ".join(screen.sentences(flow))
+    assert "server" not in said
+    assert "server's own log" not in flow.remedy.words
+
+
 def test_an_outage_is_the_news():
     # Timeouts of 1, 2 and 4 s after the last acknowledgment, as RFC 6298 has them.
     lost = """
@@ -221,6 +248,12 @@ def test_an_idle_time_without_a_timeout_is_no_outage():
     """
     flow = analyzed(quiet).flow(0)
     assert "Nothing was acknowledged for 3.02 s" in screen.sentences(flow)[-1]
+
+
+def test_one_packet_is_no_coarse_clock():
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario("0 > P. 1:23(22) ack 1 win 502")))).flow(0)
+    assert screen.sentences(flow)[-1].startswith("A single packet carried its data")
+    assert "coarse" not in str(flow.remedy)
 
 
 def test_as_fast_as_slow_start_allows_is_nothing_to_mend():

@@ -94,10 +94,12 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
         return ""
     flows = pd.concat([group.flows for group in quiet])
     carried = units.data_size(flows["payload_bytes"].sum())
-    numbers = units.streams(sorted({int(stream) for stream in flows["stream"]}))
+    streams = {int(stream) for stream in flows["stream"]}
     shown = {group.flow.stream for group in detailed}
-    way = ", the other way" if set(flows["stream"]) <= shown else ""
-    return f"{numbers}{way}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
+    named = [units.streams(sorted(streams - shown))] if streams - shown else []
+    named += [f"{units.streams(sorted(streams & shown))}, the other way"] if streams & shown else []
+    numbers = " and ".join([named[0], *(one[0].lower() + one[1:] for one in named[1:])])
+    return f"{numbers}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
 
 
 def head(flow: Flow) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis.model import Nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.capacity import INITIAL_WINDOW
-from bdpcap.explain.findings import Code, found, requests
+from bdpcap.explain.findings import requests
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
@@ -20,6 +21,11 @@ __all__ = ["NATURE"]
 
 QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
+
+SLIGHT: Final = 0.1
+"""Share of a round trip by which round trips scatter: less is no time of a transfer."""
+FEWEST: Final = 10
+"""Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
 
 def _asks(flow: Flow) -> bool:
@@ -44,16 +50,21 @@ def _requests(flow: Flow) -> str:
     if shares is None:
         return ""
     each_ns = int(flow.exchanges["duration_ns"].median())
-    usual = max(shares.medians_ns, key=lambda side: shares.medians_ns[side])
+    usual = _usual(shares)
     took_ns, rtt_ns = shares.medians_ns[usual], flow.summary["rtt_min_ns"]
     if usual != "network":
         share = f"{units.duration(took_ns)} of it by the {usual}"
     elif usual == next(iter(shares.parts)) and pd.notna(rtt_ns) and took_ns <= 2 * rtt_ns:
-        share = f"round trips ({units.duration(took_ns)}), not bandwidth"
+        transfer = took_ns - rtt_ns
+        rest = (
+            f" and transfer ({units.duration(transfer)})" if transfer > rtt_ns * SLIGHT else ", not bandwidth"
+        )
+        share = f"round trips ({units.duration(rtt_ns)}){rest}"
     else:
         share = f"{units.duration(took_ns)} of it on the network"
     number = units.number(shares.count, "request")
-    return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{_sum(flow, shares)}"
+    more = _sum(flow, shares) if shares.count >= FEWEST else _slow_answer(flow)
+    return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{more}"
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
@@ -70,9 +81,27 @@ def _sum(flow: Flow, shares: Shares) -> str:
     return f" {who[side]} took {units.share(part)} of their time{wait}."
 
 
+def _slow_answer(flow: Flow) -> str:
+    """Return a sentence on the answer that let its request wait for longest; empty if nobody notices that."""
+    # Data that the server sends later may be no part of the answer.
+    waited_ns = (flow.exchanges["response_start_ns"] - flow.exchanges["request_end_ns"]).max()
+    return f" The longest answer began after {units.duration(waited_ns)}." if waited_ns >= NOTICED_NS else ""
+
+
+def _side(flow: Flow, shares: Shares) -> str:
+    """Return the side that took most of the time."""
+    if shares.count >= FEWEST:
+        return next(iter(shares.parts))
+    return "server" if _slow_answer(flow) else _usual(shares)
+
+
+def _usual(shares: Shares) -> str:
+    return max(shares.medians_ns, key=lambda side: shares.medians_ns[side])
+
+
 def _requests_advice(flow: Flow) -> tuple[str, str]:
     shares = requests.told(flow)
-    side = "" if shares is None else next(iter(shares.parts))
+    side = "" if shares is None else _side(flow, shares)
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
     if client == server:
@@ -82,9 +111,8 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
             "",
             f"Nothing to mend on the path or the server: the client {client}, its program or its user, waits.",
         )
-    finding = found(flow).of(Code.REQUEST_RESPONSE)
-    advice = "" if finding is None else finding.remedy
-    return (f"the server, {server}" if side == "server" else f"the client, {client}"), advice
+    where = f"the server, {server}" if side == "server" else f"the client, {client}"
+    return where, requests.REMEDY.get(side, "")
 
 
 NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice)

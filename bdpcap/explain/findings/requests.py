@@ -11,17 +11,18 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["explains", "told"]
+__all__ = ["REMEDY", "explains", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
 
-_REMEDY: Final = {
+REMEDY: Final = {
     "server": "Look at the server's own log at these times: what it waits for is not in the capture.",
     "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
     "(pipelining, HTTP/2), or bring the server nearer.",
     "client": "Look at what the client does between a response and its next request.",
 }
+"""Advice by the side that took most of the time."""
 
 
 def told(flow: Flow) -> Shares | None:
@@ -62,7 +63,7 @@ def explains(flow: Flow) -> list[Finding]:
             sentence=f"In {found.count:,} requests with their responses {', '.join(parts)}.{left_out}",
             cause="Each request waits for the response to the one before. A wait at the tap, less one round trip to that "
             "side, is the side's own time; the network's is round trips and transfer.",
-            remedy=_REMEDY[side],
+            remedy=REMEDY[side],
             evidence=f"slowest: exchange {int(worst['exchange'])}, {units.duration(worst[f'{side}_ns'])} of the {side}'s "
             f"time, asked {units.duration(began)} after the stream began",
             frames=(int(worst["first_frame"]), int(worst["last_frame"])),
