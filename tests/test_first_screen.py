@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from oracles import SAMPLES, SHARED, TESTS
 from packets import pcap
-from scenario import HANDSHAKE, scenario
+from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import ALL, natures
-from bdpcap.report import card, page, ranking, screen
+from bdpcap.report import card, page, ranking, screen, verdict
 from bdpcap.report.notes import notes
 from bdpcap.words import units
 
@@ -28,6 +28,10 @@ CASES = (
 
 def analyzed(dialogue, rtt="+.020"):
     return bdpcap.analyze(io.BytesIO(pcap(scenario(HANDSHAKE.replace("+.020", rtt) + dialogue))))
+
+
+def filter_of(flow):
+    return verdict.best_span(flow).display_filter
 
 
 def joined(text):
@@ -128,6 +132,8 @@ def test_an_outage_is_the_news():
     """
     flow = analyzed(lost).flow(0)
     assert screen.head(flow).startswith("outage (confidence ")
+    # Frames 1 to 5 are the handshake, and data that were acknowledged.
+    assert filter_of(flow) == "tcp.stream eq 0 && frame.number >= 6 && frame.number <= 10"
     assert "Nothing was acknowledged for 7.02 s, from 42 ms on" in screen.sentences(flow)[-1]
     assert flow.remedy.where.startswith("the path from ")
 
@@ -283,6 +289,23 @@ def test_a_short_exchange_is_nothing_to_mend():
     flow = analyzed("+.1 > P. 1:121(120) ack 1 win 502\n+.020 < . 1:1(0) ack 121 win 502").flow(0)
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
     assert str(flow.remedy).startswith("Nothing to mend")
+
+
+def test_of_short_transfers_the_largest_is_shown():
+    # Two of 20 and 40 small writes, 10 s apart; each ends with its acknowledgment.
+    lines, sent, edges = [], 1, []
+    for segments in (20, 40):
+        edges.append(4 + len(lines))
+        for _ in range(segments):
+            lines.append(f"+.002 > P. {sent}:{sent + 500}(500) ack {len(edges)} win 502")
+            sent += 500
+        lines.append(f"+.020 < . {len(edges)}:{len(edges)}(0) ack {sent} win 8000")
+        lines.append(f"+10 < P. {len(edges)}:{len(edges) + 1}(1) ack {sent} win 8000")
+    flow = analyzed("\n".join(lines)).flow(0, str(CLIENT))
+    assert "(2 bursts)" in screen.sentences(flow)[0]
+    first, last = (int(number) for number in re.findall(r"number [<>]= (\d+)", filter_of(flow)))
+    assert edges[1] - 1 <= first <= edges[1]
+    assert last == edges[1] + 40
 
 
 def test_two_digits_are_what_a_person_compares():

@@ -24,7 +24,7 @@ def plainly(events, end_ns):
 
     Acknowledgments in even frames leave data unacknowledged. No event is at the end.
     """
-    longest, quiet, waiting, sent = Silence(), None, False, []
+    longest, quiet, quiet_frame, waiting, sent = Silence(), None, 0, False, []
     for frame, (at, what) in enumerate([*events, (end_ns, ACK)]):
         if what != ACK:
             sent.append((at, what, frame))
@@ -42,10 +42,11 @@ def plainly(events, end_ns):
                     answered_ns=at - tries[-1][0],
                     news=len(sent) > len(tries),
                     to_end=at == end_ns,
-                    first_frame=sent[0][2],
+                    first_frame=quiet_frame if waiting else sent[0][2],
                     last_frame=sent[-1][2] if at == end_ns else frame,
                 )
         before = any(kind != ACK for _, kind in events[:frame])
+        quiet_frame = frame
         quiet, waiting, sent = at, before and frame % 2 == 0, []
     return longest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Cause", "Limit", "Nature", "Weight", "longest"]
+__all__ = ["Cause", "Limit", "Nature", "Shown", "Weight", "longest"]
 
 
 class Weight(StrEnum):
@@ -93,6 +93,19 @@ class Limit:
         return found
 
 
+class Shown(NamedTuple):
+    """Frames that show a verdict, and their times in ns since the epoch."""
+
+    first_frame: int
+    last_frame: int
+    first_ns: int
+    last_ns: int
+
+
+def _nowhere(_: Flow) -> Shown | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Nature:
     """What a flow is that no single limit explains, and who is to act on it."""
@@ -105,3 +118,5 @@ class Nature:
     """Returns the verdict; an outage reads the flow's events."""
     advice: Callable[[Flow], tuple[str, str]]
     """Returns the place to act, empty if nothing is to be mended, and the advice."""
+    shown: Callable[[Flow], Shown | None] = _nowhere
+    """Returns the frames that show it best; None if those of the main limit do."""

@@ -51,7 +51,7 @@ class Silence:
     to_end: bool = False
     """Whether no acknowledgment followed it."""
     first_frame: int = 0
-    """The first frame with data that waited and was sent in the silence."""
+    """The frame since which data waited: that of the acknowledgment before, or the first with data since then."""
     last_frame: int = 0
     """The frame of the acknowledgment at its end, or the last frame with data."""
     probes: int = 0
@@ -66,6 +66,7 @@ class _Gap:
     """Time of the acknowledgment; before the first of all there is no silence."""
     waiting: bool
     """Whether it left data unacknowledged."""
+    ack_frame: int = 0
     sent_ns: int | None = None
     """Time of the first data since then."""
     first_frame: int = 0
@@ -110,7 +111,7 @@ class _Gap:
             unanswered_ns=end_ns - self.again_ns[0],
             answered_ns=end_ns - self.again_ns[1],
             news=self.sends > self.retransmits,
-            first_frame=self.first_frame,
+            first_frame=self.ack_frame if self.waiting else self.first_frame,
             last_frame=self.last_frame,
         )
 
@@ -178,7 +179,7 @@ class _Acknowledgments(Reduced):
     def _begin(self, made: _Columns, ack: int, beyond: int) -> None:
         """Begin a gap at an acknowledgment, with what was sent until `beyond`."""
         waiting = bool(made.sent_to[ack] > made.acknowledged[ack])
-        self._gap = _Gap(int(made.time_ns[ack]), waiting=waiting)
+        self._gap = _Gap(int(made.time_ns[ack]), waiting=waiting, ack_frame=int(made.frame[ack]))
         self._gap.add(made, ack + 1, beyond)
 
     def _end(self, made: _Columns, ack: int) -> None:

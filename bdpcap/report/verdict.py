@@ -10,6 +10,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause
+from bdpcap.diagnosis.model import Shown
 from bdpcap.diagnosis.natures import nature
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import Basis, basis, known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
@@ -234,12 +235,13 @@ def arithmetic(summary: pd.Series[Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The longest run of rounds under a flow's main limit, its frames, and a display filter for Wireshark."""
+    """The longest run of rounds under a flow's main limit with its frames, and a display filter for Wireshark."""
 
     stripe: Stripe
     first_frame: int
     last_frame: int
     display_filter: str
+    """Of the frames that show the verdict: those of the flow's nature, or else of the run."""
 
 
 def best_span(flow: Flow) -> Span | None:
@@ -253,10 +255,21 @@ def best_span(flow: Flow) -> Span | None:
     # A pause holds but the frame that ends it: it shows after the round before.
     if first == last and longest.first_round > 0:
         first = int(flow._frames["first"].iloc[longest.first_round - 1])
-    wireshark = f"tcp.stream eq {flow.stream} && frame.number >= {first} && frame.number <= {last}"
+    kind = nature(flow)
+    shown = None if kind is None else kind.shown(flow)
+    return Span(
+        longest, first, last, _filter(flow, shown or Shown(first, last, longest.start_ns, longest.end_ns))
+    )
+
+
+def _filter(flow: Flow, shown: Shown) -> str:
     if len(flow.capture.info.files) > 1:
-        wireshark = _in_any_file(flow, longest.start_ns, longest.end_ns)
-    return Span(longest, first, last, wireshark)
+        return _in_any_file(flow, shown.first_ns, shown.last_ns)
+    first, last = shown.first_frame, shown.last_frame
+    frames = (
+        f"frame.number >= {first} && frame.number <= {last}" if first < last else f"frame.number == {first}"
+    )
+    return f"tcp.stream eq {flow.stream} && {frames}"
 
 
 def _in_any_file(flow: Flow, first_ns: int, last_ns: int) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis.model import Nature, longest
+from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.words import units
 
@@ -60,9 +60,21 @@ def _farewell(flow: Flow) -> str:
     return f"Of {carried}, {what} stayed unacknowledged for {waited}, with {tries}{until}."
 
 
+def _shown(flow: Flow) -> Shown:
+    last = _last(flow)
+    frames, counts = flow._frames.loc[last.index], flow._counts
+    return Shown(
+        int(frames["first"].min()),
+        int(counts["last_frame"]),
+        int(last["start_ns"].min()),
+        int(counts["end_ns"]),
+    )
+
+
 NATURE: Final = Nature(
     "the end of a connection",
     _is_farewell,
     _farewell,
     lambda _: ("", "Nothing to mend: the connection was closed, and all but a farewell had arrived."),
+    _shown,
 )

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import places, silence
 from bdpcap.diagnosis.kinds import STATE_NAMES, rwnd
-from bdpcap.diagnosis.model import Nature, longest
+from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.read import vantage
 from bdpcap.words import units
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.silence import Silence
 
-__all__ = ["NATURE", "span"]
+__all__ = ["NATURE"]
 
 OUTAGE_NS: Final = 3_000_000_000
 """Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
@@ -63,7 +63,7 @@ def _outage(flow: Flow) -> str:
         return f"The capture holds no acknowledgment: {tries} in {lasted} brought none."
     limit = str(summary["limit"])
     rest = "" if limit == "cwnd" else f" Before and after it, the main limit was: {STATE_NAMES[limit]}."
-    quiet = span(flow)
+    quiet = _span(flow)
     if quiet is None or quiet.since_ns is None:
         waited = units.duration(summary["longest_stall_ns"])
         tries = units.number(int(summary["timeout_retransmits"]), "retransmission")
@@ -98,7 +98,7 @@ def _tries(flow: Flow, quiet: Silence) -> str:
     return f"{tries}{before}"
 
 
-def span(flow: Flow) -> Silence | None:
+def _span(flow: Flow) -> Silence | None:
     """Return the silence that is the outage; None if acknowledgments came in it, or the packets are gone."""
     if pd.isna(flow.summary["longest_stall_ns"]):
         return None
@@ -144,7 +144,7 @@ def _was_reset(flow: Flow, quiet: Silence) -> bool:
 
 
 def _advice(flow: Flow) -> tuple[str, str]:
-    quiet = span(flow)
+    quiet = _span(flow)
     if quiet is None:
         return places.path(flow), _GONE
     if _was_reset(flow, quiet):
@@ -165,4 +165,11 @@ def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:
     return places.path_from_capture(flow), _GONE
 
 
-NATURE: Final = Nature("outage", _has_outage, _outage, _advice)
+def _shown(flow: Flow) -> Shown | None:
+    quiet = _span(flow)
+    if quiet is None or quiet.since_ns is None:
+        return None
+    return Shown(quiet.first_frame, quiet.last_frame, quiet.since_ns, quiet.since_ns + quiet.waited_ns)
+
+
+NATURE: Final = Nature("outage", _has_outage, _outage, _advice, _shown)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.diagnosis.model import Nature, longest
+from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.words import units
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
 
-__all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "speed"]
+__all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "shown", "speed"]
 
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
+LARGE: Final = 0.1
+"""Share of a flow's bytes from which on a burst is one of its transfers."""
 
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
@@ -45,7 +49,44 @@ def _moved(flow: Flow) -> str:
     rate = gate.reached_bps(summary["active_throughput_bps"])
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
     lasted = units.duration(summary["active_ns"])
-    return f"{units.data_size(summary['payload_bytes'])} in {lasted}{at}"
+    carried = _bursts(flow)
+    several = int((carried >= LARGE * carried.sum()).sum())
+    times = f" ({several} bursts)" if several > 1 else ""
+    return f"{units.data_size(summary['payload_bytes'])} in {lasted}{times}{at}"
+
+
+def _with_data(flow: Flow) -> pd.DataFrame:
+    """Return the rounds in which data were in flight."""
+    rtts = flow.rtts
+    return rtts[(rtts["acked_bytes"] > 0) | (rtts["in_flight_max_bytes"].fillna(0) > 0)]
+
+
+def _burst_of(rounds: pd.DataFrame) -> pd.Series[int]:
+    """Return the number of the burst of each round: a pause that a person notices ends one."""
+    pause_ns = rounds["start_ns"] - rounds["end_ns"].shift()
+    return (pause_ns >= NOTICED_NS).cumsum().astype("int64")
+
+
+def _bursts(flow: Flow) -> pd.Series[int]:
+    """Return the bytes of each burst."""
+    rounds = _with_data(flow)
+    return rounds["acked_bytes"].groupby(_burst_of(rounds)).sum()
+
+
+def shown(flow: Flow) -> Shown | None:
+    """Return the frames of the burst with most bytes, from its first data to its last."""
+    carried = _bursts(flow)
+    if carried.empty:
+        return None
+    rounds = _with_data(flow)
+    own = rounds[_burst_of(rounds) == carried.idxmax()]
+    frames = flow._frames.loc[own.index]
+    return Shown(
+        int(frames["first"].min()),
+        int(frames["last"].max()),
+        int(own["start_ns"].min()),
+        int(own["end_ns"].max()),
+    )
 
 
 def _said(flow: Flow) -> str:
@@ -70,6 +111,7 @@ NATURE: Final = Nature(
     _is_short,
     _said,
     lambda _: ("", "Nothing to mend: the data took no time that a person notices."),
+    shown,
 )
 
 LITTLE: Final = Nature(
@@ -80,4 +122,5 @@ LITTLE: Final = Nature(
         "",
         "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace.",
     ),
+    shown,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis.model import Nature
-from bdpcap.diagnosis.natures.short import ends_by_itself
+from bdpcap.diagnosis.natures.short import ends_by_itself, shown
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.words import units
 
@@ -56,4 +56,5 @@ NATURE: Final = Nature(
         "",
         "Nothing to mend: the transfer ended in slow start. A kept connection or a nearer server saves round trips.",
     ),
+    shown,
 )
