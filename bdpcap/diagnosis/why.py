@@ -66,7 +66,7 @@ def why(flow: Flow) -> Why | None:
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
     if others:
-        also = "; or ".join(f"{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS])
+        also = "; or ".join(f"{_setting(one)}: {one.arithmetic} ({_named(one)})" for one in others[:_OTHERS])
         sentences.append(f"Or {also}. The receiver's kernel decides.")
     return Why(f"{solution.observed.window:,}", tuple(sentences), setting.certainty)
 
@@ -85,6 +85,11 @@ def _spelt(answer: Answer) -> str:
         f"{answer.arithmetic}: SO_RCVBUF {answer.setting.value:,}, doubled by Linux, {answer.setting.era.factor} of it "
         f"offered ({made.offered:,}){less} ({_named(answer)})."
     )
+
+
+def _setting(answer: Answer) -> str:
+    """Return the setting with its value, as a shell would show it."""
+    return f"{str(answer.setting.knob).partition(',')[0]} = {answer.setting.value:,}"
 
 
 def _named(answer: Answer) -> str:
