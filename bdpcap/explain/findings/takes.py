@@ -55,9 +55,15 @@ def explains(
     told = [_takes(ceiling, eras, flow, facts)] if asked or more else []
     # A queue is no reason for a smaller window where the advice is to put more in flight.
     small = limit == "rwnd" and not holds_bdp(flow)
-    if ceiling.queue and not (more or small) and sent_a_window(flow.summary):
+    if ceiling.queue and not (more or small) and _sends_windows(flow):
         told.append(_queue(flow, ceiling.queue))
     return told
+
+
+def _sends_windows(flow: Flow) -> bool:
+    """Return whether most round trips had ten segments in flight: less in flight is no queue of the flow's making."""
+    timed = flow.rtts[flow.rtts["rtt_ns"].notna()]
+    return sent_a_window({**flow.summary, "in_flight_max_bytes": timed["in_flight_max_bytes"].median()})
 
 
 def asked(
