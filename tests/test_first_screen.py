@@ -292,9 +292,9 @@ def test_a_short_exchange_is_nothing_to_mend():
 
 
 def test_of_short_transfers_the_largest_is_shown():
-    # Two of 20 and 40 small writes, 10 s apart; each ends with its acknowledgment.
+    # Two of 40 and 80 small writes, 10 s apart; each ends with its acknowledgment.
     lines, sent, edges = [], 1, []
-    for segments in (20, 40):
+    for segments in (40, 80):
         edges.append(4 + len(lines))
         for _ in range(segments):
             lines.append(f"+.002 > P. {sent}:{sent + 500}(500) ack {len(edges)} win 502")
@@ -305,7 +305,7 @@ def test_of_short_transfers_the_largest_is_shown():
     assert "(2 bursts)" in screen.sentences(flow)[0]
     first, last = (int(number) for number in re.findall(r"number [<>]= (\d+)", filter_of(flow)))
     assert edges[1] - 1 <= first <= edges[1]
-    assert last == edges[1] + 40
+    assert last == edges[1] + 80
 
 
 def test_two_digits_are_what_a_person_compares():

@@ -66,7 +66,9 @@ def why(flow: Flow) -> Why | None:
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
     if others:
-        also = "; or ".join(f"{_setting(one)}: {one.arithmetic} ({_named(one)})" for one in others[:_OTHERS])
+        also = "; or ".join(
+            f"{_setting(one, first)}{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS]
+        )
         sentences.append(f"Or {also}. The receiver's kernel decides.")
     return Why(f"{solution.observed.window:,}", tuple(sentences), setting.certainty)
 
@@ -87,9 +89,11 @@ def _spelt(answer: Answer) -> str:
     )
 
 
-def _setting(answer: Answer) -> str:
-    """Return the setting with its value, as a shell would show it."""
-    return f"{str(answer.setting.knob).partition(',')[0]} = {answer.setting.value:,}"
+def _setting(answer: Answer, first: Answer) -> str:
+    """Return another setting than that of the first answer, with its value; empty if its arithmetic names it."""
+    knob = answer.setting.knob
+    named = knob in (first.setting.knob, Knob.CLAMP)
+    return "" if named else f"{str(knob).partition(',')[0]} = {answer.setting.value:,}: "
 
 
 def _named(answer: Answer) -> str:

@@ -32,6 +32,8 @@ SHORTEST_NS: Final = 100_000
 """In a shorter round trip, delays do not show to which end the tap is nearer."""
 INITIAL_TTLS: Final = (64, 128, 255)
 """Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
+MOST_ROUTERS: Final = 30
+"""Most routers that a path has: as many as traceroute looks for (traceroute(8), -m)."""
 
 
 def places(
@@ -153,11 +155,12 @@ def _host(one: Mapping[str, Any], place: str) -> str | None:
 def routers(ttl: int | None) -> int | None:
     """Return the number of routers that packets passed before the tap, by their TTL; None if it is unknown.
 
-    It is the difference to the next usual initial TTL.
+    It is the difference to the next usual initial TTL. A program may choose a lower one: BGP sends with a TTL of 1.
     """
     if ttl is None or ttl == _core.NULL:
         return None
-    return int(next((top for top in INITIAL_TTLS if top >= ttl), INITIAL_TTLS[-1]) - ttl)
+    passed = int(next((top for top in INITIAL_TTLS if top >= ttl), INITIAL_TTLS[-1]) - ttl)
+    return passed if passed <= MOST_ROUTERS else None
 
 
 def _routers(one: Mapping[str, Any]) -> str | None:

@@ -54,7 +54,7 @@ def _requests(flow: Flow) -> str:
     took_ns, rtt_ns = shares.medians_ns[usual], flow.summary["rtt_min_ns"]
     if usual != "network":
         share = f"{units.duration(took_ns)} of it by the {usual}"
-    elif usual == next(iter(shares.parts)) and pd.notna(rtt_ns) and took_ns <= 2 * rtt_ns:
+    elif took_ns >= each_ns / 2 and pd.notna(rtt_ns) and took_ns <= QUICK_ROUNDS * rtt_ns:
         transfer = took_ns - rtt_ns
         rest = (
             f" and transfer ({units.duration(transfer)})" if transfer > rtt_ns * SLIGHT else ", not bandwidth"

@@ -19,7 +19,7 @@ __all__ = ["LITTLE", "NATURE", "NOTICED_NS", "ends_by_itself", "shown", "speed"]
 NOTICED_NS: Final = 1_000_000_000
 """Wait from which on a person notices it (Nielsen, Usability Engineering, 1993: 1.0 second)."""
 LARGE: Final = 0.1
-"""Share of a flow's bytes from which on a burst is one of its transfers."""
+"""Share of a flow's bytes from which on a burst, of an initial window or more, is one of its transfers."""
 
 _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 """Details of limits that time lifts."""
@@ -50,7 +50,8 @@ def _moved(flow: Flow) -> str:
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
     lasted = units.duration(summary["active_ns"])
     carried = _bursts(flow)
-    several = int((carried >= LARGE * carried.sum()).sum())
+    least = max(LARGE * carried.sum(), INITIAL_WINDOW * summary["mss_bytes"])
+    several = int((carried >= least).sum())
     times = f" ({several} bursts)" if several > 1 else ""
     return f"{units.data_size(summary['payload_bytes'])} in {lasted}{times}{at}"
 

@@ -31,15 +31,16 @@ def unset(host: Host, option: str) -> str:
     known = SETS_NONE.get(host.program)
     if known is not None:
         return f"{known} sets no {option}, so its system's maximum decides."
-    where = _table().get((host.program, host.role, option)) or _table()["", "", option]
+    # The calls of a programming language help those who wrote the program.
+    own = _table()["", "", option] if not host.program else ""
+    where = _table().get((host.program, host.role, option), own)
+    option += f" ({where})" if where else ""
     if not host.ours:
-        return f"Ask the operator of {host.address} to let the program set no {option} ({where})."
+        return f"Ask the operator of {host.address} to let the program set no {option}."
     # A window's arithmetic shows SO_RCVBUF; a flight alone never shows whether SO_SNDBUF or the system is the bound.
-    if option == "SO_SNDBUF":
-        return (
-            f"See that the {verb} program sets no {option} ({where}): while one is set, nothing else helps."
-        )
-    return f"Let the {verb} program set no {option} ({where}): while it is set, nothing else helps."
+    if option.startswith("SO_SNDBUF"):
+        return f"See that the {verb} program sets no {option}: while one is set, nothing else helps."
+    return f"Let the {verb} program set no {option}: while it is set, nothing else helps."
 
 
 @cache
