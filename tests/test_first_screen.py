@@ -470,3 +470,9 @@ def test_a_first_byte_that_a_person_waits_for_is_named(wait, noted):
     capture = analyzed(f"\n+0 > P. 1:101(100) ack 1 win 500\n{answer}")
     said = " ".join(report.text(capture).split())
     assert ("The first byte of an answer came 2.5 s after the first request." in said) == noted
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_subflow_of_multipath_tcp_is_no_series_of_requests():
+    capture = bdpcap.analyze(SHARED / "captures/public/the-tcpdump-group__tcpdump/tests/mptcp-v0.pcap")
+    assert all(natures.nature(flow) is not natures.REQUESTS for flow in capture)

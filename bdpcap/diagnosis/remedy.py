@@ -92,7 +92,8 @@ def _single(flow: Flow) -> Remedy | None:
     if flow.summary["packets"] > 1:
         return None
     return Remedy(
-        "", "Nothing to mend is known: a single packet shows no wait. Capture the connection from its start."
+        "",
+        "Nothing to mend is known: a single packet shows no wait. Capture both directions, from the start.",
     )
 
 

@@ -17,6 +17,8 @@ __all__ = ["datagrams", "sentence"]
 
 _LINES: Final = 5
 """Maximum number of UDP flows with a line, the largest; the table of `bdpcap info` has all."""
+_FEWEST: Final = 10
+"""Fewest datagrams of which a rate is given: of fewer, the moment at which they were captured decides it."""
 _HANDSHAKES: Final = {
     "complete": "opened",
     "not captured": "begun before the capture",
@@ -79,7 +81,7 @@ def datagrams(capture: Capture) -> list[str]:
 
 def _datagrams(flow: pd.Series) -> str:
     ends = f"{flow['sender']} → {flow['receiver']}"
-    rate = flow["throughput_bps"]
+    rate = flow["throughput_bps"] if flow["packets"] >= _FEWEST else pd.NA
     parts = [
         f"{ends}: {units.number(flow['packets'], 'datagram')}",
         units.data_size(flow["payload_bytes"]) + ("" if pd.isna(rate) else f" at {units.rate(rate)}"),

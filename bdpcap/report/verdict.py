@@ -252,9 +252,10 @@ def best_span(flow: Flow) -> Span | None:
     longest = max(own, key=lambda stripe: stripe.end_ns - stripe.start_ns)
     first = int(flow._frames["first"].iloc[longest.first_round])
     last = int(flow._frames["last"].iloc[longest.last_round])
-    # A pause holds but the frame that ends it: it shows after the round before.
-    if first == last and longest.first_round > 0:
-        first = int(flow._frames["first"].iloc[longest.first_round - 1])
+    # A pause holds but one frame: it shows after the frames of the last round that has others.
+    if first == last:
+        before = flow._frames["first"].iloc[: longest.first_round]
+        first = int(before[before < last].max()) if (before < last).any() else first
     kind = nature(flow)
     shown = None if kind is None else kind.shown(flow)
     return Span(

@@ -31,9 +31,10 @@ FEWEST: Final = 10
 def _asks(flow: Flow) -> bool:
     """Return whether a stream is requests one after the other that fill no path: small, or done in two round trips.
 
-    A stream of which one exchange has most bytes is that transfer.
+    A stream of which one exchange has most bytes is that transfer. A subflow of Multipath TCP may have one half of each.
     """
-    shares = requests.told(flow) if flow.summary["limit"] == "app" else None
+    alone = flow.summary["limit"] == "app" and not flow._counts["multipath"]
+    shares = requests.told(flow) if alone else None
     # Exchanges that end within a tick of the capture's clock show no time.
     if shares is None or flow.exchanges["duration_ns"].median() <= 0:
         return False
