@@ -90,8 +90,7 @@ def _host(flow: Flow, end: str) -> Host:
         address=address,
         system=system if isinstance(system, str) else "",
         role=("client" if is_client else "server") if int(flow._counts["handshake"]) else "",
-        # A port alone does not show iperf3, whose client begins with a cookie.
-        program="" if program is None or program == ("iperf3", "possible") else program.name,
+        program=program.name if program else "",
         ours=is_ours(flow, end),
         sure=summary[f"{end}_system_certainty"] != "possible",
     )
