@@ -221,10 +221,12 @@ CASES = {
                 "ack_clock.ack_response": 0,
                 "ack_clock.blocked_share": 1,
                 "ack_clock.empty_starts": 0,
+                "flight.refilled": True,
             }
         ],
         {
             "acknowledgments answered": {"ack_clock.ack_response": 1},
+            "only repairs": {"loss.none_recent": False, "flight.refilled": False},
             "never asleep": {"ack_clock.blocked_share": 0},
             "from nothing": {"ack_clock.empty_starts": 9},
             "bursts at other times": OWN_TIME,

@@ -25,7 +25,7 @@ from dialogues import (
     writes,
 )
 from oracles import ROOT, SHARED
-from scenario import START_NS
+from scenario import HANDSHAKE, START_NS
 
 import bdpcap
 from bdpcap.limits.decision import LIMITS, NO_RULE, STATES
@@ -123,6 +123,33 @@ def test_a_send_buffer_filled_once_per_round_trip_is_certain_at_the_sender_only(
     assert standing("sender")["confidence"].median() > 0.9
     assert set(standing("receiver")["alternative"]) == {"app"}
     assert standing("receiver")["confidence"].max() <= 0.6
+
+
+def test_the_repair_of_a_request_that_left_at_once_is_congestion_controls():
+    """All was written before the first acknowledgment came, so no writer waited for room in a buffer."""
+    repaired = rounds_of(
+        HANDSHAKE
+        + """
+        0.100 > P. 1:501(500)         ack 1 win 502
+        +.020 < P. 1:1001(1000)       ack 501 win 512
+        +.001 > .  501:1961(1460)     ack 1001 win 502    # lost
+        +0    > .  1961:3421(1460)    ack 1001 win 502
+        +0    > .  3421:4881(1460)    ack 1001 win 502    # lost
+        +0    > .  4881:6341(1460)    ack 1001 win 502
+        +0    > P. 6341:7001(660)     ack 1001 win 502
+        +.020 < .  1001:1001(0)       ack 501 win 512 <sack 1961:3421>
+        +.020 < .  1001:1001(0)       ack 501 win 512 <sack 1961:3421 4881:6341>
+        +.020 < .  1001:1001(0)       ack 501 win 512 <sack 1961:3421 4881:7001>
+        +0    > .  501:1961(1460)     ack 1001 win 502
+        +0    > .  3421:4881(1460)    ack 1001 win 502    # lost again
+        +.020 < .  1001:1001(0)       ack 3421 win 512 <sack 4881:7001>
+        +.250 > .  3421:4881(1460)    ack 1001 win 502
+        +.020 < .  1001:1001(0)       ack 7001 win 512
+        +.010 < P. 1001:1101(100)     ack 7001 win 512
+        """
+    )
+    assert repaired["retransmits"].sum() == 3
+    assert set(repaired[repaired["retransmits"] > 0]["limit"]) == {"cwnd"}
 
 
 def test_a_blocked_writer_waits_for_more_acknowledgments_than_one():

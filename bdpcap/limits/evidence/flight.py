@@ -41,6 +41,10 @@ REDUCED_ROUNDS: Final = 64
 """Rounds after a loss in which a reduced flight may be growing back: `REGROWTH` for a flight of a hundred segments."""
 INITIAL_WINDOW: Final = 10
 """Segments of the initial window (RFC 6928); a short segment may add one or leave one out."""
+WOKEN: Final = 1 / 3
+"""Share of the send buffer that is free when Linux wakes its writer (``sk_stream_write_space``)."""
+WRITTEN: Final = 2
+"""Rounds in which a blocked writer writes again: the next one, or the one after where a loss is repaired first."""
 
 
 class Flight(Concept):
@@ -130,6 +134,18 @@ class Flight(Concept):
         """
         below = self.most < REDUCED * self.rounds.most_so_far(self.most)
         return below & ~self.all.vantage.at_sender & self.all.loss.recent(REDUCED_ROUNDS)
+
+    @field("yes")
+    def refilled(self) -> Bools:
+        """Did new data of a third of the largest flight follow, within the two rounds after this one?
+
+        A writer that waits for room writes as soon as a third of its buffer is free. Where a loss holds up the
+        acknowledgment, it is repaired a round later. A writer that has written all its data waits for no room.
+        """
+        rounds = self.rounds
+        most = np.fmax.reduce([rounds.shifted(rounds.sent_bytes, by, 0.0) for by in range(1, WRITTEN + 1)])
+        refilled: Bools = most >= WOKEN * self.most
+        return refilled
 
     @field("yes")
     def initial(self) -> Bools:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import AckClock, Flight
+from bdpcap.limits.evidence import AckClock, Flight, Loss
 from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import (
     EITHER,
@@ -25,6 +25,9 @@ from bdpcap.limits.rules.common import (
 __all__ = ["RULES"]
 
 BLOCKED = at_least(AckClock.blocked_share, 0.75, because=MEASURED)
+REPAIRING = all_of(not_(it(Loss.none_recent)), not_(it(Flight.refilled))).named(
+    "only repairs", "After a loss, acknowledgments released no new data: no writer waited for room."
+)
 
 RULES: Final = (
     Rule(
@@ -52,6 +55,7 @@ RULES: Final = (
         ),
         unless=any_of(
             OWN_TIME,
+            REPAIRING,
             all_of(it(Flight.opening), not_(BLOCKED)),
             all_of(it(Flight.reduced), SOME_ANSWERED, not_(BLOCKED)),
         ),
