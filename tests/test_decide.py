@@ -46,6 +46,8 @@ FIXED = STEADY | {
     "writes.short_share": 0,
 }
 ANSWERING = {"ack_clock.ack_response": 1, "writes.short_share": 0}
+LONE_SEGMENT = {"flight.below_least": True, "loss.outage": True}
+"""A segment that waits for its retransmission."""
 EARLIER_LOSS = {"loss.rounds_since": 10, "flight.regrown": False}
 
 # By rule: rounds that it decides, and what, added to the first of them, must take it away.
@@ -132,6 +134,7 @@ CASES = {
     "link-queue": (
         [QUEUE | {"rate.utilization": 1}],
         {
+            "a segment alone": LONE_SEGMENT,
             "now and then only": {"queue.share": 0.2},
             "half the rate": {"rate.utilization": 0.5, "queue.unmerged_packets": 0},
             "a return path's": {"queue.on_return_path": True},
@@ -142,6 +145,7 @@ CASES = {
     "link-bloat": (
         [{"queue.always_packets": 99, "queue.least_rtt": 9, "queue.share": 1, "rate.utilization": 0.9}],
         {
+            "a segment alone": LONE_SEGMENT,
             "a few packets": {"queue.always_packets": 2},
             "a return path's": {"queue.on_return_path": True},
             "a timeout": {"loss.timer_fired": True},
@@ -150,6 +154,7 @@ CASES = {
     "link-lean": (
         [{"rate.proven": True, "rate.utilization": 1, "queue.share": 0.8}],
         {
+            "a segment alone": LONE_SEGMENT,
             "a rate never proven": {"rate.proven": False},
             "initial bursts passed faster": {"rate.over_initial": 0.8},
             "half the rate": {"rate.utilization": 0.5},
@@ -159,6 +164,7 @@ CASES = {
     "link-shared": (
         [QUEUE],
         {
+            "a segment alone": LONE_SEGMENT,
             "now and then only": {"queue.share": 0.2},
             "merged acknowledgments": {"queue.unmerged_packets": 0},
             "a full window": WINDOW,
@@ -168,6 +174,7 @@ CASES = {
     "link-together": (
         [{"cross_traffic.utilization": 1, "cross_traffic.over_initial": 1, "queue.packets": 9}],
         {
+            "a segment alone": LONE_SEGMENT,
             "alone": {"cross_traffic.utilization": 0},
             "no queue": {"queue.packets": 0},
             "a full window": WINDOW,
@@ -176,6 +183,7 @@ CASES = {
     "link-arrivals": (
         [{"ack_clock.unseen": True, "rate.utilization": 1, "rate.ack_spacing": 1}],
         {
+            "a segment alone": LONE_SEGMENT,
             "acknowledgments are seen": {"ack_clock.unseen": False},
             "arrivals with pauses": {"rate.ack_spacing": 0.5},
             "half the rate": {"rate.utilization": 0.5},
@@ -185,6 +193,7 @@ CASES = {
     "link-behind": (
         [{"queue.before_tap": True, "rate.tap_utilization": 1}],
         {
+            "a segment alone": LONE_SEGMENT,
             "a tap before the bottleneck": {"queue.before_tap": False},
             "half the rate": {"rate.tap_utilization": 0.5},
             "a full window": WINDOW,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bdpcap.limits.evidence import AckClock, CrossTraffic, Loss, Queue, Rate, Window
+from bdpcap.limits.evidence import AckClock, CrossTraffic, Flight, Loss, Queue, Rate, Window
 from bdpcap.limits.rule import MEASURED, Rule, all_of, any_of, at_least, at_most, it, not_
 from bdpcap.limits.rules.common import FULL
 
@@ -35,9 +35,10 @@ SPARE = any_of(
     "The flow is slower than its initial bursts were, with next to no queue: the link is idle now and then. "
     "A full window sets another rate than the link's.",
 )
-ELSEWHERE = any_of(it(Queue.on_return_path), it(Window.held_small)).named(
-    "the wait is elsewhere",
-    "Acknowledgments wait on the way back, or data wait for a slow reader: neither is a queue at the bottleneck.",
+NOT_BUSY = any_of(it(Flight.below_least), it(Queue.on_return_path), it(Window.held_small)).named(
+    "the link is not busy",
+    "Less than two segments in flight leave the link idle for most of a round trip. Acknowledgments wait on the way "
+    "back, or data wait for a slow reader: neither is a queue at the bottleneck.",
 )
 # Half of the acknowledgments released nothing.
 HALF_UNANSWERED = at_most(AckClock.ack_response, 0.5, because="more than half")
@@ -60,7 +61,7 @@ RULES: Final = (
             at_least(Queue.share, 0.9, because="all but the edges of the round"),
             at_least(Rate.utilization, 0.95, because=BUSY),
         ),
-        unless=any_of(PAUSING, SPARE, ELSEWHERE),
+        unless=any_of(PAUSING, SPARE, NOT_BUSY),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
         "path's best.",
         why="A bottleneck that always has a packet waiting is busy all the time.",
@@ -74,7 +75,7 @@ RULES: Final = (
             at_least(Queue.share, 0.95, because="all but the edges of the round"),
             at_least(Rate.utilization, 0.75, because=MEASURED),
         ),
-        unless=any_of(ELSEWHERE, it(Loss.timer_fired)),
+        unless=any_of(NOT_BUSY, it(Loss.timer_fired)),
         says="Packets queued {queue.delay} throughout: the shortest round trip took {queue.least_rtt} of an empty path.",
         why="A window of several bandwidth-delay products keeps a queue standing; a larger one would only lengthen it.",
         source="RFC 8290 section 1",
@@ -89,7 +90,7 @@ RULES: Final = (
             not_(FULL),
         ),
         # No queue stands throughout, so initial bursts that passed a quarter faster show that the link has time to spare.
-        unless=any_of(SPARE, ELSEWHERE, BEHIND, at_most(Rate.over_initial, 0.8, because="a quarter faster")),
+        unless=any_of(SPARE, NOT_BUSY, BEHIND, at_most(Rate.over_initial, 0.8, because="a quarter faster")),
         says="The rate was {rate.utilization} of this path's best, and a queue stood for {queue.share} of the round.",
         why="BBR and Vegas drain their queue. Once a deep queue has proved the capacity, the rate alone shows a busy "
         "link.",
@@ -104,7 +105,7 @@ RULES: Final = (
             at_least(Queue.unmerged_packets, 3, because="an ACK of two segments delays by two"),
             not_(FULL),
         ),
-        unless=any_of(PAUSING, ELSEWHERE, it(Loss.timer_fired)),
+        unless=any_of(PAUSING, NOT_BUSY, it(Loss.timer_fired)),
         says="Packets queued {queue.delay} for {queue.share} of the round; the rate was {rate.utilization} of this "
         "path's best.",
         why="A queue that never drains keeps the bottleneck busy, by whichever flow.",
@@ -119,7 +120,7 @@ RULES: Final = (
             at_least(Queue.packets, 1, because="a packet waits at a busy link"),
             not_(FULL),
         ),
-        unless=any_of(ELSEWHERE, it(Loss.timer_fired)),
+        unless=any_of(NOT_BUSY, it(Loss.timer_fired)),
         says="This flow and others between the same hosts used {cross_traffic.utilization} of this path's best rate.",
         why="Other flows fill what this flow leaves. A flow that sends in bursts sees their queue only now and then.",
     ),
@@ -132,7 +133,7 @@ RULES: Final = (
             at_least(Rate.ack_spacing, 0.9, because="a busy link pauses for less than a tenth"),
             not_(FULL),
         ),
-        unless=any_of(SPARE, ELSEWHERE),
+        unless=any_of(SPARE, NOT_BUSY),
         says="Data arrived evenly, at {rate.utilization} of this path's best rate.",
         why="Away from the sender and without timestamps, only the rate of arrivals shows a busy link.",
     ),
@@ -140,7 +141,7 @@ RULES: Final = (
         id="link-behind",
         limit="link",
         holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.95, because=BUSY)),
-        unless=any_of(SPARE, ELSEWHERE),
+        unless=any_of(SPARE, NOT_BUSY),
         says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
         why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",
     ),
