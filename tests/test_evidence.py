@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import zstandard
-from by_hand import DECLARED, MS, counted
+from by_hand import DECLARED, MS, MSS, counted
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import SHARED
@@ -407,24 +407,28 @@ def test_a_program_drained_the_pipe_if_a_short_segment_came_before_silence():
 
 
 @pytest.mark.parametrize(
-    ("silent_ms", "again", "dark"),
+    ("silent_ms", "flight", "again", "dark"),
     [
-        pytest.param([60, 150], 900, [True, True, True, False], id="acknowledgments come for a while yet"),
-        pytest.param([60, 100], 900, [False] * 4, id="shorter than any timer"),
-        pytest.param([60, 150], 100, [False] * 4, id="little was lost"),
+        pytest.param([60, 150], 9, 8, [True, True, True, False], id="acknowledgments come for a while yet"),
+        pytest.param([60, 100], 9, 8, [False] * 4, id="shorter than any timer"),
+        pytest.param([60, 150], 9, 2, [False] * 4, id="little was lost"),
+        pytest.param([60, 150], 1, 1, [False] * 4, id="a banner that came late, and twice"),
     ],
 )
 @pytest.mark.parametrize("at_sender", [False, True])
-def test_an_outage_is_the_time_without_data_before_most_is_sent_again(silent_ms, again, dark, at_sender):
+def test_an_outage_is_the_time_without_data_before_most_is_sent_again(
+    silent_ms, flight, again, dark, at_sender
+):
     waiting, idle = (silent * MS for silent in silent_ms)
     loss = counted(
         [0] * 4,
         at_sender=at_sender,
         length_ns=[50 * MS, waiting, idle, 50 * MS],
-        sent_bytes=[1000, 0, 0, 100],
-        retransmitted_bytes=[0, 0, 0, again],
+        sent_bytes=[flight * MSS, 0, 0, 100],
+        retransmitted_bytes=[0, 0, 0, again * MSS],
+        retransmitted_segments=[0, 0, 0, again],
         empty_ns=[0, 0, idle, 0],
-        in_flight_max_bytes=[1000] * 4,
+        in_flight_max_bytes=[flight * MSS] * 4,
     ).loss
     # The tap at the sender sees what is lost behind it.
     assert loss.outage.tolist() == ([False] * 4 if at_sender else dark)

@@ -158,6 +158,30 @@ def test_a_blocked_writer_waits_for_more_acknowledgments_than_one():
     assert settled(bursts(60, lambda number: 0.01055 + 0.0005 * (number % 2))) == {"sndbuf"}
 
 
+# The link
+
+
+def test_a_banner_that_comes_late_and_twice_is_neither_a_links_nor_an_outage():
+    """The server waits 1.4 s, and its timer fires before a delayed acknowledgment comes. The tap is beside the client."""
+    talk = analysed(
+        HANDSHAKE
+        + """
+        1.468 < P. 1:21(20)   ack 1 win 512
+        1.676 > .  1:1(0)     ack 21 win 502
+        1.683 < P. 1:21(20)   ack 1 win 512
+        +0    > .  1:1(0)     ack 21 win 502
+        5.000 > P. 1:17(16)   ack 21 win 502
+        +.020 < .  21:21(0)   ack 17 win 512
+        +.005 < P. 21:55(34)  ack 17 win 512
+        +.200 > .  17:17(0)   ack 55 win 502
+        """
+    )
+    rounds = talk.flow(0, "198.51.100.2").rtts
+    assert rounds["retransmits"].sum() == 1
+    assert "link" not in set(rounds["limit"])
+    assert rounds["limit"].iloc[0] == "app"
+
+
 # The congestion window
 
 

@@ -29,6 +29,8 @@ REPAIR: Final = 2
 
 RESENT: Final = 0.3
 """Share of the flight that a sender retransmits after an outage at least; single losses are fewer."""
+SEVERAL: Final = 2
+"""Segments retransmitted after an outage at least: one alone is a single loss, whatever its share of the flight."""
 AFTER_OUTAGE: Final = 3
 """Rounds in which retransmissions after an outage may go on: slow start from one segment (RFC 5681 section 3.1)."""
 
@@ -102,8 +104,11 @@ class Loss(Concept):
 
     @cached_property
     def _retransmitting(self) -> Bools:
-        """Did the sender retransmit more than 0.3 of the largest flight?"""
-        part: Bools = self.rounds.retransmitted_bytes > RESENT * self.rounds.in_flight_max_bytes
+        """Did the sender retransmit more than 0.3 of the largest flight, in two segments or more?"""
+        rounds = self.rounds
+        part: Bools = (rounds.retransmitted_bytes > RESENT * rounds.in_flight_max_bytes) & (
+            rounds.retransmitted_segments >= SEVERAL
+        )
         return part
 
     @field("yes")
