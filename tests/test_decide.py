@@ -46,6 +46,13 @@ FIXED = STEADY | {
     "writes.short_share": 0,
 }
 ANSWERING = {"ack_clock.ack_response": 1, "writes.short_share": 0}
+ONE_PEAK = {
+    "ack_clock.reconstructed": True,
+    "ack_clock.period_spread": 3,
+    "ack_clock.freed_share": 0.33,
+    "flight.peak_share": 0.8,
+}
+"""Bursts at unequal intervals that fill the flight to one peak, seen away from the sender."""
 LONE_SEGMENT = {"flight.below_least": True, "loss.outage": True}
 """A segment that waits for its retransmission."""
 EARLIER_LOSS = {"loss.rounds_since": 10, "flight.regrown": False}
@@ -74,6 +81,7 @@ CASES = {
             STANDING | {"writes.constant_amount": True},
         ],
         {
+            "a send buffer's peak": ONE_PEAK,
             "acknowledgments called for it": {"ack_clock.own_time_share": 0},
             "whole segments": {"writes.short_per_burst": 0},
             "a full window": WINDOW,
@@ -85,6 +93,7 @@ CASES = {
     "app-starts": (
         [{"ack_clock.own_starts": 9}],
         {
+            "a send buffer's peak": ONE_PEAK,
             "never idle": {"ack_clock.own_starts": 0},
             "a full window": WINDOW,
             "a loss": {"loss.none_recent": False},

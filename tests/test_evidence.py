@@ -380,6 +380,11 @@ def test_a_flight_has_a_level_though_round_trips_wander():
     assert max(counted([0] * 6, columns=growing).flight.level_share) <= 1 / 3
 
 
+def test_a_peak_is_equal_to_the_byte():
+    columns = {"in_flight_max_bytes": [65_536, 65_536, 0, 65_536, 65_535]}
+    assert counted([0] * 5, columns=columns).flight.peak_share.tolist() == [0.75] * 5
+
+
 def test_a_flight_is_refilled_if_a_third_of_it_follows_within_two_rounds():
     columns = {"in_flight_max_bytes": [9000] * 5, "sent_bytes": [9000, 0, 3000, 2000, 2000]}
     assert counted([0] * 5, columns=columns).flight.refilled.tolist() == [True, True, False, False, False]

@@ -120,6 +120,14 @@ class Flight(Concept):
         equal = flying & (np.abs(self.most - level) <= self.all.vantage.mss_bytes)
         return rounds.share_around(equal, flying, STRETCH)
 
+    @field("share")
+    def peak_share(self) -> Floats:
+        """Share of the stretch's rounds with data in flight whose largest flight is the median, to the byte."""
+        rounds = self.rounds
+        level = rounds.median_around(self.most, STRETCH, STRETCH)
+        flying = self.most > 0
+        return rounds.share_around(flying & (self.most == level), flying, STRETCH)
+
     @field("yes")
     def regrown(self) -> Bools:
         """Has a loss-based congestion window had time to grow back since the latest loss, or was there no loss?"""
