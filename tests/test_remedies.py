@@ -268,9 +268,20 @@ def test_a_host_of_others_gets_words_and_no_command(system):
 
 
 def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_000, link_share=0.0):
-    """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round."""
+    """Return what `losses` reads of a flow: so many packets of 1,000 bytes were retransmitted in each round.
+
+    Every other round has 20 packets in flight, and 5 the others; what one loses is retransmitted in the next.
+    """
+    flight = [20_000, 5_000] * (len(each_round) // 2)
     return SimpleNamespace(
-        rtts=pd.DataFrame({"retransmits": each_round, "limit": "link", "rtt_ns": queued_ns}),
+        rtts=pd.DataFrame(
+            {
+                "retransmits": each_round,
+                "in_flight_max_bytes": flight,
+                "limit": "link",
+                "rtt_ns": queued_ns,
+            }
+        ),
         summary=pd.Series(
             {
                 "retransmitted_bytes": 1000 * sum(each_round),
@@ -286,7 +297,8 @@ def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_
 @pytest.mark.parametrize(
     ("flow", "kind"),
     [
-        (lossy([3, 2, 4, 3, 2, 3] * 5), "policed"),  # 8.5 % all the time
+        (lossy([0, 6] * 15), "policed"),  # 9 %, all of large flights
+        (lossy([1, 4] * 15), "scattered"),  # 7.5 %, and a fifth of each flight
         (lossy([0, 0, 0, 1, 0, 0] * 5), "scattered"),  # one by one
         (lossy([0] * 14 + [40, 30]), "shallow"),  # 7 %, at the end of slow start, and no queue stood
         (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000), "overflow"),  # a queue as long as the path

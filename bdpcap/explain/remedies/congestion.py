@@ -24,6 +24,11 @@ _POLICED: Final = 0.05
 
 Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no queue of a link loses that much for long.
 """
+_RISES: Final = 2
+"""Least loss share of the faster half of the rounds over that of the slower half, behind a policer.
+
+It passes what is below its rate, while random loss takes the same share of both. A choice between the two.
+"""
 
 
 _BUNCHED: Final = 0.5
@@ -34,13 +39,13 @@ class Losses(StrEnum):
     """Kind of a flow's losses, by how many there are, how they are spread, and whether a queue stood before them."""
 
     POLICED = "policed"
-    """Many and all the time, without a queue: something drops what exceeds a rate."""
+    """Many, all the time and more at higher rates, without a queue: something drops what exceeds a rate."""
     OVERFLOW = "overflow"
     """A queue stood: it overflows."""
     SHALLOW = "shallow"
     """Many were lost at once, and no queue stood: a queue is too short for a burst, or a policer's bucket is."""
     SCATTERED = "scattered"
-    """Few, one by one, without a queue: errors on a link."""
+    """One by one, without a queue, and of fast rounds no more than of slow ones: errors on a link."""
 
 
 def losses(flow: Flow) -> Losses:
@@ -53,7 +58,23 @@ def losses(flow: Flow) -> Losses:
         return Losses.OVERFLOW
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
-    return Losses.POLICED if part >= _POLICED else Losses.SCATTERED
+    return Losses.POLICED if part >= _POLICED and _rise(flow.rtts) else Losses.SCATTERED
+
+
+def _rise(rtts: pd.DataFrame) -> bool:
+    """Return whether fast rounds lose clearly more than slow ones.
+
+    Round trips are flat, so the flight is the rate. What a flight loses is retransmitted a round later.
+    """
+    rounds = pd.DataFrame(
+        {"flight": rtts["in_flight_max_bytes"], "lost": rtts["retransmits"].shift(-1, fill_value=0)}
+    )
+    rounds = rounds[rounds["flight"] > 0].sort_values("flight", kind="stable")
+    half = len(rounds) // 2
+    slow, fast = (
+        part["lost"].sum() / max(1, part["flight"].sum()) for part in (rounds[:half], rounds[half:])
+    )
+    return bool(half and fast >= _RISES * slow)
 
 
 def _is_flat(flow: Flow, median_ns: float) -> bool:
