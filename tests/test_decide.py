@@ -119,8 +119,9 @@ CASES = {
         },
     ),
     "app-short": (
-        [{"writes.short_share": 1, "writes.segment_fill": 0.2}],
+        [{"writes.short": 3, "writes.short_share": 1, "writes.segment_fill": 0.2}],
         {
+            "one message": {"writes.short": 1},
             "as good as full": {"writes.segment_fill": 1},
             "few of them": {"writes.short_share": 0.1},
             "a full window": WINDOW,

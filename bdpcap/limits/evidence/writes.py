@@ -163,16 +163,16 @@ class Writes(Concept):
     @field("times")
     def short_per_burst(self) -> Floats:
         """Short segments per burst, over nine rounds."""
-        return self._short / self._bursts
+        return self.short / self._bursts
 
     @field("share")
     def bursts_after_short(self) -> Floats:
         """Share of the bursts over nine rounds that follow a short segment; 0 if many lie within bursts."""
-        within = self._short > ONE_EACH * self._bursts
+        within = self.short > ONE_EACH * self._bursts
         return np.where(within, 0.0, self.rounds.around(self.rounds.short_ends) / self._bursts)
 
-    @cached_property
-    def _short(self) -> Floats:
+    @field("packets")
+    def short(self) -> Floats:
         """Short segments in nine rounds."""
         return self.rounds.around(self.rounds.short_segments)
 
@@ -194,7 +194,7 @@ class Writes(Concept):
     @field("ratio")
     def messages_per_reply(self) -> Floats:
         """Short segments, each the end of a message, per reply over nine rounds; unknown without replies."""
-        return self.rounds.ratio(self._short, self.replies)
+        return self.rounds.ratio(self.short, self.replies)
 
     @property
     def _next_sent(self) -> Floats:

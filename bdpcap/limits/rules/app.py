@@ -79,6 +79,7 @@ ANSWERED_EACH = at_least(Writes.messages_per_reply, 0.75, because="one a reply, 
 OPENING = it(Flight.opening)
 LOSS = not_(it(Loss.none_recent))
 
+SMALL_WRITES = at_least(Writes.short, 3, because="one is a message, and another ends a long one")
 SEVERAL = at_least(AckClock.bursts, 2, because="an interval lies between two bursts")
 
 RULES: Final = (
@@ -114,7 +115,11 @@ RULES: Final = (
     Rule(
         id="app-starts",
         limit="app",
-        holds=at_least(AckClock.own_starts, 2, because="one may be the first message, or follow an outage"),
+        holds=at_least(
+            AckClock.own_starts,
+            3,
+            because="one may be the first message, another follow an outage or the greeting",
+        ),
         unless=any_of(HELD_OR_STANDS, ONE_PEAK, LOSS),
         says="The program began to send {ack_clock.own_starts} times in nine rounds, with nothing in flight.",
         why="Nothing was waiting to be sent when all data had been acknowledged.",
@@ -138,6 +143,7 @@ RULES: Final = (
         id="app-short",
         limit="app",
         holds=all_of(
+            SMALL_WRITES,
             at_least(Writes.short_share, 0.9, because="nearly all"),
             at_most(Writes.segment_fill, 0.9, because="options take less than a tenth of a segment"),
         ),
@@ -183,6 +189,7 @@ DETAILS: Final = {
         SENDING,
     ),
     "small writes": all_of(
+        SMALL_WRITES,
         at_least(Writes.short_share, 0.5, because="more than half"),
         at_most(Writes.empty_share, 1 / 3, because=MEASURED),
         SENDING,
