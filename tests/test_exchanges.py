@@ -263,6 +263,41 @@ def test_the_finding_names_the_largest_share_first_and_its_slowest_exchange():
     assert "log" in told.remedy
 
 
+def in_two_parts(count, first=100, acknowledged_ms=40):
+    """Requests of two writes, of which the second leaves when the first is acknowledged; the RTT is 20 ms."""
+    lines, at, sent, answered = [HANDSHAKE], 100, 1, 1
+    for _ in range(count):
+        then, end = sent + first, sent + first + 200
+        at += 20 + acknowledged_ms
+        lines += [
+            f"{(at - 20 - acknowledged_ms) / 1000:.4f} > P. {sent}:{then}({first}) ack {answered} win 502",
+            f"{at / 1000:.4f} < .  {answered}:{answered}(0) ack {then} win 512",
+            f"+0 > P. {then}:{end}(200) ack {answered} win 502",
+            f"+.022 < P. {answered}:{answered + 50}(50) ack {end} win 512",
+        ]
+        at, sent, answered = at + 25, end, answered + 50
+    return "\n".join(lines)
+
+
+def test_the_second_part_of_a_request_waits_for_a_delayed_acknowledgment():
+    capture = analysed(in_two_parts(5))
+    assert in_ms(capture.exchanges, "request_held_ns", "response_held_ns") == [(60, 0)] * 5
+    assert capture.exchanges["request_holds"].tolist() == [1] * 5
+    finding = capture.flow(0).findings.of(Code.REQUEST_RESPONSE)
+    assert finding.sentence.endswith(
+        "Nagle's algorithm held the client back until a delayed acknowledgment came: 5 times, 300 ms in all."
+    )
+    assert "TCP_NODELAY in the client's program" in finding.remedy
+    assert str(capture.flow(0).remedy).startswith("On the client, 192.0.2.1: Set TCP_NODELAY")
+
+
+@pytest.mark.parametrize("how", [{"first": 1460}, {"acknowledged_ms": 0}])
+def test_nagles_algorithm_holds_nothing_behind_a_whole_segment_or_for_a_round_trip(how):
+    capture = analysed(in_two_parts(5, **how))
+    assert not capture.exchanges["request_holds"].any()
+    assert "TCP_NODELAY" not in capture.flow(0).findings.of(Code.REQUEST_RESPONSE).remedy
+
+
 def test_the_report_shows_the_slowest_exchanges_once_a_stream():
     capture = bdpcap.analyze(RECORDED / "client.pcap.zst")
     document = report.document(capture)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -12,7 +12,18 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["Shares", "shares", "slowest"]
+__all__ = ["Held", "Shares", "shares", "slowest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Parts of messages that Nagle's algorithm held until a delayed acknowledgment came (RFC 9293 section 3.7.4)."""
+
+    by: str
+    """The side that wrote them: ``client`` or ``server``."""
+    times: int
+    lasting_ns: int
+    """Time of these waits in all; a part of the network's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,17 @@ class Shares:
     """Median time per exchange, by side."""
     bytes_share: float
     """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response."""
+    held: Held
+    """Waits of the side that waited longest."""
+
+
+_WRITES: Final = {"client": "request", "server": "response"}
+"""What each side writes."""
+
+
+def _held(table: pd.DataFrame, side: str) -> Held:
+    wrote = _WRITES[side]
+    return Held(side, int(table[f"{wrote}_holds"].sum()), int(table[f"{wrote}_held_ns"].sum()))
 
 
 def shares(flow: Flow) -> Shares | None:
@@ -47,6 +69,7 @@ def shares(flow: Flow) -> Shares | None:
         parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
         medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
         bytes_share=exchanged / max(1, payload),
+        held=max((_held(table, side) for side in _WRITES), key=lambda held: held.lasting_ns),
     )
 
 

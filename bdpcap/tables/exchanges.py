@@ -14,6 +14,9 @@ An exchange is a turn of the client and the turn of the server that follows. At 
 an immediate acknowledgment of the turn's payload measured, but at least the minimum of the stream. Near the server `s`
 is almost 0, near the client `c` is. The transfer of bytes counts as time of the network. A pause in the transfer that no
 acknowledgment ended counts as time of the side that sends.
+
+Nagle's algorithm *holds* a part of a message: less than a segment waits until the part before is acknowledged (RFC 9293
+section 3.7.4). The receiver delays that acknowledgment.
 """
 
 from __future__ import annotations
@@ -102,6 +105,10 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
             "server_ns": np.where(known, server, _core.NULL),
             "network_ns": np.where(split, end - begin - server - client, _core.NULL),
             "client_ns": np.where(thinks, client, _core.NULL),
+            "request_holds": turns["holds"][ask],
+            "request_held_ns": turns["held_ns"][ask],
+            "response_holds": turns["holds"][answer],
+            "response_held_ns": turns["held_ns"][answer],
         },
     )
 

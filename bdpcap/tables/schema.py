@@ -213,6 +213,12 @@ EXCHANGES: Final[dict[str, Column]] = {
     "server_ns": Column("Int64", "the server's time; null where no round trip from the tap to it was seen"),
     "network_ns": Column("Int64", "what neither server nor client took: round trips and transfer"),
     "client_ns": Column("Int64", "the client's time until its next request; null where none follows"),
+    "request_holds": Column(
+        "int64", "times that a part of the request waited for a delayed acknowledgment (Nagle)"
+    ),
+    "request_held_ns": Column("int64", "time of these waits, a part of the network's"),
+    "response_holds": Column("int64", "times that a part of the response waited so"),
+    "response_held_ns": Column("int64", "time of these waits, a part of the network's"),
 }
 
 DATAGRAMS: Final[dict[str, Column]] = {

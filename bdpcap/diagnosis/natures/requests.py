@@ -64,8 +64,12 @@ def _requests(flow: Flow) -> str:
     else:
         share = f"{units.duration(took_ns)} of it on the network"
     number = units.number(shares.count, "request")
-    more = _sum(flow, shares) if shares.count >= FEWEST else _slow_answer(flow)
+    more = f" {held}" if (held := requests.held(shares)) else _longest(flow, shares)
     return f"{number} one after the other, {units.duration(each_ns)} each in the median: {share}.{more}"
+
+
+def _longest(flow: Flow, shares: Shares) -> str:
+    return _sum(flow, shares) if shares.count >= FEWEST else _slow_answer(flow)
 
 
 def _sum(flow: Flow, shares: Shares) -> str:
@@ -105,9 +109,11 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     side = "" if shares is None else _side(flow, shares)
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
-    if client == server:
+    if shares is not None and requests.held(shares):
+        side = shares.held.by
+    elif client == server:
         return "", "Nothing to mend on a path: both programs run on one host, and they decide."
-    if side == "client":
+    elif side == "client":
         return (
             "",
             f"Nothing to mend on the path or the server: the client {client}, its program or its user, waits.",

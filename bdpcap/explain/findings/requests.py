@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.exchange_shares import Shares, shares, slowest
 from bdpcap.explain.findings.finding import Code, Finding
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["REMEDY", "explains", "told"]
+__all__ = ["REMEDY", "explains", "held", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
@@ -23,6 +24,23 @@ REMEDY: Final = {
     "client": "Look at what the client does between a response and its next request.",
 }
 """Advice by the side that took most of the time."""
+
+_AT_ONCE: Final = (
+    "Set TCP_NODELAY in the {side}'s program, or let it write each message at once. Nagle's algorithm holds the second "
+    "part of a message until the first is acknowledged."
+)
+
+
+def held(found: Shares) -> str:
+    """Return a sentence on parts of messages that Nagle's algorithm held; empty below a tenth of the time."""
+    waits = found.held
+    if waits.lasting_ns < NOTABLE_SHARE * found.lasting_ns:
+        return ""
+    often = "once" if waits.times == 1 else f"{units.count(waits.times)} times"
+    return (
+        f"Nagle's algorithm held the {waits.by} back until a delayed acknowledgment came: {often}, "
+        f"{units.duration(waits.lasting_ns)} in all."
+    )
 
 
 def told(flow: Flow) -> Shares | None:
@@ -55,15 +73,17 @@ def explains(flow: Flow) -> list[Finding]:
     parts = [f"the {one} {units.share(part)}" for one, part in found.parts.items()]
     parts[0] = parts[0].replace(side, f"{side} took", 1) + f" of the time{typical}"
     rest = units.share(1 - found.bytes_share)
+    waits = held(found)
     left_out = "" if found.bytes_share > _ALL else f" {rest} of the bytes went in no such exchange."
     began = int(worst["request_start_ns"]) - int(flow.summary["start_ns"])
     return [
         Finding(
             code=Code.REQUEST_RESPONSE,
-            sentence=f"In {found.count:,} requests with their responses {', '.join(parts)}.{left_out}",
+            sentence=f"In {found.count:,} requests with their responses {', '.join(parts)}.{left_out}"
+            + (f" {waits}" if waits else ""),
             cause="Each request waits for the response to the one before. A wait at the tap, less one round trip to that "
             "side, is the side's own time; the network's is round trips and transfer.",
-            remedy=REMEDY[side],
+            remedy=_AT_ONCE.format(side=found.held.by) if waits else REMEDY[side],
             evidence=f"slowest: exchange {int(worst['exchange'])}, {units.duration(worst[f'{side}_ns'])} of the {side}'s "
             f"time, asked {units.duration(began)} after the stream began",
             frames=(int(worst["first_frame"]), int(worst["last_frame"])),
@@ -72,6 +92,8 @@ def explains(flow: Flow) -> list[Finding]:
                 **{f"{one}_share": part for one, part in found.parts.items()},
                 **{f"{one}_median_ns": value for one, value in found.medians_ns.items()},
                 "exchanged_bytes_share": found.bytes_share,
+                "holds": found.held.times,
+                "held_ns": found.held.lasting_ns,
             },
             source="turns, told by what each segment acknowledges (RFC 9293 section 3.4)",
         )

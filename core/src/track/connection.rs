@@ -474,10 +474,15 @@ impl Connection {
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
             self.turns.set_unseen_bytes(self.unseen_bytes);
-            let sender_rtt_ns = || own.flow.tap_to_sender.rtt_min_ns().unwrap_or_default();
+            let way = &own.flow.tap_to_sender;
+            // No acknowledgment counts as delayed while the round trip to the receiver is unknown.
+            let rtts_ns = || {
+                let sender_ns = way.rtt_min_ns().unwrap_or_default();
+                (sender_ns, way.receiver_rtt_min_ns().unwrap_or(i64::MAX))
+            };
+            let size = (new_bytes, own.flow.mss());
             let who = (self.number, direction);
-            if let Some(turn) =
-                (self.turns).sent(who, new_bytes, all_acknowledged, sender_rtt_ns, observed.at)
+            if let Some(turn) = (self.turns).sent(who, size, all_acknowledged, rtts_ns, observed.at)
             {
                 rows.turns.push(turn);
             }

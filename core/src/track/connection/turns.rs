@@ -28,6 +28,10 @@ row! {
         /// acknowledgment ended, although nothing was in flight and the window had room. Ready data would have been
         /// sent at that acknowledgment, so the pause began with the last data before it.
         pub pause_ns: i64,
+        /// Number of waits within the turn for a delayed acknowledgment that released less than a segment at once.
+        pub holds: i64,
+        /// Time of these waits, from the last data before the acknowledgment to the data that it released, in ns.
+        pub held_ns: i64,
         /// Last round trip between tap and receiver that payload of the turn measured, in ns, without those that a
         /// delayed acknowledgment may have lengthened; [`NULL`] where there is none.
         pub rtt_ns: i64,
@@ -46,6 +50,8 @@ pub struct Turns {
     turn: Option<Turn>,
     /// When everything that the turn's sender sent was acknowledged, in ns; `None` while something is outstanding.
     acknowledged_ns: Option<i64>,
+    /// Was the last payload of the turn no multiple of the MSS?
+    ends_short: bool,
     /// Acknowledged bytes of the connection that the capture lacks.
     unseen_bytes: i64,
 }
@@ -54,6 +60,10 @@ impl Turns {
     /// Data that follow an acknowledgment within this time were waiting for it. Away from the sender, the time when it
     /// received the acknowledgment is not known more exactly.
     const ACK_RESPONSE_NS: i64 = 3_000_000;
+
+    /// Time beyond a round trip from which an acknowledgment was delayed. Linux delays by 40 ms or more
+    /// (`TCP_DELACK_MIN`), less a tick; RFC 9293 section 3.8.6.3 allows 500 ms.
+    const DELAYED_ACK_NS: i64 = 30_000_000;
 
     /// Sets the number of acknowledged bytes of the connection that the capture lacks so far.
     pub fn set_unseen_bytes(&mut self, bytes: i64) {
@@ -104,28 +114,37 @@ impl Turns {
     /// Adds new payload of `who`, a stream number and a direction; returns the turn that it ends, if any.
     ///
     /// `all_acknowledged` is whether nothing was outstanding in either direction before. It is not used while the
-    /// sender [has the turn alone](Self::is_turn_of). `sender_rtt_ns` returns the round trip from the tap to the
-    /// sender.
+    /// sender [has the turn alone](Self::is_turn_of). `rtts_ns` returns the round trips from the tap to the sender and
+    /// to the receiver.
     #[inline]
     pub fn sent(
         &mut self,
         who: (u32, u8),
-        bytes: i64,
+        (bytes, mss): (i64, i64),
         all_acknowledged: bool,
-        sender_rtt_ns: impl FnOnce() -> i64,
+        rtts_ns: impl FnOnce() -> (i64, i64),
         at: At,
     ) -> Option<Turn> {
         let acknowledged_ns = self.acknowledged_ns.take();
+        let ended_short = std::mem::replace(&mut self.ends_short, bytes % mss.max(1) != 0);
         if (!all_acknowledged || self.is_turn_of(who.1))
             && let Some(turn) = &mut self.turn
         {
             turn.overlapping |= u8::from(turn.direction != who.1);
-            if acknowledged_ns
-                .is_some_and(|ns| at.time_ns - ns > sender_rtt_ns() + Self::ACK_RESPONSE_NS)
-            {
-                let pause_ns = (at.time_ns - turn.end_ns.max(turn.retransmitted_ns)).max(0);
-                turn.pause_ns = turn.pause_ns.saturating_add(pause_ns);
-                turn.rtt_ns = NULL; // queues have emptied in the pause
+            if let Some(acknowledged_ns) = acknowledged_ns {
+                let (sender_rtt_ns, receiver_rtt_ns) = rtts_ns();
+                let last_ns = turn.end_ns.max(turn.retransmitted_ns);
+                let waited_ns = (at.time_ns - last_ns).max(0);
+                if at.time_ns - acknowledged_ns > sender_rtt_ns + Self::ACK_RESPONSE_NS {
+                    turn.pause_ns = turn.pause_ns.saturating_add(waited_ns);
+                    turn.rtt_ns = NULL; // queues have emptied in the pause
+                } else if ended_short
+                    && bytes < mss
+                    && acknowledged_ns - last_ns - receiver_rtt_ns >= Self::DELAYED_ACK_NS
+                {
+                    turn.holds += 1;
+                    turn.held_ns = turn.held_ns.saturating_add(waited_ns);
+                }
             }
             turn.end_ns = turn.end_ns.max(at.time_ns);
             turn.bytes += bytes;
@@ -152,6 +171,8 @@ impl Turns {
             end_ns: time_ns,
             retransmitted_ns: NULL,
             pause_ns: 0,
+            holds: 0,
+            held_ns: 0,
             rtt_ns: NULL,
             bytes,
             first_frame: at.frame,
@@ -181,6 +202,8 @@ mod tests {
 
     const CLIENT: (u32, u8) = (0, 0);
     const SERVER: (u32, u8) = (0, 1);
+    const MSS: i64 = 1460;
+    const MS: i64 = 1_000_000;
 
     fn at(time_ns: i64) -> At {
         At {
@@ -192,9 +215,19 @@ mod tests {
     #[test]
     fn payload_of_the_other_side_ends_a_turn() {
         let mut turns = Turns::default();
-        assert!(turns.sent(CLIENT, 10, true, || 0, at(1)).is_none());
-        assert!(turns.sent(CLIENT, 10, false, || 0, at(3)).is_none());
-        let request = turns.sent(SERVER, 5, true, || 0, at(9)).expect("it ended");
+        assert!(
+            turns
+                .sent(CLIENT, (10, MSS), true, || (0, 0), at(1))
+                .is_none()
+        );
+        assert!(
+            turns
+                .sent(CLIENT, (10, MSS), false, || (0, 0), at(3))
+                .is_none()
+        );
+        let request = turns
+            .sent(SERVER, (5, MSS), true, || (0, 0), at(9))
+            .expect("it ended");
         assert_eq!((request.start_ns, request.end_ns), (1, 3));
         assert_eq!((request.bytes, request.overlapping), (20, 0));
         assert_eq!(turns.finish().map(|turn| turn.bytes), Some(5));
@@ -203,34 +236,66 @@ mod tests {
     #[test]
     fn overlapping_payload_shares_a_turn_until_nothing_is_outstanding() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, 10, true, || 0, at(1));
-        assert!(turns.sent(SERVER, 5, false, || 0, at(2)).is_none());
-        assert!(turns.sent(CLIENT, 10, false, || 0, at(3)).is_none());
-        let both = turns.sent(CLIENT, 1, true, || 0, at(4)).expect("it ended");
+        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(1));
+        assert!(
+            turns
+                .sent(SERVER, (5, MSS), false, || (0, 0), at(2))
+                .is_none()
+        );
+        assert!(
+            turns
+                .sent(CLIENT, (10, MSS), false, || (0, 0), at(3))
+                .is_none()
+        );
+        let both = turns
+            .sent(CLIENT, (1, MSS), true, || (0, 0), at(4))
+            .expect("it ended");
         assert_eq!((both.overlapping, both.bytes), (1, 25));
         assert_eq!(turns.finish().map(|turn| turn.overlapping), Some(0));
     }
 
     #[test]
     fn silence_not_ended_by_an_acknowledgment_is_a_pause() {
-        const MS: i64 = 1_000_000;
         let mut turns = Turns::default();
-        turns.sent(SERVER, 10, true, || 4 * MS, at(10 * MS));
+        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(10 * MS));
         turns.all_acknowledged(1, at(50 * MS)); // a delayed acknowledgment
-        turns.sent(SERVER, 10, true, || 4 * MS, at(55 * MS)); // released by that acknowledgment
+        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(55 * MS)); // released by that acknowledgment
         turns.all_acknowledged(1, at(60 * MS));
         turns.all_acknowledged(1, at(95 * MS));
-        turns.sent(SERVER, 10, true, || 4 * MS, at(99 * MS));
-        turns.sent(SERVER, 10, true, || 4 * MS, at(900 * MS)); // unacknowledged before: TCP may have held it back
+        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(99 * MS));
+        turns.sent(SERVER, (10, MSS), true, || (4 * MS, 0), at(900 * MS)); // unacknowledged before: TCP may have held it back
         assert_eq!(turns.finish().map(|turn| turn.pause_ns), Some(44 * MS));
+    }
+
+    #[test]
+    fn less_than_a_segment_waits_for_a_delayed_acknowledgment_of_less_than_a_segment() {
+        for (first, acknowledged_ms, then, holds) in [
+            (100, 60, 200, 1),
+            (1460, 60, 200, 0), // a whole segment
+            (100, 60, 1460, 0), // Nagle's algorithm holds no whole segment
+            (100, 20, 200, 0),  // a round trip of 20 ms
+            (100, 49, 200, 0),  // the round trip, and a slow host
+        ] {
+            let mut turns = Turns::default();
+            let rtts = || (4 * MS, 20 * MS);
+            turns.sent(CLIENT, (first, MSS), true, rtts, at(0));
+            turns.all_acknowledged(0, at(acknowledged_ms * MS));
+            let released_ns = (acknowledged_ms + 5) * MS;
+            turns.sent(CLIENT, (then, MSS), true, rtts, at(released_ns));
+            let request = turns.finish().expect("a turn");
+            assert_eq!(
+                (request.holds, request.held_ns),
+                (holds, holds * released_ns)
+            );
+        }
     }
 
     #[test]
     fn unseen_bytes_mark_the_current_turn() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, 10, true, || 0, at(1));
+        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(1));
         turns.set_unseen_bytes(100);
-        let request = turns.sent(SERVER, 10, true, || 0, at(2));
+        let request = turns.sent(SERVER, (10, MSS), true, || (0, 0), at(2));
         assert_eq!(request.map(|turn| turn.unseen), Some(1));
         turns.set_unseen_bytes(100);
         assert_eq!(turns.finish().map(|turn| turn.unseen), Some(0));
@@ -239,10 +304,10 @@ mod tests {
     #[test]
     fn times_never_decrease() {
         let mut turns = Turns::default();
-        turns.sent(CLIENT, 10, true, || 0, at(5));
+        turns.sent(CLIENT, (10, MSS), true, || (0, 0), at(5));
         turns.retransmitted(0, at(7));
         turns.retransmitted(1, at(9)); // the other side's, so not of this turn
-        turns.sent(SERVER, 10, true, || 0, at(3));
+        turns.sent(SERVER, (10, MSS), true, || (0, 0), at(3));
         assert_eq!(turns.finish().map(|turn| turn.start_ns), Some(7));
     }
 }
