@@ -198,6 +198,14 @@ def test_whole_segments_that_acknowledgments_release_are_congestion_controls(win
     assert settled(sent_by(congestion_window(window, 2000))) == {"cwnd"}
 
 
+def test_whole_segments_are_less_surely_congestion_controls_without_a_view_of_acknowledgments():
+    rounds = rounds_of(sent_by(congestion_window(avoidance, 2000), at_receiver=True))
+    clocked = rounds[rounds["rule"] == "cwnd-clocked"]
+    assert len(clocked)
+    assert (clocked["confidence"] <= 0.5).all()
+    assert clocked["evidence"].str.contains("Without timestamps").all()
+
+
 def test_slow_start_is_told_while_it_lasts():
     rounds = rounds_of(sent_by(congestion_window(lambda acked: 10 + acked, 1200)))
     first = rounds.iloc[1:6]

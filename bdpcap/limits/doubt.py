@@ -55,6 +55,11 @@ SHARED_TRUST: Final = 0.65
 """Counterpart of `EITHER_TRUST` away from the sender: 0.49 in all."""
 UNKNOWN_SCALE_TRUST: Final = 0.75
 """Factor on the confidence of what ranks below rwnd, while the window's scale is unknown."""
+UNSEEN_TRUST: Final = 0.5
+"""Factor on the confidence of "cwnd-clocked" where the answered acknowledgments are unknown.
+
+In ten labelled captures it was right in 8 % of the 0.3 s that it decided so; that is little time, so a half is a choice.
+"""
 SUBFLOW_TRUST: Final = 0.6
 """Factor on the confidence of rwnd where subflows share the window (RFC 8684 section 3.3.1)."""
 
@@ -130,6 +135,11 @@ def doubts(evidence: Evidence, verdict: Verdict, flows: Mapping[str, Any]) -> li
             below_window & (source == UNKNOWN)[flow],
             "The window scale is unknown.",
             UNKNOWN_SCALE_TRUST * ones,
+        ),
+        Doubt(
+            verdict.is_by("cwnd-clocked") & evidence.ack_clock.unseen,
+            "Without timestamps, it is unknown which acknowledgments the sender had when it sent.",
+            UNSEEN_TRUST * ones,
         ),
         Doubt(
             by_window & (flows["multipath"][flow] > 0),

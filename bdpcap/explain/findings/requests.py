@@ -25,6 +25,8 @@ REMEDY: Final = {
 }
 """Advice by the side that took most of the time."""
 
+_HABIT: Final = 3
+"""Smallest number of waits that show a habit of a program; one or two may be chance."""
 _AT_ONCE: Final = (
     "Set TCP_NODELAY in the {side}'s program, or let it write each message at once. Nagle's algorithm holds the second "
     "part of a message until the first is acknowledged."
@@ -32,14 +34,13 @@ _AT_ONCE: Final = (
 
 
 def held(found: Shares) -> str:
-    """Return a sentence on parts of messages that Nagle's algorithm held; empty below a tenth of the time."""
+    """Return a sentence on parts of messages that Nagle's algorithm held; empty if few, or below a tenth of the time."""
     waits = found.held
-    if waits.lasting_ns < NOTABLE_SHARE * found.lasting_ns:
+    if waits.times < _HABIT or waits.lasting_ns < NOTABLE_SHARE * found.lasting_ns:
         return ""
-    often = "once" if waits.times == 1 else f"{units.count(waits.times)} times"
     return (
-        f"Nagle's algorithm held the {waits.by} back until a delayed acknowledgment came: {often}, "
-        f"{units.duration(waits.lasting_ns)} in all."
+        f"Nagle's algorithm held the {waits.by} back until a delayed acknowledgment came: "
+        f"{units.count(waits.times)} times, {units.duration(waits.lasting_ns)} in all."
     )
 
 
