@@ -284,9 +284,10 @@ impl Pipeline {
                 table.execute(&commands);
             }
             let follow = |provenance, tcp: &Tcp<'_>, path: &_, at| {
-                let segment = tcp.segment();
-                let hash = hashes.hash([segment.source, segment.destination]);
-                table.take(provenance, hash as u32, &segment, path, at);
+                let hash = hashes.hash(tcp.ends()) as u32;
+                if !table.ignores(hash, tcp) {
+                    table.take(provenance, hash, &tcp.segment(), path, at);
+                }
             };
             let more = intake.read(Self::BATCH, dispatch(datagrams, follow))?;
             schedule.report(register, vec![table.take_report()]);

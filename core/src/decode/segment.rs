@@ -198,6 +198,13 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Returns source and destination.
+    #[must_use]
+    #[inline(always)] // for every segment
+    pub const fn ends(&self) -> [&Endpoint; 2] {
+        [&self.source, &self.destination]
+    }
+
     /// Returns whether the segment requests a connection: it has SYN but not ACK.
     #[must_use]
     pub const fn opens(&self) -> bool {

@@ -85,7 +85,9 @@ impl<'a> Tcp<'a> {
         }
     }
 
-    fn flags(&self) -> Flags {
+    /// Returns the flag bits.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
         Flags(self.fixed[13])
     }
 

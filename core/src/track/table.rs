@@ -15,7 +15,7 @@ use super::connection::{Connection, Rows};
 use super::rounds::packed_rounds;
 use super::rounds::round::Round;
 use crate::budget::Budget;
-use crate::decode::{Endpoint, Path, Segment};
+use crate::decode::{Endpoint, Flags, Path, Segment, Tcp};
 use ended::{EndedConnection, Typical};
 use half_open::{HalfOpen, SynKinds};
 use hashbrown::HashTable;
@@ -189,6 +189,17 @@ impl Table {
         }
     }
 
+    /// Is the segment of a connection that is ignored, and changes nothing in it? Then [`Self::take`] need not get it, and
+    /// most of its fields need not be read.
+    #[inline]
+    pub fn ignores(&mut self, hash: u32, tcp: &Tcp<'_>) -> bool {
+        matches!(self.wanted, WantedEvents::Streams(_))
+            && !tcp.flags().has(Flags::SYN)
+            && (self.newest(hash, tcp.ends().each_ref())).is_some_and(|index| {
+                matches!(&self.connections[index], Entry::Ignored(ignored) if ignored.is_settled())
+            })
+    }
+
     /// Processes the next segment of the capture. `hash` is a part of the hash of its connection, `path` the headers
     /// around the segment.
     #[inline]
@@ -210,7 +221,7 @@ impl Table {
     /// segment is not processed further.
     #[cold]
     fn quote(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
-        let known = self.newest(hash, segment);
+        let known = self.newest(hash, segment.ends());
         let index = match self.find_continued(known, segment) {
             Some(index) => index,
             None => {
@@ -233,7 +244,7 @@ impl Table {
     /// Processes a captured segment.
     #[inline]
     fn segment(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
-        let known = self.newest(hash, segment);
+        let known = self.newest(hash, segment.ends());
         match known.map(|index| (index, &mut self.connections[index])) {
             Some((index, Entry::Open(connection))) if !segment.opens() => {
                 self.report.process(index, connection, segment, at);
@@ -341,22 +352,22 @@ impl Table {
 
     /// Returns the index of the newest connection between the ends of a segment; `None` where there is none.
     #[inline(always)] // called for every segment
-    fn newest(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
+    fn newest(&mut self, hash: u32, ends: [&Endpoint; 2]) -> Option<usize> {
         if let Some((own, index)) = self.last
             && own == hash
-            && is_between(self.connections[index as usize].ends(), segment)
+            && is_between(self.connections[index as usize].ends(), ends)
         {
             return Some(index as usize);
         }
-        self.find(hash, segment)
+        self.find(hash, ends)
     }
 
     /// Looks up the newest connection between the ends of a segment, and remembers it as the last one found.
     #[inline(never)] // not needed for consecutive segments of one connection
-    fn find(&mut self, hash: u32, segment: &Segment) -> Option<usize> {
+    fn find(&mut self, hash: u32, ends: [&Endpoint; 2]) -> Option<usize> {
         let connections = &self.connections;
         let found = self.by_ends.find(spread_bits(hash), |&(own, index)| {
-            own == hash && is_between(connections[index as usize].ends(), segment)
+            own == hash && is_between(connections[index as usize].ends(), ends)
         });
         self.last = found.copied();
         self.last.map(|(_, index)| index as usize)
@@ -367,7 +378,7 @@ impl Table {
         let (connections, newest) = (&self.connections, (hash, stream_number(index)));
         self.last = Some(newest);
         let known = self.by_ends.find_mut(spread_bits(hash), |&(own, index)| {
-            own == hash && is_between(connections[index as usize].ends(), segment)
+            own == hash && is_between(connections[index as usize].ends(), segment.ends())
         });
         match known {
             Some(known) => *known = newest,
@@ -387,7 +398,7 @@ impl Table {
         self.last = None;
         let connections = &self.connections;
         let known = self.by_ends.find_entry(spread_bits(hash), |&(own, index)| {
-            own == hash && is_between(connections[index as usize].ends(), segment)
+            own == hash && is_between(connections[index as usize].ends(), segment.ends())
         });
         if let Ok(known) = known {
             known.remove();
@@ -550,10 +561,9 @@ impl Table {
     }
 }
 
-/// Was the segment sent between these two ends, in either direction?
+/// Was a segment with these ends sent between client and server, in either direction?
 #[inline(always)]
-fn is_between([client, server]: &[Endpoint; 2], segment: &Segment) -> bool {
-    let (source, destination) = (&segment.source, &segment.destination);
+fn is_between([client, server]: &[Endpoint; 2], [source, destination]: [&Endpoint; 2]) -> bool {
     (client == source && server == destination) || (client == destination && server == source)
 }
 

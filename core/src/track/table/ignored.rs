@@ -46,6 +46,12 @@ impl IgnoredConnection {
                 .is_some_and(|origin| origin != segment.sequence)
     }
 
+    /// Is all known that a segment without SYN could show?
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.origins.iter().all(Option::is_some) && (self.has_payload || self.handshake_complete)
+    }
+
     /// Processes the next segment; the origins follow the rules of [`crate::track::connection::Connection::segment`].
     pub fn segment(&mut self, segment: &Segment) {
         let from = self.direction(segment);
