@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     import plotly.graph_objects as go
+    from numpy.typing import NDArray
 
     from bdpcap.contents import Contents
     from bdpcap.host import Account
@@ -286,20 +287,21 @@ class Capture(InProcess):
         """
         if not isinstance(which, (str, int, np.integer)):
             raise TypeError(f"a flow is named by its stream or its sender, not by {which!r}")
-        rows = self.flows
+        flows, first = self.flows, 0
         if isinstance(which, str):
-            chosen = _is_end(rows["sender"], which)
-            chosen = chosen if other is None else chosen & _is_end(rows["receiver"], other)
+            chosen = _is_end(flows["sender"], which)
+            chosen = chosen if other is None else chosen & _is_end(flows["receiver"], other)
             selection = f"from {which}" + (f" to {other}" if other else "")
         else:
-            first, end = rows["stream"].to_numpy().searchsorted([which, which + 1])
-            rows = rows.iloc[first:end]
-            chosen = rows["stream"] == which if other is None else _is_end(rows["sender"], other)
+            first, end = flows["stream"].to_numpy().searchsorted([which, which + 1])
+            # Slices of all columns would take most of the time.
+            senders = flows["sender"].iloc[first:end]
+            chosen = np.full(len(senders), fill_value=True) if other is None else _is_end(senders, other)
             selection = f"of stream {which}" + (f" from {other}" if other else "")
-        places = np.flatnonzero(chosen.to_numpy())
+        places = first + np.flatnonzero(chosen)
         if not places.size:
             raise NotFoundError(f"no flow {selection}: {self._lacking(which)}")
-        return Flow(self, rows.iloc[int(places[rows["payload_bytes"].to_numpy()[places].argmax()])])
+        return Flow(self, flows.iloc[int(places[flows["payload_bytes"].to_numpy()[places].argmax()])])
 
     def top(self, flows: int | None = None) -> list[Flow]:
         """Return the flows that matter, in the order of the report.
@@ -483,6 +485,7 @@ class Capture(InProcess):
         return self._contents.files.fingerprints()
 
 
-def _is_end(ends: pd.Series[Any], named: str) -> pd.Series[bool]:
+def _is_end(ends: pd.Series[Any], named: str) -> NDArray[np.bool_]:
     """Return which endpoints `named` stands for: an ``address:port``, or an address alone."""
-    return (ends == named) | (ends.map(host_of) == named.strip("[]"))
+    address = named.strip("[]")
+    return np.array([end == named or host_of(end) == address for end in ends.tolist()], dtype=bool)
