@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 import pandas as pd
 
+from bdpcap.explain.once import once
 from bdpcap.report.failures import DONE, blocks
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable
 
     from numpy.typing import NDArray
 
@@ -35,10 +36,12 @@ _ADVICE: Final = {
     "unused": "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded.",
 }
 
+_KINDS: Final = (*_ADVICE, DONE)
+
 
 def sentences(capture: Capture) -> list[str]:
     """Return sentences about failed connections with advice, gravest first; empty if none failed."""
-    lines = _lines(capture, list(_ADVICE))
+    lines = _lines(capture)
     return [
         f"{line.sentence(kind)} {advice}" if line is lines[kind][0] else line.sentence(kind)
         for kind, advice in _ADVICE.items()
@@ -48,30 +51,31 @@ def sentences(capture: Capture) -> list[str]:
 
 def ends(capture: Capture) -> list[str]:
     """Return sentences about connections that an end reset once it was done; empty if there are none."""
-    return [line.sentence(DONE) for line in _lines(capture, [DONE])[DONE]]
+    return [line.sentence(DONE) for line in _lines(capture)[DONE]]
 
 
-def _lines(capture: Capture, kinds: Sequence[str]) -> dict[str, list[_Line]]:
+@once
+def _lines(capture: Capture) -> dict[str, list[_Line]]:
     """Return the lines of each kind: one for each pair of hosts, most connections first, and one for all other pairs."""
-    places = _places(capture, kinds)
+    places = _places(capture)
     found: defaultdict[tuple[str, int], _Line] = defaultdict(_Line)
-    for block in blocks(capture, kinds):
+    for block in blocks(capture, _KINDS) if places else ():
         place = [places.get(key, _LINES) for key in _keys(block).tolist()]
         for key, rows in block.groupby(["kind", np.array(place)]):
             found[cast("tuple[str, int]", key)].add(rows)
-    return {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in kinds}
+    return {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in _KINDS}
 
 
-def _places(capture: Capture, kinds: Sequence[str]) -> dict[int, int]:
+def _places(capture: Capture) -> dict[int, int]:
     """Return the places of the pairs of hosts that have a line for themselves, by the pair's key."""
     keys, codes = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int8)]
-    for block in blocks(capture, kinds):
+    for block in blocks(capture, _KINDS):
         keys.append(_keys(block))
-        codes.append(block["kind"].map(kinds.index).to_numpy(np.int8))
+        codes.append(block["kind"].map(_KINDS.index).to_numpy(np.int8))
     pairs, first, counts = np.unique(np.concatenate(keys), return_index=True, return_counts=True)
     of_pair = np.concatenate(codes)[first]
     places: dict[int, int] = {}
-    for code in range(len(kinds)):
+    for code in range(len(_KINDS)):
         own = np.flatnonzero(of_pair == code)
         largest = own[np.lexsort((first[own], -counts[own]))]
         single = largest if len(largest) <= _LINES else largest[: _LINES - 1]
