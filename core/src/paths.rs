@@ -2,10 +2,11 @@
 //! Quantities that the flows from one host to another share: the min RTT that any of them measured, and the bytes that
 //! each delivered in each round.
 
-use crate::decode::Endpoint;
 use crate::threads;
 use crate::track::{DatagramFlow, NULL, Round, Shards};
-use std::collections::HashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::thread;
 
@@ -164,23 +165,43 @@ fn parts(streams: usize) -> Vec<Range<usize>> {
 /// Numbers the paths from host to host: returns the path of each direction of each stream, and of each UDP flow.
 /// Streams of which no more than a SYN was captured get path 0, since a port scan has millions of them.
 fn path_numbers(table: &Shards, datagrams: &[DatagramFlow]) -> (Vec<u32>, Vec<u32>) {
-    let mut numbers = HashMap::<_, u32, foldhash::fast::RandomState>::default();
-    let mut number = |from: &Endpoint, to: &Endpoint| {
-        let next = numbers.len() as u32 + 1;
-        *numbers.entry((from.address, to.address)).or_insert(next)
+    let rows = 2 * table.len();
+    let hosts = |row: usize| match row.checked_sub(rows) {
+        None => {
+            let ends = table.ends(row / 2);
+            (ends[row % 2].address, ends[1 - row % 2].address)
+        }
+        Some(flow) => {
+            let flow = &datagrams[flow];
+            (flow.sender.address, flow.receiver.address)
+        }
     };
-    let of_streams = (0..table.len())
-        .flat_map(|stream| {
-            if !table.has_more_than_syn(stream) {
-                return [0, 0];
+    let is_followed = |row: &usize| *row >= rows || table.has_more_than_syn(row / 2);
+    let all = 0..rows + datagrams.len();
+    let hashes = foldhash::fast::RandomState::default();
+    // There may be as many paths as rows, so the table has no addresses but the number of each path. Its first row has them.
+    let room = all.clone().filter(is_followed).count();
+    let mut numbers = HashTable::<u32>::with_capacity(room);
+    let mut first_rows = vec![0];
+    let mut number = |row: usize| {
+        if !is_followed(&row) {
+            return 0;
+        }
+        let ends = hosts(row);
+        let is_same = |&path: &u32| hosts(first_rows[path as usize]) == ends;
+        let next = first_rows.len() as u32;
+        let hash = hashes.hash_one(ends);
+        let rehash = |&path: &u32| hashes.hash_one(hosts(first_rows[path as usize]));
+        match numbers.entry(hash, is_same, rehash) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                free.insert(next);
+                first_rows.push(row);
+                next
             }
-            let [client, server] = table.ends(stream);
-            [number(client, server), number(server, client)]
-        })
-        .collect();
-    let of_datagrams = datagrams
-        .iter()
-        .map(|flow| number(&flow.sender, &flow.receiver))
-        .collect();
+        }
+    };
+    let of_streams = (0..rows).map(&mut number).collect();
+    let of_datagrams = (rows..all.end).map(number).collect();
     (of_streams, of_datagrams)
 }
