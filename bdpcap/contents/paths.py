@@ -56,7 +56,8 @@ class Paths:
             first += len(own)
         known = () if self._whole is None else self._whole.sender_side_ns
         delays = core_pass.joined(pieces)
-        places[followed] = vantage.places(delays, paths[followed].astype(np.int64), known)
+        del pieces
+        places[followed] = vantage.places(delays, paths[followed], known)
         return places
 
     @property

@@ -20,7 +20,7 @@ from bdpcap.tables.columns import floats
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,6 +30,8 @@ NEAR: Final = 0.15
 """The tap is at an end if its round trip to that end is below this share of the whole round trip."""
 SHORTEST_NS: Final = 100_000
 """In a shorter round trip, delays do not show to which end the tap is nearer."""
+BLOCK: Final = 1 << 15
+"""Directions that are placed together; an even number, since those of a stream are."""
 INITIAL_TTLS: Final = (64, 128, 255)
 """Usual initial TTLs: 64 of Linux, BSD and macOS; 128 of Windows; 255 of routers and Solaris."""
 MOST_ROUTERS: Final = 30
@@ -37,7 +39,7 @@ MOST_ROUTERS: Final = 30
 
 
 def places(
-    directions: Mapping[str, Any], paths: NDArray[np.int64], whole: Sequence[int | None] = ()
+    directions: Mapping[str, Any], paths: NDArray[np.integer[Any]], whole: Sequence[int | None] = ()
 ) -> NDArray[np.object_]:
     """Return sender, receiver, between or unknown for each direction, from the round trips to either end.
 
@@ -51,27 +53,44 @@ def places(
         Least round trips to the senders of the first directions in a capture of which this is an excerpt, in
         nanoseconds.
     """
-    to_sender, to_receiver = _round_trips(directions)
-    back = paths.reshape(-1, 2)[:, ::-1].ravel()
     least = sender_sides(directions, paths)
     for path, known_ns in zip(paths, whole, strict=False):
         if known_ns is not None:
             least[path] = min(least[path], known_ns)
-    # Connections of a host with itself have one path for both directions.
-    shared = np.isfinite(least[paths]) & (paths != back)
-    return _placed(np.where(shared, least[paths], to_sender), np.where(shared, least[back], to_receiver))
+    place = np.empty(len(paths), dtype=object)
+    for rows, to_sender, to_receiver in _round_trips_of_blocks(directions):
+        own, back = paths[rows], _back(paths[rows])
+        # Connections of a host with itself have one path for both directions.
+        shared = np.isfinite(least[own]) & (own != back)
+        place[rows] = _placed(
+            np.where(shared, least[own], to_sender), np.where(shared, least[back], to_receiver)
+        )
+    return place
 
 
-def sender_sides(directions: Mapping[str, Any], paths: NDArray[np.int64]) -> NDArray[np.float64]:
+def sender_sides(directions: Mapping[str, Any], paths: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     """Return the least round trip from the tap to the sender for each path, in nanoseconds; infinite if unknown."""
-    to_sender, to_receiver = _round_trips(directions)
-    back = paths.reshape(-1, 2)[:, ::-1].ravel()
-    # A direction that shows one end only may show a delayed acknowledgment, not the path: it adds nothing to the others.
-    shows = to_sender + to_receiver >= SHORTEST_NS
-    least = np.full(int(paths.max(initial=-1)) + 1, np.inf)
-    np.minimum.at(least, paths[shows], to_sender[shows])
-    np.minimum.at(least, back[shows], to_receiver[shows])
+    least = np.full(int(paths.max(initial=0)) + 1, np.inf)
+    for rows, to_sender, to_receiver in _round_trips_of_blocks(directions):
+        # A direction that shows one end only may show a delayed acknowledgment, not the path: others show more.
+        shows = to_sender + to_receiver >= SHORTEST_NS
+        np.minimum.at(least, paths[rows][shows], to_sender[shows])
+        np.minimum.at(least, _back(paths[rows])[shows], to_receiver[shows])
     return least
+
+
+def _back(paths: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """Return the path of the other direction of each direction."""
+    return paths.reshape(-1, 2)[:, ::-1].ravel()
+
+
+def _round_trips_of_blocks(
+    directions: Mapping[str, Any],
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield rows and their `_round_trips` block by block: arrays for millions of directions would take much memory."""
+    for first in range(0, len(directions["sender_side_ns"]), BLOCK):
+        rows = slice(first, first + BLOCK)
+        yield rows, *_round_trips({name: values[rows] for name, values in directions.items()})
 
 
 def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
