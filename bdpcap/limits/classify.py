@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Classification"]
 
-BLOCK: Final = 1 << 14
+BLOCK: Final = 1 << 13
 """Number of rounds after which a block of whole streams ends: enough for numpy, few enough for the CPU's cache."""
 DIRECTIONS: Final = 2
 """Rows per stream among the directions."""
