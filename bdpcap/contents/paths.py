@@ -41,13 +41,12 @@ class Paths:
         return paths
 
     @cached_property
-    def places(self) -> NDArray[np.object_]:
-        """Where each direction of every stream was captured: sender, receiver, between or unknown."""
+    def places(self) -> NDArray[np.int8]:
+        """Where each direction of every stream was captured, as an index into `bdpcap.read.vantage.NAMES`."""
         paths = self.columns["of_streams"]
         # Streams of a SYN alone have no path: a flood has millions, and nothing shows their place.
         followed = paths > 0
-        places = np.empty(len(paths), dtype=object)
-        places.fill("unknown")  # np.full would make a text for each element
+        places = np.full(len(paths), vantage.UNKNOWN, dtype=np.int8)
         pieces = [{name: np.zeros(0, dtype=np.int64) for name in _DELAYS}]
         first = 0
         for columns in core_pass.directions(self._core, None, _DELAYS):
@@ -64,7 +63,9 @@ class Paths:
     def of_carriers(self) -> NDArray[np.object_]:
         """Where each of `Streams.carriers` was captured. No round has to be classified."""
         carriers = self._streams.carriers
-        places: NDArray[np.object_] = self.places[2 * carriers["stream"] + carriers["direction"]]
+        places: NDArray[np.object_] = vantage.NAMES[
+            self.places[2 * carriers["stream"] + carriers["direction"]]
+        ]
         return places
 
     def delays_of(self, stream: int) -> tuple[NDArray[Any], NDArray[Any]]:

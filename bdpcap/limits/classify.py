@@ -15,6 +15,7 @@ from bdpcap.limits.decide import decide, explain
 from bdpcap.limits.evidence import Evidence, Vantage
 from bdpcap.limits.evidence.cross_traffic import meanwhile
 from bdpcap.limits.rounds import Rounds
+from bdpcap.read import vantage
 from bdpcap.read.ahead import ahead
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 from bdpcap.tables.columns import floats
@@ -70,7 +71,7 @@ class Classification:
     paths
         Columns of `bdpcap._core.Analysis.paths`.
     places
-        Where each direction of every stream was captured, from `bdpcap.read.vantage.places`.
+        Where each direction of every stream was captured, as an index into `bdpcap.read.vantage.NAMES`.
     counters
         Returns the sending kernel's counters around rounds; None without an account of the host.
     whole
@@ -113,7 +114,7 @@ class Classification:
         """Classify some streams, given in ascending order."""
         carried = np.flatnonzero(directions["carried"])
         flows = {name: _column(values)[carried] for name, values in self._named(directions).items()}
-        flows["vantage"] = self._places[_rows(flows)]
+        flows["vantage"] = vantage.NAMES[self._places[_rows(flows)]]
         for end, rows in (("sender", carried), ("receiver", carried ^ 1)):
             flows[f"{end}_system"], flows[f"{end}_system_certainty"] = hosts.systems(directions, rows)
         row = _rows(rounds)

@@ -16,6 +16,7 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.read import quality
+from bdpcap.tables import PLACES
 from bdpcap.tables.columns import floats
 from bdpcap.words import units
 
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["places", "routers", "sender_sides", "sentence"]
+__all__ = ["NAMES", "UNKNOWN", "places", "routers", "sender_sides", "sentence"]
 
+NAMES: Final = np.array(PLACES, dtype=object)
+"""Names of places by their codes. A capture may have millions of directions, and a code takes a byte."""
+SENDER, RECEIVER, BETWEEN, UNKNOWN = map(PLACES.index, ("sender", "receiver", "between", "unknown"))
 NEAR: Final = 0.15
 """The tap is at an end if its round trip to that end is below this share of the whole round trip."""
 SHORTEST_NS: Final = 100_000
@@ -40,8 +44,8 @@ MOST_ROUTERS: Final = 30
 
 def places(
     directions: Mapping[str, Any], paths: NDArray[np.integer[Any]], whole: Sequence[int | None] = ()
-) -> NDArray[np.object_]:
-    """Return sender, receiver, between or unknown for each direction, from the round trips to either end.
+) -> NDArray[np.int8]:
+    """Return the place of each direction as an index into `NAMES`, from the round trips to either end.
 
     Parameters
     ----------
@@ -57,7 +61,7 @@ def places(
     for path, known_ns in zip(paths, whole, strict=False):
         if known_ns is not None:
             least[path] = min(least[path], known_ns)
-    place = np.empty(len(paths), dtype=object)
+    place = np.empty(len(paths), dtype=np.int8)
     for rows, to_sender, to_receiver in _round_trips_of_blocks(directions):
         own, back = paths[rows], _back(paths[rows])
         # Connections of a host with itself have one path for both directions.
@@ -99,15 +103,14 @@ def _round_trips(directions: Mapping[str, Any]) -> tuple[NDArray[np.float64], ND
     return floats(np.asarray(sender)), floats(np.asarray(receiver))
 
 
-def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.object_]:
+def _placed(to_sender: NDArray[np.float64], to_receiver: NDArray[np.float64]) -> NDArray[np.int8]:
     whole = to_sender + to_receiver
     with np.errstate(divide="ignore", invalid="ignore"):
         part = to_sender / whole
-    place = np.empty(len(whole), dtype=object)
-    place.fill("between")  # np.full would make a text for each element
-    place[part < NEAR] = "sender"
-    place[part > 1 - NEAR] = "receiver"
-    place[~np.isfinite(part) | (whole < SHORTEST_NS)] = "unknown"
+    place = np.full(len(whole), BETWEEN, dtype=np.int8)
+    place[part < NEAR] = SENDER
+    place[part > 1 - NEAR] = RECEIVER
+    place[~np.isfinite(part) | (whole < SHORTEST_NS)] = UNKNOWN
     return place
 
 
@@ -125,7 +128,7 @@ def sentence(directions: Mapping[str, Any], row: int, place: str) -> str:
     """
     pair = [row, row ^ 1]
     one = {name: [values[at] for at in pair] for name, values in directions.items()}
-    own = str(_placed(*_round_trips(one))[0])
+    own = PLACES[_placed(*_round_trips(one))[0]]
     others = None if own == place else "placed by other flows between the same hosts"
     return "; ".join(filter(None, [_delays(one), others, _host(one, place), _routers(one)]))
 
