@@ -106,10 +106,12 @@ def _usual(shares: Shares) -> str:
 
 def _requests_advice(flow: Flow) -> tuple[str, str]:
     shares = requests.told(flow)
-    side = "" if shares is None else _side(flow, shares)
+    if shares is None:
+        return "", ""
+    side = _side(flow, shares)
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
-    if shares is not None and requests.held(shares):
+    if requests.held(shares):
         side = shares.held.by
     elif client == server:
         return "", "Nothing to mend on a path: both programs run on one host, and they decide."
@@ -119,7 +121,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
             f"Nothing to mend on the path or the server: the client {client}, its program or its user, waits.",
         )
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
-    return where, requests.REMEDY.get(side, "")
+    return where, requests.advice(shares, side)
 
 
 NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice)

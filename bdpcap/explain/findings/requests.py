@@ -12,12 +12,12 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["REMEDY", "explains", "held", "told"]
+__all__ = ["advice", "explains", "held", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
 
-REMEDY: Final = {
+_REMEDY: Final = {
     "server": "Look at the server's own log at these times: what it waits for is not in the capture.",
     "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
     "(pipelining, HTTP/2), or bring the server nearer.",
@@ -42,6 +42,11 @@ def held(found: Shares) -> str:
         f"Nagle's algorithm held the {waits.by} back until a delayed acknowledgment came: "
         f"{units.count(waits.times)} times, {units.duration(waits.lasting_ns)} in all."
     )
+
+
+def advice(found: Shares, side: str) -> str:
+    """Return the advice: on parts of messages that were held if there are some, else on the side that took most."""
+    return _AT_ONCE.format(side=found.held.by) if held(found) else _REMEDY[side]
 
 
 def told(flow: Flow) -> Shares | None:
@@ -84,7 +89,7 @@ def explains(flow: Flow) -> list[Finding]:
             + (f" {waits}" if waits else ""),
             cause="Each request waits for the response to the one before. A wait at the tap, less one round trip to that "
             "side, is the side's own time; the network's is round trips and transfer.",
-            remedy=_AT_ONCE.format(side=found.held.by) if waits else REMEDY[side],
+            remedy=advice(found, side),
             evidence=f"slowest: exchange {int(worst['exchange'])}, {units.duration(worst[f'{side}_ns'])} of the {side}'s "
             f"time, asked {units.duration(began)} after the stream began",
             frames=(int(worst["first_frame"]), int(worst["last_frame"])),
