@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bdpcap.capture import Flow
     from bdpcap.limits.rounds import Bools
 
-__all__ = ["Standing", "standing"]
+__all__ = ["Standing", "alike", "standing"]
 
 _ROUNDS: Final = 8
 """Rounds with data in flight that show a constant flight; a choice."""
@@ -19,6 +21,14 @@ _MOST_ROUNDS: Final = 0.6
 """Share of the rounds that have it; a choice."""
 _ROOM: Final = 1.2
 """Smallest ratio of TCP's window to the flight at which the window did not stop the sender."""
+_ALIKE: Final = 1.5
+"""Highest over lowest tenth of flights up to which they are alike: a congestion window halves, which is a ratio of 2."""
+
+
+def alike(flights: pd.Series[int]) -> bool:
+    """Return whether the bytes in flight, round by round, are about the same in most rounds."""
+    low, high = flights.quantile([0.1, 0.9])
+    return bool(high <= _ALIKE * low)
 
 
 @dataclass(frozen=True, slots=True)

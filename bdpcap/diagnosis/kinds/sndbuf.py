@@ -9,6 +9,7 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import with_change
+from bdpcap.explain.standing import alike
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -18,8 +19,13 @@ __all__ = ["LIMIT"]
 
 
 def _buffer(flow: Flow, own: pd.DataFrame) -> str:
-    flight, window = own["in_flight_max_bytes"].median(), flow.summary["window_max_bytes"]
-    reason = f"about {units.exact_bytes(flight)} were in flight, round after round"
+    flights, window = own["in_flight_max_bytes"], flow.summary["window_max_bytes"]
+    flight = flights.median()
+    reason = (
+        f"about {units.exact_bytes(flight)} were in flight, round after round"
+        if alike(flights)
+        else f"{units.exact_bytes(flight)} were in flight in the median round, {units.exact_bytes(flights.max())} at most"
+    )
     return (
         reason
         if pd.isna(window) or window <= flight

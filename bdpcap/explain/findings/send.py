@@ -12,7 +12,7 @@ from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
-from bdpcap.explain.standing import standing
+from bdpcap.explain.standing import alike, standing
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
     return [
         Finding(
             code=Code.SEND_BUFFER,
-            sentence=f"About {units.exact_bytes(flight)} at most were in flight, round after round, though the "
-            f"window had room: {which}",
+            sentence=f"{_flights(flow, held, flight)}, though the window had room: {which}",
             cause="SO_SNDBUF bounds memory for what is written and not yet acknowledged: the kernel doubles it and "
             "counts each packet's buffer. A single large write may end above it. sendfile() may exceed it tenfold, for "
             "its pages count little.",
@@ -174,6 +173,13 @@ def _share(flow: Flow) -> list[Finding]:
             source="sk_stream_write_space(): sk_stream_wspace() >= sk_stream_min_wspace()",
         )
     ]
+
+
+def _flights(flow: Flow, held: Bools, flight: int) -> str:
+    flights = flow.rtts["in_flight_max_bytes"][held]
+    if alike(flights):
+        return f"About {units.exact_bytes(flight)} at most were in flight, round after round"
+    return f"{units.exact_bytes(flight)} were in flight in the median round, {units.exact_bytes(flights.max())} at most"
 
 
 def _plateau(flow: Flow) -> tuple[Bools, int | None]:
