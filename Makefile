@@ -45,8 +45,9 @@ format: $(VENV)/ready ## apply the formatters
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-pages: $(VENV)/ready ## write every generated page, the notebooks' outputs and the reviewed texts anew
+pages: $(VENV)/ready ## write every generated page and picture, the notebooks' outputs and the reviewed texts anew
 	PYTHONPATH=benchmarks $(BIN)/python tests/pages.py
+	$(BIN)/python tests/pictures.py
 
 check-pages: $(VENV)/ready ## fail, with the difference, if one of them would change (part of make test)
 	$(BIN)/python -m pytest --quiet --numprocesses auto tests/test_pages.py
