@@ -355,11 +355,11 @@ def test_the_longest_addresses_leave_room_for_the_limits(open_page, many, tmp_pa
 
 
 def test_no_word_in_a_bar_is_cut(page):
-    """Where it has no room it is not shown: `cwnd` alone, or nothing."""
+    """Where it has no room it is not shown: the limit's name alone, or nothing."""
     words = page.locator(".bar span").first.evaluate(
         """element => {
           const shown = [];
-          for (let width = 4; width <= 120; width++) {
+          for (let width = 4; width <= 160; width++) {
             element.style.flex = `0 0 ${width}px`;
             const box = element.getBoundingClientRect();
             const text = element.lastChild, range = document.createRange();

@@ -37,7 +37,7 @@ class Cause:
     action: str
     """Advice for that place, used if no finding is the root cause."""
     then: Callable[[Flow], str]
-    """Returns what to expect of the advice, where no rate to expect is known; empty if nothing can be said."""
+    """Returns the outlook in words, where no rate to expect is known; empty if there is none."""
 
 
 def longest(rounds: pd.DataFrame, column: str) -> str | None:

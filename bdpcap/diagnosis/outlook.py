@@ -1,4 +1,4 @@
-"""What to expect of advice in words, where the capture shows no rate to expect."""
+"""The outlook of advice in words, where the capture shows no rate to expect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def nothing(_: Flow) -> str:
 
 
 def paced(words: str) -> Callable[[Flow], str]:
-    """Return what makes words on a flow: a program's pace, and the rate at which the link or the window limits next."""
+    """Return the outlook for any flow: a program's pace, and the rate at which the link or the window limits next."""
 
     def outlook(flow: Flow) -> str:
         bound = _bound(flow)
@@ -34,7 +34,7 @@ def paced(words: str) -> Callable[[Flow], str]:
 
 
 def with_change(words: str) -> Callable[[Flow], str]:
-    """Return what makes words on a flow: a change, and the rate at which the link or the window limits then."""
+    """Return the outlook for any flow: a change, and the rate at which the link or the window limits then."""
 
     def outlook(flow: Flow) -> str:
         bound = _bound(flow)

@@ -60,7 +60,7 @@ class Silence:
 
 @dataclass(slots=True)
 class _Gap:
-    """The time since an acknowledgment; of what was sent since then, only the ends are kept."""
+    """The time since an acknowledgment; of the data sent since then, only the ends are kept."""
 
     ack_ns: int | None
     """Time of the acknowledgment; before the first of all there is no silence."""
@@ -82,7 +82,7 @@ class _Gap:
     """Number of packets with data."""
 
     def add(self, events: _Columns, first: int, beyond: int) -> None:
-        """Add what was sent from one event to another, with no acknowledgment between them."""
+        """Add the data sent from one event to another, with no acknowledgment between them."""
         sent = np.flatnonzero(events.ends[first:beyond] != _core.NULL) + first
         if not len(sent):
             return
@@ -177,7 +177,7 @@ class _Acknowledgments(Reduced):
         self._sent_to = int(made.sent_to[-1])
 
     def _begin(self, made: _Columns, ack: int, beyond: int) -> None:
-        """Begin a gap at an acknowledgment, with what was sent until `beyond`."""
+        """Begin a gap at an acknowledgment, with the data sent until `beyond`."""
         waiting = bool(made.sent_to[ack] > made.acknowledged[ack])
         self._gap = _Gap(int(made.time_ns[ack]), waiting=waiting, ack_frame=int(made.frame[ack]))
         self._gap.add(made, ack + 1, beyond)

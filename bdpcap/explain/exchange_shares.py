@@ -45,7 +45,7 @@ class Shares:
 
 
 _WRITES: Final = {"client": "request", "server": "response"}
-"""What each side writes."""
+"""The messages that each side writes."""
 
 
 def _held(table: pd.DataFrame, side: str) -> Held:

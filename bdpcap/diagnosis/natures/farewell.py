@@ -26,7 +26,7 @@ def is_end(flow: Flow) -> bool:
 
 
 def _is_farewell(flow: Flow) -> bool:
-    """Return whether such a wait is what seems to have held the flow."""
+    """Return whether such a wait seems to have held the flow."""
     own = flow.rtts[flow.rtts["limit"] == "cwnd"]
     seems = flow.summary["limit"] == "cwnd" and longest(own, "detail") == "outage"
     return seems and is_end(flow)

@@ -109,7 +109,7 @@ def _span(flow: Flow) -> Silence | None:
 
 
 def _is_away(flow: Flow) -> bool:
-    """Return whether the capture was taken away from the sender, where it shows what was lost before it."""
+    """Return whether the capture was taken away from the sender, where it shows losses before it."""
     return flow.summary["vantage"] in ("between", "receiver")
 
 

@@ -64,7 +64,7 @@ def losses(flow: Flow) -> Losses:
 def _rise(rtts: pd.DataFrame) -> bool:
     """Return whether fast rounds lose clearly more than slow ones.
 
-    Round trips are flat, so the flight is the rate. What a flight loses is retransmitted a round later.
+    Round trips are flat, so the flight is the rate. The losses of a flight are retransmitted a round later.
     """
     rounds = pd.DataFrame(
         {"flight": rtts["in_flight_max_bytes"], "lost": rtts["retransmits"].shift(-1, fill_value=0)}
