@@ -339,8 +339,8 @@ def test_a_host_gets_commands_of_its_own_system_alone(system):
 @pytest.mark.parametrize(
     ("program", "role", "end", "said"),
     [
-        ("iperf", "server", "receiver", "set no SO_RCVBUF: with"),  # its port alone is no sign of it
-        ("iperf3", "server", "receiver", "iperf3 -c without -w"),  # iperf3's server takes the client's
+        ("iperf", "server", "receiver", "(iperf: -s without -w)"),  # its port alone is no sign of it
+        ("iperf3", "server", "receiver", "iperf3: -c without -w"),  # iperf3's server takes the client's
         ("http", "server", "sender", "sndbuf="),
         ("ssh", "server", "receiver", "OpenSSH sets no SO_RCVBUF"),
         ("", "", "receiver", "setReceiveBufferSize"),

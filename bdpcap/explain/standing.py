@@ -23,11 +23,13 @@ _ROOM: Final = 1.2
 """Smallest ratio of TCP's window to the flight at which the window did not stop the sender."""
 _ALIKE: Final = 1.5
 """Highest over lowest tenth of flights up to which they are alike: a congestion window halves, which is a ratio of 2."""
+_MOST: Final = [0.1, 0.9]
+"""Quantiles between which most rounds lie, without the first and the last."""
 
 
 def alike(flights: pd.Series[int]) -> bool:
     """Return whether the bytes in flight, round by round, are about the same in most rounds."""
-    low, high = flights.quantile([0.1, 0.9])
+    low, high = flights.quantile(_MOST)
     return bool(high <= _ALIKE * low)
 
 
