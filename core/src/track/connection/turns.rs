@@ -140,7 +140,8 @@ impl Turns {
                     turn.rtt_ns = NULL; // queues have emptied in the pause
                 } else if ended_short
                     && bytes < mss
-                    && acknowledged_ns - last_ns - receiver_rtt_ns >= Self::DELAYED_ACK_NS
+                    && acknowledged_ns - last_ns
+                        >= receiver_rtt_ns.saturating_add(Self::DELAYED_ACK_NS)
                 {
                     turn.holds += 1;
                     turn.held_ns = turn.held_ns.saturating_add(waited_ns);
