@@ -25,12 +25,14 @@ def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=
     table = pd.DataFrame(rounds, columns=["limit", "ms", "acked_bytes"])
     table["start_ns"] = 0
     table["end_ns"] = table["ms"] * MS
+    table["window_max_bytes"] = float("nan") if window is None else float(window)
     table["detail"] = details or [""] * len(rounds)
     summary = {
         "capacity_bps": link_bps,
         "capacity_low_bps": link_bps,
         "capacity_high_bps": link_bps if known else 2 * link_bps,
         "link_share": 0.0,
+        "rwnd_share": 0.0,
         "window_max_bytes": window,
         "rtt_min_ns": rtt_ms * MS,
         "payload_bytes": table["acked_bytes"].sum(),

@@ -476,3 +476,34 @@ def test_a_first_byte_that_a_person_waits_for_is_named(wait, noted):
 def test_a_subflow_of_multipath_tcp_is_no_series_of_requests():
     capture = bdpcap.analyze(SHARED / "captures/public/the-tcpdump-group__tcpdump/tests/mptcp-v0.pcap")
     assert all(natures.nature(flow) is not natures.REQUESTS for flow in capture)
+
+
+@pytest.mark.usefixtures("need_shared")
+@pytest.mark.parametrize(
+    ("name", "there", "not_there"),
+    [
+        # Both copies of all three segments arrived: no packet was lost.
+        ("stacks/42_nn_sndbuf/receiver", "3 packets sent again had arrived", "lost"),
+        # 169,472 bytes stand in the last acknowledgment alone, when all was read.
+        ("stacks/30_ln_slowread/middle", "from 151,424 bytes to 27,392 bytes", "169,472"),
+        # Without time stamps a receiver's capture has no round trip but the handshake's.
+        ("stacks/82_ll_nots_link90_12ms/receiver", "The link was full", "in its queue"),
+        # Congestion control left the link idle for a third of the time, so the rate may rise to the link's.
+        (
+            "stacks/73_ll_pmtu1492_linksmall/middle",
+            "at most about 9.18 Mbit/s, whatever the ends set",
+            "the same rate",
+        ),
+        # The receiver offers scale 3, and the sender goes by 1.
+        (
+            "lab_b/ws_rewritten/receiver",
+            "On the path from 192.168.1.3 to 192.168.1.34: Something on the way",
+            "expected",
+        ),
+    ],
+)
+def test_what_packets_of_labs_show_is_said_and_no_more(name, there, not_there):
+    (path,) = (SHARED / "captures").glob(f"{name}.pcap*")
+    said = " ".join(report.text(bdpcap.analyze(path)).split())
+    assert there in said
+    assert not_there not in said

@@ -10,10 +10,17 @@ from bdpcap.diagnosis.outlook import paced, with_change
 MBIT = 1e6
 
 
-def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mbps=None):
+def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mbps=None, app_share=0.0):
     """Return a flow with an RTT of 10 ms and rates in Mbit/s: its own, its path's and its window's."""
     rtts = pd.DataFrame(
-        {"limit": [limit], "start_ns": 0, "end_ns": 10**9, "acked_bytes": own_mbps * MBIT / 8, "detail": ""}
+        {
+            "limit": [limit],
+            "start_ns": 0,
+            "end_ns": 10**9,
+            "acked_bytes": own_mbps * MBIT / 8,
+            "detail": "",
+            "window_max_bytes": 0.0,
+        }
     )
     path = None if path_mbps is None else path_mbps * MBIT
     summary = {
@@ -22,9 +29,11 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
         "capacity_low_bps": path,
         "capacity_high_bps": path if most_mbps is None else most_mbps * MBIT,
         "link_share": 0.0,
+        **{f"{one}_share": float(one == limit) for one in ("rwnd", "sndbuf", "app", "cwnd")},
         "window_max_bytes": None if window_mbps is None else window_mbps * MBIT / 8 / 100,
         "rtt_min_ns": 10_000_000,
     }
+    summary["app_share"] = max(app_share, summary["app_share"])
     return SimpleNamespace(rtts=rtts, summary=summary)
 
 
@@ -43,6 +52,8 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
             "more without losses; the path can carry at least 40.0 Mbit/s",
         ),
         (flow(path_mbps=10, most_mbps=800), "more without losses"),
+        # Another limit held the flow, too.
+        (flow(path_mbps=40, app_share=0.3), "more without losses"),
         # The flow is as fast as its path, and nothing is to be gained.
         (flow(path_mbps=10), ""),
     ],

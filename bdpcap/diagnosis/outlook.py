@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdpcap.explain import gate
 from bdpcap.explain.capacity import Basis, basis, delivered_bps, known_bps, spoken
-from bdpcap.explain.expected import GAIN
+from bdpcap.explain.expected import GAIN, window_bps
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.limits import IDLE
 from bdpcap.words import units
 
@@ -37,7 +37,7 @@ def with_change(words: str) -> Callable[[Flow], str]:
     """Return the outlook for any flow: a change, and the rate at which the link or the window limits then."""
 
     def outlook(flow: Flow) -> str:
-        bound = _bound(flow)
+        bound = "" if _is_held_elsewhere(flow) else _bound(flow)
         if not bound and _fills(flow):
             return ""
         return f"{words} {bound}" if bound else f"more {words}{_least(flow)}"
@@ -55,6 +55,12 @@ def _own_bps(flow: Flow) -> float:
     return delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE])
 
 
+def _is_held_elsewhere(flow: Flow) -> bool:
+    """Return whether another limit that the change does not lift took a notable part of the time."""
+    others = {"rwnd", "sndbuf", "app", "cwnd"} - {str(flow.summary["limit"])}
+    return any(flow.summary[f"{limit}_share"] >= NOTABLE_SHARE for limit in others)
+
+
 def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much."""
     if basis(flow.summary) is not Basis.BOUND or (known_bps(flow.summary) or 0) < GAIN * _own_bps(flow):
@@ -66,7 +72,7 @@ def _bound(flow: Flow) -> str:
     """Return the next limit and its rate; empty if the capture does not show it, or no gain."""
     summary = flow.summary
     path = known_bps(summary)
-    window = gate.allowed_bps(summary["window_max_bytes"], summary["rtt_min_ns"])
+    window = window_bps(flow)
     if path is None or _fills(flow) or basis(summary) is Basis.BOUND:
         return ""
     # The window of a receiver that is the limit today is lifted by the advice.

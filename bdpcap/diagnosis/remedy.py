@@ -14,9 +14,10 @@ from bdpcap.diagnosis.kinds import ALL, LIMIT_NAMES, rwnd
 from bdpcap.diagnosis.natures import nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain import remedies, sendbuf
+from bdpcap.explain.buffers import UNSCALED
 from bdpcap.explain.capacity import Basis, basis, sent_a_window
 from bdpcap.explain.expected import GAIN, Lift, lifts
-from bdpcap.explain.findings import Code
+from bdpcap.explain.findings import Code, found
 from bdpcap.explain.findings.receive import slow_part
 from bdpcap.explain.findings.send import fills
 from bdpcap.explain.notable import NOTABLE_SHARE
@@ -70,12 +71,12 @@ def remedy(flow: Flow) -> Remedy:
     kind = nature(flow)
     if kind is not None:
         return Remedy(*kind.advice(flow))
-    for special in (_single, _relayed, _beside_udp, _pauses, _little_to_gain, _of_others):
-        if (found := special(flow)) is not None:
-            return found
+    for special in (_single, _rewritten, _relayed, _beside_udp, _pauses, _little_to_gain, _of_others):
+        if (advice := special(flow)) is not None:
+            return advice
     why, _ = cause(flow)
     finding = remedied(flow)
-    if finding is None or _is_other(finding.code, why):
+    if finding is None or _is_other(flow, finding.code, why):
         return Remedy(why.where(flow), why.action, (), why.then(flow))
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
@@ -95,6 +96,14 @@ def _single(flow: Flow) -> Remedy | None:
         "",
         "Nothing to mend is known: a single packet shows no wait. Capture both directions, from the start.",
     )
+
+
+def _rewritten(flow: Flow) -> Remedy | None:
+    """Return the advice on a device that changed the scale of a window that limits; None if there is no sign of one."""
+    changed = found(flow).of(Code.WINDOW_SCALE_REWRITTEN)
+    if changed is None or flow.summary["limit"] != "rwnd":
+        return None
+    return Remedy(places.path(flow), f"{changed.cause} {changed.remedy}", changed.commands)
 
 
 def _relayed(flow: Flow) -> Remedy | None:
@@ -178,13 +187,15 @@ def _stops(flow: Flow) -> str:
     return f" See also why the receiving program stopped reading: that shut the window for {units.duration(shut_ns)}."
 
 
-def _is_other(code: Code, why: Cause) -> bool:
+def _is_other(flow: Flow, code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
     if code is Code.APPLICATION_WINDOW:
         return why is not ALL["app"].causes["own window"]
     # The finding on congestion control is about losses where any data were lost.
     cwnd = ALL["cwnd"].causes
     grows = code is Code.CONGESTION_WINDOW and why in (cwnd["slow start"], cwnd["pacing"])
+    # Data that were sent again needlessly were not lost.
+    grows |= code is Code.CONGESTION_WINDOW and why is cwnd["avoidance"] and bool(flow.summary["retransmits"])
     # A window that autotuning still raised is no setting that is too small.
     ramp = code in (Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES) and why is ALL["rwnd"].causes["ramp"]
     return grows or ramp or code is Code.SENDER_IDLE
@@ -194,6 +205,8 @@ def _expected(flow: Flow) -> str:
     """Return the rate before and after a larger buffer, and what limits then; empty where that is not known."""
     limit = str(flow.summary["limit"])
     raised = (limit == "rwnd" and slow_part(flow) <= 1 / 2) or (limit == "sndbuf" and not fills(flow))
+    # Without a window scale, the field hides how large the buffer is.
+    raised &= flow.summary["window_scale_source"] != UNSCALED
     lift = next((one for one in lifts(flow) if one.limit == limit), None)
     if not raised or lift is None or not sent_a_window(flow.summary):
         return ""

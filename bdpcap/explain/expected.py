@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import Basis, basis, delivered_bps
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["GAIN", "LACKING", "Lift", "lifts"]
+__all__ = ["GAIN", "LACKING", "Lift", "lifts", "window_bps"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
 
 
+_START: Final = 0.25
+"""Share of the rounds in which every window may grow: slow start, and the receiver's own."""
+_GROWS: Final = 1.05
+"""Largest window later over the largest of that start from which on a window is growing; a choice."""
 LACKING: Final = 0.01
 """Share of a flow's payload that the capture may lack before the flow's rate is but a lower bound: less shows nowhere."""
 
@@ -77,7 +81,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         if lasting[held].sum() < NOTABLE_SHARE * lasting.sum():
             continue
         left = rtts[~held]
-        allowed = min(link_bps, _allowed_bps(summary, left, limit) or link_bps)
+        allowed = min(link_bps, _allowed_bps(flow, left, limit) or link_bps)
         rest_ns = rates.duration_ns(float(rtts.loc[held, "acked_bytes"].sum()), allowed)
         took_ns = float(lasting[~held].sum()) + rest_ns
         then_bps = min(link_bps, float(rates.of_bytes(float(rtts["acked_bytes"].sum()), took_ns)))
@@ -86,19 +90,32 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             others = {str(name): float(ns) for name, ns in lasting[~held].groupby(names).sum().items()}
             follows = "link" if allowed == link_bps else "rwnd"
             others[follows] = others.get(follows, 0) + rest_ns
-            # A link that is full for less than half of the time is not what limits.
-            if len(others) > 1 and others.get("link", 0) < took_ns / 2:
+            # A link that is full for less than half of the time, or not reached, is not what limits.
+            idle = others.get("link", 0) < took_ns / 2 or then_bps * GAIN < link_bps
+            if len(others) > 1 and idle:
                 others.pop("link", None)
             follows = max(others, key=lambda name: others[name])
             found.append(Lift(limit, now_bps, then_bps, follows, longer=longer))
     return tuple(sorted(found, key=lambda one: -one.then_bps))
 
 
-def _allowed_bps(summary: pd.Series[Any], left: pd.DataFrame, limit: str) -> float | None:
+def window_bps(flow: Flow) -> float | None:
+    """Return the rate that the window allows at most, in bits per second; None if that is not known."""
+    windows = flow.rtts["window_max_bytes"].dropna().astype(float)
+    start = int(_START * len(windows))
+    first, later = windows[:start], windows[start:]
+    # A window that is still growing, and that nothing filled, grows on with the flow.
+    grows = (
+        len(first) > 0 and later.max() > _GROWS * first.max() and flow.summary["rwnd_share"] < NOTABLE_SHARE
+    )
+    return None if grows else gate.allowed_bps(flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"])
+
+
+def _allowed_bps(flow: Flow, left: pd.DataFrame, limit: str) -> float | None:
     """Return the rate that the other limits allow in the rounds of a lifted one; None if only the link bounds it."""
     if limit == "rwnd":
         return None
-    by_window = gate.allowed_bps(summary["window_max_bytes"], summary["rtt_min_ns"])
+    by_window = window_bps(flow)
     if limit == "app" and left["acked_bytes"].any():
         others = delivered_bps(left)
         return others if by_window is None else min(others, by_window)

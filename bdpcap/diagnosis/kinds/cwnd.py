@@ -60,8 +60,14 @@ def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
     return f"the congestion window was still doubling in {rounds} of {units.number(len(flow.rtts), 'round')}"
 
 
-def _growth(_: Flow, own: pd.DataFrame) -> str:
-    return f"nothing was retransmitted, and {units.exact_bytes(own['in_flight_max_bytes'].max())} were in flight at most"
+def _growth(flow: Flow, own: pd.DataFrame) -> str:
+    again = int(flow.summary["retransmits"])
+    lost = (
+        "nothing was retransmitted"
+        if not again
+        else f"{units.number(again, 'packet')} sent again had arrived"
+    )
+    return f"{lost}, and {units.exact_bytes(own['in_flight_max_bytes'].max())} were in flight at most"
 
 
 def _even(_: Flow, own: pd.DataFrame) -> str:
@@ -76,7 +82,9 @@ def _flat(_: Flow, own: pd.DataFrame) -> str:
 
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     detail = longest(own, "detail")
-    lost = bool(flow.summary["retransmitted_bytes"])
+    # Data that had arrived when they were sent again were not lost.
+    summary = flow.summary
+    lost = bool(summary["retransmitted_bytes"]) and summary["spurious_retransmits"] < summary["retransmits"]
     # After a loss, the growth that follows is part of its repair.
     return (
         "recovery"

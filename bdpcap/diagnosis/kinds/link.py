@@ -10,7 +10,9 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import delivered_bps
-from bdpcap.words import palette, units
+from bdpcap.explain.expected import GAIN
+from bdpcap.limits import IDLE
+from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -26,17 +28,22 @@ def _queue(flow: Flow, own: pd.DataFrame) -> str:
     reasons = (
         [f"it carried this flow at {units.rate(delivered_bps(own))}"] if own["acked_bytes"].any() else []
     )
-    if pd.notna(least) and pd.notna(usual) and usual > least:
+    known = pd.notna(least) and pd.notna(usual)
+    # A queue holds a segment at least; a shorter wait shows that the capture does not measure round trips.
+    if known and rates.bytes_at(delivered_bps(own), float(usual - least)) >= flow.summary["mss_bytes"]:
         reasons.append(f"packets waited {units.duration(usual - least)} in its queue")
     return ", and ".join(reasons)
 
 
 def _shorter(flow: Flow) -> str:
     least, usual = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
+    full_bps = delivered_bps(flow.rtts[flow.rtts["limit"] == "link"])
+    if full_bps >= GAIN * delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE]):
+        return f"at most about {units.rate(full_bps)}, whatever the ends set"
     if pd.isna(least) or pd.isna(usual) or usual - least < STANDING_NS:
         return "the same rate, whatever the ends set"
     return (
-        f"the same rate; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} to about "
+        f"the same rate; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} towards "
         f"{units.duration(least)}"
     )
 

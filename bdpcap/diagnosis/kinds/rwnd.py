@@ -42,8 +42,12 @@ def _allowed(flow: Flow) -> str:
 
 def _reader(flow: Flow, own: pd.DataFrame) -> str:
     lasting = _shut(own)
-    smallest, largest = own["window_min_bytes"].min(), flow.summary["window_max_bytes"]
-    if pd.isna(smallest) or pd.isna(largest) or smallest >= largest:
+    least = own["window_min_bytes"].dropna()
+    if least.empty:
+        return f"the window was {lasting}" if lasting else ""
+    # A window is larger once all is read, at the end of a transfer.
+    smallest, largest = least.min(), flow.rtts.loc[: least.idxmin(), "window_max_bytes"].max()
+    if pd.isna(largest) or smallest >= largest:
         return f"the window was {lasting}" if lasting else ""
     also = f". It was {lasting}" if lasting else ""
     return f"the window fell from {units.exact_bytes(largest)} to {units.exact_bytes(smallest)}{also}"
