@@ -491,7 +491,7 @@ def test_a_subflow_of_multipath_tcp_is_no_series_of_requests():
         # Congestion control left the link idle for a third of the time, so the rate may rise to the link's.
         (
             "stacks/73_ll_pmtu1492_linksmall/middle",
-            "at most about 9.18 Mbit/s, whatever the ends set",
+            "up to about 9.18 Mbit/s, the mean rate of the full link",
             "the same rate",
         ),
         # The receiver offers scale 3, and the sender goes by 1.

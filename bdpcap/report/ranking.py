@@ -289,7 +289,7 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
     flows = ranked(capture)
     hidden = flows[[key not in known for key in _keys(flows)]]
     streams = {group.flow.stream for group in shown}
-    if (
+    if hidden.empty or (
         set(hidden["stream"]) <= streams
         and hidden["payload_bytes"].sum() < LEAST_SHARE * flows["payload_bytes"].sum()
     ):

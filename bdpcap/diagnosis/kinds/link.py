@@ -39,7 +39,8 @@ def _shorter(flow: Flow) -> str:
     least, usual = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
     full_bps = delivered_bps(flow.rtts[flow.rtts["limit"] == "link"])
     if full_bps >= GAIN * delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE]):
-        return f"at most about {units.rate(full_bps)}, whatever the ends set"
+        # A mean: a link may carry more for a while.
+        return f"up to about {units.rate(full_bps)}, the mean rate of the full link"
     if pd.isna(least) or pd.isna(usual) or usual - least < STANDING_NS:
         return "the same rate, whatever the ends set"
     return (
