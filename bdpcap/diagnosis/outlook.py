@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdpcap.explain.capacity import Basis, basis, delivered_bps, known_bps, spoken
-from bdpcap.explain.expected import GAIN, window_bps
+from bdpcap.explain.capacity import Basis, basis, known_bps, spoken
+from bdpcap.explain.expected import GAIN, active_bps, window_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
-from bdpcap.limits import IDLE
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -47,12 +46,13 @@ def with_change(words: str) -> Callable[[Flow], str]:
 
 def _fills(flow: Flow) -> bool:
     """Return whether the flow went as fast as its path; False if that is not known."""
-    path = None if basis(flow.summary) is Basis.BOUND else known_bps(flow.summary)
-    return path is not None and path < GAIN * _own_bps(flow)
+    path = _path_bps(flow)
+    return path is not None and path < GAIN * active_bps(flow)
 
 
-def _own_bps(flow: Flow) -> float:
-    return delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE])
+def _path_bps(flow: Flow) -> float | None:
+    """Return the rate of the path; None if no more than a lower bound of it is known."""
+    return None if basis(flow.summary) is Basis.BOUND else known_bps(flow.summary)
 
 
 def _is_held_elsewhere(flow: Flow) -> bool:
@@ -63,19 +63,17 @@ def _is_held_elsewhere(flow: Flow) -> bool:
 
 def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much."""
-    if basis(flow.summary) is not Basis.BOUND or (known_bps(flow.summary) or 0) < GAIN * _own_bps(flow):
+    if basis(flow.summary) is not Basis.BOUND or (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
         return ""
     return f"; the path can carry {spoken(flow.summary)}"
 
 
 def _bound(flow: Flow) -> str:
     """Return the next limit and its rate; empty if the capture does not show it, or no gain."""
-    summary = flow.summary
-    path = known_bps(summary)
-    window = window_bps(flow)
-    if path is None or _fills(flow) or basis(summary) is Basis.BOUND:
+    path, window = _path_bps(flow), window_bps(flow)
+    if path is None or _fills(flow):
         return ""
     # The window of a receiver that is the limit today is lifted by the advice.
-    if window is not None and window < path and summary["limit"] != "rwnd":
-        return f"up to {units.rate(window)} with today's window" if window >= GAIN * _own_bps(flow) else ""
+    if window is not None and window < path and flow.summary["limit"] != "rwnd":
+        return f"up to {units.rate(window)} with today's window" if window >= GAIN * active_bps(flow) else ""
     return f"up to about {units.rate(path)}, then the link"

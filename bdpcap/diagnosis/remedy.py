@@ -181,7 +181,7 @@ def _other_buffer(flow: Flow, need_bytes: int) -> str:
 
 def _stops(flow: Flow) -> str:
     """Return a sentence on a reader that stopped for a notable time, whatever the buffer; empty if it did not."""
-    shut_ns = (flow.rtts["end_ns"] - flow.rtts["start_ns"])[rwnd.shut(flow.rtts)].sum()
+    shut_ns = rwnd.shut_ns(flow.rtts)
     if shut_ns < NOTABLE_SHARE * flow.summary["active_ns"]:
         return ""
     return f" See also why the receiving program stopped reading: that shut the window for {units.duration(shut_ns)}."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Flow
 
-__all__ = ["GAIN", "LACKING", "Lift", "lifts", "window_bps"]
+__all__ = ["GAIN", "LACKING", "Lift", "active_bps", "lifts", "window_bps"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
@@ -97,6 +97,11 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
             follows = max(others, key=lambda name: others[name])
             found.append(Lift(limit, now_bps, then_bps, follows, longer=longer))
     return tuple(sorted(found, key=lambda one: -one.then_bps))
+
+
+def active_bps(flow: Flow) -> float:
+    """Return the rate of acknowledged bytes over the active time, in bits per second."""
+    return delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE])
 
 
 def window_bps(flow: Flow) -> float | None:

@@ -10,8 +10,7 @@ from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import delivered_bps
-from bdpcap.explain.expected import GAIN
-from bdpcap.limits import IDLE
+from bdpcap.explain.expected import GAIN, active_bps
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def _queue(flow: Flow, own: pd.DataFrame) -> str:
 def _shorter(flow: Flow) -> str:
     least, usual = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
     full_bps = delivered_bps(flow.rtts[flow.rtts["limit"] == "link"])
-    if full_bps >= GAIN * delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE]):
+    if full_bps >= GAIN * active_bps(flow):
         # A mean: a link may carry more for a while.
         return f"up to about {units.rate(full_bps)}, the mean rate of the full link"
     if pd.isna(least) or pd.isna(usual) or usual - least < STANDING_NS:

@@ -16,13 +16,18 @@ from bdpcap.words import palette, units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["LIMIT", "shut"]
+__all__ = ["LIMIT", "shut", "shut_ns"]
 
 
 def shut(rtts: pd.DataFrame) -> pd.Series[bool]:
     """Return in which rounds the window was closed, or too small for a segment."""
     closed: pd.Series[bool] = rtts["detail"] == "zero window"
     return closed
+
+
+def shut_ns(rtts: pd.DataFrame) -> int:
+    """Return for how long the window was closed, or too small for a segment."""
+    return int((rtts["end_ns"] - rtts["start_ns"])[shut(rtts)].sum())
 
 
 def _window(flow: Flow, own: pd.DataFrame) -> str:
@@ -55,12 +60,9 @@ def _reader(flow: Flow, own: pd.DataFrame) -> str:
 
 def _shut(own: pd.DataFrame) -> str:
     """Return for how long the window was shut; empty if it never was."""
-    lasting_ns = (own["end_ns"] - own["start_ns"])[shut(own)]
-    return (
-        ""
-        if lasting_ns.empty
-        else f"shut, or smaller than a segment, for {units.duration(lasting_ns.sum())} in all"
-    )
+    if not shut(own).any():
+        return ""
+    return f"shut, or smaller than a segment, for {units.duration(shut_ns(own))} in all"
 
 
 def _ramp(_: Flow, own: pd.DataFrame) -> str:

@@ -48,8 +48,7 @@ def _has_outage(flow: Flow) -> bool:
     if not summary["timeouts"]:
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
-    lasting_ns = flow.rtts["end_ns"] - flow.rtts["start_ns"]
-    if lasting_ns[rwnd.shut(flow.rtts)].sum() >= stall_ns / 2:
+    if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
         return False
     news = stall_ns >= OUTAGE_SHARE * summary["active_ns"] and stall_ns >= TIMER_NS
     return bool(stall_ns >= OUTAGE_NS or news) and not farewell.is_end(flow)
