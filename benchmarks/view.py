@@ -30,7 +30,7 @@ WATCH: Final = f"""() => {{
 
 
 def steps_ms(page: Page) -> list[float]:
-    """Press each key; return the time in ms until the last of what it changed was drawn."""
+    """Press each key; return the time in ms until the last change was drawn."""
     page.evaluate(WATCH)
     steps = []
     for key in KEYS:

@@ -1,4 +1,4 @@
-"""What is to be expected, in words: of which rates they speak, and when."""
+"""The outlook in words: the rates in it, and when they are there."""
 
 from types import SimpleNamespace
 

@@ -27,7 +27,7 @@ Loss of 5 % holds Reno below four segments per RTT (Mathis et al. 1997), so no q
 _RISES: Final = 2
 """Least loss share of the faster half of the rounds over that of the slower half, behind a policer.
 
-It passes what is below its rate, while random loss takes the same share of both. A choice between the two.
+It drops nothing below its rate, while random loss takes the same share of both. A choice between the two.
 """
 
 
