@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["ends", "sentences"]
+__all__ = ["ends", "failed", "sentences"]
 
 _LINES: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
@@ -47,6 +47,12 @@ def sentences(capture: Capture) -> list[str]:
         for kind, advice in _ADVICE.items()
         for line in lines[kind]
     ]
+
+
+def failed(capture: Capture) -> int:
+    """Return the number of connections that failed."""
+    lines = _lines(capture)
+    return sum(line.connections for kind in _ADVICE for line in lines[kind])
 
 
 def ends(capture: Capture) -> list[str]:

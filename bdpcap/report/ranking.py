@@ -15,7 +15,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sharing import together_bps
-from bdpcap.report import no_flows
+from bdpcap.report import connections, no_flows
 from bdpcap.report.part import part
 from bdpcap.words import units
 from bdpcap.words.endpoints import same_way
@@ -225,8 +225,11 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     if not shown:
         return no_bulk(capture)
     total = max(1, int(flows["payload_bytes"].sum()))
+    well = [group.flows for group in shown if not has_place(group.flow)]
+    fine = pd.concat(well) if well else flows.iloc[:0]
     held = (
         flows[bulk(flows)]
+        .drop(fine.index, errors="ignore")
         .groupby("limit")["payload_bytes"]
         .agg(["size", "sum"])
         .sort_values("sum", ascending=False)
@@ -236,8 +239,10 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     out = f"; {units.number(sum(outages), 'flow')} had an outage" if any(outages) else ""
     if outages[0]:
         return f"{whole}{out}."
-    if not any(has_place(group.flow) for group in shown):
-        return f"{whole}; nothing here needs mending."
+    if len(well) == len(shown):
+        failed = connections.failed(capture)
+        well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
+        return f"{whole}{well_but if failed else '; nothing here needs mending'}."
     if set(held.index) <= {"app"}:
         return f"{whole}{_paced(shown)}."
     each = (
@@ -245,7 +250,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         for limit, own in held.iterrows()
         if own["sum"] >= LEAST_SHARE * total
     )
-    return f"{whole}. Main limits: {', '.join(each)}{out}."
+    without = fine["payload_bytes"].sum() / total
+    ended = f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
+    return f"{whole}{ended}. {'Other limits' if ended else 'Main limits'}: {', '.join(each)}{out}."
 
 
 def _paced(shown: list[Group]) -> str:

@@ -120,7 +120,7 @@ RULES: Final = (
             3,
             because="one may be the first message, another follow an outage or the greeting",
         ),
-        unless=any_of(HELD_OR_STANDS, ONE_PEAK, LOSS),
+        unless=any_of(HELD_OR_STANDS, ONE_PEAK, OPENING, LOSS),
         says="The program began to send {ack_clock.own_starts} times in nine rounds, with nothing in flight.",
         why="Nothing was waiting to be sent when all data had been acknowledged.",
         alternatives={"sndbuf": all_of(STABLE, any_of(EITHER, it(AckClock.unseen)))},
