@@ -8,7 +8,7 @@ import re
 import pandas as pd
 import pytest
 from oracles import SAMPLES, SHARED, TESTS
-from packets import pcap
+from packets import Address, pcap
 from scenario import CLIENT, HANDSHAKE, scenario
 
 import bdpcap
@@ -74,6 +74,29 @@ def test_a_flow_that_no_window_limits_has_no_why():
     flow = bdpcap.analyze(path).flow(0)
     assert flow.why is None
     assert re.fullmatch(r"without losses up to [\d.]+ Mbit/s with today's window", flow.remedy.expected)
+
+
+# the sentence on the capture
+
+TRANSFER = """
+    +.001 > P. 1:101(100)   ack 1    win 502
+    +.020 < .  1:1(0)       ack 101  win 512
+    +.001 < P. 1:1461(1460) ack 101  win 512
+    +0    > .  101:101(0)   ack 1461 win 502
+    +9    > F. 101:101(0)   ack 1461 win 502
+"""
+UNANSWERED = "0 > S 0:0(0) win 64240 <mss 1460>\n+1 > S 0:0(0) win 64240 <mss 1460>"
+
+
+def test_failed_connections_are_no_capture_without_a_need_to_mend():
+    well = scenario(HANDSHAKE + TRANSFER)
+    lost = scenario(UNANSWERED, client=Address(CLIENT.host, CLIENT.port + 1))
+    for packets, said in (
+        (well, "; nothing here needs mending."),
+        (well + lost, " and need no mending; 1 connection failed."),
+    ):
+        capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+        assert ranking.summary(capture, ranking.groups(capture)).endswith(said)
 
 
 # the natures of flows
@@ -207,6 +230,45 @@ def test_what_is_lost_before_a_capture_is_no_receiver_that_is_gone():
     """)
     assert "with 1 retransmission, which was acknowledged at once." in screen.sentences(flow)[-1]
     assert flow.remedy.where == "the path from 198.51.100.2 to the capture"
+
+
+def test_a_sender_that_ignores_acknowledgments_had_no_outage():
+    # The tap is beside the client, which sends its request again in spite of the answer next to it.
+    flow = analyzed("""
+    +.001  > P. 1:201(200) ack 1 win 502
+    +.020  < P. 1:101(100) ack 201 win 500
+    +.300  > P. 1:201(200) ack 1 win 502
+    +.600  > P. 1:201(200) ack 1 win 502
+    +1.200 > P. 1:201(200) ack 1 win 502
+    +2.400 > P. 1:201(200) ack 1 win 502
+    """).flow(0)
+    said = screen.sentences(flow)[-1]
+    assert said.startswith(
+        "The sender took no notice of acknowledgments: it sent again, 4 times, what the capture"
+    )
+    assert flow.remedy.where == "the sender, 192.0.2.1"
+
+
+def test_an_undecided_flow_says_that_its_window_was_shut():
+    # The data before the acknowledgments are not in the capture.
+    capture = bdpcap.analyze(
+        io.BytesIO(
+            pcap(
+                scenario("""
+    0     > .  1:1(0) ack 1    win 8760
+    +.001 > .  1:1(0) ack 4381 win 4380
+    +.001 > .  1:1(0) ack 8761 win 0
+    +.010 > .  1:1(0) ack 8761 win 64240
+    +.001 < .  8761:10221(1460)  ack 1 win 64512
+    +.001 < .  10221:11681(1460) ack 1 win 64512
+    """)
+            )
+        )
+    )
+    (flow,) = capture.flows.to_dict("records")
+    said = screen.sentences(capture.flow(0, flow["sender"]))[-1]
+    assert flow["limit"] == "unknown"
+    assert said.endswith("Its receiver's window was shut for a time: the receiving program did not read.")
 
 
 def test_only_the_time_in_which_data_waited_is_an_outage():

@@ -217,6 +217,20 @@ def test_a_syn_in_the_last_second_may_still_be_answered(last_s, told):
     assert all("was never answered (1 SYN)." in line for line in said)
 
 
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        ("+0 > R 1:1(0) win 0", "was answered, and reset by the client before any data."),
+        ("+1 < S. 0:0(0) ack 1 win 65535", "was answered, and never completed by the client."),
+    ],
+)
+def test_a_client_that_withdrew_has_the_answer(answered, said):
+    capture = analyzed(f"0 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n{answered}")
+    (line,) = connections.sentences(capture)
+    assert said in line
+    assert connections.failed(capture) == ("never completed" in said)
+
+
 REQUEST = "+.001 > P. 1:201(200) ack 1 win 502"
 
 

@@ -193,7 +193,7 @@ def _is_other(flow: Flow, code: Code, why: Cause) -> bool:
         return why is not ALL["app"].causes["own window"]
     # The finding on congestion control is about losses where any data were lost.
     cwnd = ALL["cwnd"].causes
-    grows = code is Code.CONGESTION_WINDOW and why in (cwnd["slow start"], cwnd["pacing"])
+    grows = code is Code.CONGESTION_WINDOW and why in (cwnd["slow start"], cwnd["pacing"], cwnd["ignored"])
     # Data that were sent again needlessly were not lost.
     grows |= code is Code.CONGESTION_WINDOW and why is cwnd["avoidance"] and bool(flow.summary["retransmits"])
     # A window that autotuning still raised is no setting that is too small.

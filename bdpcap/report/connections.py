@@ -30,6 +30,7 @@ _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
     "refused": "Start the service, or check the address and the port.",
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans end so.",
+    "withdrawn": "The client did not want it any more: it had stopped to wait, or only probed the port.",
     "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it.",
@@ -37,6 +38,8 @@ _ADVICE: Final = {
 }
 
 _KINDS: Final = (*_ADVICE, DONE)
+_WANTED: Final = ("withdrawn", "unused")
+"""Kinds that an end may have wanted: no count of failures has them."""
 
 
 def sentences(capture: Capture) -> list[str]:
@@ -50,9 +53,9 @@ def sentences(capture: Capture) -> list[str]:
 
 
 def failed(capture: Capture) -> int:
-    """Return the number of connections that failed."""
+    """Return the number of connections that failed, without those that an end may have wanted so."""
     lines = _lines(capture)
-    return sum(line.connections for kind in _ADVICE for line in lines[kind])
+    return sum(line.connections for kind in _ADVICE if kind not in _WANTED for line in lines[kind])
 
 
 def ends(capture: Capture) -> list[str]:
@@ -157,6 +160,7 @@ class _Line:
             "never answered": f"never answered ({self._tries()})",
             "refused": "refused",
             "never completed": "answered, and never completed by the client",
+            "withdrawn": "answered, and reset by the client before any data",
             "timeout": f"given up with {left}",
             "cut off": f"reset with {left}",
             "unanswered": "reset without an answer",

@@ -104,8 +104,10 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     # Most of the wait was one: the timers ran out in a row.
     in_a_row = timed_out & (2 * both["longest_stall_ns"] >= both["timeout_wait_ns"]).reshape(-1, 2)
     gave_up = np.where(by_client, in_a_row[:, 0], in_a_row[:, 1])
-    # A lone SYN-ACK was answered, and the capture lacks the answer; but for a client that reset.
-    refused_back = (life["syn_acks"] >= REPEATED) | (ended == "rst")
+    incomplete = handshake == "never completed"
+    withdrawn = incomplete & (ended == "rst") & by_client
+    # A lone SYN-ACK was answered, and the capture lacks the answer.
+    repeated = life["syn_acks"] >= REPEATED
     kind = np.full(len(handshake), None, dtype=object)
     # A later kind outranks an earlier one.
     for name, holds in (
@@ -115,7 +117,8 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         ("unused", reset & complete & (client_bytes + server_bytes == 0)),
         ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up),
         ("refused", handshake == "refused"),
-        ("never completed", (handshake == "never completed") & refused_back),
+        ("never completed", incomplete & repeated),
+        ("withdrawn", withdrawn),
         ("never answered", (handshake == "never answered") & ~waiting),
     ):
         kind[holds & life["seen"]] = name

@@ -251,7 +251,9 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         if own["sum"] >= LEAST_SHARE * total
     )
     without = fine["payload_bytes"].sum() / total
-    ended = f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
+    ended = (
+        f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
+    )
     return f"{whole}{ended}. {'Other limits' if ended else 'Main limits'}: {', '.join(each)}{out}."
 
 

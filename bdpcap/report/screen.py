@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
-from bdpcap.diagnosis.decide import cause, datagrams
+from bdpcap.diagnosis.decide import cause, datagrams, relayed
 from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.explain.capacity import delivered_bps, known_bps
@@ -155,5 +155,7 @@ def sentences(flow: Flow, *, brief: bool = False) -> list[str]:
     reason = verdict.reason(flow) if kind is None else kind.sentence(flow)
     udp = datagrams(flow) if kind is None else None
     beside = "" if udp is None else udp.sentence
-    more = [] if brief else notes(flow)
+    # The advice on a NAT or proxy needs its reason wherever it stands.
+    proxy = relayed(flow) if brief and kind is None else None
+    more = ([] if proxy is None else [proxy.sentence]) if brief else notes(flow)
     return [sentence for sentence in (rate(flow), reason, beside, *more) if sentence]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT"]
 
+REPEATED: Final = 2
+"""Fewest timers that ran out in spite of an acknowledgment: one may have crossed it on the way."""
+
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
     summary = flow.summary
@@ -45,7 +48,17 @@ def _stall(flow: Flow, _: pd.DataFrame) -> str:
     again = f"{units.number(retransmits, 'retransmission')} brought none"
     if pd.isna(stall_ns) or stall_ns == 0:
         return f"the capture holds no acknowledgment, and {again}"
-    return f"no acknowledgment of new data came for {units.duration(stall_ns)}"
+    timeouts = int(flow.summary["timeouts"])
+    waited = units.duration(flow.summary["timeout_wait_ns"])
+    longest = f"no acknowledgment of new data came for {units.duration(stall_ns)}"
+    if timeouts < 2:
+        return longest
+    return f"{units.number(timeouts, 'timeout')} took {waited}, and once {longest}"
+
+
+def _ignored(flow: Flow, _: pd.DataFrame) -> str:
+    tries = units.number(int(flow.summary["retransmits"]), "time")
+    return f"it sent again, {tries}, what the capture shows as acknowledged"
 
 
 def _way_back(flow: Flow, own: pd.DataFrame) -> str:
@@ -84,7 +97,10 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     detail = longest(own, "detail")
     # Data that had arrived when they were sent again were not lost.
     summary = flow.summary
-    lost = bool(summary["retransmitted_bytes"]) and summary["spurious_retransmits"] < summary["retransmits"]
+    needless = summary["spurious_retransmits"] >= summary["retransmits"]
+    lost = bool(summary["retransmitted_bytes"]) and not needless
+    if detail == "outage" and needless and summary["timeouts"] >= REPEATED:
+        return "ignored"
     # After a loss, the growth that follows is part of its repair.
     return (
         "recovery"
@@ -121,10 +137,17 @@ LIMIT: Final = Limit(
         ),
         "avoidance": _GROWTH,
         "outage": Cause(
-            "An outage held the sender back",
+            "Retransmission timeouts held the sender back",
             _stall,
             places.path,
             PHASES["outage"].advice,
+            nothing,
+        ),
+        "ignored": Cause(
+            "The sender took no notice of acknowledgments",
+            _ignored,
+            lambda flow: (places.sender if flow.summary["vantage"] == "sender" else places.path_back)(flow),
+            "See whether they reached the sender, and whether it dropped them: a wrong checksum or port does that.",
             nothing,
         ),
         "return path": Cause(

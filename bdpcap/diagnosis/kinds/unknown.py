@@ -22,7 +22,9 @@ __all__ = ["LIMIT"]
 
 def _undecided(_: Flow, own: pd.DataFrame) -> str:
     reason = NO_RULE.get(str(longest(own, "rule")), "")
-    return f"{reason[:1].lower()}{reason[1:].rstrip('.')}"
+    shut = own["window_min_bytes"].eq(0).any()
+    also = ". Its receiver's window was shut for a time: the receiving program did not read" if shut else ""
+    return f"{reason[:1].lower()}{reason[1:].rstrip('.')}{also}"
 
 
 def _undecided_by(where: Callable[[Flow], str], action: str) -> Cause:

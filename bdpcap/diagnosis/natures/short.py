@@ -95,23 +95,31 @@ def _said(flow: Flow) -> str:
 
 
 def _is_short(flow: Flow) -> bool:
-    return bool(flow.summary["active_ns"] < NOTICED_NS) and ends_by_itself(flow)
+    """Return whether the data took less than a second, in a window that time lifts, or were less than an initial window."""
+    summary = flow.summary
+    brief = summary["active_ns"] < NOTICED_NS
+    first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]
+    return bool(brief) and (first or ends_by_itself(flow))
+
+
+def _is_few(flow: Flow) -> bool:
+    """Return whether a flow carried less than an initial window."""
+    return bool(flow.summary["payload_bytes"] < INITIAL_WINDOW * flow.summary["mss_bytes"])
 
 
 def _is_little(flow: Flow) -> bool:
     """Return whether a program gave TCP less than an initial window, and no receiver and no loss held it for long."""
     summary = flow.summary
-    few = summary["payload_bytes"] < INITIAL_WINDOW * summary["mss_bytes"]
     repaired = summary["limit"] == "app" and summary["cwnd_share"] * summary["active_ns"] < NOTICED_NS
     held = summary["limit"] in ("rwnd", "unknown") or (summary["retransmitted_bytes"] and not repaired)
-    return bool(few and not held)
+    return _is_few(flow) and not held
 
 
 NATURE: Final = Nature(
     "a short transfer",
     _is_short,
     _said,
-    lambda _: ("", "Nothing to mend: the data took no time that a person notices."),
+    lambda _: ("", "Nothing to mend: the data took less than a second."),
     shown,
 )
 

@@ -35,6 +35,8 @@ HIGH_RUN_FAR: Final = 0.6
 """Counterpart of `HIGH_RUN` away from the sender."""
 JUMP: Final = 1.2
 """Rate over that of the initial bursts up to which an excess is a jump after a recovery, not another bottleneck."""
+EXCEEDED: Final = 1.25
+"""Delivery rate over the capacity from which that is none: the ends of a round are known to a tenth each."""
 PAUSED: Final = 0.25
 """Share of a round in pauses between acknowledgments that separate its bursts."""
 QUEUED_PACKETS: Final = 4
@@ -147,6 +149,12 @@ class Rate(Concept):
         The rate is that over three rounds or over nine, whichever is larger: over three, a single packet matters.
         """
         return np.nan_to_num(self.rounds.ratio(np.fmax(self.smooth, self.long), self.capacity))
+
+    @field("yes")
+    def exceeded(self) -> Bools:
+        """Is the delivery rate a quarter above the capacity or more?"""
+        exceeded: Bools = self.utilization >= EXCEEDED
+        return exceeded
 
     @field("share")
     def tap_utilization(self) -> Floats:

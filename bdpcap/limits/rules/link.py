@@ -48,10 +48,10 @@ PAUSING = all_of(
     "the sender pauses",
     "A sender that pauses leaves the link idle, however deep the queue of each burst was.",
 )
-FASTER = at_least(Rate.utilization, 1.25, because="a tenth of error at either end of a round, and some").named(
+FASTER = it(Rate.exceeded).named(
     "faster than this path's best",
-    "The round exceeds the highest rate that lasted, so no link sets that rate. Short flows, and those that wait for "
-    "most of their time, show none.",
+    "A round faster than the highest rate that lasted contradicts it, so that rate is no link's. Short flows, and those "
+    "that wait for most of their time, show none.",
 )
 BEHIND = all_of(it(Queue.before_tap), not_(FULL), not_(HALF_UNANSWERED)).named(
     "captured behind the bottleneck", "The tap sees what the bottleneck passes on."
