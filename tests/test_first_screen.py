@@ -128,6 +128,20 @@ def test_the_time_of_a_response_is_no_round_trip():
     assert "round trips (20 ms) and transfer (8 ms)" in said
 
 
+@pytest.mark.parametrize(("waits", "is_timer"), [((15, 15.01, 15, 14.99, 15), True), ((15, 7, 21, 15, 3), False)])
+def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
+    # An SSH server asks every 15 s whether its client is there, which answers at once: nobody took 15 s to answer.
+    asks = "".join(
+        f"+{wait} < P. {1 + 68 * n}:{69 + 68 * n}(68) ack {1 + 36 * n} win 502\n"
+        f"+.001 > P. {1 + 36 * n}:{37 + 36 * n}(36) ack {69 + 68 * n} win 500\n"
+        f"+.020 < . {69 + 68 * n}:{69 + 68 * n}(0) ack {37 + 36 * n} win 502\n"
+        for n, wait in enumerate(waits)
+    )
+    capture = analyzed(asks + "+15 > . 181:181(0) ack 341 win 500")
+    for row in capture.flows.to_dict("records"):
+        assert (natures.nature(capture.flow(0, row["sender"])) is natures.TIMER) == is_timer
+
+
 def test_what_a_server_sends_later_makes_no_slow_answers():
     asks = "".join(
         f"+.002 > P. {1 + 100 * n}:{101 + 100 * n}(100) ack {1 + 200 * n} win 502\n"

@@ -192,8 +192,10 @@ def _captured(capture: Capture) -> str:
     at_end = np.isin(place, ("sender", "receiver"))
     near = list(map(host, capture._contents.streams.endpoints(ends[at_end])))
     nearest, count = Counter(near).most_common(1)[0] if near else ("", 0)
-    if 2 * count <= len(rows):
-        return f"captured {_vantage(capture)}"
+    # A connection that shows no place contradicts none.
+    if 2 * count <= np.count_nonzero(place != "unknown"):
+        named = _vantage(capture)
+        return f"place of capture differs: {named}" if "," in named else f"captured {named}"
     of_all = (
         "" if count == len(rows) else f" ({units.count(count)} of {units.number(len(rows), 'connection')})"
     )

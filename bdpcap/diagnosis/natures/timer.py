@@ -1,0 +1,53 @@
+"""Small messages at equal intervals of a second or more: a program's timer, such as a keep-alive or a poll."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis.model import Nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bdpcap.capture import Flow
+
+__all__ = ["NATURE"]
+
+FEWEST: Final = 3
+"""Fewest intervals that show a timer: two may be equal by chance."""
+SPREAD: Final = 0.1
+"""Difference of the intervals from their median, over it, up to which they are equal; users and servers vary by more."""
+
+
+def _intervals_ns(flow: Flow) -> pd.Series[float]:
+    """Return the times from one exchange of a stream to the next, in ns."""
+    return flow.exchanges["request_start_ns"].diff().dropna()
+
+
+def _is_timer(flow: Flow) -> bool:
+    if flow.summary["limit"] != "app" or not flow.capture._contents.has_exchanges:
+        return False
+    each = flow.exchanges
+    if len(each) <= FEWEST:
+        return False
+    small = each[["request_bytes", "response_bytes"]].to_numpy().max() < flow.summary["mss_bytes"]
+    between = _intervals_ns(flow)
+    usual = between.median()
+    equal = (between - usual).abs().max() <= SPREAD * usual
+    return bool(small and equal and usual >= NOTICED_NS)
+
+
+def _every(flow: Flow) -> str:
+    number = units.number(len(flow.exchanges), "small message")
+    usual = units.duration(_intervals_ns(flow).median())
+    return f"{number} with an answer each, one every {usual}: a program's timer, such as a keep-alive."
+
+
+NATURE: Final = Nature(
+    "a timer's messages",
+    _is_timer,
+    _every,
+    lambda _: ("", "Nothing to mend: the timer sets the pace, and neither end waits for data."),
+)
