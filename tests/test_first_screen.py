@@ -128,7 +128,9 @@ def test_the_time_of_a_response_is_no_round_trip():
     assert "round trips (20 ms) and transfer (8 ms)" in said
 
 
-@pytest.mark.parametrize(("waits", "is_timer"), [((15, 15.01, 15, 14.99, 15), True), ((15, 7, 21, 15, 3), False)])
+@pytest.mark.parametrize(
+    ("waits", "is_timer"), [((15, 15.01, 15, 14.99, 15), True), ((15, 7, 21, 15, 3), False)]
+)
 def test_small_messages_at_equal_intervals_are_a_timer(waits, is_timer):
     # An SSH server asks every 15 s whether its client is there, which answers at once: nobody took 15 s to answer.
     asks = "".join(

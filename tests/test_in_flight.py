@@ -41,3 +41,19 @@ def test_away_from_the_sender_the_flight_stays_within_the_window(wait, most):
     +.001   < .  1:1(0) ack 4001 win 2000
     """
     assert observe(scenario(text)).capture.flows["in_flight_max_bytes"].iloc[0] == most
+
+
+def test_the_acknowledgment_that_shows_a_far_tap_is_not_lost():
+    # Without a handshake, the echo shows the sender 35 ms away, and this acknowledgment the receiver 121 ms away.
+    text = """
+    0     < P. 1:510(509)     ack 1    win 502 <TS val 1000 ecr 1>
+    +.035 > P. 1:1001(1000)   ack 510  win 502 <TS val 36 ecr 1000>
+    +.121 < .  510:510(0)     ack 1001 win 502 <TS val 1121 ecr 36>
+    +40   < P. 510:1019(509)  ack 1001 win 502 <TS val 41121 ecr 36>
+    +.035 > P. 1001:2001(1000) ack 1019 win 502 <TS val 40036 ecr 41121>
+    +.121 < .  1019:1019(0)   ack 2001 win 502 <TS val 41242 ecr 40036>
+    """
+    seen = observe(scenario(text))
+    (flow,) = (row for row in seen.capture.flows.to_dict("records") if row["sender"] == str(CLIENT))
+    assert flow["in_flight_max_bytes"] == 1000
+    assert flow["longest_stall_ns"] < 1_000_000_000

@@ -155,11 +155,11 @@ impl Flow {
             let una = una.unwrap_or_default();
             self.measure_ack_spacing(newly_delivered, una, tsval, at.time_ns);
         }
-        self.tap_to_sender.enqueue(&ack, tsval, at.time_ns);
+        let in_transit = self.tap_to_sender.enqueue(&ack, tsval, at.time_ns);
         if let Some(sample) = seen.sample {
             effect.rtt_ns = self.add_rtt(sample, at.time_ns, delivered);
         }
-        if self.tap_to_sender.tap_at_sender() {
+        if !in_transit {
             self.deliver(&ack, at.time_ns, at.frame);
         }
         self.hand_over_rounds();

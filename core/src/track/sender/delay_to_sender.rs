@@ -48,6 +48,8 @@ pub struct TapToSender {
     sooner: u8,
     /// Longest of them, ns.
     sooner_max_ns: i64,
+    /// Minimum round trip that data of the other direction measured, ns.
+    other_rtt_ns: i64,
     /// Minimum round trip from the tap to the receiver, ns.
     receiver_rtt_ns: i64,
     /// Minimum delay measured by timestamps, ns.
@@ -101,6 +103,7 @@ impl Default for TapToSender {
             handshake_ns: NULL,
             sooner: 0,
             sooner_max_ns: NULL,
+            other_rtt_ns: NULL,
             receiver_rtt_ns: NULL,
             measured_min_ns: NULL,
             delivered_ns: NULL,
@@ -155,6 +158,7 @@ impl TapToSender {
     /// trips in a row of less than half of its delay replace that. A single one may be an acknowledgment of a middlebox.
     #[inline]
     pub fn add_other_rtt(&mut self, rtt_ns: i64) {
+        self.other_rtt_ns = least(self.other_rtt_ns, rtt_ns);
         if rtt_ns < self.handshake_ns >> 1 {
             self.add_sooner_rtt(rtt_ns);
         } else if self.sooner > 0 {
@@ -239,9 +243,9 @@ impl TapToSender {
         }
     }
 
-    /// Processes an acknowledgment that passes the tap on its way to the sender. It is in transit then, unless the tap
-    /// is at the sender.
-    pub fn enqueue(&mut self, ack: &Ack, tsval: Option<u32>, tap_ns: i64) {
+    /// Processes an acknowledgment that passes the tap on its way to the sender. Returns true if it is in transit then:
+    /// not where the tap is at the sender.
+    pub fn enqueue(&mut self, ack: &Ack, tsval: Option<u32>, tap_ns: i64) -> bool {
         // The handshake measures the delay of a SYN. The first data may echo its TSval at any later time.
         if let Some(tsval) = tsval.filter(|_| ack.scaled) {
             if self.last_tsval != Some(tsval) {
@@ -253,7 +257,7 @@ impl TapToSender {
             self.last_tsval = Some(tsval);
         }
         if self.tap_at_sender() {
-            return;
+            return false;
         }
         if self.in_transit.len() >= Self::MAX_IN_TRANSIT {
             self.in_transit.pop_front();
@@ -268,6 +272,7 @@ impl TapToSender {
         } else {
             self.in_transit.push_back(next);
         }
+        true
     }
 
     /// Inserts an acknowledgment that newer ones overtook before the tap. In front of it, a newer one would hold it back
@@ -303,24 +308,36 @@ impl TapToSender {
 
     /// Adds a measured delay, ns; returns false where the handshake places the tap at the sender.
     fn add_delay(&mut self, delay_ns: i64, idle: bool) -> bool {
+        if idle && self.is_pause(delay_ns) {
+            return false; // the program had nothing to send: its pause is no delay
+        }
         self.measured_min_ns = least(self.measured_min_ns, delay_ns);
         if self.handshake_ns != NULL && self.tap_at_sender() {
             return false; // the tap stays at the sender: there is no delay to follow
         }
-        self.add_recent(delay_ns, idle)
+        self.add_recent(delay_ns);
+        true
     }
 
-    /// Adds a measured delay, ns, to the recent ones; returns false for the pause of an idle sender.
+    /// Is this the pause of a sender with nothing in flight, not the delay of its way?
+    fn is_pause(&self, delay_ns: i64) -> bool {
+        let shortest_ns = self
+            .rtt_min_ns()
+            .into_iter()
+            .chain(known(self.other_rtt_ns))
+            .min();
+        shortest_ns.map_or(delay_ns > Self::MAX_ECHO_WAIT_NS, |ns| {
+            delay_ns / Self::PAUSE > ns
+        })
+    }
+
+    /// Adds a measured delay, ns, to the recent ones.
     #[inline(never)] // not needed where the tap is at the sender
-    fn add_recent(&mut self, delay_ns: i64, idle: bool) -> bool {
-        if idle && (self.rtt_min_ns()).is_some_and(|min_ns| delay_ns / Self::PAUSE > min_ns) {
-            return false; // the program had nothing to send: its pause is no delay
-        }
+    fn add_recent(&mut self, delay_ns: i64) {
         self.recent_delays.get_or_insert_default().add(delay_ns);
         if self.handshake_ns == NULL {
             self.place_tap();
         }
-        true
     }
 
     /// Is any acknowledgment in transit to the sender?
@@ -551,6 +568,22 @@ mod tests {
             path.enqueue(&ack(i64::from(tsval)), Some(tsval), tap_ns);
             path.measure_tsecr(tsval, true, tap_ns + delay_ns);
             assert_eq!(path.delay_ns(), expected_ns);
+        }
+    }
+
+    #[test]
+    fn the_pause_of_a_program_places_no_tap() {
+        // Without a handshake, a program of the sender's host answers after 34 s; the peer's data show the way.
+        for other_ns in [Some(94_000_000), None] {
+            let mut path = TapToSender::default();
+            if let Some(rtt_ns) = other_ns {
+                path.add_other_rtt(rtt_ns);
+            }
+            path.enqueue(&ack(100), Some(7), 0);
+            assert!(!path.measure_tsecr(7, true, 34_000_000_000));
+            path.add_receiver_rtt(93_000_000);
+            assert!(path.tap_at_sender());
+            assert_eq!(path.rtt_min_ns(), None);
         }
     }
 
