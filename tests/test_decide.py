@@ -251,6 +251,26 @@ CASES = {
             "bursts at other times": OWN_TIME,
         },
     ),
+    "sndbuf-exact": (
+        [
+            {
+                "flight.exact": True,
+                "flight.peak_share": 1,
+                "flight.regrown": True,
+                "flight.drift": 2,
+                "ack_clock.empty_starts": 0,
+            }
+        ],
+        {
+            "from nothing": {"ack_clock.empty_starts": 9},
+            "whole segments": {"flight.exact": False},
+            "now and then": {"flight.peak_share": 0.5},
+            "a window that a loss reduced": {"flight.regrown": False},
+            "a full window": WINDOW,
+            "a full link": QUEUE,
+            "nothing moves": {"flight.moved": False},
+        },
+    ),
     "cwnd-recovery": (
         [{"loss.rounds_since": 0}, {"loss.outage": True}],
         {"long ago": {"loss.rounds_since": 90, "flight.regrown": True}, "a full window": WINDOW},
@@ -378,7 +398,7 @@ def test_every_round_has_one_limit_whatever_is_known(evidence):
             # It holds, and nothing that outranks its limit does.
             assert limit == limits[name] == next(each for each in PRECEDENCE if each in holding)
             assert held[name][at]
-        elif name not in ("missed", "silent", "bridged"):
+        elif name not in ("missed", "silent", "bridged", "alike"):
             assert not holding
         assert (limit in DETAILS) == (detail is not None)
 
@@ -440,6 +460,17 @@ def test_where_no_rule_holds_what_prevails_does(before, after):
         for letter, old in zip(after, before, strict=True)
         if old == "-"
     ]
+
+
+def test_a_program_that_looks_like_a_send_buffer_now_and_then_is_one_throughout():
+    """A timer in phase with the acknowledgments fills the same flight in one round of three."""
+    three = {name: [value] * 3 for name, value in (QUIET | STANDING).items()}
+    often = three | {"writes.finished": [True, True, False], "ack_clock.reconstructed": [True] * 3}
+    verdict = decide(known(often | {"writes.equal_amounts": [1] * 3}, flow=[0] * 3))
+    assert verdict.limit.tolist() == ["app"] * 3
+    assert verdict.rule.tolist() == ["app-idle", "app-idle", "alike"]
+    seldom = decide(known(often | {"writes.equal_amounts": [0] * 3}, flow=[0] * 3))
+    assert seldom.limit.tolist() == ["app", "app", "sndbuf"]
 
 
 def missing(limits, at):

@@ -385,6 +385,15 @@ def test_a_peak_is_equal_to_the_byte():
     assert counted([0] * 5, columns=columns).flight.peak_share.tolist() == [0.75] * 5
 
 
+def test_a_flight_is_exact_if_it_ends_eight_times_at_one_byte_within_a_segment():
+    def exact(*most):
+        return counted([0] * len(most), columns={"in_flight_max_bytes": most}).flight.exact.tolist()
+
+    assert exact(*[65_536] * 8, 60_000) == [True] * 8 + [False]
+    assert not any(exact(*[65_536] * 7, 60_000))
+    assert not any(exact(*[65_000] * 9))
+
+
 def test_a_flight_is_refilled_if_a_third_of_it_follows_within_two_rounds():
     columns = {"in_flight_max_bytes": [9000] * 5, "sent_bytes": [9000, 0, 3000, 2000, 2000]}
     assert counted([0] * 5, columns=columns).flight.refilled.tolist() == [True, True, False, False, False]

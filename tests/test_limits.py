@@ -125,6 +125,19 @@ def test_a_send_buffer_filled_once_per_round_trip_is_certain_at_the_sender_only(
     assert standing("receiver")["confidence"].max() <= 0.6
 
 
+@pytest.mark.usefixtures("need_shared")
+def test_a_flight_of_exactly_one_mebibyte_is_a_send_buffers_not_a_congestion_windows():
+    """XNU counts the bytes in a send buffer, so that it fills to the byte; 1,048,576 bytes are no whole segments."""
+    (path,) = (SHARED / "captures/public").rglob("trace_tcp_medium_snap80.pcap")
+    flow = bdpcap.analyze(path).top()[0]
+    assert flow.summary["limit"] == "sndbuf"
+    assert "ended at exactly 1,048,576 bytes" in flow.verdict
+    # The buffer to try is larger than the one that limits.
+    assert "2,097,152" in flow.remedy.words
+    # Round trips take twenty times as long as on an empty path.
+    assert flow.remedy.expected.startswith("a longer queue")
+
+
 def test_the_repair_of_a_request_that_left_at_once_is_congestion_controls():
     """All was written before the first acknowledgment came, so no writer waited for room in a buffer."""
     repaired = rounds_of(

@@ -1,4 +1,4 @@
-"""The outlook in words: the rates in it, and when they are there."""
+"""The outlook in words: the rates in it, and when they are there; and bytes in flight in words."""
 
 from types import SimpleNamespace
 
@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from bdpcap.diagnosis.outlook import paced, with_change
+from bdpcap.explain.standing import spoken
 
 MBIT = 1e6
 
@@ -72,3 +73,20 @@ def test_a_change_gives_what_the_path_or_the_window_allows(own, words):
 )
 def test_a_program_keeps_its_pace(own, words):
     assert paced("as fast as it reads")(own) == words
+
+
+@pytest.mark.parametrize(
+    ("flights", "words"),
+    [
+        ([50_000, 60_000, 52_000] * 3, "about 52,000 bytes were in flight, round after round"),
+        (
+            [20_000, 90_000, 52_000] * 3,
+            "52,000 bytes were in flight in the median round, 90,000 bytes at most",
+        ),
+        ([65_536] * 8 + [20_000], "the flight ended at exactly 65,536 bytes in 8 of 9 rounds"),
+        # An autotuned buffer grows with the congestion window.
+        (range(50_000, 80_000, 5000), "about 52,500 bytes were in flight at first, 72,500 bytes at last"),
+    ],
+)
+def test_bytes_in_flight_stand_end_at_one_byte_move_or_vary(flights, words):
+    assert spoken(pd.Series(flights)) == words

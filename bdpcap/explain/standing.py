@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bdpcap.words import units
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from bdpcap.capture import Flow
     from bdpcap.limits.rounds import Bools
 
-__all__ = ["Standing", "alike", "standing"]
+__all__ = ["Standing", "spoken", "standing"]
 
 _ROUNDS: Final = 8
 """Rounds with data in flight that show a constant flight; a choice."""
@@ -23,14 +25,27 @@ _ROOM: Final = 1.2
 """Smallest ratio of TCP's window to the flight at which the window did not stop the sender."""
 _ALIKE: Final = 1.5
 """Highest over lowest tenth of flights up to which they are alike: a congestion window halves, which is a ratio of 2."""
+_MOVED: Final = 1.2
+"""Ratio of the usual flights at both ends of a flow from which they moved: less is within 10 % of one between them."""
+_PARTS: Final = 3
+"""Parts of a flow of which the first and the last show whether its flights moved; a choice."""
 _MOST: Final = [0.1, 0.9]
 """Quantiles between which most rounds lie, without the first and the last."""
 
 
-def alike(flights: pd.Series[int]) -> bool:
-    """Return whether the bytes in flight, round by round, are about the same in most rounds."""
-    low, high = flights.quantile(_MOST)
-    return bool(high <= _ALIKE * low)
+def spoken(flights: pd.Series[int]) -> str:
+    """Return the bytes in flight, round by round, in words: how they moved, about what they were, or what at most."""
+    (low, high), usual, most = flights.quantile(_MOST), flights.median(), flights.max()
+    part = -(-len(flights) // _PARTS)
+    early, late = flights[:part].median(), flights[-part:].median()
+    if max(early, late) > _MOVED * min(early, late):
+        return f"about {units.exact_bytes(early)} were in flight at first, {units.exact_bytes(late)} at last"
+    if usual == most:
+        often = f"{(flights == most).sum()} of {units.number(len(flights), 'round')}"
+        return f"the flight ended at exactly {units.exact_bytes(most)} in {often}"
+    if high > _ALIKE * low:
+        return f"{units.exact_bytes(usual)} were in flight in the median round, {units.exact_bytes(most)} at most"
+    return f"about {units.exact_bytes(usual)} were in flight, round after round"
 
 
 @dataclass(frozen=True, slots=True)

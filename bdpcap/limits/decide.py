@@ -27,6 +27,8 @@ __all__ = ["decide", "explain"]
 _UNKNOWN: Final = LIMITS.index("unknown")
 _NONE: Final = -1
 """Index that stands for no detail, no alternative and nothing overruled."""
+_ALIKE: Final = (LIMITS.index("app"), LIMITS.index("sndbuf"))
+"""Limits that look alike round by round, yet seldom take turns: a program's own pace, and its full send buffer."""
 REACH_RTTS: Final = 20
 """Round trips within which the limit of a sender seldom changes and changes back.
 
@@ -56,10 +58,12 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     if hidden.any():
         bridged, model = _bridged(evidence, limit, hidden)
         limit[bridged], rule[bridged] = limit[model], DECIDING.index("bridged")
-    left = ~hidden & (limit == _UNKNOWN)
-    if left.any():
-        limit[left] = _prevailing(evidence, limit)[left]
-        rule[left & (limit != _UNKNOWN)] = DECIDING.index("prevailing")
+    beside, prevails = _alternatives(evidence, rule), _prevailing(evidence, limit)
+    left = ~hidden & (limit == _UNKNOWN) & (prevails != _UNKNOWN)
+    alike = np.isin(limit, _ALIKE) & np.isin(prevails, _ALIKE) & (beside == prevails)
+    for reason, holds in (("prevailing", left), ("alike", alike)):
+        limit[holds], rule[holds] = prevails[holds], DECIDING.index(reason)
+    beside[alike] = _NONE
     right = confidence.measured(evidence, limit, rule)
     none = np.full(size, _NONE, dtype=np.int8)
     verdict = Verdict(
@@ -67,7 +71,7 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
         _details(evidence, limit, rule),
         rule,
         right,
-        _alternatives(evidence, rule),
+        beside,
         account=none,
         overruled=none,
     )

@@ -27,6 +27,7 @@ NO_RULE: Final = {
     "coarse": "The clock of the capture is too coarse for this round trip.",
     "bridged": "The capture shows too little here; the rounds before and after have this limit.",
     "prevailing": "No rule holds here; this limit holds for most of the flow.",
+    "alike": "A full send buffer and a program's own pace look alike here; this one holds for most of the flow.",
     "none": "No rule holds.",
 }
 """Sentences of rounds that no rule decides."""

@@ -9,7 +9,8 @@ import pandas as pd
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import with_change
-from bdpcap.explain.standing import alike
+from bdpcap.explain.capacity import sent_a_window
+from bdpcap.explain.standing import spoken
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
@@ -17,20 +18,22 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT"]
 
+_WAITS: Final = 2
+"""Usual RTT over the least from which data wait longer in queues than they travel."""
+
 
 def _buffer(flow: Flow, own: pd.DataFrame) -> str:
     flights, window = own["in_flight_max_bytes"], flow.summary["window_max_bytes"]
-    flight = flights.median()
-    reason = (
-        f"about {units.exact_bytes(flight)} were in flight, round after round"
-        if alike(flights)
-        else f"{units.exact_bytes(flight)} were in flight in the median round, {units.exact_bytes(flights.max())} at most"
-    )
-    return (
-        reason
-        if pd.isna(window) or window <= flight
-        else f"{reason}, and the window allowed {units.exact_bytes(window)}"
-    )
+    room = pd.notna(window) and window > flights.median()
+    return spoken(flights) + (f", and the window allowed {units.exact_bytes(window)}" if room else "")
+
+
+def _then(flow: Flow) -> str:
+    usual, least = flow.summary["rtt_median_ns"], flow.summary["rtt_min_ns"]
+    if pd.isna(usual) or pd.isna(least) or usual < _WAITS * least or not sent_a_window(flow.summary):
+        return with_change("with a larger buffer")(flow)
+    trips = f"round trips take {units.duration(usual)}, {units.duration(least)} at best"
+    return f"a longer queue, perhaps no higher rate: {trips}"
 
 
 LIMIT: Final = Limit(
@@ -43,6 +46,6 @@ LIMIT: Final = Limit(
         _buffer,
         places.sender,
         "Raise the send buffer: SO_SNDBUF, or the third number of net.ipv4.tcp_wmem.",
-        with_change("with a larger buffer"),
+        _then,
     ),
 )

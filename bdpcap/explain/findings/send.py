@@ -12,7 +12,7 @@ from bdpcap.explain.capacity import Basis, basis
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.solver import Exactness
-from bdpcap.explain.standing import alike, standing
+from bdpcap.explain.standing import spoken, standing
 from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _FULL: Final = 0.9
 """Smallest ratio of throughput, slow start included, to the path's rate at which a flow filled the path."""
 
 
+_NEXT: Final = 2
+"""Buffer to try, over the one that limits, where the rate of the path is not known: twice shows what limits next."""
 _NEVER_FULL: Final = 0.9
 """Most in flight over a buffer's least flight below which it was never full; a tenth allows for packet sizes."""
 _WHOLE: Final = 0.95
@@ -52,11 +54,11 @@ def limits(flow: Flow, setting: int | None = None) -> list[Finding]:
         if setting is None
         else f"SO_SNDBUF of {setting:,} is likely the limit."
     )
-    remedy = _remedy(flow, flight)
+    remedy, seen = _remedy(flow, flight), spoken(flow.rtts["in_flight_max_bytes"][held])
     return [
         Finding(
             code=Code.SEND_BUFFER,
-            sentence=f"{_flights(flow, held, flight)}, though the window had room: {which}",
+            sentence=f"{seen[0].upper()}{seen[1:]}, though the window had room: {which}",
             cause="SO_SNDBUF bounds memory for what is written and not yet acknowledged: the kernel doubles it and "
             "counts each packet's buffer. A single large write may end above it. sendfile() may exceed it tenfold, for "
             "its pages count little.",
@@ -120,7 +122,7 @@ def _remedy(flow: Flow, flight: int) -> remedies.Remedy:
     need = flow.summary["bdp_bytes"]
     sender = remedies.of(flow, "sender")
     if pd.isna(need) or basis(flow.summary) is Basis.BOUND:
-        return remedies.send_buffer(flight, sender, was_limit=True)
+        return remedies.send_buffer(_NEXT * flight, sender, was_limit=True)
     if fills(flow):
         return remedies.Remedy(
             f"Leave the send buffer: {units.exact_bytes(flight)} in flight already fill about "
@@ -173,13 +175,6 @@ def _share(flow: Flow) -> list[Finding]:
             source="sk_stream_write_space(): sk_stream_wspace() >= sk_stream_min_wspace()",
         )
     ]
-
-
-def _flights(flow: Flow, held: Bools, flight: int) -> str:
-    flights = flow.rtts["in_flight_max_bytes"][held]
-    if alike(flights):
-        return f"About {units.exact_bytes(flight)} at most were in flight, round after round"
-    return f"{units.exact_bytes(flight)} were in flight in the median round, {units.exact_bytes(flights.max())} at most"
 
 
 def _plateau(flow: Flow) -> tuple[Bools, int | None]:

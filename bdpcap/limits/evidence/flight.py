@@ -6,6 +6,7 @@ congestion window keep the flight constant.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -39,6 +40,8 @@ REDUCED: Final = 0.6
 """Flight over the largest so far below which a loss has reduced it. CUBIC falls to 0.7, Reno to 0.5 (RFC 9438)."""
 REDUCED_ROUNDS: Final = 64
 """Rounds after a loss in which a reduced flight may be growing back: `REGROWTH` for a flight of a hundred segments."""
+EXACT_ROUNDS: Final = 8
+"""Rounds with one largest flight to the byte, from which a bound in bytes sets it; fewer may be equal messages."""
 INITIAL_WINDOW: Final = 10
 """Segments of the initial window (RFC 6928); a short segment may add one or leave one out."""
 WOKEN: Final = 1 / 3
@@ -120,13 +123,27 @@ class Flight(Concept):
         equal = flying & (np.abs(self.most - level) <= self.all.vantage.mss_bytes)
         return rounds.share_around(equal, flying, STRETCH)
 
+    @cached_property
+    def _peaks(self) -> Bools:
+        """Whether the largest flight is the median of the stretch, to the byte."""
+        level = self.rounds.median_around(self.most, STRETCH, STRETCH)
+        peaks: Bools = (self.most > 0) & (self.most == level)
+        return peaks
+
     @field("share")
     def peak_share(self) -> Floats:
         """Share of the stretch's rounds with data in flight whose largest flight is the median, to the byte."""
-        rounds = self.rounds
-        level = rounds.median_around(self.most, STRETCH, STRETCH)
-        flying = self.most > 0
-        return rounds.share_around(flying & (self.most == level), flying, STRETCH)
+        return self.rounds.share_around(self._peaks, self.most > 0, STRETCH)
+
+    @field("yes")
+    def exact(self) -> Bools:
+        """Is the largest flight that of eight rounds of the stretch, to the byte, and no whole number of segments?
+
+        A congestion window holds whole segments, and a short one among them would change the flight from round to round.
+        """
+        again = self.rounds.around(self._peaks.astype(np.float64), STRETCH) >= EXACT_ROUNDS
+        exact: Bools = self._peaks & again & (self.most % self.all.vantage.mss_bytes > 0)
+        return exact
 
     @field("yes")
     def regrown(self) -> Bools:

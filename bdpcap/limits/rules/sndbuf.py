@@ -69,4 +69,22 @@ RULES: Final = (
             "cwnd": at_least(Flight.drift, 0.15, because=SLOWEST_GROWTH),
         },
     ),
+    Rule(
+        id="sndbuf-exact",
+        limit="sndbuf",
+        holds=all_of(
+            it(Flight.exact),
+            at_least(Flight.peak_share, 0.75, because="three of four rounds"),
+            at_most(AckClock.empty_starts, 1, because="a blocked writer keeps data in flight"),
+            it(Flight.regrown),
+            it(Flight.moved),
+        ),
+        says="The flight ended at {flight.most}, to the byte, in {flight.peak_share} of the rounds: the send buffer held "
+        "no more.",
+        why="A congestion window holds whole segments. A flight that ends at the same byte again and again, within a "
+        "segment, has a bound in bytes.",
+        source="FreeBSD and XNU sosend_generic(): sbspace(); RFC 5681 section 3.1",
+        blind="A program that keeps a fixed number of bytes unacknowledged looks the same.",
+        alternatives={"app": it(AckClock.reconstructed)},
+    ),
 )
