@@ -21,7 +21,7 @@ class Flow(SimpleNamespace):
     __hash__ = object.__hash__
 
 
-def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=0, details=None):
+def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=0, details=None, scale=None):
     table = pd.DataFrame(rounds, columns=["limit", "ms", "acked_bytes"])
     table["start_ns"] = 0
     table["end_ns"] = table["ms"] * MS
@@ -34,6 +34,7 @@ def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=
         "link_share": 0.0,
         "rwnd_share": 0.0,
         "window_max_bytes": window,
+        "window_scale": scale,
         "rtt_min_ns": rtt_ms * MS,
         "payload_bytes": table["acked_bytes"].sum(),
     }
@@ -75,6 +76,14 @@ def test_a_larger_send_buffer_ends_at_the_window():
     (lift,) = lifts(flow([("sndbuf", 1000, 2_500_000)], link_bps=100e6, window=50_000))
     assert lift.then_bps == pytest.approx(40e6)
     assert lift.follows == "rwnd"
+
+
+def test_a_window_that_nothing_filled_far_below_its_scale_grows_with_the_flow():
+    # A fixed buffer of 50,000 bytes has the scale 0; the scale 7 is that of a window tuned up to 8 MiB.
+    (fixed,) = lifts(flow([("sndbuf", 1000, 2_500_000)], link_bps=100e6, window=50_000, scale=0))
+    (tuned,) = lifts(flow([("sndbuf", 1000, 2_500_000)], link_bps=100e6, window=50_000, scale=7))
+    assert (fixed.follows, tuned.follows) == ("rwnd", "link")
+    assert tuned.then_bps == pytest.approx(100e6)
 
 
 def test_nothing_is_expected_of_a_link_whose_rate_is_not_known():

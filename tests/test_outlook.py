@@ -32,6 +32,7 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
         "link_share": 0.0,
         **{f"{one}_share": float(one == limit) for one in ("rwnd", "sndbuf", "app", "cwnd")},
         "window_max_bytes": None if window_mbps is None else window_mbps * MBIT / 8 / 100,
+        "window_scale": 0,
         "rtt_min_ns": 10_000_000,
     }
     summary["app_share"] = max(app_share, summary["app_share"])

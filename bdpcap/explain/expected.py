@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 from bdpcap.explain import gate
+from bdpcap.explain.buffers import FIELD_MAX
 from bdpcap.explain.capacity import Basis, basis, delivered_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
@@ -14,20 +17,14 @@ from bdpcap.limits.rules.rwnd import READER
 from bdpcap.words import rates
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bdpcap.capture import Flow
 
 __all__ = ["GAIN", "LACKING", "Lift", "active_bps", "lifts", "window_bps"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
-
-
-_START: Final = 0.25
-"""Share of the rounds in which every window may grow: slow start, and the receiver's own."""
-_GROWS: Final = 1.05
-"""Largest window later over the largest of that start from which on a window is growing; a choice."""
+_ROOM: Final = 4
+"""Largest window of the scale over the window from which it may grow. A fixed buffer's scale leaves 2, and rounding."""
 LACKING: Final = 0.01
 """Share of a flow's payload that the capture may lack before the flow's rate is but a lower bound: less shows nowhere."""
 
@@ -105,15 +102,20 @@ def active_bps(flow: Flow) -> float:
 
 
 def window_bps(flow: Flow) -> float | None:
-    """Return the rate that the window allows at most, in bits per second; None if that is not known."""
-    windows = flow.rtts["window_max_bytes"].dropna().astype(float)
-    start = int(_START * len(windows))
-    first, later = windows[:start], windows[start:]
-    # A window that is still growing, and that nothing filled, grows on with the flow.
+    """Return the rate that the window allows at most, in bits per second; None if that is not known.
+
+    A receiver that tunes its window offers a scale for the largest, and grows the window as it is used. So a window that
+    nothing filled, far below that, is no bound.
+    """
+    summary = flow.summary
+    window, scale = summary["window_max_bytes"], summary["window_scale"]
     grows = (
-        len(first) > 0 and later.max() > _GROWS * first.max() and flow.summary["rwnd_share"] < NOTABLE_SHARE
+        pd.notna(window)
+        and pd.notna(scale)
+        and summary["rwnd_share"] < NOTABLE_SHARE
+        and FIELD_MAX << int(scale) >= _ROOM * window
     )
-    return None if grows else gate.allowed_bps(flow.summary["window_max_bytes"], flow.summary["rtt_min_ns"])
+    return None if grows else gate.allowed_bps(window, summary["rtt_min_ns"])
 
 
 def _allowed_bps(flow: Flow, left: pd.DataFrame, limit: str) -> float | None:
