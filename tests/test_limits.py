@@ -28,6 +28,7 @@ from oracles import ROOT, SHARED
 from scenario import HANDSHAKE, START_NS
 
 import bdpcap
+from bdpcap.limits import to_tables
 from bdpcap.limits.decision import LIMITS, NO_RULE, STATES
 from bdpcap.limits.rules import RULES
 
@@ -100,6 +101,24 @@ def test_a_timer_with_nagle_is_the_applications_though_acknowledgments_release_i
     """Whole segments, a constant flight, and bursts that follow acknowledgments; yet each round trip holds a rest."""
     dialogue = sent_by(nagle(period_ms / 1000, size), rtt=0.0403, at_receiver=at_receiver)
     assert settled(dialogue) == {"app"}
+
+
+# The flow
+
+
+@pytest.mark.parametrize(
+    ("shares", "sure", "leads"),
+    [
+        ([1.0, 0.0], 0.95, 0.95),
+        ([0.6, 0.4], 0.95, 0.95),
+        ([0.35, 0.34], 0.95, 0.63),  # 1.75 % may be wrong, and 0.5 % decide
+        ([0.5, 0.5], 1.0, 0.5),
+        ([0.5, 0.5], 0.3, 0.3),
+    ],
+)
+def test_a_limit_that_hardly_leads_is_no_sure_verdict(shares, sure, leads):
+    found = to_tables._leading(np.array(shares)[:, None], np.array([sure]))
+    assert found[0] == pytest.approx(leads, abs=0.01)
 
 
 # The send buffer

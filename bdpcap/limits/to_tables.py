@@ -26,6 +26,8 @@ SUSTAINED_NS: Final = 3e7
 """Nanoseconds for which a sustained rate lasts at least, as in the core: a stalled host is silent for a third of it."""
 BITS: Final = 8
 """Bits in a byte."""
+EVEN: Final = 0.5
+"""Confidence that the main limit leads if another one held for as long."""
 NO_TIME: Final = 1e-9
 """Nanoseconds that stand for none, so that they can divide."""
 ROUNDS_TO_ONE: Final = 0.5
@@ -117,13 +119,25 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
             f"{name}_share": cells.known(np.clip(share / total, 0.0, 1.0))
             for name, share in zip(LIMITS, held, strict=True)
         },
-        "confidence": cells.known(np.round(sure / np.maximum(weight, NO_TIME), 2)),
+        "confidence": cells.known(np.round(_leading(held / total, sure / np.maximum(weight, NO_TIME)), 2)),
     }
     for end in ("sender", "receiver"):
         made[f"{end}_system"] = cells.named(of_flows[f"{end}_system"], FAMILIES)
         made[f"{end}_system_certainty"] = cells.named(of_flows[f"{end}_system_certainty"], CERTAINTIES)
     columns = {name: made.get(name) or cells.whole(of_flows[name]) for name in tables.FLOWS}
     return columns, _longest(verdict.details, flow, length * leads, count)
+
+
+def _leading(shares: Floats, sure: Floats) -> Floats:
+    """Return the confidence that each flow's main limit leads, from shares by limit and the confidence of its rounds.
+
+    The time of its rounds that may be wrong could be the second limit's, which changes a lead of twice that time.
+    """
+    second, most = np.sort(shares, axis=0)[-2:]
+    wrong = most * (1 - sure)
+    lead = np.clip((most - second) / np.maximum(2 * wrong, NO_TIME), 0.0, 1.0)
+    leading: Floats = np.minimum(sure, EVEN + (sure - EVEN) * lead)
+    return leading
 
 
 def _longest(details: Places, flow: Ints, held: Floats, count: int) -> Places:

@@ -33,6 +33,8 @@ ANSWERS: Final = 0.01
 """Payload over that of the other direction below which a direction of one stream has no entry: answers, or control."""
 PACED: Final = (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
 """Causes at which TCP and the path only waited."""
+_NEARLY: Final = 0.9
+"""Share of a second limit over that of the main one from which the verdict names both; a choice."""
 SAME_RATE: Final = 1.1
 """Ratio of a path's rate to that of a full link from which the two contradict each other."""
 
@@ -112,8 +114,13 @@ def head(flow: Flow) -> str:
     limit = str(summary["limit"])
     if summary["active_ns"] == 0:
         return LIMIT_NAMES[limit]
-    share = units.spoken_share(summary[f"{limit}_share"])
-    return f"{LIMIT_NAMES[limit]}, {share} of {units.duration(summary['active_ns'])} {confidence}"
+    (_, most), *others = verdict.shares(summary)
+    share, lasting = units.spoken_share(most), units.duration(summary["active_ns"])
+    if others and others[0][1] >= _NEARLY * most:
+        second, next_most = others[0]
+        beside = f"{LIMIT_NAMES[second]} {units.spoken_share(next_most)}"
+        return f"{LIMIT_NAMES[limit]} {share}, {beside} of {lasting} {confidence}"
+    return f"{LIMIT_NAMES[limit]}, {share} of {lasting} {confidence}"
 
 
 def rate(flow: Flow) -> str:

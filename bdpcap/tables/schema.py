@@ -103,7 +103,10 @@ FLOWS: Final[dict[str, Column]] = {
     "link_share": Column("float64", "share of active time limited by the link"),
     "app_share": Column("float64", "share of active time limited by the sending application"),
     "unknown_share": Column("float64", "share of active time that the evidence does not decide"),
-    "confidence": Column("float64", "confidence of the rounds that carry the limit, weighted by time"),
+    "confidence": Column(
+        "float64",
+        "confidence of the rounds under the limit, by time; down to 0.5 the nearer a second limit comes",
+    ),
     "sender_system": Column("str", "family of the sender's system by its SYN; null where unknown", FAMILIES),
     "sender_system_certainty": Column("str", "how sure sender_system is: likely or possible", CERTAINTIES),
     "receiver_system": Column(
