@@ -98,7 +98,7 @@ def agreements(graded: pd.DataFrame, alone: pd.DataFrame, peers: pd.DataFrame) -
         return f"{percent(shares.mean())} ({percent(low)} to {percent(high)})"
 
     yield from by_set_and_view(graded, cell)
-    yield "With rounds that no rule decided (`prevailing`, `bridged`) taken as `unknown`:"
+    yield "With rounds that no rule decided (`prevailing`, `bridged`, `alike`) taken as `unknown`:"
     yield ""
     yield from by_set_and_view(alone, lambda own: percent(grading.agreement(own)))
     for rule in peers.columns.drop(["group", "view"]):
