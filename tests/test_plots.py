@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -36,6 +37,7 @@ from bdpcap.plots.heading import heading
 from bdpcap.plots.pixels import Scale
 from bdpcap.plots.rtt import smoothed
 from bdpcap.plots.sequence import FEW, MOST
+from bdpcap.plots.throughput import Spans
 from bdpcap.read import core_pass
 from bdpcap.report import ranking
 from bdpcap.words import palette
@@ -267,6 +269,26 @@ def test_what_was_sent_in_the_rounds_is_what_the_capture_holds(flow):
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy() / 1e9
     sent_bytes = np.nansum(np.asarray(steps.y)[::2] * 1e6 / 8 * lasting)
     assert sent_bytes == pytest.approx(SEGMENTS * MSS * ROUNDS)
+
+
+@pytest.mark.parametrize(
+    ("tick_ns", "lasting_ms", "mbps"),
+    [
+        (1000, [20, 20, 20], [0.4, 0.4, 0.4]),
+        # Two rounds that ended early have the rate of both, and one alone that of a round trip.
+        (1000, [4, 16, 4, 500], [0.8, 0.8, 0.4, 0.016]),
+        # A clock of 10 ms gives rounds of no and of one tick.
+        (10_000_000, [0, 10] * 10, [1.6] * 20),
+    ],
+)
+def test_a_rate_is_that_of_a_round_trip_and_of_ten_ticks_at_least(tick_ns, lasting_ms, mbps):
+    ends = 1_000_000 * np.cumsum(lasting_ms)
+    flow = SimpleNamespace(
+        rtts=pd.DataFrame({"start_ns": ends - 1_000_000 * np.array(lasting_ms), "end_ns": ends}),
+        summary={"rtt_min_ns": 20_000_000},
+        capture=SimpleNamespace(info=SimpleNamespace(tick_ns=tick_ns)),
+    )
+    assert Spans(flow).bps(np.full(len(ends), 1000.0)) / 1e6 == pytest.approx(mbps)
 
 
 @given(st.lists(st.floats(1e-6, 10), min_size=1, max_size=60))

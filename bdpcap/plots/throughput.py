@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+import pandas as pd
 
 from bdpcap.explain.capacity import known_bps, label
 from bdpcap.plots import kept, losses, stalls
@@ -13,9 +14,12 @@ from bdpcap.plots.decimate import COLUMNS
 from bdpcap.plots.kept import Kept
 from bdpcap.plots.losses import Losses
 from bdpcap.plots.stalls import Stalls
+from bdpcap.read.quality import FINE_TICKS
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from bdpcap.capture import Flow
@@ -33,7 +37,6 @@ class Sent(Kept):
         start_ns, end_ns = (flow.rtts[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
         # A round includes packets sent at its start, not those at its end; the last round includes both.
         self._edges_ns = np.maximum.accumulate(np.append(start_ns, end_ns[-1:] + 1))
-        self._lasting_ns = np.where(end_ns > start_ns, end_ns - start_ns, np.nan)
         self._bytes = np.zeros(len(self._edges_ns) + 1)
 
     def add(self, x: NDArray[np.float64], events: dict[str, NDArray[Any]]) -> None:  # noqa: ARG002 - by the clock
@@ -43,16 +46,44 @@ class Sent(Kept):
         self._bytes += np.bincount(place, events["length"][sent], len(self._bytes))
 
     @property
-    def bps(self) -> NDArray[np.float64]:
-        """The sending rate of each round in bit/s, shape (rounds,); NaN for a round without duration."""
-        return np.asarray(rates.of_bytes(self._bytes[1:-1], self._lasting_ns))
+    def bytes(self) -> NDArray[np.float64]:
+        """The bytes sent in each round, shape (rounds,)."""
+        return self._bytes[1:-1]
+
+
+class Spans:
+    """Consecutive rounds that together last long enough for a rate: a minimum RTT, and ten ticks of the clock.
+
+    Rounds that end early, or whose times a coarse clock rounds, have rates far above that of any link.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        lasting_ns = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy(np.int64)
+        trip_ns = flow.summary["rtt_min_ns"]
+        self._least_ns = max(0 if pd.isna(trip_ns) else int(trip_ns), FINE_TICKS * flow.capture.info.tick_ns)
+        self._of = np.array(list(self._numbered(lasting_ns.tolist())), dtype=np.int64)
+        self._lasting_ns = np.maximum(np.bincount(self._of, lasting_ns), self._least_ns)
+
+    def _numbered(self, lasting_ns: list[int]) -> Iterator[int]:
+        """Yield the number of each round's span. A round that lasts long enough is one of its own."""
+        span, lasted = 0, 0
+        for lasting in lasting_ns:
+            if lasted >= self._least_ns or (lasted and lasting >= self._least_ns):
+                span, lasted = span + 1, 0
+            yield span
+            lasted += lasting
+
+    def bps(self, moved_bytes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return for each round the rate of its span in bit/s, from bytes by round, shape (rounds,)."""
+        return np.asarray(rates.of_bytes(np.bincount(self._of, moved_bytes), self._lasting_ns))[self._of]
 
 
 def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -> Drawing:
     """
     Draw the rates of sent and acknowledged data for every round, under two ceilings, and every loss above.
 
-    The ceilings are window over RTT, and the capacity of the path. Retransmitted bytes count as sent.
+    The ceilings are window over RTT, and the capacity of the path. Retransmitted bytes count as sent. Short rounds have
+    the rate of several.
 
     Parameters
     ----------
@@ -68,17 +99,17 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     canvas = Canvas(title, "throughput", "bit/s", flow, columns, **options)
     shown = canvas.rounds(flow.rtts)
     read = kept.read((Sent, Losses, Stalls), flow, canvas.axis, columns)
-    rtts, sent = flow.rtts[shown], read.of(Sent).bps[shown]
-    delivered = floats(rtts["throughput_bps"])
+    rtts, spans = flow.rtts[shown], Spans(flow)
+    sent, delivered = (
+        spans.bps(moved)[shown] for moved in (read.of(Sent).bytes, floats(flow.rtts["acked_bytes"]))
+    )
     allowed = rates.of_bytes(floats(rtts["window_max_bytes"]), floats(rtts["rtt_ns"]))
     capacity = known_bps(summary) or 0.0
-    # The rate of a round shorter than a quarter of its RTT means little, so such rounds do not set the scale.
-    whole = floats(rtts["end_ns"] - rtts["start_ns"]) >= 0.25 * floats(rtts["rtt_ns"])
-    canvas.fit(largest(delivered[whole], sent[whole]), largest(allowed), capacity)
+    canvas.fit(largest(delivered, sent), largest(allowed), capacity)
     canvas.staircase(
         rtts,
         delivered,
-        name=canvas.named("acknowledged", largest(delivered[whole]), units.rate),
+        name=canvas.named("acknowledged", largest(delivered), units.rate),
         fill="tozeroy",
         fillcolor=palette.ACKNOWLEDGED_FILL,
         line={"color": palette.ACKNOWLEDGED, "width": 1.2},
@@ -86,7 +117,7 @@ def throughput(flow: Flow, columns: int = COLUMNS, **options: Unpack[Options]) -
     canvas.staircase(
         rtts,
         sent,
-        name=canvas.named("sent", largest(sent[whole]), units.rate),
+        name=canvas.named("sent", largest(sent), units.rate),
         line={"color": palette.SENT, "width": 1.2, "dash": "dot"},
     )
     canvas.staircase(
