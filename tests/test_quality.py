@@ -21,6 +21,7 @@ from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts
 from bdpcap.read.flaws import DECLARED
 from bdpcap.read.quality import flaws
+from bdpcap.report import screen
 from bdpcap.words import units
 
 SAMPLES = ROOT / "sample_captures"
@@ -321,6 +322,10 @@ def test_frames_of_different_years_are_told():
     capture = analysed(merged)
     assert "years-apart" in [flaw.code for flaw in capture.quality]
     assert any(doubt.startswith("The frames lie 2.0 years apart") for doubt in doubts(capture))
+    (summary,) = (flow.summary for flow in capture)
+    assert summary["active_ns"] < units.YEAR_NS / 1000
+    assert pd.isna(summary["longest_stall_ns"])
+    assert not any("years" in sentence for sentence in screen.sentences(capture[0]))
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=12), st.sampled_from([1, 1_000, 10_000_000]))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from bdpcap.words import rates
+from bdpcap.words import rates, units
 
-__all__ = ["allowed_bps", "full_bdp", "part", "reached_bps"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["allowed_bps", "full_bdp", "idle_ns", "part", "reached_bps"]
 
 LEAST_RTT_NS: Final = 100_000
 """Least RTT whose quotient is a bound: below, both ends are on one host or switch, and scheduling decides the rate."""
@@ -31,6 +34,12 @@ def full_bdp(bdp_bytes: Any, mss_bytes: int) -> float | None:
     if pd.isna(bdp_bytes) or bdp_bytes < FEWEST_SEGMENTS * max(1, mss_bytes):
         return None
     return float(bdp_bytes)
+
+
+def idle_ns(flow: Mapping[Any, Any]) -> int | None:
+    """Return the idle time of a row of the table of flows; None if its time stamps jump by a year."""
+    idle = int(flow["end_ns"] - flow["start_ns"] - flow["active_ns"])
+    return idle if idle < units.YEAR_NS else None
 
 
 def part(share: Any) -> float | None:

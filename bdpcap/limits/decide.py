@@ -13,6 +13,7 @@ from bdpcap.limits.rules import DETAILS, PRECEDENCE, RULES, kernel
 from bdpcap.limits.sentence import sentences
 from bdpcap.read.flaws import COARSE_NS
 from bdpcap.read.quality import FINE_TICKS, HIDDEN_TICKS
+from bdpcap.words.units import YEAR_NS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,6 +56,10 @@ def decide(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     for reason, holds in _hidden(evidence, limit).items():
         hidden |= holds
         limit[holds], rule[holds] = _UNKNOWN, DECIDING.index(reason)
+    # Idle time enters no share and no rate.
+    years = evidence.rounds.length_ns >= YEAR_NS
+    limit[years], rule[years] = STATES.index(IDLE), DECIDING.index("years")
+    hidden &= ~years
     if hidden.any():
         bridged, model = _bridged(evidence, limit, hidden)
         limit[bridged], rule[bridged] = limit[model], DECIDING.index("bridged")

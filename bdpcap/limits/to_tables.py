@@ -13,6 +13,7 @@ from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, STATES
 from bdpcap.limits.rounds import SECOND_NS
 from bdpcap.tables import cells
 from bdpcap.tables.columns import floats
+from bdpcap.words.units import YEAR_NS
 
 if TYPE_CHECKING:
     from bdpcap.limits.decision import Places, Verdict
@@ -99,6 +100,7 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     mean = np.where(active >= np.fmax(least_ns, timed_ns), acked / total * SECOND_NS, np.nan)
     sustained = np.where(least_ns >= timed_ns, floats(of_flows["sustained_rate"]), np.nan)
     path = capacity(evidence, np.fmax(sustained, mean))
+    stall_ns = floats(of_flows["longest_stall_ns"])
     made: dict[str, Cells] = {
         "sender": cells.texts(of_flows["sender"].tolist()),
         "receiver": cells.texts(of_flows["receiver"].tolist()),
@@ -113,6 +115,7 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
         "active_ns": _whole(active),
         "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), active),
+        "longest_stall_ns": _whole(np.where(stall_ns < YEAR_NS, stall_ns, np.nan)),
         "idle_share": cells.known(idle / np.maximum(active + idle, NO_TIME)),
         "limit": cells.named(most, LIMITS),
         **{

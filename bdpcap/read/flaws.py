@@ -232,21 +232,21 @@ DECLARED: Final = (
         grave=lambda seen: seen.drops >= GRAVE * max(1, seen.info.frames + seen.drops),
     ),
     Declared(
-        "time-backwards",
-        lambda seen: seen.info.time_backwards,
-        _backwards,
-        "Rounds in which it does are marked and less sure.",
-        grave=lambda seen: seen.info.time_backwards > GRAVE * seen.info.frames,
-    ),
-    Declared(
         "years-apart",
         lambda seen: seen.span_ns if seen.span_ns >= units.YEAR_NS else 0,
         lambda seen: (
             f"The frames lie {units.duration(seen.span_ns)} apart: captures of different times were merged, or a clock "
             "was wrong."
         ),
-        "Times and rates across the gap show nothing.",
+        "The gap enters no share and no rate.",
         grave=True,
+    ),
+    Declared(
+        "time-backwards",
+        lambda seen: seen.info.time_backwards,
+        _backwards,
+        "Rounds in which it does are marked and less sure.",
+        grave=lambda seen: seen.info.time_backwards > GRAVE * seen.info.frames,
     ),
     Declared(
         "clock-coarse",

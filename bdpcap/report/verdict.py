@@ -136,10 +136,10 @@ def _overruled(flow: Flow) -> str:
 
 
 def _idle(summary: pd.Series[Any]) -> str:
-    """Return a sentence on the flow's idle time; empty for less than 10 % of its life."""
-    if summary["idle_share"] < NOTABLE_SHARE:
+    """Return a sentence on the flow's idle time; empty for less than 10 % of its life, or if it is unknown."""
+    idle_ns = gate.idle_ns(summary)
+    if summary["idle_share"] < NOTABLE_SHARE or idle_ns is None:
         return ""
-    idle_ns = summary["end_ns"] - summary["start_ns"] - summary["active_ns"]
     return f" For another {units.duration(idle_ns)}, nothing was asked of the sender."
 
 

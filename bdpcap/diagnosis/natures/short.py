@@ -28,8 +28,8 @@ _GROWING: Final = {"rwnd": ("ramp",), "cwnd": ("slow start", "avoidance")}
 def speed(flow: Flow) -> str:
     """Return size, time and rate of a flow that was idle for half of its life or more; empty for any other."""
     summary = flow.summary
-    idle_ns = summary["end_ns"] - summary["start_ns"] - summary["active_ns"]
-    if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0:
+    idle_ns = gate.idle_ns(summary)
+    if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
         return ""
     return f"{_moved(flow)}; for another {units.duration(idle_ns)} the connection was open and idle."
 
