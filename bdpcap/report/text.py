@@ -36,8 +36,18 @@ COLUMNS: Final = 80
 LINES: Final = 22
 """Maximum number of lines of a text on one flow, unless the full text is requested."""
 
-_MOST: Final = ((2, 2, False), (2, 1, False), (1, 1, False), (1, 1, True), (1, 0, True))
-"""Most doubts, most commands of one advice, and whether notes are left out: the first choice that fits `LINES`."""
+_MOST: Final = (
+    (2, None, False),
+    (1, None, False),
+    (1, None, True),
+    (1, 2, True),
+    (1, 1, True),
+    (1, 0, True),
+)
+"""Most doubts, most commands of one advice (None for all), and whether notes are left out: the first that fits `LINES`.
+
+An advice needs all its commands; notes and a second doubt change nothing that a reader does.
+"""
 _FAILED: Final = 3
 """Sentences on failed connections on the first screen, gravest first."""
 

@@ -188,9 +188,7 @@ _STOPPED: Final = (
     "Autotuning does not grow this window: look for SO_RCVBUF in the receiving program, set after the handshake. If it "
     "sets none, turn autotuning on."
 )
-_READ_RMEM: Final = (
-    "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver: today's values; 1 is autotuning on"
-)
+_READ_RMEM: Final = "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver: today"
 _AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: if the first was 0"
 
 
