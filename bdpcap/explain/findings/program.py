@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.explain.findings.finding import Code, Finding, frames
@@ -16,18 +17,53 @@ __all__ = ["idle", "own_window", "pauses", "receivers_window"]
 
 _HTTP2: Final = 65_535
 """Bytes of HTTP/2's initial flow-control window (RFC 9113 section 6.9.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Protocol:
+    """A protocol above TCP that has a window."""
+
+    programs: tuple[str, ...]
+    """Programs that speak it, where the port shows the program; empty for any."""
+    advice: str
+    of_receiver: bool = False
+    """Whether the receiving program sets the window."""
+
+
+_ANY: Final = _Protocol(
+    (),
+    "Let the program have more outstanding: a larger window, larger or more requests (sftp -R and -B), or several "
+    "streams.",
+)
+_OF_HTTP2: Final = _Protocol(
+    ("http", "https"),
+    "Raise HTTP/2's initial window in the receiving program, for the stream and for the connection (nghttp -w 20 -W 20). "
+    "Several connections help, too; several streams of one share its window.",
+    of_receiver=True,
+)
+_OF_SSH: Final = _Protocol(
+    ("ssh",),
+    "Copy over several connections, or by another transport than SSH (rsync's daemon, HTTP). HPN-SSH has larger channel "
+    "windows.",
+)
 _WINDOWS: Final = {
-    _HTTP2: ("HTTP/2's initial flow-control window", "RFC 9113 section 6.9.2"),
+    _HTTP2: ("HTTP/2's initial flow-control window", "RFC 9113 section 6.9.2", _OF_HTTP2),
     **{
-        count * _HTTP2: (f"{count} of HTTP/2's initial flow-control windows", "RFC 9113 section 6.9.2")
+        count * _HTTP2: (
+            f"{count} of HTTP/2's initial flow-control windows",
+            "RFC 9113 section 6.9.2",
+            _OF_HTTP2,
+        )
         for count in (2, 4, 8, 16)
     },
-    1 << 20: ("1 MiB, a usual window of programs", "RFC 4254 section 5.2; RFC 9113 section 5.2"),
-    2 << 20: ("OpenSSH's channel window", "RFC 4254 section 5.2; OpenSSH CHAN_SES_WINDOW_DEFAULT"),
+    1 << 20: ("1 MiB, a usual window of programs", "RFC 4254 section 5.2; RFC 9113 section 5.2", _ANY),
+    2 << 20: (
+        "OpenSSH's channel window",
+        "RFC 4254 section 5.2; OpenSSH CHAN_SES_WINDOW_DEFAULT",
+        _OF_SSH,
+    ),
 }
-"""Flow-control windows of protocols above TCP, in bytes of the protocol's payload, with name and source."""
-_PROGRAMS: Final = {"HTTP/2": ("http", "https"), "OpenSSH": ("ssh",)}
-"""Programs that a protocol's window can be of, where the port shows the program."""
+"""Flow-control windows of protocols above TCP, in bytes of the protocol's payload, with name, source and protocol."""
 _STEPS: Final = 0.02
 """Share of a protocol's window by which the flight may differ between rounds: 2 % was measured for OpenSSH."""
 _FRAMING: Final = 1.03
@@ -60,7 +96,7 @@ def own_window(flow: Flow) -> list[Finding]:
         return []
     rounds = stands.rounds
     flight = int(flow.rtts["in_flight_max_bytes"].to_numpy()[rounds].max())
-    name, source = _named(flow, flight)
+    name, source, protocol = _named(flow, flight)
     waits = (flow.rtts["detail"] == "own window").to_numpy(dtype=bool)
     # A clamped congestion window holds whole segments.
     clamped = limit == "cwnd" and stands.flight % max(1, int(flow.summary["mss_bytes"])) == 0
@@ -74,45 +110,28 @@ def own_window(flow: Flow) -> list[Finding]:
             f"though TCP's window had room.{known}",
             cause="The program waits for answers of its protocol before it sends more. TCP's buffers do not change "
             "that.",
-            remedy=_window_advice(name),
+            remedy=protocol.advice,
             evidence="the same number of bytes in flight, below the advertised window, without loss",
             frames=frames(flow, rounds),
-            values={"flight_bytes": flight, "rounds": int(rounds.sum())},
+            values={"flight_bytes": flight, "rounds": int(rounds.sum()), "of_receiver": protocol.of_receiver},
             source=source or "how the flight stands: docs/how-limits-are-inferred.md",
         )
     ]
 
 
-def _named(flow: Flow, flight: int) -> tuple[str, str]:
-    """Return name and source of a protocol's window of that size; empty if the connection is of another protocol."""
+def _named(flow: Flow, flight: int) -> tuple[str, str, _Protocol]:
+    """Return name, source and protocol of a window of that size; empty if the connection is of another protocol."""
     program = flow.program.name if flow.program else ""
-    for window, (name, source) in _WINDOWS.items():
-        others = [own for own, programs in _PROGRAMS.items() if own in name and program not in programs]
-        if window <= flight <= window * _FRAMING and not (program and others):
-            return name, source
-    return "", ""
+    for window, (name, source, protocol) in _WINDOWS.items():
+        other = program and protocol.programs and program not in protocol.programs
+        if window <= flight <= window * _FRAMING and not other:
+            return name, source, protocol
+    return "", "", _ANY
 
 
 def receivers_window(flow: Flow) -> bool:
-    """Return whether the flight is that of a window which the receiving program sets: HTTP/2's."""
-    return any("HTTP/2" in found.sentence for found in own_window(flow))
-
-
-def _window_advice(name: str) -> str:
-    if "HTTP/2" in name:
-        return (
-            "Raise HTTP/2's initial window in the receiving program, for the stream and for the connection (nghttp -w "
-            "20 -W 20). Several connections help, too; several streams of one share its window."
-        )
-    if "SSH" in name:
-        return (
-            "Copy over several connections, or by another transport than SSH (rsync's daemon, HTTP). HPN-SSH has "
-            "larger channel windows."
-        )
-    return (
-        "Let the program have more outstanding: a larger window, larger or more requests (sftp -R and -B), or several "
-        "streams."
-    )
+    """Return whether the flight is that of a window which the receiving program sets."""
+    return any(one.values["of_receiver"] for one in own_window(flow))
 
 
 def _idle(flow: Flow) -> Finding:
