@@ -60,7 +60,7 @@ def capture_of(tmp_path):
     ("kind", "words"),
     [
         ("udp", "Only UDP: 12 datagrams in 2 flows carried 12.0 kB."),
-        ("arp", "3 frames, none with TCP or UDP: nothing to judge."),
+        ("arp", "3 frames, and no TCP segment or UDP datagram to judge: ARP (3)."),
         ("empty", "The capture has no frames."),
         ("unanswered", "The connection was never answered and carried no payload"),
         ("refused", "The connection was refused and carried no payload"),

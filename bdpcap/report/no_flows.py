@@ -17,6 +17,8 @@ __all__ = ["datagrams", "sentence"]
 
 _LINES: Final = 5
 """Maximum number of UDP flows with a line, the largest; the table of `bdpcap info` has all."""
+_REASONS: Final = 3
+"""Most reasons why frames hold nothing to judge, the most frequent; `bdpcap info` has all."""
 _FEWEST: Final = 10
 """Fewest datagrams of which a rate is given: of fewer, the moment at which they were captured decides it."""
 _HANDSHAKES: Final = {
@@ -60,7 +62,12 @@ def _connections(capture: Capture) -> str:
 
 def _nothing(info: CaptureInfo) -> str:
     if info.frames > info.filtered_out:
-        return f"{units.number(info.frames - info.filtered_out, 'frame')}, none with TCP or UDP: nothing to judge."
+        frames = units.number(info.frames - info.filtered_out, "frame")
+        held = Counter(info.undecoded).most_common()
+        shown = ", ".join(f"{reason} ({units.count(count)})" for reason, count in held[:_REASONS])
+        rest = sum(count for _, count in held[_REASONS:])
+        more = f", others ({units.count(rest)})" if rest else ""
+        return f"{frames}, and no TCP segment or UDP datagram to judge: {shown}{more}."
     if info.filtered_out:
         return f"The filter left out all of {units.number(info.filtered_out, 'frame')}: nothing to judge."
     return "The capture has no frames."
