@@ -12,9 +12,10 @@ import pytest
 import zstandard
 from oracles import ROOT, SHARED
 from packets import Address, pcap, read_pcap
-from scenario import CLIENT, SERVER, scenario
+from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
+from bdpcap.explain import trust
 from bdpcap.explain.trust import caveats
 
 SAMPLES = ROOT / "sample_captures"
@@ -310,6 +311,16 @@ def test_a_delay_of_the_host_itself_leaves_the_vantage_to_the_delays(tmp_path):
         "on the sending host (unfinished checksums), behind 20 ms of delay on that host (a queueing discipline)"
         in flow.vantage_evidence
     )
+
+
+def test_both_ends_of_a_loopback_are_one_machine(tmp_path):
+    dialogue = scenario(
+        f"{HANDSHAKE}+0 > . 1:1001(1000) ack 1 win 502\n+.02 < . 1:1(0) ack 1001 win 502",
+        client=Address("127.0.0.1", 40000),
+        server=Address("127.0.0.2", 80),
+    )
+    capture = analyse(dialogue, tmp_path)
+    assert trust.line(capture).endswith("captured on 127.0.0.1, the host of both ends.")
 
 
 MEASURED = """

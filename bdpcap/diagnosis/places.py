@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdpcap.explain.remedies.host import is_ours
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -33,8 +33,8 @@ def receiver(flow: Flow) -> str:
 
 
 def path(flow: Flow) -> str:
-    """Return the path of the data."""
-    return f"the path from {host(flow.sender)} to {host(flow.receiver)}"
+    """Return the path of the data; on one machine, that machine."""
+    return _only_host(flow) or f"the path from {host(flow.sender)} to {host(flow.receiver)}"
 
 
 def path_to_capture(flow: Flow) -> str:
@@ -48,8 +48,8 @@ def path_from_capture(flow: Flow) -> str:
 
 
 def path_back(flow: Flow) -> str:
-    """Return the path of the acknowledgments."""
-    return f"the path from {host(flow.receiver)} to {host(flow.sender)}"
+    """Return the path of the acknowledgments; on one machine, that machine."""
+    return _only_host(flow) or f"the path from {host(flow.receiver)} to {host(flow.sender)}"
 
 
 def either(flow: Flow) -> str:
@@ -70,4 +70,4 @@ def programs(flow: Flow) -> str:
 def _only_host(flow: Flow) -> str | None:
     """Return the host on which both ends run; None if there are two."""
     one = host(flow.sender)
-    return f"the host of both ends, {one}" if one == host(flow.receiver) else None
+    return f"the host of both ends, {one}" if on_one_machine(one, host(flow.receiver)) else None

@@ -12,7 +12,7 @@ from bdpcap.explain import systems
 from bdpcap.read import vantage
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,8 @@ NOTABLE: Final = ("copies", "wifi-retries")
 """Flaws that change no verdict, but that a reader of the capture must know."""
 NOTABLE_SHARE: Final = 0.01
 """Share of the frames from which on such a flaw is named first."""
+LARGEST_SCALE: Final = 1 << 14
+"""Largest factor of the window field (RFC 7323 section 2.3)."""
 SCALES: Final = 5
 """Largest number of inferred window scales that are listed one by one."""
 
@@ -132,7 +134,13 @@ def doubts(capture: Capture) -> list[str]:
                 "shared by its subflows."
             ),
         ),
-        (scaleless, f"Window scale unknown, windows in bytes missing: {units.number(scaleless, 'flow')}."),
+        (
+            scaleless,
+            (
+                f"Window scale unknown: {units.number(scaleless, 'flow')}. The windows may be 1 to {LARGEST_SCALE:,} "
+                "times the number in the packets, so no verdict rests on their size. Capture from the handshake on."
+            ),
+        ),
     ]
     return [sentence for holds, sentence in found if holds]
 
@@ -164,7 +172,13 @@ def _vantage(capture: Capture) -> str:
         "between": "between the ends",
         "unknown": "at an unknown place",
     }
-    seen = Counter(names[place] for place in capture._contents.paths.of_carriers[_largest(capture)].tolist())
+    rows = _largest(capture)
+    seen = Counter(
+        f"on {machine}, the host of both ends" if machine else names[place]
+        for machine, place in zip(
+            _machines(capture, rows), capture._contents.paths.of_carriers[rows].tolist(), strict=True
+        )
+    )
     return next(iter(seen)) if len(seen) == 1 else _counts(seen)
 
 
@@ -177,11 +191,21 @@ def _largest(capture: Capture) -> np.ndarray:
     return rows
 
 
+def _machines(capture: Capture, rows: np.ndarray) -> list[str]:
+    """Return the host on which both ends run for each connection of some rows of carriers; empty if there are two."""
+    streams = capture._contents.streams.carriers["stream"][rows].astype(np.int64)
+    own, other = (map(host, capture._contents.streams.endpoints(2 * streams + end)) for end in (0, 1))
+    return [one if on_one_machine(one, two) else "" for one, two in zip(own, other, strict=True)]
+
+
 def _captured(capture: Capture) -> str:
     """Return the host near which most connections were captured, and the routers before it; or else the places."""
     places = set(capture._contents.paths.of_carriers.tolist())
     if not places:
         return "no flow carried payload"
+    machines = _machines(capture, _largest(capture))
+    if 2 * sum(map(bool, machines)) > len(machines):
+        return f"captured {_vantage(capture)}"
     if places == {"unknown"}:
         return "place of capture unknown"
     rows, flows = _largest(capture), capture._contents.streams.carriers

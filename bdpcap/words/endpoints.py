@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["host", "is_public", "port", "same_way"]
+__all__ = ["host", "is_public", "on_one_machine", "port", "same_way"]
 
 
 def host(end: str) -> str:
@@ -35,3 +35,12 @@ def is_public(address: str) -> bool:
         return ip_address(address).is_global
     except ValueError:
         return False
+
+
+def on_one_machine(one: str, other: str) -> bool:
+    """Return whether two addresses are of one machine: they are equal, or both are loopback addresses."""
+    return one == other or (_is_loopback(one) and _is_loopback(other))
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address == "::1"
