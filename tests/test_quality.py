@@ -17,6 +17,7 @@ from packets import pcap, read_pcap
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
+from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.findings import Code
 from bdpcap.explain.trust import caveats, doubts
 from bdpcap.read.flaws import DECLARED
@@ -313,6 +314,13 @@ def test_a_clock_of_10_ms_is_told_and_leaves_nothing_sure(name):
     assert coarse.count == tick_ns
     assert "ticks every 10 ms" in caveats(capture)[0]
     assert capture.flows["confidence"].max() <= 0.8
+
+
+def test_packets_of_one_time_stamp_ask_for_times_not_for_a_handshake():
+    dialogue = scenario(f"{HANDSHAKE}+0 > . 1:1001(1000) ack 1 win 502\n+0 < . 1:1(0) ack 1001 win 502")
+    capture = analysed(replace(packet, time_ns=0) for packet in dialogue)
+    assert "one-time" in [flaw.code for flaw in capture.quality]
+    assert "a separate time stamp for each packet" in remedy(capture[0]).words
 
 
 def test_frames_of_different_years_are_told():

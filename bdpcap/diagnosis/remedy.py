@@ -71,7 +71,17 @@ def remedy(flow: Flow) -> Remedy:
     kind = nature(flow)
     if kind is not None:
         return Remedy(*kind.advice(flow))
-    for special in (_single, _rewritten, _relayed, _beside_udp, _pauses, _little_to_gain, _of_others):
+    for special in (
+        _single,
+        _untimed,
+        _seen_whole,
+        _rewritten,
+        _relayed,
+        _beside_udp,
+        _pauses,
+        _little_to_gain,
+        _of_others,
+    ):
         if (advice := special(flow)) is not None:
             return advice
     why, _ = cause(flow)
@@ -96,6 +106,25 @@ def _single(flow: Flow) -> Remedy | None:
         "",
         "Nothing to mend is known: a single packet shows no wait. Capture both directions, from the start.",
     )
+
+
+def _untimed(flow: Flow) -> Remedy | None:
+    """Return the advice on packets whose time stamps show no time between them; None for any other flow."""
+    if flow.summary["active_ns"] > 0:
+        return None
+    return Remedy(
+        places.either(flow),
+        "Capture there with a separate time stamp for each packet, in microseconds. Without times, no rate, no round "
+        "trip and no limit is known.",
+    )
+
+
+def _seen_whole(flow: Flow) -> Remedy | None:
+    """Return the advice on an undecided flow whose handshake was captured, so that more of it would show no more."""
+    why, _ = cause(flow)
+    if why is not ALL["unknown"].usual or not int(flow._counts["handshake"]):
+        return None
+    return Remedy(why.where(flow), "Capture a longer transfer there: this one shows too little to decide.")
 
 
 def _rewritten(flow: Flow) -> Remedy | None:
@@ -145,7 +174,7 @@ def _little_to_gain(flow: Flow) -> Remedy | None:
     larger = f"a larger {LIMIT_NAMES[str(summary['limit'])]}"
     return Remedy(
         "",
-        f"Little to gain by {larger}: the path can carry about {units.rate(path)}, {units.rate(reached)} passed.",
+        f"Little to gain by {larger}: the network path can carry about {units.rate(path)}, {units.rate(reached)} passed.",
     )
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from bdpcap.words import rates, units
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["allowed_bps", "full_bdp", "idle_ns", "part", "reached_bps"]
 
@@ -36,7 +33,7 @@ def full_bdp(bdp_bytes: Any, mss_bytes: int) -> float | None:
     return float(bdp_bytes)
 
 
-def idle_ns(flow: Mapping[Any, Any]) -> int | None:
+def idle_ns(flow: pd.Series[Any]) -> int | None:
     """Return the idle time of a row of the table of flows; None if its time stamps jump by a year."""
     idle = int(flow["end_ns"] - flow["start_ns"] - flow["active_ns"])
     return idle if idle < units.YEAR_NS else None

@@ -249,6 +249,16 @@ DECLARED: Final = (
         grave=lambda seen: seen.info.time_backwards > GRAVE * seen.info.frames,
     ),
     Declared(
+        "one-time",
+        lambda seen: seen.info.segments if seen.info.segments > 1 and not seen.span_ns else 0,
+        lambda seen: (
+            f"All {units.number(seen.info.segments, 'TCP segment')} bear one time stamp: no rate and no round trip is "
+            "known. Capture with a separate time stamp for each packet."
+        ),
+        "No flow has time, so none is judged.",
+        grave=True,
+    ),
+    Declared(
         "clock-coarse",
         lambda seen: seen.info.tick_ns if seen.info.tick_ns >= COARSE_NS else 0,
         lambda seen: (
