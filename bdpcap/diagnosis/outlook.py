@@ -65,7 +65,7 @@ def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much."""
     if basis(flow.summary) is not Basis.BOUND or (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
         return ""
-    return f"; the path can carry {spoken(flow.summary)}"
+    return f"; the network path can carry {spoken(flow.summary)}"
 
 
 def _bound(flow: Flow) -> str:

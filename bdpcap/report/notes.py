@@ -76,7 +76,7 @@ def _reordering(flow: Flow) -> str:
     needless = int(summary["spurious_retransmits"])
     again = f"; {units.number(needless, 'retransmission')} had no need" if needless else ""
     share_of = f"{units.count(overtaken)} of {units.count(packets)} packets ({units.percent(share)})"
-    return f"{share_of} were overtaken before the capture{again}."
+    return f"{share_of} arrived out of order{again}."
 
 
 def _first_byte(flow: Flow) -> str:

@@ -76,7 +76,7 @@ def _spurious(flow: Flow) -> Finding | None:
     return Finding(
         code=Code.SPURIOUS_RETRANSMISSIONS,
         sentence=f"Of {units.number(total, 'retransmission')}, {needless:,} had already arrived.",
-        cause=f"The path reorders packets: {reordered:,} were overtaken before the capture."
+        cause=f"The path reorders packets: {reordered:,} arrived out of order."
         if reordered
         else "Packets or acknowledgments came later than the sender's timers allow, or acknowledgments were lost.",
         remedy="Look for reordering on the path (links in parallel), and for delay that jumps.",
