@@ -28,6 +28,8 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
         "limit": limit,
         "capacity_bps": path,
         "capacity_low_bps": path,
+        "in_flight_max_bytes": 100_000,
+        "mss_bytes": 1000,
         "capacity_high_bps": path if most_mbps is None else most_mbps * MBIT,
         "link_share": 0.0,
         **{f"{one}_share": float(one == limit) for one in ("rwnd", "sndbuf", "app", "cwnd")},

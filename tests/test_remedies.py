@@ -564,7 +564,7 @@ def test_http2s_initial_window_is_told_by_name(view):
 )
 def test_a_protocols_window_is_named_only_where_the_port_allows_it(program, flight, named):
     flow = SimpleNamespace(program=SimpleNamespace(name=program) if program else None)
-    name, _ = _named(flow, flight)
+    name, *_ = _named(flow, flight)
     assert name.startswith(named) if named else name == ""
 
 

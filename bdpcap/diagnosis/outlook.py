@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdpcap.explain.capacity import Basis, basis, known_bps, spoken
+from bdpcap.explain.capacity import Basis, basis, is_burst, known_bps, spoken
 from bdpcap.explain.expected import GAIN, active_bps, window_bps
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import units
@@ -63,7 +63,9 @@ def _is_held_elsewhere(flow: Flow) -> bool:
 
 def _least(flow: Flow) -> str:
     """Return the least that the path can carry, where that is all that is known; empty if the flow shows as much."""
-    if basis(flow.summary) is not Basis.BOUND or (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
+    if basis(flow.summary) is not Basis.BOUND or is_burst(flow.summary):
+        return ""
+    if (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
         return ""
     return f"; the network path can carry {spoken(flow.summary)}"
 

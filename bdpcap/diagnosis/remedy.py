@@ -86,7 +86,7 @@ def remedy(flow: Flow) -> Remedy:
             return advice
     why, _ = cause(flow)
     finding = remedied(flow)
-    if finding is None or _is_other(flow, finding.code, why):
+    if finding is None or _is_other(finding.code, why):
         return Remedy(why.where(flow), why.action, (), why.then(flow))
     words = _SENTENCE_END.split(finding.remedy, maxsplit=1)[0]
     expected = _expected(flow)
@@ -95,6 +95,8 @@ def remedy(flow: Flow) -> Remedy:
         words += f" The path takes a window of {units.exact_bytes(need)}.{_other_buffer(flow, need)}"
     if why is ALL["rwnd"].causes["buffer"]:
         words += _stops(flow)
+    if why is ALL["cwnd"].causes["recovery"] and (sack := remedies.sack(flow).words):
+        words += f" {sack}"
     return Remedy(why.where(flow), words, _for_place(finding.commands, why), expected or why.then(flow))
 
 
@@ -216,18 +218,13 @@ def _stops(flow: Flow) -> str:
     return f" See also why the receiving program stopped reading: that shut the window for {units.duration(shut_ns)}."
 
 
-def _is_other(flow: Flow, code: Code, why: Cause) -> bool:
+def _is_other(code: Code, why: Cause) -> bool:
     """Return whether a finding advises on another cause than the verdict names, or in general words only."""
     if code is Code.APPLICATION_WINDOW:
         return why is not ALL["app"].causes["own window"]
-    # The finding on congestion control is about losses where any data were lost.
-    cwnd = ALL["cwnd"].causes
-    grows = code is Code.CONGESTION_WINDOW and why in (cwnd["slow start"], cwnd["pacing"], cwnd["ignored"])
-    # Data that were sent again needlessly were not lost.
-    grows |= code is Code.CONGESTION_WINDOW and why is cwnd["avoidance"] and bool(flow.summary["retransmits"])
     # A window that autotuning still raised is no setting that is too small.
     ramp = code in (Code.WINDOW_BELOW_BDP, Code.WHAT_IT_TAKES) and why is ALL["rwnd"].causes["ramp"]
-    return grows or ramp or code is Code.SENDER_IDLE
+    return ramp or code is Code.SENDER_IDLE
 
 
 def _expected(flow: Flow) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "Basis",
     "basis",
     "delivered_bps",
+    "is_burst",
     "known_bdp",
     "known_bps",
     "label",
@@ -30,6 +31,8 @@ __all__ = [
 
 INITIAL_WINDOW: Final = 10
 """Segments that a sender may send at once (RFC 6928). Fewer in flight never show the rate of the path."""
+SUSTAINED_NS: Final = 3e7
+"""Nanoseconds over which the core measures the rate that a flow sustained, if the round trip is shorter."""
 AGREE: Final = 1.2
 """Highest over lowest rate up to which they agree: each is within 10 % of a rate between them."""
 _WIDEST: Final = 10
@@ -110,6 +113,19 @@ def _words(summary: pd.Series[Any] | Mapping[str, Any], show: Callable[[float], 
 def sent_a_window(summary: pd.Series[Any] | Mapping[str, Any]) -> bool:
     """Return whether a flow ever had ten segments (an initial window) in flight. Less shows no queue and no BDP."""
     return int(summary["in_flight_max_bytes"]) >= INITIAL_WINDOW * max(1, int(summary["mss_bytes"]))
+
+
+def is_burst(summary: pd.Series[Any] | Mapping[str, Any]) -> bool:
+    """Return whether all that is known of the path is the rate of a burst: less than ten segments at that rate.
+
+    A link that the flow filled shows its rate by a queue, however slow it is.
+    """
+    if basis(summary) is not Basis.BOUND or summary["link_share"] >= FILLED:
+        return False
+    rtt_ns = summary["rtt_min_ns"]
+    lasting_ns = SUSTAINED_NS if pd.isna(rtt_ns) else max(SUSTAINED_NS, float(rtt_ns))
+    carried = rates.bytes_at(float(summary["capacity_low_bps"]), lasting_ns)
+    return not sent_a_window(summary) or carried < INITIAL_WINDOW * max(1, int(summary["mss_bytes"]))
 
 
 def word(summary: pd.Series[Any] | Mapping[str, Any]) -> str:

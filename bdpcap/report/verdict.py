@@ -13,7 +13,16 @@ from bdpcap.diagnosis.decide import cause
 from bdpcap.diagnosis.model import Shown
 from bdpcap.diagnosis.natures import nature
 from bdpcap.explain import gate
-from bdpcap.explain.capacity import Basis, basis, known_bdp, known_bps, sent_a_window, spoken, spoken_bdp
+from bdpcap.explain.capacity import (
+    Basis,
+    basis,
+    is_burst,
+    known_bdp,
+    known_bps,
+    sent_a_window,
+    spoken,
+    spoken_bdp,
+)
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.limits import IDLE, LIMITS
@@ -190,7 +199,7 @@ def path(summary: pd.Series[Any]) -> Path | None:
     They are also unknown if the flow never had ten segments in flight.
     """
     known = known_bps(summary)
-    if known is None or pd.isna(summary["bdp_bytes"]) or not sent_a_window(summary):
+    if known is None or pd.isna(summary["bdp_bytes"]) or not sent_a_window(summary) or is_burst(summary):
         return None
     reached = summary["active_throughput_bps"]
     # A lower bound that the flow itself set says nothing beyond its rate.

@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.model import Cause, Limit, longest
+from bdpcap.diagnosis.model import Cause, Limit
 from bdpcap.diagnosis.outlook import nothing, with_change
 from bdpcap.explain import gate, remedies
 from bdpcap.explain.capacity import delivered_bps
-from bdpcap.explain.findings.congestion import PHASES
+from bdpcap.explain.findings.congestion import PHASES, phase_of
 from bdpcap.words import palette, units
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
 __all__ = ["LIMIT"]
-
-REPEATED: Final = 2
-"""Fewest timers that ran out in spite of an acknowledgment: one may have crossed it on the way."""
 
 
 def _loss(flow: Flow, _: pd.DataFrame) -> str:
@@ -93,24 +90,6 @@ def _flat(_: Flow, own: pd.DataFrame) -> str:
     return f"{units.exact_bytes(own['in_flight_max_bytes'].median())} were in flight, round after round"
 
 
-def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
-    detail = longest(own, "detail")
-    # Data that had arrived when they were sent again were not lost.
-    summary = flow.summary
-    needless = summary["spurious_retransmits"] >= summary["retransmits"]
-    lost = bool(summary["retransmitted_bytes"]) and not needless
-    if detail == "outage" and needless and summary["timeouts"] >= REPEATED:
-        return "ignored"
-    # After a loss, the growth that follows is part of its repair.
-    return (
-        "recovery"
-        if lost and detail == "avoidance"
-        else None
-        if detail == "recovery" and not lost
-        else detail
-    )
-
-
 def _without_losses(flow: Flow) -> str:
     if remedies.losses(flow) is remedies.Losses.POLICED:
         return "the rate that the policer lets pass, without losses"
@@ -147,7 +126,7 @@ LIMIT: Final = Limit(
             "The sender took no notice of acknowledgments",
             _ignored,
             lambda flow: (places.sender if flow.summary["vantage"] == "sender" else places.path_back)(flow),
-            "See whether they reached the sender, and whether it dropped them: a wrong checksum or port does that.",
+            PHASES["ignored"].advice,
             nothing,
         ),
         "return path": Cause(
@@ -179,5 +158,5 @@ LIMIT: Final = Limit(
             with_change("without the clamp"),
         ),
     },
-    detail=_detail,
+    detail=phase_of,
 )

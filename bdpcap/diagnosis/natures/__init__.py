@@ -1,4 +1,4 @@
-"""The nature of a flow that is no bulk transfer held by one limit: an outage, requests, a timer, a short transfer, an end."""
+"""The nature of a flow that no single limit holds: an outage, requests, a timer, a short transfer, an end."""
 
 from __future__ import annotations
 

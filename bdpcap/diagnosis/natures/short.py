@@ -95,7 +95,7 @@ def _said(flow: Flow) -> str:
 
 
 def _is_short(flow: Flow) -> bool:
-    """Return whether the data took less than a second, in a window that time lifts, or were less than an initial window."""
+    """Return whether the data took less than a second, and ended by themselves or within an initial window."""
     summary = flow.summary
     brief = summary["active_ns"] < NOTICED_NS
     first = _is_few(flow) and summary["limit"] == "rwnd" and not summary["retransmitted_bytes"]

@@ -14,7 +14,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["PHASES", "Phase", "limits"]
+__all__ = ["PHASES", "Phase", "limits", "lost", "phase_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,70 +52,86 @@ PHASES: Final = {
         ("sysctl net.ipv4.tcp_congestion_control   # sender: the one in force",),
     ),
     "outage": Phase("an outage", "Find out why nothing came back."),
+    "ignored": Phase(
+        "acknowledgments without an effect",
+        "See whether acknowledgments reached the sender, and whether it dropped them: a wrong checksum does that.",
+    ),
     "return path": Phase(
         "a queue on the way back",
         "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
     ),
     "recovery": Phase("recovery", "Find where packets are lost or delayed."),
 }
-"""Phase by detail of the limit ``cwnd``."""
+"""Phase by detail of the limit ``cwnd``, and of an outage in spite of acknowledgments."""
+
+REPEATED: Final = 2
+"""Fewest timers that ran out in spite of an acknowledgment: one may have crossed it on the way."""
 
 
-def _share(flow: Flow, detail: str) -> float:
-    """Return the share of the time under congestion control that had this detail."""
-    held = flow.rtts[flow.rtts["limit"] == "cwnd"]
-    length = held["end_ns"] - held["start_ns"]
-    return float(length[held["detail"] == detail].sum() / max(1, length.sum()))
+def lost(flow: Flow) -> bool:
+    """Return whether any data were lost: data that had arrived when they were sent again were not."""
+    summary = flow.summary
+    return bool(summary["retransmitted_bytes"] and summary["spurious_retransmits"] < summary["retransmits"])
+
+
+def phase_of(flow: Flow, held: pd.DataFrame) -> str:
+    """Return the phase of most of the time in rounds under congestion control, by its name in `PHASES`."""
+    lasting = (held["end_ns"] - held["start_ns"]).groupby(held["detail"]).sum()
+    most = "avoidance" if lasting.empty else str(lasting.idxmax())
+    if most == "outage" and flow.summary["timeouts"] >= REPEATED and not lost(flow):
+        return "ignored"
+    # After a loss, the growth that follows is part of its repair.
+    return most if most not in ("avoidance", "recovery") else "recovery" if lost(flow) else "avoidance"
+
+
+def _again(flow: Flow) -> str:
+    """Return a sentence on the data that were retransmitted."""
+    retransmitted, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
+    if not retransmitted:
+        return "Nothing was lost."
+    part = units.percent(retransmitted / max(1, payload))
+    of_all = f"{units.exact_bytes(retransmitted)} of {units.exact_bytes(payload)} ({part})"
+    arrived = "" if lost(flow) else "; all of it had arrived"
+    return f"The sender retransmitted {of_all}{arrived}."
+
+
+def _sentence(flow: Flow, most: str, rounds: pd.Series[int]) -> str:
+    """Return the sentence on a phase; `rounds` is the number of rounds by phase."""
+    total = len(flow.rtts)
+    stall_ns = flow.summary["longest_stall_ns"]
+    if most == "fixed window":
+        return (
+            f"The congestion window stayed the same in {rounds[most]} of {total} rounds: something clamps it."
+        )
+    if most == "return path":
+        return f"Acknowledgments waited in a queue on the way back in {rounds[most]} of {total} rounds."
+    if most == "outage" and (pd.isna(stall_ns) or stall_ns == 0):
+        return "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
+    if most == "outage":
+        return f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
+    if most in ("recovery", "ignored"):
+        return _again(flow)
+    said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
+    return f"{_again(flow)} Of {total} rounds congestion control limited {rounds.sum()}: {said}."
 
 
 def limits(flow: Flow) -> list[Finding]:
     """Return a finding on the phase of congestion control: loss repair, growth, pacing, or a clamp."""
     retransmitted, payload = flow.summary["retransmitted_bytes"], flow.summary["payload_bytes"]
     held = (flow.rtts["limit"] == "cwnd").to_numpy()
-    details = flow.rtts.loc[held, "detail"]
-    rounds = details.value_counts()
-    most = str(rounds.index[0]) if len(rounds) else "avoidance"
-    phase = PHASES[most]
-    remedy, commands = phase.advice, phase.commands
-    if most == "fixed window" and rounds.iloc[0] > len(details) / 2:
-        sentence = (
-            f"The congestion window stayed the same in {rounds.iloc[0]} of {len(flow.rtts)} rounds: something "
-            "clamps it."
-        )
-    elif _share(flow, "outage") > 1 / 2:
-        stall_ns = flow.summary["longest_stall_ns"]
-        sentence = (
-            "The sender retransmitted again and again, and the capture holds no acknowledgment of it."
-            if pd.isna(stall_ns) or stall_ns == 0
-            else f"The sender had no acknowledgment of new data for {units.duration(stall_ns)}."
-        )
-        remedy, commands = PHASES["outage"].advice, PHASES["outage"].commands
-    elif _share(flow, "return path") > 1 / 2:
-        sentence = (
-            f"Acknowledgments waited in a queue on the way back in {rounds['return path']} of "
-            f"{len(flow.rtts)} rounds."
-        )
-        remedy, commands = PHASES["return path"].advice, PHASES["return path"].commands
-    elif retransmitted:
-        part = units.percent(retransmitted / max(1, payload))
-        sentence = (
-            f"The sender retransmitted {units.exact_bytes(retransmitted)} of "
-            f"{units.exact_bytes(payload)} ({part})."
-        )
-        advice = remedies.on_losses(remedies.losses(flow), remedies.of(flow, "sender"))
+    most = phase_of(flow, flow.rtts[held])
+    sender = remedies.of(flow, "sender")
+    remedy, commands = PHASES[most].advice, sender.linux(*PHASES[most].commands)
+    if most == "recovery":
+        advice = remedies.joined(remedies.on_losses(remedies.losses(flow), sender), remedies.sack(flow))
         remedy, commands = advice.words, advice.commands
-    else:
-        said = ", ".join(f"{PHASES[str(name)].name} in {count}" for name, count in rounds.items())
-        sentence = (
-            f"Nothing was lost. Of {len(flow.rtts)} rounds congestion control limited {len(details)}: {said}."
-        )
     return [
         Finding(
             code=Code.CONGESTION_WINDOW,
-            sentence=sentence,
+            sentence=_sentence(flow, most, flow.rtts.loc[held, "detail"].value_counts()),
             cause="Congestion control allowed less in flight than the path and the receiver could have taken.",
             remedy=remedy,
-            commands=remedies.of(flow, "sender").linux(*commands),
+            commands=commands,
             values={"retransmitted_bytes": int(retransmitted), "payload_bytes": int(payload)},
             evidence=f"cwnd in {held.sum()} of {len(held)} rounds",
             frames=frames(flow, held),

@@ -11,6 +11,7 @@ from bdpcap.explain.remedies.receive import (
     receive_buffer,
 )
 from bdpcap.explain.remedies.remedy import Remedy, joined
+from bdpcap.explain.remedies.sack import sack
 from bdpcap.explain.remedies.scaling import scaling_of, window_scaling
 from bdpcap.explain.remedies.send import WMEM_DEFAULT, send_buffer
 
@@ -31,6 +32,7 @@ __all__ = [
     "of",
     "on_losses",
     "receive_buffer",
+    "sack",
     "scaling_of",
     "send_buffer",
     "unset",
