@@ -18,7 +18,7 @@ from bdpcap.report.text import LINES
 UNITS = {"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12}
 RATE = re.compile(r"([\d.]+) ([kMGT]?bit/s)")
 CARRIED = re.compile(
-    r"at ([\d.]+) ([kMGT]?bit/s); the network path can carry (?:about |at least |between )?([\d.]+) ([kMGT]?bit/s)"
+    r"at ([\d.]+) ([kMGT]?bit/s); the network can carry (?:about |at least |between )?([\d.]+) ([kMGT]?bit/s)"
 )
 REAL = sorted(
     path for folder in ("wild", "wild_b", "stress") for path in (SHARED / "captures" / folder).glob("*.pcap*")

@@ -53,7 +53,7 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
         # Only a lower bound of the path is known.
         (
             flow(path_mbps=40, most_mbps=800),
-            "more without losses; the network path can carry at least 40.0 Mbit/s",
+            "more without losses; the network can carry at least 40.0 Mbit/s",
         ),
         (flow(path_mbps=10, most_mbps=800), "more without losses"),
         # Another limit held the flow, too.

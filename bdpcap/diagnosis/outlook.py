@@ -67,7 +67,7 @@ def _least(flow: Flow) -> str:
         return ""
     if (known_bps(flow.summary) or 0) < GAIN * active_bps(flow):
         return ""
-    return f"; the network path can carry {spoken(flow.summary)}"
+    return f"; the network can carry {spoken(flow.summary)}"
 
 
 def _bound(flow: Flow) -> str:

@@ -176,7 +176,7 @@ def _little_to_gain(flow: Flow) -> Remedy | None:
     larger = f"a larger {LIMIT_NAMES[str(summary['limit'])]}"
     return Remedy(
         "",
-        f"Little to gain by {larger}: the network path can carry about {units.rate(path)}, {units.rate(reached)} passed.",
+        f"Little to gain by {larger}: the network can carry about {units.rate(path)}, {units.rate(reached)} passed.",
     )
 
 

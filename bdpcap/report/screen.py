@@ -134,7 +134,7 @@ def rate(flow: Flow) -> str:
     size = units.data_size(flow.summary["payload_bytes"])
     # No rate of a path is known for a time without an answer.
     told = path is not None and reached and kind is not OUTAGE and not _contradicts(flow)
-    can = f"; the network path can carry {path.capacity}" if path is not None and told else ""
+    can = f"; the network can carry {path.capacity}" if path is not None and told else ""
     if (udp := datagrams(flow)) is not None:
         # What a flow shows of the path's rate is what UDP leaves to it.
         numbers = udp.values  # noqa: PD011  a dict, no pandas object

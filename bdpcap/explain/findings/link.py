@@ -40,7 +40,7 @@ def limits(flow: Flow) -> list[Finding]:
     )
     known = known_bps(flow.summary)
     carries = (
-        f"; the network path can carry {spoken(flow.summary)}" if known is not None and known >= rate else ""
+        f"; the network can carry {spoken(flow.summary)}" if known is not None and known >= rate else ""
     )
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values(kind="stable").index[len(busy) // 2]]
     return [
