@@ -238,6 +238,18 @@ def test_whole_segments_are_less_surely_congestion_controls_without_a_view_of_ac
     assert clocked["evidence"].str.contains("Without timestamps").all()
 
 
+def test_flights_that_a_receiver_acknowledges_late_are_its_delay():
+    lines, at = [HANDSHAKE], 1
+    for segments in (10, 12):
+        for _ in range(segments):
+            lines.append(f"+0 > . {at}:{at + 1460}(1460) ack 1 win 502")
+            at += 1460
+        lines.append(f"+.220 < . 1:1(0) ack {at} win 60000    # 200 ms later than the path takes")
+    flow = analysed("\n".join(lines)).flow(0)
+    assert set(flow.rtts.loc[flow.rtts["limit"] == "cwnd", "detail"]) == {"late acknowledgments"}
+    assert str(flow.remedy).startswith("On the receiver, 198.51.100.2: Let it acknowledge every second")
+
+
 def test_slow_start_is_told_while_it_lasts():
     rounds = rounds_of(sent_by(congestion_window(lambda acked: 10 + acked, 1200)))
     first = rounds.iloc[1:6]

@@ -65,6 +65,12 @@ def _way_back(flow: Flow, own: pd.DataFrame) -> str:
     return f"round trips took {units.duration(usual)}, {units.duration(least)} at best, and data did not wait"
 
 
+def _late(_: Flow, own: pd.DataFrame) -> str:
+    late = own[own["detail"] == "late acknowledgments"]
+    lasting_ns = (late["end_ns"] - late["start_ns"]).sum()
+    return f"{units.number(len(late), 'flight')} waited for one acknowledgment each, {units.duration(lasting_ns)} in all"
+
+
 def _slow_start(flow: Flow, own: pd.DataFrame) -> str:
     rounds = int((own["detail"] == "slow start").sum())
     return f"the congestion window was still doubling in {rounds} of {units.number(len(flow.rtts), 'round')}"
@@ -135,6 +141,13 @@ LIMIT: Final = Limit(
             places.path_back,
             PHASES["return path"].advice,
             with_change("without that queue"),
+        ),
+        "late acknowledgments": Cause(
+            "The receiver's delayed acknowledgments held the sender back",
+            _late,
+            places.receiver,
+            PHASES["late acknowledgments"].advice,
+            with_change("without that delay"),
         ),
         "slow start": Cause(
             "Slow start held the sender back",

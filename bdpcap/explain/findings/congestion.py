@@ -60,6 +60,10 @@ PHASES: Final = {
         "a queue on the way back",
         "Look for the queue that acknowledgments wait in: an upload or a slow uplink fills it.",
     ),
+    "late acknowledgments": Phase(
+        "flights that the receiver acknowledged late",
+        "Let it acknowledge every second full segment at once: shorten its delayed-ACK timer, or turn it off.",
+    ),
     "recovery": Phase("recovery", "Find where packets are lost or delayed."),
 }
 """Phase by detail of the limit ``cwnd``, and of an outage in spite of acknowledgments."""

@@ -27,6 +27,10 @@ MERGED_SEGMENTS: Final = 3.5
 """Segments per ACK from which ACKs are merged on the way: a receiver acknowledges two, at times three."""
 LEAST_SAMPLES: Final = 3
 """RTT samples of a round from which its least is one of several."""
+DELAYED_ACK_NS: Final = 3e7
+"""Wait above the minimum RTT from which an ACK was delayed: Linux delays by 40 ms (``TCP_DELACK_MIN``), less a tick."""
+DELAYED_FLIGHTS: Final = 2
+"""Flights acknowledged late that show a receiver's habit: one may have met a stall of the path."""
 ABOVE_MINIMUM: Final = 1.2
 """RTT over the minimum from which it rose: RTTs of an empty path vary by less."""
 FEW_PACKETS: Final = 3
@@ -152,6 +156,19 @@ class Queue(Concept):
         )
         packets = np.nan_to_num(rate.packets(wait_ns, rate.capacity)) - self._merging_packets
         return np.where(sampled, packets, 0.0)
+
+    @field("yes")
+    def delayed_ack(self) -> Bools:
+        """Did one ACK, delayed by 30 ms or more, cover the whole flight of over 3.5 segments, twice or more in the flow?
+
+        A receiver is to acknowledge every second full segment at once (RFC 9293 section 3.8.6.3). Segments that queue
+        arrive one by one, so that each pair of them has an ACK.
+        """
+        rounds = self.rounds
+        whole = (rounds.acks == 1) & (rounds.acked_bytes >= rounds.in_flight_max_bytes)
+        many = rounds.acked_bytes > MERGED_SEGMENTS * self.all.vantage.mss_bytes
+        late = whole & many & (rounds.rtt_max_ns - self.rtt_min_ns >= DELAYED_ACK_NS)
+        return late & (rounds.total(late.astype(np.float64)) >= DELAYED_FLIGHTS)
 
     @field("RTTs")
     def least_rtt(self) -> Floats:

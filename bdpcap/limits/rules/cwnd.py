@@ -120,6 +120,7 @@ DETAILS: Final = {
     "outage": it(Loss.outage),
     "recovery": REPAIR,
     "return path": WAY_BACK,
+    "late acknowledgments": it(Queue.delayed_ack),
     "slow start": any_of(it(Flight.doubling), it(Flight.initial)),
     "avoidance": None,
 }

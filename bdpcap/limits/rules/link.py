@@ -35,10 +35,12 @@ SPARE = any_of(
     "The flow is slower than its initial bursts were, with next to no queue: the link is idle now and then. "
     "A full window sets another rate than the link's.",
 )
-NOT_BUSY = any_of(it(Flight.below_least), it(Queue.on_return_path), it(Window.held_small)).named(
+NOT_BUSY = any_of(
+    it(Flight.below_least), it(Queue.on_return_path), it(Queue.delayed_ack), it(Window.held_small)
+).named(
     "the link is not busy",
     "Less than two segments in flight leave the link idle for most of a round trip. Acknowledgments wait on the way "
-    "back, or data wait for a slow reader: neither is a queue at the bottleneck.",
+    "back or at the receiver, or data wait for a slow reader: none is a queue at the bottleneck.",
 )
 # Half of the acknowledgments released nothing.
 HALF_UNANSWERED = at_most(AckClock.ack_response, 0.5, because="more than half")
