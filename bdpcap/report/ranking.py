@@ -204,7 +204,14 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
     # One entry for hosts, not for ports: the remedy is the same.
     keys = [server.str.rpartition(":")[0], client, to_server, flows["limit"], flows["detail"]]
-    return [own for _, own in flows.groupby(keys, sort=False, dropna=False)][:DETAILED_FLOWS]
+    return _varied([own for _, own in flows.groupby(keys, sort=False, dropna=False)])
+
+
+def _varied(groups: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return at most `DETAILED_FLOWS` groups in their order; the first of each limit and detail has a place first."""
+    kinds = [(own["limit"].iloc[0], own["detail"].iloc[0]) for own in groups]
+    places = sorted(range(len(groups)), key=lambda place: kinds.index(kinds[place]) < place)
+    return [groups[place] for place in sorted(places[:DETAILED_FLOWS])]
 
 
 def leaders(alike: Sequence[pd.DataFrame]) -> pd.DataFrame:

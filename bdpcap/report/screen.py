@@ -31,7 +31,7 @@ SLIGHT: Final = 0.1
 """Payload over that of the largest flow in detail below which a program's pace has no entry, nor a short transfer."""
 ANSWERS: Final = 0.01
 """Payload over that of the other direction below which a direction of one stream has no entry: answers, or control."""
-PACED: Final = (ALL["app"].causes["idle"], ALL["app"].causes["small writes"])
+PACED: Final = tuple(ALL["app"].causes[name] for name in ("idle", "small writes", "peer's time"))
 """Causes at which TCP and the path only waited."""
 _NEARLY: Final = 0.9
 """Share of a second limit over that of the main one from which the verdict names both; a choice."""
@@ -92,6 +92,24 @@ def _sums(detailed: list[Group]) -> list[str]:
 
 
 def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
+    """Return sentences on the groups without an entry: at which nothing is to be mended, and which are undecided."""
+    decided = [group for group in quiet if group.flow.summary["limit"] != "unknown"]
+    undecided = [group for group in quiet if group.flow.summary["limit"] == "unknown"]
+    mutual = any(_is_mutual(group.flow) for group in decided)
+    what = "short exchanges, requests and pauses" if mutual else "short transfers and pauses"
+    said = [
+        _of_quiet(decided, detailed, f" in {what}. Nothing to mend there."),
+        _of_quiet(undecided, detailed, ", undecided."),
+    ]
+    return " ".join(filter(None, said))
+
+
+def _is_mutual(flow: Flow) -> bool:
+    """Return whether both ends of a flow's stream sent payload: only then was there an exchange."""
+    return all(bytes_ > 0 for bytes_ in flow.capture._contents.streams.sides(flow.stream)["payload_bytes"])
+
+
+def _of_quiet(quiet: list[Group], detailed: list[Group], words: str) -> str:
     if not quiet:
         return ""
     flows = pd.concat([group.flows for group in quiet])
@@ -101,7 +119,7 @@ def _quiet(quiet: list[Group], detailed: list[Group]) -> str:
     named = [units.streams(sorted(streams - shown))] if streams - shown else []
     named += [f"{units.streams(sorted(streams & shown))}, the other way"] if streams & shown else []
     numbers = " and ".join([named[0], *(one[0].lower() + one[1:] for one in named[1:])])
-    return f"{numbers}: {carried} in short exchanges, requests and pauses. Nothing to mend there."
+    return f"{numbers}: {carried}{words}"
 
 
 def head(flow: Flow) -> str:
