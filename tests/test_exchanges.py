@@ -291,6 +291,43 @@ def test_the_second_part_of_a_request_waits_for_a_delayed_acknowledgment():
     assert str(capture.flow(0).remedy).startswith("On the client, 192.0.2.1: Set TCP_NODELAY")
 
 
+def answers_in_two_parts(count):
+    """Exchanges in which both messages are two writes; the second leaves when the first is acknowledged, 40 ms late."""
+    lines, asked, answered = [HANDSHAKE], 1, 1
+    for _ in range(count):
+        lines += [
+            f"+.010 > P. {asked}:{asked + 100}(100) ack {answered} win 502",
+            f"+.060 < .  {answered}:{answered}(0) ack {asked + 100} win 512",
+            f"+0 > P. {asked + 100}:{asked + 200}(100) ack {answered} win 502",
+            f"+.022 < P. {answered}:{answered + 50}(50) ack {asked + 200} win 512",
+            f"+.040 > . {asked + 200}:{asked + 200}(0) ack {answered + 50} win 502",
+            f"+.020 < P. {answered + 50}:{answered + 100}(50) ack {asked + 200} win 512",
+        ]
+        asked, answered = asked + 200, answered + 100
+    return "\n".join(lines)
+
+
+def test_both_ends_that_nagles_algorithm_holds_are_named():
+    flow = analysed(answers_in_two_parts(6)).flow(0)
+    assert "held both ends back" in flow.findings.of(Code.REQUEST_RESPONSE).sentence
+    assert str(flow.remedy).startswith(
+        "On the client, 192.0.2.1, and the server, 198.51.100.2: Set TCP_NODELAY in each program"
+    )
+
+
+def test_a_program_that_waits_for_a_late_peer_is_not_the_one_to_look_at():
+    flow = analysed(
+        f"""{HANDSHAKE}
+        +.010 > P. 1:101(100) ack 1 win 502
+        +.030 < P. 1:201(200) ack 101 win 512
+        +2 > P. 101:201(100) ack 201 win 502    # 2 s after the answer
+        +.030 < . 201:15201(15000) ack 201 win 512
+        """
+    ).flow(0, "198.51.100.2:80")
+    assert flow.summary["limit"] == "app"
+    assert str(flow.remedy).startswith("On the receiver, 192.0.2.1: ")
+
+
 @pytest.mark.parametrize("how", [{"first": 1460}, {"acknowledged_ms": 0}])
 def test_nagles_algorithm_holds_nothing_behind_a_whole_segment_or_for_a_round_trip(how):
     capture = analysed(in_two_parts(5, **how))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
+if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["Held", "Shares", "shares", "slowest"]
+__all__ = ["Held", "Shares", "Waits", "shares", "slowest", "waits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,19 @@ class Shares:
     """Median time per exchange, by side."""
     bytes_share: float
     """Share of the stream's payload in counted exchanges; the rest went both ways at once or got no response."""
-    held: Held
-    """Waits of the side that waited longest."""
+    held: tuple[Held, Held]
+    """Waits of both sides, the longer first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Time that a flow's program took in the exchanges of its stream, and time for which it waited for its peer."""
+
+    own_ns: int
+    peer_ns: int
+    """Time of the peer's program in the exchanges, and `handshake_ns`."""
+    handshake_ns: int
+    """Time of the handshake beyond a round trip; 0 unless the capture was taken next to the sender."""
 
 
 _WRITES: Final = {"client": "request", "server": "response"}
@@ -51,6 +62,11 @@ _WRITES: Final = {"client": "request", "server": "response"}
 def _held(table: pd.DataFrame, side: str) -> Held:
     wrote = _WRITES[side]
     return Held(side, int(table[f"{wrote}_holds"].sum()), int(table[f"{wrote}_held_ns"].sum()))
+
+
+def _held_sides(table: pd.DataFrame) -> tuple[Held, Held]:
+    client, server = (_held(table, side) for side in _WRITES)
+    return (client, server) if client.lasting_ns >= server.lasting_ns else (server, client)
 
 
 def shares(flow: Flow) -> Shares | None:
@@ -69,8 +85,20 @@ def shares(flow: Flow) -> Shares | None:
         parts={side: taken[side] / lasting for side in sorted(taken, key=lambda side: -taken[side])},
         medians_ns={side: int(table[f"{side}_ns"].fillna(0).median()) for side in taken},
         bytes_share=exchanged / max(1, payload),
-        held=max((_held(table, side) for side in _WRITES), key=lambda held: held.lasting_ns),
+        held=_held_sides(table),
     )
+
+
+def waits(flow: Flow) -> Waits | None:
+    """Return the time of both ends' programs in the exchanges of a flow's stream; None without an exchange."""
+    if not flow.capture._contents.has_exchanges or flow.exchanges.empty:
+        return None
+    taken = {side: int(flow.exchanges[f"{side}_ns"].sum()) for side in _WRITES}
+    own, peer = ("client", "server") if flow.is_from_client else ("server", "client")
+    initial_ns, least_ns = flow._counts["initial_rtt_ns"], flow.summary["rtt_min_ns"]
+    near = flow.summary["vantage"] == "sender" and pd.notna(initial_ns) and pd.notna(least_ns)
+    handshake_ns = max(0, int(initial_ns - least_ns)) if near else 0
+    return Waits(taken[own], taken[peer] + handshake_ns, handshake_ns)
 
 
 def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:

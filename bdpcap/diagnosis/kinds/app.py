@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Final
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import paced, with_change
+from bdpcap.explain.exchange_shares import waits
 from bdpcap.explain.findings.program import receivers_window
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import palette, units
+from bdpcap.words.endpoints import host
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +67,30 @@ _IDLE: Final = Cause(
     paced("as fast as the program writes"),
 )
 
+def _peer(flow: Flow, _: pd.DataFrame) -> str:
+    found = waits(flow)
+    if found is None:
+        return ""
+    handshake = (
+        f", {units.duration(found.handshake_ns)} of it for the handshake"
+        if found.handshake_ns >= found.peer_ns * NOTABLE_SHARE
+        else ""
+    )
+    return (
+        f"{host(flow.receiver)} took {units.duration(found.peer_ns)}{handshake}, {host(flow.sender)} "
+        f"{units.duration(found.own_ns)}"
+    )
+
+
+def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
+    """Return the detail that holds for longest; "peer's time" if an idle program waited for its peer for most of it."""
+    detail = longest(own, "detail")
+    found = waits(flow) if detail == "idle" else None
+    held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
+    waited = found is not None and found.peer_ns > max(found.own_ns, held_ns / 2)
+    return "peer's time" if waited else detail
+
+
 LIMIT: Final = Limit(
     code="app",
     name="application",
@@ -82,6 +109,13 @@ LIMIT: Final = Limit(
             "See what the server does between a request and its answer: that time is not in the capture.",
             paced("as fast as the server answers"),
         ),
+        "peer's time": Cause(
+            "The sending program waited for the other end",
+            _peer,
+            places.receiver,
+            "See what takes its time there: its program, its user, its host, or the path to it.",
+            paced("as fast as that end asks and answers"),
+        ),
         "own window": Cause(
             "The program's own window held the sender back",
             _outstanding,
@@ -90,4 +124,5 @@ LIMIT: Final = Limit(
             with_change("with more data outstanding"),
         ),
     },
+    detail=_detail,
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis.model import Nature
+from bdpcap.diagnosis.model import Nature, Shown
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.capacity import INITIAL_WINDOW
 from bdpcap.explain.findings import requests
@@ -111,17 +111,36 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
     side = _side(flow, shares)
     first = flow.exchanges.iloc[0]
     client, server = host(str(first["client"])), host(str(first["server"]))
-    if requests.held(shares):
-        side = shares.held.by
-    elif client == server:
+    if sides := requests.held_sides(shares):
+        ends = {"client": client, "server": server}
+        if client == server:
+            # One address for both ends: their ports tell them apart.
+            ends = {side: str(first[side]) for side in ends}
+        where = ", and ".join(f"the {one.by}, {ends[one.by]}" for one in sides)
+        return where, requests.advice(shares, side)
+    if client == server:
         return "", "Nothing to mend on a path: both programs run on one host, and they decide."
-    elif side == "client":
+    if side == "client":
         return (
             "",
-            f"Nothing to mend on the path or the server: the client {client}, its program or its user, waits.",
+            f"Nothing to mend on the path or at {server}: the time passes at {client}, with its program or its user.",
         )
     where = f"the server, {server}" if side == "server" else f"the client, {client}"
     return where, requests.advice(shares, side)
 
 
-NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice)
+def _shown(flow: Flow) -> Shown | None:
+    """Return the frames of the exchange in which the side that Nagle's algorithm held waited longest; None without one."""
+    shares = requests.told(flow)
+    sides = requests.held_sides(shares) if shares else []
+    if not sides:
+        return None
+    wrote = "request" if sides[0].by == "client" else "response"
+    one = flow.exchanges.loc[flow.exchanges[f"{wrote}_held_ns"].idxmax()]
+    start_ns = int(one["request_start_ns"])
+    return Shown(
+        int(one["first_frame"]), int(one["last_frame"]), start_ns, start_ns + int(one["duration_ns"])
+    )
+
+
+NATURE: Final = Nature("requests and responses", _asks, _requests, _requests_advice, _shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.exchange_shares import Shares, shares, slowest
+from bdpcap.explain.exchange_shares import Held, Shares, shares, slowest
 from bdpcap.explain.findings.finding import Code, Finding
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.words import units
@@ -12,7 +12,7 @@ from bdpcap.words import units
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["advice", "explains", "held", "told"]
+__all__ = ["advice", "explains", "held", "held_sides", "told"]
 
 FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
@@ -28,25 +28,36 @@ _REMEDY: Final = {
 _HABIT: Final = 3
 """Smallest number of waits that show a habit of a program; one or two may be chance."""
 _AT_ONCE: Final = (
-    "Set TCP_NODELAY in the {side}'s program, or let it write each message at once. Nagle's algorithm holds the second "
-    "part of a message until the first is acknowledged."
+    "Set TCP_NODELAY in {whose}, or let it write each message at once. Nagle's algorithm holds the second part of a "
+    "message until the first is acknowledged."
 )
+
+
+def held_sides(found: Shares) -> list[Held]:
+    """Return the sides whose messages Nagle's algorithm held, the longer first; none if few, or below a tenth of the time."""
+    sides = [side for side in found.held if side.times >= _HABIT]
+    notable = sum(side.lasting_ns for side in sides) >= NOTABLE_SHARE * found.lasting_ns
+    return sides if notable else []
 
 
 def held(found: Shares) -> str:
     """Return a sentence on parts of messages that Nagle's algorithm held; empty if few, or below a tenth of the time."""
-    waits = found.held
-    if waits.times < _HABIT or waits.lasting_ns < NOTABLE_SHARE * found.lasting_ns:
+    sides = held_sides(found)
+    if not sides:
         return ""
-    return (
-        f"Nagle's algorithm held the {waits.by} back until a delayed acknowledgment came: "
-        f"{units.count(waits.times)} times, {units.duration(waits.lasting_ns)} in all."
-    )
+    times = [f"{units.count(side.times)} times, {units.duration(side.lasting_ns)} in all" for side in sides]
+    if len(sides) == 1:
+        return f"Nagle's algorithm held the {sides[0].by} back until a delayed acknowledgment came: {times[0]}."
+    each = ", and ".join(f"the {side.by} {said}" for side, said in zip(sides, times, strict=True))
+    return f"Nagle's algorithm held both ends back until a delayed acknowledgment came: {each}."
 
 
 def advice(found: Shares, side: str) -> str:
     """Return the advice: on parts of messages that were held if there are some, else on the side that took most."""
-    return _AT_ONCE.format(side=found.held.by) if held(found) else _REMEDY[side]
+    sides = held_sides(found)
+    if not sides:
+        return _REMEDY[side]
+    return _AT_ONCE.format(whose="each program" if len(sides) > 1 else f"the {sides[0].by}'s program")
 
 
 def told(flow: Flow) -> Shares | None:
@@ -98,8 +109,8 @@ def explains(flow: Flow) -> list[Finding]:
                 **{f"{one}_share": part for one, part in found.parts.items()},
                 **{f"{one}_median_ns": value for one, value in found.medians_ns.items()},
                 "exchanged_bytes_share": found.bytes_share,
-                "holds": found.held.times,
-                "held_ns": found.held.lasting_ns,
+                "holds": sum(one.times for one in found.held),
+                "held_ns": sum(one.lasting_ns for one in found.held),
             },
             source="turns, told by what each segment acknowledges (RFC 9293 section 3.4)",
         )
