@@ -242,16 +242,19 @@ impl Intake {
             let Some(reader) = &mut self.reader else {
                 return Ok(false);
             };
-            let frame = match reader.next_frame() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => {
-                    self.next_capture()?;
-                    continue;
-                }
-                Err(damage) => {
-                    self.damages.push(damage);
-                    continue;
-                }
+            let frame = match reader.buffered_frame() {
+                Some(frame) => frame,
+                None => match reader.next_frame() {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => {
+                        self.next_capture()?;
+                        continue;
+                    }
+                    Err(damage) => {
+                        self.damages.push(damage);
+                        continue;
+                    }
+                },
             };
             let counts = &mut self.counts;
             counts.frames += 1;

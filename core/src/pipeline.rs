@@ -285,9 +285,11 @@ impl Pipeline {
             }
             let follow = |provenance, tcp: &Tcp<'_>, path: &_, at| {
                 let hash = hashes.hash(tcp.ends()) as u32;
-                if !table.ignores(hash, tcp) {
-                    table.take(provenance, hash, &tcp.segment(), path, at);
+                if table.ignores(hash, tcp) {
+                    return;
                 }
+                let segment = tcp.usual().unwrap_or_else(|| tcp.segment());
+                table.take(provenance, hash, &segment, path, at);
             };
             let more = intake.read(Self::BATCH, dispatch(datagrams, follow))?;
             schedule.report(register, vec![table.take_report()]);

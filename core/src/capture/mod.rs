@@ -32,6 +32,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use buffer::Window;
+use frame::Record;
 use pcap::Pcap;
 use pcapng::Pcapng;
 use rows::Rows;
@@ -125,12 +126,26 @@ impl Reader {
         })
     }
 
+    /// Returns the next frame if the capture is a pcap file and all of the frame is in memory. Else
+    /// [`Reader::next_frame`] returns it.
+    #[inline(always)] // keeps the frame in registers
+    pub fn buffered_frame(&mut self) -> Option<Frame<'_>> {
+        let Format::Pcap(pcap) = &self.format else {
+            return None;
+        };
+        let record = if self.done {
+            None
+        } else {
+            pcap.buffered(&mut self.window)
+        };
+        record.map(|record| self.frame(record))
+    }
+
     /// Returns the next frame; `Ok(None)` at the end.
     ///
     /// # Errors
     /// Once, where the capture is damaged or cut short, after all frames before the damage have been returned. Further
     /// calls return `Ok(None)`.
-    #[inline(always)] // keeps the frame in registers
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         if self.done {
             return Ok(None);
@@ -146,21 +161,25 @@ impl Reader {
             }),
         };
         match record {
-            Ok(Some(record)) => {
-                self.frames += 1;
-                Ok(Some(Frame {
-                    number: self.frames,
-                    time_ns: record.time_ns,
-                    link_type: record.link_type,
-                    wire_len: record.wire_len,
-                    data: self.window.taken(record.data),
-                }))
-            }
+            Ok(Some(record)) => Ok(Some(self.frame(record))),
             Ok(None) => {
                 self.done = true;
                 Ok(None)
             }
             Err(reason) => Err(self.fault(reason)),
+        }
+    }
+
+    /// Returns a record as the next frame.
+    #[inline(always)]
+    fn frame(&mut self, record: Record) -> Frame<'_> {
+        self.frames += 1;
+        Frame {
+            number: self.frames,
+            time_ns: record.time_ns,
+            link_type: record.link_type,
+            wire_len: record.wire_len,
+            data: self.window.taken(record.data),
         }
     }
 

@@ -110,7 +110,6 @@ impl Pcap {
     }
 
     /// Returns the next record; `None` at the end. On an error nothing is consumed.
-    #[inline(always)] // most of the time that a frame takes before it is decoded
     pub fn next<R: Read>(&self, window: &mut Window<R>) -> Result<Option<Record>, Reason> {
         loop {
             if let Some(record) = self.buffered(window) {
@@ -123,8 +122,8 @@ impl Pcap {
     }
 
     /// Returns the next record if all of it is in memory.
-    #[inline(always)]
-    fn buffered<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
+    #[inline(always)] // most of the time that a frame takes before it is decoded
+    pub fn buffered<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
         let header: &[u8; Self::LEAST_HEADER_BYTES] = window.bytes().first_chunk()?;
         let [seconds, fraction] = [0, 4].map(|offset| self.order.u32(header, offset));
         let (captured, wire_len) = self.lengths(header);

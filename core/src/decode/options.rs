@@ -1,6 +1,7 @@
 //! # Options
 //! TCP options (RFC 9293 section 3.2).
 
+use super::cursor::u32_at;
 use super::option_list::{kind, split_value};
 use super::segment::Options;
 
@@ -8,40 +9,25 @@ use super::segment::Options;
 const FAST_OPEN_EXPERIMENT: [u8; 2] = [0xf9, 0x89];
 
 impl Options {
-    /// Reads the option list of nearly every segment of an open connection: none but timestamps, in their usual place
-    /// (RFC 7323 appendix A). `None` for any other list.
-    #[inline]
-    pub(super) fn usual(list: &[u8]) -> Option<Self> {
+    /// Reads the timestamps, in their usual place (RFC 7323 appendix A), of a list without other options. An empty list
+    /// has none. The outer `None` is for any other list, which few segments of an open connection have.
+    #[inline(always)] // for every segment
+    #[allow(clippy::option_option, reason = "a usual list may be empty")]
+    pub(super) fn usual_timestamps(list: &[u8]) -> Option<Option<(u32, u32)>> {
         const USUAL: [u8; 4] = [kind::NO_OPERATION, kind::NO_OPERATION, kind::TIMESTAMPS, 10];
-        let timestamps = match list.as_chunks::<4>() {
-            ([USUAL, tsval, tsecr], []) => {
-                Some((u32::from_be_bytes(*tsval), u32::from_be_bytes(*tsecr)))
+        match <&[u8; 12]>::try_from(list) {
+            Ok(list) if u32_at(list, 0) == u32::from_be_bytes(USUAL) => {
+                Some(Some((u32_at(list, 4), u32_at(list, 8))))
             }
-            ([], []) => None,
-            _ => return None,
-        };
-        Some(Self {
-            timestamps,
-            ..Self::default()
-        })
+            _ => list.is_empty().then_some(None),
+        }
     }
 
     /// Reads an option list; `cut` means that the snaplen has cut its end.
     ///
     /// A known option with a wrong length is skipped, as receivers do. A length beyond the list ends the list. Both set
     /// `incomplete`.
-    #[inline]
     pub(super) fn parse(list: &[u8], cut: bool) -> Self {
-        match Self::usual(list) {
-            Some(usual) => Self {
-                incomplete: cut,
-                ..usual
-            },
-            None => Self::parse_any(list, cut),
-        }
-    }
-
-    fn parse_any(list: &[u8], cut: bool) -> Self {
         let mut options = Self::default();
         let mut rest = list;
         while let [kind, tail @ ..] = rest {

@@ -42,7 +42,6 @@ impl<'a> Tcp<'a> {
 
     /// Reads the fields of the header.
     #[must_use]
-    #[inline(always)] // for every segment, and most of its fields stay in registers
     pub fn segment(&self) -> Segment {
         let mut segment = self.with(Options::parse(self.options(), self.is_cut()));
         if self.may_have_marks() {
@@ -51,19 +50,29 @@ impl<'a> Tcp<'a> {
         segment
     }
 
-    /// Reads the fields of a header without marks and without options other than timestamps, as nearly every segment of
-    /// an open connection has it; `None` for any other header.
+    /// Reads the fields of a header over IPv4, without marks and without options other than timestamps. Nearly every
+    /// segment of an open connection has such a header; `None` for any other one.
     #[must_use]
-    #[inline(always)] // see `segment`
+    #[inline(always)] // for every segment, and most of its fields stay in registers
     pub fn usual(&self) -> Option<Segment> {
-        let usual = Options::usual(self.options()).filter(|_| !self.is_cut());
-        usual
-            .filter(|_| !self.may_have_marks())
-            .map(|options| self.with(options))
+        let Header::V4(fixed) = self.ip else {
+            return None;
+        };
+        if self.is_cut() || self.may_have_marks() {
+            return None;
+        }
+        let timestamps = Options::usual_timestamps(self.options())?;
+        let options = Options {
+            timestamps,
+            ..Options::default()
+        };
+        // The addresses then have one size only.
+        let ip = Header::V4(fixed);
+        Some(Self { ip, ..*self }.with(options))
     }
 
     /// Returns the segment with these options and without marks.
-    #[inline(always)] // see `segment`
+    #[inline(always)] // see `usual`
     fn with(&self, options: Options) -> Segment {
         let fixed = self.fixed;
         let [source, destination] = self.ends();

@@ -202,7 +202,7 @@ impl Table {
 
     /// Processes the next segment of the capture. `hash` is a part of the hash of its connection, `path` the headers
     /// around the segment.
-    #[inline]
+    #[inline(always)] // for every segment, and hardly more than a call itself
     pub fn take(
         &mut self,
         provenance: Provenance,
@@ -242,7 +242,7 @@ impl Table {
     }
 
     /// Processes a captured segment.
-    #[inline]
+    #[inline(always)] // see `take`
     fn segment(&mut self, hash: u32, segment: &Segment, path: &Path, at: At) {
         let known = self.newest(hash, segment.ends());
         match known.map(|index| (index, &mut self.connections[index])) {
