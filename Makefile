@@ -65,6 +65,7 @@ python-only: ## set up without Rust: make python-only WHEEL=bdpcap-....whl (made
 	@$(BIN)/python -m pip install --quiet $(WHEEL) --group test --group lint
 	@echo "import sys; sys.path.insert(0, '$(CURDIR)')" > \
 		"$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/bdpcap_checkout.pth"
+	@$(BIN)/python -m compileall -q bdpcap
 	@touch $(VENV)/ready
 
 site: $(VENV)/ready ## build the documents as a site in build/site; a warning is an error

@@ -196,6 +196,17 @@ def test_what_the_package_hands_out_is_there_without_loading_it_first():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_the_program_leaves_nothing_for_the_garbage_collector(transfer):
+    program = (
+        "import gc, sys\n"
+        f"sys.argv = ['bdpcap', 'flows', {str(transfer)!r}]\n"
+        "from bdpcap.__main__ import main\n"
+        "main()\n"
+        "assert gc.isenabled() and gc.get_freeze_count() > 10 * len(gc.get_objects())"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE)
+
+
 # formats
 
 
