@@ -9,6 +9,7 @@ from bdpcap.diagnosis.natures import nature
 from bdpcap.explain.buffers import Knob
 from bdpcap.explain.findings import Certainty, Code, found
 from bdpcap.explain.findings.plateau import solved, was_limit
+from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Exactness
 
@@ -47,9 +48,9 @@ class Why:
 
 @once
 def why(flow: Flow) -> Why | None:
-    """Return the setting behind the window that is a flow's main limit; None if another is, or the setting a guess."""
+    """Return the setting behind the window that limits a flow; None if no window is the news, or the setting a guess."""
     # A window that a slow reader closes shows no setting.
-    if flow.summary["limit"] != "rwnd" or not was_limit(flow) or nature(flow) is not None:
+    if flow.summary["rwnd_share"] < NOTABLE_SHARE or not was_limit(flow) or nature(flow) is not None:
         return None
     known = {one.code: one for one in found(flow) if one.certainty is not Certainty.POSSIBLE}
     field, setting = known.get(Code.WINDOW_FIELD_FULL), known.get(Code.WINDOW_SETTING)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
 import pandas as pd
 
 if TYPE_CHECKING:

@@ -67,6 +67,7 @@ _IDLE: Final = Cause(
     paced("as fast as the program writes"),
 )
 
+
 def _peer(flow: Flow, _: pd.DataFrame) -> str:
     found = waits(flow)
     if found is None:

@@ -130,7 +130,7 @@ def _requests_advice(flow: Flow) -> tuple[str, str]:
 
 
 def _shown(flow: Flow) -> Shown | None:
-    """Return the frames of the exchange in which the side that Nagle's algorithm held waited longest; None without one."""
+    """Return the frames of the exchange that Nagle's algorithm held for longest; None without one."""
     shares = requests.told(flow)
     sides = requests.held_sides(shares) if shares else []
     if not sides:

@@ -33,7 +33,10 @@ def _is_timer(flow: Flow) -> bool:
     each = flow.exchanges
     if len(each) <= FEWEST:
         return False
-    small = each[["request_bytes", "response_bytes"]].to_numpy().max() < INITIAL_WINDOW * flow.summary["mss_bytes"]
+    small = (
+        each[["request_bytes", "response_bytes"]].to_numpy().max()
+        < INITIAL_WINDOW * flow.summary["mss_bytes"]
+    )
     between = _intervals_ns(flow)
     usual = between.median()
     equal = (between - usual).abs().max() <= SPREAD * usual

@@ -39,9 +39,7 @@ def limits(flow: Flow) -> list[Finding]:
         else ""
     )
     known = known_bps(flow.summary)
-    carries = (
-        f"; the network can carry {spoken(flow.summary)}" if known is not None and known >= rate else ""
-    )
+    carries = f"; the network can carry {spoken(flow.summary)}" if known is not None and known >= rate else ""
     typical = busy.loc[(carried / lasting.clip(lower=1)).sort_values(kind="stable").index[len(busy) // 2]]
     return [
         Finding(

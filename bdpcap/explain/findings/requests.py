@@ -34,7 +34,7 @@ _AT_ONCE: Final = (
 
 
 def held_sides(found: Shares) -> list[Held]:
-    """Return the sides whose messages Nagle's algorithm held, the longer first; none if few, or below a tenth of the time."""
+    """Return the sides that Nagle's algorithm held, the longer first; none if few, or below a tenth of the time."""
     sides = [side for side in found.held if side.times >= _HABIT]
     notable = sum(side.lasting_ns for side in sides) >= NOTABLE_SHARE * found.lasting_ns
     return sides if notable else []
@@ -47,7 +47,9 @@ def held(found: Shares) -> str:
         return ""
     times = [f"{units.count(side.times)} times, {units.duration(side.lasting_ns)} in all" for side in sides]
     if len(sides) == 1:
-        return f"Nagle's algorithm held the {sides[0].by} back until a delayed acknowledgment came: {times[0]}."
+        return (
+            f"Nagle's algorithm held the {sides[0].by} back until a delayed acknowledgment came: {times[0]}."
+        )
     each = ", and ".join(f"the {side.by} {said}" for side, said in zip(sides, times, strict=True))
     return f"Nagle's algorithm held both ends back until a delayed acknowledgment came: {each}."
 
