@@ -14,6 +14,7 @@ __all__ = [
     "either",
     "path",
     "path_back",
+    "path_back_or_sender",
     "path_from_capture",
     "path_to_capture",
     "programs",
@@ -50,6 +51,11 @@ def path_from_capture(flow: Flow) -> str:
 def path_back(flow: Flow) -> str:
     """Return the path of the acknowledgments; on one machine, that machine."""
     return _only_host(flow) or f"the path from {host(flow.receiver)} to {host(flow.sender)}"
+
+
+def path_back_or_sender(flow: Flow) -> str:
+    """Return the path of the acknowledgments, or the sending host if the capture is next to it."""
+    return sender(flow) if flow.summary["vantage"] == "sender" else path_back(flow)
 
 
 def either(flow: Flow) -> str:

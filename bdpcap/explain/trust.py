@@ -9,6 +9,7 @@ import numpy as np
 
 from bdpcap import _core
 from bdpcap.explain import systems
+from bdpcap.explain.notable import NOTABLE_SHARE as NOTABLE_PART
 from bdpcap.read import vantage
 from bdpcap.read.scale_source import UNKNOWN
 from bdpcap.words import units
@@ -119,8 +120,8 @@ def caveats(capture: Capture) -> list[str]:
 
 def doubts(capture: Capture) -> list[str]:
     """Return the reasons to doubt the verdicts, one sentence each, gravest first; empty if none."""
-    info, flows = capture.info, capture._contents.streams.carriers
-    scaleless = int((flows["window_scale_source"] == UNKNOWN).sum())
+    info = capture.info
+    unscaled, matters = _unscaled(capture)
     found = [
         (
             capture.damages,
@@ -134,13 +135,7 @@ def doubts(capture: Capture) -> list[str]:
                 "shared by its subflows."
             ),
         ),
-        (
-            scaleless,
-            (
-                f"Window scale unknown: {units.number(scaleless, 'flow')}. The windows may be 1 to {LARGEST_SCALE:,} "
-                "times the number in the packets, so no verdict rests on their size. Capture from the handshake on."
-            ),
-        ),
+        (matters, unscaled),
     ]
     return [sentence for holds, sentence in found if holds]
 
@@ -150,18 +145,35 @@ def _notes(capture: Capture) -> list[str]:
     info = capture.info
     scales = [str(scale) for scale in capture.scales]
     placeless = int((capture._contents.paths.of_carriers == "unknown").sum())
+    unscaled, matters = _unscaled(capture)
     found = [
         (
             info.without_time,
             f"{units.number(info.without_time, 'frame')} without a time, taken as captured with the frame before.",
         ),
         (info.undecoded, f"Not decoded: {_counts(info.undecoded)}."),
+        (not matters, unscaled),
         *((scale, f"{scale[0].upper()}{scale[1:]}.") for scale in scales[:SCALES]),
         (scales[SCALES:], f"Window scale inferred for {len(scales) - SCALES} more."),
         (placeless, f"Place of capture unknown: {units.number(placeless, 'flow')}."),
         *((flaw, flaw.sentence) for flaw in capture.quality if not flaw.grave),
     ]
-    return [sentence for holds, sentence in found if holds]
+    return [sentence for holds, sentence in found if holds and sentence]
+
+
+def _unscaled(capture: Capture) -> tuple[str, bool]:
+    """Return a sentence on flows without a known window scale, empty if there are none; and whether they carried much."""
+    flows = capture._contents.streams.carriers
+    unknown = flows["window_scale_source"] == UNKNOWN
+    count = np.count_nonzero(unknown)
+    if not count:
+        return "", False
+    sentence = (
+        f"Window scale unknown: {units.number(count, 'flow')}. The windows may be 1 to {LARGEST_SCALE:,} "
+        "times the number in the packets, so no verdict rests on their size. Capture from the handshake on."
+    )
+    carried = flows["payload_bytes"]
+    return sentence, bool(carried[unknown].sum() >= NOTABLE_PART * carried.sum())
 
 
 def _vantage(capture: Capture) -> str:

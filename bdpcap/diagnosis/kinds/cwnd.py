@@ -131,7 +131,7 @@ LIMIT: Final = Limit(
         "ignored": Cause(
             "The sender took no notice of acknowledgments",
             _ignored,
-            lambda flow: (places.sender if flow.summary["vantage"] == "sender" else places.path_back)(flow),
+            places.path_back_or_sender,
             PHASES["ignored"].advice,
             nothing,
         ),
