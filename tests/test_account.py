@@ -213,7 +213,7 @@ def log(samples, sender, receiver):
 
 
 @pytest.mark.usefixtures("need_shared")
-@pytest.mark.parametrize("name", ["c_wmem_socat", "c_wmem_curl_put", "ssh_trickle"])
+@pytest.mark.parametrize("name", ["c_wmem_socat", "c_wmem_curl_put", "c_wmem_iperf3"])
 def test_what_the_account_overrules_the_label_confirms(name, tmp_path):
     """The kernel was sampled every 0.6 ms for the label, with the sleep of each writer; the log has a 30th of that."""
     folder = SHARED / "captures" / "apps" / name

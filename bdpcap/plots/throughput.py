@@ -65,7 +65,7 @@ class Spans:
         self._lasting_ns = np.maximum(np.bincount(self._of, lasting_ns), self._least_ns)
 
     def _numbered(self, lasting_ns: list[int]) -> Iterator[int]:
-        """Yield the number of each round's span. A round that lasts long enough is one of its own."""
+        """Yield the number of each round's span. A round that lasts long enough is a whole span."""
         span, lasted = 0, 0
         for lasting in lasting_ns:
             if lasted >= self._least_ns or (lasted and lasting >= self._least_ns):

@@ -136,7 +136,7 @@ def _shown(flow: Flow) -> Shown | None:
     if not sides:
         return None
     wrote = "request" if sides[0].by == "client" else "response"
-    one = flow.exchanges.loc[flow.exchanges[f"{wrote}_held_ns"].idxmax()]
+    one = flow.exchanges.nlargest(1, f"{wrote}_held_ns").iloc[0]
     start_ns = int(one["request_start_ns"])
     return Shown(
         int(one["first_frame"]), int(one["last_frame"]), start_ns, start_ns + int(one["duration_ns"])

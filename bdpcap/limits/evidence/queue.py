@@ -168,7 +168,8 @@ class Queue(Concept):
         whole = (rounds.acks == 1) & (rounds.acked_bytes >= rounds.in_flight_max_bytes)
         many = rounds.acked_bytes > MERGED_SEGMENTS * self.all.vantage.mss_bytes
         late = whole & many & (rounds.rtt_max_ns - self.rtt_min_ns >= DELAYED_ACK_NS)
-        return late & (rounds.total(late.astype(np.float64)) >= DELAYED_FLIGHTS)
+        delayed: Bools = late & (rounds.total(late.astype(np.float64)) >= DELAYED_FLIGHTS)
+        return delayed
 
     @field("RTTs")
     def least_rtt(self) -> Floats:
