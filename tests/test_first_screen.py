@@ -431,12 +431,22 @@ def test_one_exchange_with_most_bytes_is_no_series_of_requests():
 @pytest.mark.usefixtures("need_shared")
 def test_a_server_of_others_is_not_the_readers_to_set():
     # A client in a private network downloads from the Internet; nothing is lost, and the window grows.
-    flow = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst").flow(
-        38, "95.142.164.2:80"
-    )
+    capture = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst")
+    flow = capture.flow(38, "95.142.164.2:80")
+    assert ". Main limits: congestion control (1 flow, " in ranking.summary(capture, ranking.groups(capture))
     assert flow.summary["limit"] == "cwnd"
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
     assert flow.remedy.words.startswith("Nothing to set at this end: 95.142.164.2 decides")
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_what_a_peer_did_in_idle_time_held_no_sender():
+    # Of 11 s, data moved in one: the client's pauses of 10 s between its requests are no part of it.
+    flow = bdpcap.analyze(SHARED / "captures/wild_b/virtualbox_nat_http3.pcap.zst").flow(
+        6, "183.61.181.222:443"
+    )
+    assert flow.summary["active_ns"] < 2_000_000_000
+    assert "waited for the other end" not in verdict.sentence(flow)
 
 
 # notes

@@ -232,7 +232,8 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     if not shown:
         return no_bulk(capture)
     total = max(1, int(flows["payload_bytes"].sum()))
-    well = [group.flows for group in shown if not has_place(group.flow)]
+    # A limit that nobody here can lift is a limit still.
+    well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
     fine = pd.concat(well) if well else flows.iloc[:0]
     held = (
         flows[bulk(flows)]
@@ -246,7 +247,7 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     out = f"; {units.number(sum(outages), 'flow')} had an outage" if any(outages) else ""
     if outages[0]:
         return f"{whole}{out}."
-    if len(well) == len(shown):
+    if not any(has_place(group.flow) for group in shown):
         failed = connections.failed(capture)
         well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
         return f"{whole}{well_but if failed else '; nothing here needs mending'}."
