@@ -34,7 +34,7 @@ _MOST: Final = [0.1, 0.9]
 
 
 def spoken(flights: pd.Series[int]) -> str:
-    """Return the bytes in flight, round by round, in words: how they moved, about what they were, or what at most."""
+    """Return the bytes in flight, round by round, in words: how they moved, or their usual and largest number."""
     (low, high), usual, most = flights.quantile(_MOST), flights.median(), flights.max()
     part = -(-len(flights) // _PARTS)
     early, late = flights[:part].median(), flights[-part:].median()

@@ -215,12 +215,12 @@ def _captured(capture: Capture) -> str:
     places = set(capture._contents.paths.of_carriers.tolist())
     if not places:
         return "no flow carried payload"
-    machines = _machines(capture, _largest(capture))
+    rows, flows = _largest(capture), capture._contents.streams.carriers
+    machines = _machines(capture, rows)
     if 2 * sum(map(bool, machines)) > len(machines):
         return f"captured {_vantage(capture)}"
     if places == {"unknown"}:
         return "place of capture unknown"
-    rows, flows = _largest(capture), capture._contents.streams.carriers
     place = capture._contents.paths.of_carriers[rows]
     # The sender's end is the direction's own name, the receiver's that of the other direction.
     sending = flows["direction"][rows]
