@@ -19,7 +19,7 @@ from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.limits.stripes import stripes
 from bdpcap.plots.svg import svg
-from bdpcap.report import cards, connections, exchanges, ranking, screen, sections, verdict
+from bdpcap.report import cards, connections, exchanges, headline, ranking, screen, sections, verdict
 from bdpcap.report.overview import overview
 from bdpcap.report.part import part
 from bdpcap.report.scripts import asset, data, policy_hash
@@ -131,8 +131,8 @@ def html(capture: Capture, about: Flow | None = None) -> str:
         weighed=_by_weight,
         sources=sources,
         exchanges=exchanges.section,
-        all_of_it="" if about else ranking.summary(capture, groups),
-        rest="" if about else ranking.rest(capture, groups, "the table below lists them"),
+        all_of_it="" if about else headline.summary(capture, groups),
+        rest="" if about else headline.rest(capture, groups, "the table below lists them"),
         sections={(flow.stream, flow.sender): _anchor(flow) for flow in (*flows, *brief)},
         table=table.assign(lost_ns=ranking.lost_ns(table)).head(TABLE_ROWS[1]).to_dict("records"),
         at_once=TABLE_ROWS[0],

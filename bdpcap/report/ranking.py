@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from bdpcap.diagnosis import LIMIT_NAMES
-from bdpcap.diagnosis.decide import relayed
-from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, SLOW_START, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.diagnosis.remedy import remedy
 from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
-from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.sharing import together_bps
-from bdpcap.report import connections, no_flows
 from bdpcap.report.part import part
 from bdpcap.words import units
 from bdpcap.words.endpoints import same_way
@@ -30,25 +25,11 @@ DETAILED_FLOWS: Final = 8
 
 _NAMED: Final = 8
 """Streams of a group that a sentence names; a choice."""
-_ASKED: Final = 3
-"""Flows not shown that are asked for a limit to lift, those that lost most time first; a choice."""
 LEAST_SHARE: Final = 0.01
 """Minimum share of all bytes, and of the largest importance, for a place on the first page; see `groups`."""
 
 LOSING: Final = ("rwnd", "cwnd", "sndbuf")
 """Limits whose time counts as lost: another setting, or a path without losses, would lift them."""
-
-_NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
-"""Shares of the limits that are no program's, or its host's."""
-
-_WAITED: Final = {
-    "rwnd": "they waited for the receive window",
-    "cwnd": "they waited for congestion control",
-    "sndbuf": "they waited for the send buffer",
-    "link": "they waited for the link",
-    "app": "they waited for the application",
-    "unknown": "the evidence does not decide what held them",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +139,7 @@ def top(capture: Capture, flows: int) -> list[Flow]:
     """Return the first flows of the page: those that it shows in detail, then the others by importance."""
     rows = ranked(capture)
     detailed = leaders(alike(standing(capture)))
-    others = rows[[key not in set(_keys(detailed)) for key in _keys(rows)]]
+    others = rows[[key not in set(keys(detailed)) for key in keys(rows)]]
     return listed(
         capture, pd.concat([detailed[["stream", "sender"]], others[["stream", "sender"]]]).head(flows)
     )
@@ -179,7 +160,7 @@ def standing(capture: Capture) -> pd.DataFrame:
             "stream": flows["stream"],
             "payload_bytes": flows["payload_bytes"],
             "lost_ns": lost_ns(flows),
-            "ten_segments": _ten_segments(flows),
+            "ten_segments": ten_segments(flows),
             "sender": named["sender"],
             "receiver": named["receiver"],
             "limit": named["limit"],
@@ -224,119 +205,15 @@ def that_matter(capture: Capture) -> list[Flow]:
     return [group.flow for group in groups(capture)]
 
 
-def summary(capture: Capture, shown: list[Group]) -> str:
-    """Return one sentence on a capture of several flows, or of none: which limits held how many, by payload."""
-    flows = capture.flows
-    if flows.empty:
-        return no_flows.sentence(capture)
-    if not shown:
-        return no_bulk(capture)
-    total = max(1, int(flows["payload_bytes"].sum()))
-    # A limit that nobody here can lift is a limit still.
-    well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
-    fine = pd.concat(well) if well else flows.iloc[:0]
-    held = (
-        flows[bulk(flows)]
-        .drop(fine.index, errors="ignore")
-        .groupby("limit")["payload_bytes"]
-        .agg(["size", "sum"])
-        .sort_values("sum", ascending=False)
-    )
-    whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
-    outages = [nature(group.flow) is OUTAGE for group in shown]
-    out = f"; {units.number(sum(outages), 'flow')} had an outage" if any(outages) else ""
-    if outages[0]:
-        return f"{whole}{out}."
-    if not any(has_place(group.flow) for group in shown):
-        failed = connections.failed(capture)
-        well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
-        return f"{whole}{well_but if failed else '; nothing here needs mending'}."
-    if set(held.index) <= {"app"}:
-        return f"{whole}{_paced(shown)}."
-    each = (
-        f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
-        for limit, own in held.iterrows()
-        if own["sum"] >= LEAST_SHARE * total
-    )
-    without = fine["payload_bytes"].sum() / total
-    ended = (
-        f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
-    )
-    return f"{whole}{ended}. {'Other limits' if ended else 'Main limits'}: {', '.join(each)}{out}."
-
-
-def _paced(shown: list[Group]) -> str:
-    """Return the words on the pace of flows whose limit was the application."""
-    if any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown):
-        return "; round trips and programs set the pace"
-    waited = " and waited for their programs"
-    if any(relayed(group.flow) for group in shown):
-        return f"{waited}, or for the path behind a NAT or proxy"
-    held = pd.concat([group.flow.summary[_NETWORK] for group in shown])
-    if (held >= NOTABLE_SHARE).any():
-        return waited
-    return f"{waited}; nothing here is limited by the network"
-
-
-def no_bulk(capture: Capture) -> str:
-    """Return a sentence on a capture of many flows without a bulk transfer; empty for any other capture."""
-    flows = capture.flows
-    if len(flows) <= DETAILED_FLOWS or _ten_segments(flows).any():
-        return ""
-    # The sum of absurd times exceeds 64 bits.
-    lasting = flows["active_ns"].astype(float)
-    held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
-    limit = max(held, key=lambda name: held[name])
-    carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
-    if not held[limit]:
-        return f"No bulk transfer here: {carried}, too fast for the clock of the capture."
-    part = units.spoken_share(held[limit] / float(lasting.sum()))
-    return f"No bulk transfer here: {carried}, and for {part} of their active time {_WAITED[limit]}."
-
-
-def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:
-    """Return a sentence on the flows not shown, with what lists them; it names one that lost more time than any shown.
-
-    The sentence is empty if all flows are shown, or none.
-    """
-    known = {key for group in shown for key in _keys(group.others)}
-    known |= {(group.flow.stream, group.flow.sender) for group in shown}
-    if not shown:
-        return ""
-    flows = ranked(capture)
-    hidden = flows[[key not in known for key in _keys(flows)]]
-    streams = {group.flow.stream for group in shown}
-    if hidden.empty or (
-        set(hidden["stream"]) <= streams
-        and hidden["payload_bytes"].sum() < LEAST_SHARE * flows["payload_bytes"].sum()
-    ):
-        return ""
-    sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
-    lost = lost_ns(hidden)
-    least_ns = max(float(NOTICED_NS), lost_ns(flows.drop(hidden.index)).max())
-    longest = lost[lost >= least_ns].nlargest(_ASKED)
-    for flow, held_ns in zip(listed(capture, hidden.loc[longest.index]), longest, strict=True):
-        # What a short transfer or the end of a connection waited for is nobody's loss.
-        if has_place(flow):
-            return f"{sentence} Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
-    return sentence
-
-
-def _held_by(flow: Flow) -> str:
-    kind = nature(flow)
-    if kind is not None:
-        return kind.title
-    return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]
-
-
-def _keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
+def keys(flows: pd.DataFrame) -> list[tuple[int, str]]:
+    """Return the stream and the sender of each row of a table, which name its flow."""
     return list(zip(flows["stream"].tolist(), flows["sender"].tolist(), strict=True))
 
 
 def listed(capture: Capture, flows: pd.DataFrame) -> list[Flow]:
     """Return the flows of a table's rows, with their rounds loaded."""
     capture._contents.verdicts.load(flows["stream"].tolist())
-    return [capture.flow(stream, sender) for stream, sender in _keys(flows)]
+    return [capture.flow(stream, sender) for stream, sender in keys(flows)]
 
 
 def bulk(flows: pd.DataFrame, all_bytes: int | None = None) -> pd.Series[bool]:
@@ -350,7 +227,7 @@ def bulk(flows: pd.DataFrame, all_bytes: int | None = None) -> pd.Series[bool]:
     all_bytes
         Payload bytes of the whole capture; by default the sum over ``flows``.
     """
-    return _ten_segments(flows) | _is_hundredth(flows["payload_bytes"], all_bytes)
+    return ten_segments(flows) | _is_hundredth(flows["payload_bytes"], all_bytes)
 
 
 def _is_hundredth(payload_bytes: pd.Series[int], all_bytes: int | None = None) -> pd.Series[bool]:
@@ -360,7 +237,7 @@ def _is_hundredth(payload_bytes: pd.Series[int], all_bytes: int | None = None) -
     return large
 
 
-def _ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
+def ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
     """Return which flows carried at least ten full segments, as many as the initial window allows at once."""
     large: pd.Series[bool] = flows["payload_bytes"] >= INITIAL_WINDOW * flows["mss_bytes"]
     return large

@@ -15,7 +15,7 @@ from bdpcap.diagnosis.remedy import remedy
 from bdpcap.diagnosis.why import why
 from bdpcap.explain import trust
 from bdpcap.host import compare
-from bdpcap.report import connections, host, no_flows, ranking, screen, verdict
+from bdpcap.report import connections, headline, host, no_flows, ranking, screen, verdict
 from bdpcap.report.part import part
 from bdpcap.words import units
 
@@ -151,13 +151,13 @@ def _verdicts(capture: Capture, groups: list[Group], entries: screen.Entries, *,
                 *_verdict(shown[0], entries.sums[0], brief=brief),
                 *rest(),
             ]
-        parts: list[Part] = [("VERDICT  ", ranking.summary(capture, groups))]
+        parts: list[Part] = [("VERDICT  ", headline.summary(capture, groups))]
         for group, together in zip(shown, entries.sums, strict=True):
             parts += _verdict(group, together, screen.head(group.flow), brief=brief)
         return [*parts, *rest()]
 
     def rest() -> list[Part]:
-        return [("  ", sentence) for sentence in (entries.quiet, ranking.rest(capture, groups)) if sentence]
+        return [("  ", sentence) for sentence in (entries.quiet, headline.rest(capture, groups)) if sentence]
 
     return [
         (None, ""),

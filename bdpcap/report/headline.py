@@ -1,0 +1,151 @@
+"""One sentence on a whole capture, and one on the flows that its report does not show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from bdpcap.diagnosis import LIMIT_NAMES
+from bdpcap.diagnosis.decide import relayed
+from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, SLOW_START, nature
+from bdpcap.diagnosis.natures.short import NOTICED_NS
+from bdpcap.explain.notable import NOTABLE_SHARE
+from bdpcap.report import connections, no_flows
+from bdpcap.report.ranking import (
+    DETAILED_FLOWS,
+    LEAST_SHARE,
+    LOSING,
+    bulk,
+    has_place,
+    keys,
+    listed,
+    lost_ns,
+    ranked,
+    ten_segments,
+)
+from bdpcap.words import units
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Capture, Flow
+    from bdpcap.report.ranking import Group
+
+_ASKED: Final = 3
+"""Flows not shown that are asked for a limit to lift, those that lost most time first; a choice."""
+
+_NETWORK: Final = ["rwnd_share", "cwnd_share", "link_share"]
+"""Shares of the limits that are no program's, or its host's."""
+
+_WAITED: Final = {
+    "rwnd": "they waited for the receive window",
+    "cwnd": "they waited for congestion control",
+    "sndbuf": "they waited for the send buffer",
+    "link": "they waited for the link",
+    "app": "they waited for the application",
+    "unknown": "the evidence does not decide what held them",
+}
+
+
+def summary(capture: Capture, shown: list[Group]) -> str:
+    """Return one sentence on a capture of several flows, or of none: which limits held how many, by payload."""
+    flows = capture.flows
+    if flows.empty:
+        return no_flows.sentence(capture)
+    if not shown:
+        return no_bulk(capture)
+    total = max(1, int(flows["payload_bytes"].sum()))
+    # A limit that nobody here can lift is a limit still.
+    well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
+    fine = pd.concat(well) if well else flows.iloc[:0]
+    held = (
+        flows[bulk(flows)]
+        .drop(fine.index, errors="ignore")
+        .groupby("limit")["payload_bytes"]
+        .agg(["size", "sum"])
+        .sort_values("sum", ascending=False)
+    )
+    whole = f"{units.number(len(flows), 'flow')} carried {units.data_size(total)}"
+    outages = [nature(group.flow) is OUTAGE for group in shown]
+    out = f"; {units.number(sum(outages), 'flow')} had an outage" if any(outages) else ""
+    if outages[0]:
+        return f"{whole}{out}."
+    if not any(has_place(group.flow) for group in shown):
+        failed = connections.failed(capture)
+        well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
+        return f"{whole}{well_but if failed else '; nothing here needs mending'}."
+    if set(held.index) <= {"app"}:
+        return f"{whole}{_paced(shown)}."
+    each = (
+        f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
+        for limit, own in held.iterrows()
+        if own["sum"] >= LEAST_SHARE * total
+    )
+    without = fine["payload_bytes"].sum() / total
+    ended = (
+        f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
+    )
+    return f"{whole}{ended}. {'Other limits' if ended else 'Main limits'}: {', '.join(each)}{out}."
+
+
+def _paced(shown: list[Group]) -> str:
+    """Return the words on the pace of flows whose limit was the application."""
+    if any(nature(group.flow) in (REQUESTS, SLOW_START) for group in shown):
+        return "; round trips and programs set the pace"
+    waited = " and waited for their programs"
+    if any(relayed(group.flow) for group in shown):
+        return f"{waited}, or for the path behind a NAT or proxy"
+    held = pd.concat([group.flow.summary[_NETWORK] for group in shown])
+    if (held >= NOTABLE_SHARE).any():
+        return waited
+    return f"{waited}; nothing here is limited by the network"
+
+
+def no_bulk(capture: Capture) -> str:
+    """Return a sentence on a capture of many flows without a bulk transfer; empty for any other capture."""
+    flows = capture.flows
+    if len(flows) <= DETAILED_FLOWS or ten_segments(flows).any():
+        return ""
+    # The sum of absurd times exceeds 64 bits.
+    lasting = flows["active_ns"].astype(float)
+    held = {limit: float((flows[f"{limit}_share"] * lasting).sum()) for limit in _WAITED}
+    limit = max(held, key=lambda name: held[name])
+    carried = f"{units.number(len(flows), 'flow')} carried {units.data_size(flows['payload_bytes'].sum())}"
+    if not held[limit]:
+        return f"No bulk transfer here: {carried}, too fast for the clock of the capture."
+    part = units.spoken_share(held[limit] / float(lasting.sum()))
+    return f"No bulk transfer here: {carried}, and for {part} of their active time {_WAITED[limit]}."
+
+
+def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:
+    """Return a sentence on the flows not shown, with what lists them; it names one that lost more time than any shown.
+
+    The sentence is empty if all flows are shown, or none.
+    """
+    known = {key for group in shown for key in keys(group.others)}
+    known |= {(group.flow.stream, group.flow.sender) for group in shown}
+    if not shown:
+        return ""
+    flows = ranked(capture)
+    hidden = flows[[key not in known for key in keys(flows)]]
+    streams = {group.flow.stream for group in shown}
+    if hidden.empty or (
+        set(hidden["stream"]) <= streams
+        and hidden["payload_bytes"].sum() < LEAST_SHARE * flows["payload_bytes"].sum()
+    ):
+        return ""
+    sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
+    lost = lost_ns(hidden)
+    least_ns = max(float(NOTICED_NS), lost_ns(flows.drop(hidden.index)).max())
+    longest = lost[lost >= least_ns].nlargest(_ASKED)
+    for flow, held_ns in zip(listed(capture, hidden.loc[longest.index]), longest, strict=True):
+        # What a short transfer or the end of a connection waited for is nobody's loss.
+        if has_place(flow):
+            return f"{sentence} Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
+    return sentence
+
+
+def _held_by(flow: Flow) -> str:
+    kind = nature(flow)
+    if kind is not None:
+        return kind.title
+    return LIMIT_NAMES[max(LOSING, key=lambda name: float(flow.summary[f"{name}_share"]))]
