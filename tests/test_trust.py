@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import zstandard
 from oracles import ROOT, SHARED
-from packets import Address, pcap, read_pcap
+from packets import Address, pcap, read_pcap, tcp_packet
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
 import bdpcap
@@ -269,6 +269,19 @@ def test_acknowledgments_without_data_are_counted_as_such(tmp_path):
     capture = analyse(packets, tmp_path)
     assert capture.flows.empty
     assert capture.info.acknowledgments_only == 1
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.002, False), (0.02, True)])
+def test_flows_that_cannot_be_judged_are_doubts_where_they_carried_a_hundredth(share, told, tmp_path):
+    packets = transfer(1000, 64, shift=6)
+    left = int(share * 12 * 64 * MSS)
+    other = Address("192.0.2.77", 40077)
+    packets += [
+        tcp_packet(packets[-1].time_ns, SERVER, other, seq=1 + first, payload_bytes=min(MSS, left - first))
+        for first in range(0, left, MSS)
+    ]
+    doubts = trust.doubts(analyse(packets, tmp_path))
+    assert any(one.startswith("Without a single acknowledgment: 1 flow.") for one in doubts) == told
 
 
 # Where it was captured

@@ -34,8 +34,14 @@ class Seen:
     info: CaptureInfo
     flows: Mapping[str, int]
     """Number of flows by code of those flaws that flows have."""
+    affected_bytes: Mapping[str, int]
+    """Payload of the flows with such a flaw, by code."""
     payload_bytes: int
     """Payload of all flows, with the bytes that are missing from the capture."""
+
+    def matters(self, code: str) -> bool:
+        """Return whether flows with a flaw carried `GRAVE` of the payload or more."""
+        return self.affected_bytes.get(code, 0) >= GRAVE * max(1, self.payload_bytes)
 
     @property
     def drops(self) -> int:
@@ -189,7 +195,7 @@ DECLARED: Final = (
             f"{_flows(seen.info.unacknowledged)}. Capture both directions, without a filter on payload."
         ),
         "The flows are not judged, and no setting is named.",
-        grave=True,
+        grave=lambda seen: seen.matters("acknowledgments-missing"),
     ),
     Declared(
         "no-acknowledgments",
@@ -199,7 +205,7 @@ DECLARED: Final = (
             "Only what was sent, and when, is known."
         ),
         "The flows are not judged.",
-        grave=True,
+        grave=lambda seen: seen.matters("no-acknowledgments"),
     ),
     Declared(
         "no-data",
@@ -209,7 +215,7 @@ DECLARED: Final = (
             "Their data went another way, or were filtered out."
         ),
         "The flows are not judged.",
-        grave=True,
+        grave=lambda seen: seen.matters("no-data"),
     ),
     Declared(
         "data-missing",

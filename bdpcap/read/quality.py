@@ -142,16 +142,21 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
+    affected: Counter[str] = Counter()
     payload = info.missed_bytes
     for piece in directions:
         columns = {name: np.asarray(values) for name, values in piece.items()}
-        payload += int(columns["payload_bytes"][columns["carried"] > 0].sum())
+        carried = columns["carried"] > 0
+        payload += int(columns["payload_bytes"][carried].sum())
+        # Of a flow without data in the capture, the acknowledgments show what it carried.
+        moved = np.where(carried, columns["payload_bytes"], columns["acked_bytes"] + columns["unseen_bytes"])
         for code, rows in _affected(columns).items():
             if rows.any():
                 counts[code] += int(rows.sum())
+                affected[code] += int(moved[rows].sum(dtype=float))
                 frame = int(columns["first_frame"][rows].min())
                 first[code] = min(frame, first.get(code, frame))
-    seen = Seen(info, counts, payload)
+    seen = Seen(info, counts, affected, payload)
     return [
         Flaw(one.code, count, one.sentence(seen), one.effect, one.is_grave(seen), first.get(one.code))
         for one in DECLARED
