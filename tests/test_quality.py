@@ -417,6 +417,17 @@ def test_a_keep_alive_with_a_byte_of_garbage_is_no_payload():
     assert seen.capture.flows.empty
 
 
+def test_the_text_of_a_reset_is_no_payload():
+    # RFC 1122 section 4.2.2.12: a reset may carry text that tells its reason.
+    dialogue = f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < R. 1:59(58) ack 101 win 0
+    """
+    seen = observe(scenario(dialogue))
+    assert seen.capture.flows["sender"].tolist() == [str(CLIENT)]
+    assert [row.kind for row in seen.sent(SERVER)] == ["syn-ack", "rst"]
+
+
 @pytest.mark.parametrize("probe", ["1000:1001(1)", "1001:1002(1)", "1000:1000(0)"])
 def test_zero_window_probes_are_neither_lost_nor_sent_again(probe):
     # The byte below, or the next one; Linux sends none (tcp_xmit_probe_skb).

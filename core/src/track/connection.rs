@@ -469,8 +469,9 @@ impl Connection {
         let before = own.flow.totals.payload_bytes;
         let effect = own.flow.segment(observed);
         self.unseen_bytes += effect.unseen_bytes;
-        // A keep-alive may carry one byte of garbage (RFC 9293 section 3.8.4).
-        own.has_payload |= payload && effect.kind != Kind::KeepAlive;
+        // A keep-alive may carry one byte of garbage (RFC 9293 section 3.8.4), and a reset its reason as text (RFC 1122
+        // section 4.2.2.12).
+        own.has_payload |= payload && !matches!(effect.kind, Kind::KeepAlive | Kind::Rst);
         let new_bytes = own.flow.totals.payload_bytes - before;
         if new_bytes > 0 {
             self.turns.set_unseen_bytes(self.unseen_bytes);

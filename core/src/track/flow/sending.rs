@@ -27,7 +27,8 @@ impl Flow {
         self.deliver_before_send(observed.end(), tsecr, at);
         let window_open = self.advertised.bytes != 0;
         let probe = self.tap.probe(observed, window_open);
-        let carries_data = length > 0 && probe != Some(Kind::KeepAlive);
+        let no_data = segment.flags.has(Flags::RST) || probe == Some(Kind::KeepAlive);
+        let carries_data = length > 0 && !no_data;
         let is_first_fin = segment.flags.has(Flags::FIN) && !self.fin_sent;
         if carries_data || is_first_fin && self.totals.largest_bytes > 0 {
             let vantage_pending = || self.tap_to_sender.is_vantage_pending(at.time_ns);
