@@ -466,7 +466,7 @@ def test_a_flow_of_few_bytes_that_lost_much_time_is_among_the_first(tmp_path):
     # Below ten segments and a hundredth of all bytes it has no place of its own, and is named.
     shown = report.ranking.groups(both)
     assert first["stream"] not in {group.flow.stream for group in shown}
-    assert f"stream {first['stream']} was held for 5.0" in report.ranking.rest(both, shown)
+    assert f"stream {first['stream']} was held for 5.0" in report.headline.rest(both, shown)
 
 
 def tmp_capture(where, text):

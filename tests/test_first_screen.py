@@ -14,7 +14,7 @@ from scenario import CLIENT, HANDSHAKE, scenario
 import bdpcap
 from bdpcap import report
 from bdpcap.diagnosis import ALL, natures
-from bdpcap.report import card, page, ranking, screen, verdict
+from bdpcap.report import card, headline, page, ranking, screen, verdict
 from bdpcap.report.notes import notes
 from bdpcap.words import units
 
@@ -97,7 +97,7 @@ def test_failed_connections_are_no_capture_without_a_need_to_mend():
         (well + lost, " and need no mending; 1 connection failed."),
     ):
         capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
-        assert ranking.summary(capture, ranking.groups(capture)).endswith(said)
+        assert headline.summary(capture, ranking.groups(capture)).endswith(said)
 
 
 # the natures of flows
@@ -329,6 +329,30 @@ def test_a_farewell_that_nobody_acknowledges_is_the_end_and_no_outage(reset):
     assert flow.remedy.where == ""
 
 
+def test_the_end_of_a_connection_does_not_come_first():
+    closed = scenario(f"""{HANDSHAKE}
+    +.001 < P. 1:101(100) ack 1 win 500
+    +.001 > P. 1:14001(14000) ack 101 win 502
+    +.020 < F. 101:101(0) ack 14001 win 500
+    +.001 > FP. 14001:14032(31) ack 102 win 502
+    +1    > FP. 14001:14032(31) ack 102 win 502
+    +2    > FP. 14001:14032(31) ack 102 win 502
+    """)
+    other = scenario(
+        f"""{HANDSHAKE}
+    +.001 > P. 1:4001(4000) ack 1 win 502
+    +.020 < . 1:1(0) ack 4001 win 500
+    +2    > P. 4001:8001(4000) ack 1 win 502
+    +.020 < . 1:1(0) ack 8001 win 500
+    """,
+        client=Address("192.0.2.9", 40001),
+    )
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted([*closed, *other], key=lambda packet: packet.time_ns))))
+    groups = ranking.groups(capture)
+    assert natures.nature(groups[0].flow) is natures.FAREWELL
+    assert [group.flow.stream for group in screen.entries(groups).detailed] == [1]
+
+
 def test_an_idle_time_without_a_timeout_is_no_outage():
     # Ten quiet seconds with nothing in flight; later one segment waits 3.02 s for its retransmission.
     quiet = """
@@ -433,7 +457,7 @@ def test_a_server_of_others_is_not_the_readers_to_set():
     # A client in a private network downloads from the Internet; nothing is lost, and the window grows.
     capture = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst")
     flow = capture.flow(38, "95.142.164.2:80")
-    assert ". Main limits: congestion control (1 flow, " in ranking.summary(capture, ranking.groups(capture))
+    assert ". Main limits: congestion control (1 flow, " in headline.summary(capture, ranking.groups(capture))
     assert flow.summary["limit"] == "cwnd"
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
     assert flow.remedy.words.startswith("Nothing to set at this end: 95.142.164.2 decides")

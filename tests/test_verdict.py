@@ -18,7 +18,7 @@ from bdpcap.explain import trust
 from bdpcap.explain.findings import Code, Finding, Findings, congestion
 from bdpcap.limits import LIMITS
 from bdpcap.limits.rules import RULES, kernel
-from bdpcap.report import page, ranking, verdict
+from bdpcap.report import headline, page, ranking, verdict
 from bdpcap.report.text import LINES, command_lines, wrap
 from bdpcap.words import units
 
@@ -178,7 +178,7 @@ def test_equal_verdicts_between_the_same_hosts_are_one(tmp_path):
     (group,) = ranking.groups(capture)
     assert len(group.others) == 11
     assert group.same.startswith("11 more flows to 10.0.0.2:5001: the same (streams ")
-    assert ranking.rest(capture, [group]) == ""
+    assert headline.rest(capture, [group]) == ""
     assert group.same in " ".join(report.text(capture).split())
 
 
@@ -194,7 +194,7 @@ def test_many_flows_without_a_bulk_transfer_are_said_in_one_sentence(tmp_path):
     capture = short_flows(tmp_path / "many.pcap", 105)
     assert len(capture.flows) == 210
     assert ranking.groups(capture) == []
-    said = ranking.no_bulk(capture)
+    said = headline.no_bulk(capture)
     carried = units.data_size(105 * (120 + 156))
     assert said.startswith(f"No bulk transfer here: 210 flows carried {carried}, and for ")
     assert said.endswith(" of their active time they waited for the application.")
@@ -208,7 +208,7 @@ def test_flows_below_the_floor_have_no_place(tmp_path):
     )
     (group,) = ranking.groups(both)
     assert group.flow.summary["payload_bytes"] == SEGMENTS * MSS * ROUNDS
-    assert ranking.rest(both, [group]) == "6 smaller flows not shown; `bdpcap flows FILE` lists all."
+    assert headline.rest(both, [group]) == "6 smaller flows not shown; `bdpcap flows FILE` lists all."
 
 
 # findings

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import ALL, LIMIT_NAMES
 from bdpcap.diagnosis.decide import cause, datagrams, relayed
-from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, nature
+from bdpcap.diagnosis.natures import FAREWELL, OUTAGE, REQUESTS, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS, speed
 from bdpcap.explain.capacity import delivered_bps, known_bps
 from bdpcap.explain.expected import LACKING
@@ -55,12 +55,16 @@ def entries(groups: list[Group]) -> Entries:
     detailed: list[Group] = []
     quiet: list[Group] = []
     asked: set[int] = set()
-    for group in groups:
-        asks = part("the nature of a flow", partial(nature, group.flow), lambda _: None) is REQUESTS
+    kinds = [part("the nature of a flow", partial(nature, one.flow), lambda _: None) for one in groups]
+    # The wait at the end of a connection is nobody's loss, so another flow comes first.
+    first = next((place for place, kind in enumerate(kinds) if kind is not FAREWELL), 0)
+    for place, (group, kind) in enumerate(zip(groups, kinds, strict=True)):
+        asks = kind is REQUESTS
         if asks and group.flow.stream in asked:
             continue
         asked |= {group.flow.stream} if asks else set()
-        matters = not detailed or (ranking.has_place(group.flow) and not _is_slight(group.flow, detailed))
+        slight = place > first and _is_slight(group.flow, detailed)
+        matters = place == first or (ranking.has_place(group.flow) and not slight)
         (detailed if matters else quiet).append(group)
     return Entries(detailed, _sums(detailed), _quiet(quiet, detailed))
 
