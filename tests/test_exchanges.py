@@ -195,6 +195,21 @@ def test_without_a_handshake_the_lower_port_answers():
     assert len(table) == 2
 
 
+def test_without_a_handshake_a_round_trip_is_not_the_servers():
+    # At the client: each request is acknowledged after 50 ms, and its response follows at once. The next one thinks 5 ms.
+    table = analysed("""
+        .100 > P. 1:101(100)    ack 1    win 502
+        .150 < .  1:1(0)        ack 101  win 512
+        .151 < P. 1:301(300)    ack 101  win 512
+        .1511 > . 101:101(0)    ack 301  win 502
+        .200 > P. 101:201(100)  ack 301  win 502
+        .250 < .  301:301(0)    ack 201  win 512
+        .255 < P. 301:601(300)  ack 201  win 512
+        .2551 > . 201:201(0)    ack 601  win 502
+    """).exchanges
+    assert in_ms(table, "server_ns") == [(1,), (5,)]
+
+
 def test_a_stream_of_one_direction_has_no_exchanges():
     capture = analysed(f"""{HANDSHAKE}
         .100 > P. 1:101(100)     ack 1   win 502

@@ -132,11 +132,12 @@ def _round_trips(
     """Return the minimum round trips from the tap to the server and to the client; NULL where none was measured.
 
     Few packets measure one side of the tap, many measure the whole path. So a side that seems longer than the whole path
-    takes the path's minimum.
+    takes the path's minimum. Where the way to the sender is unknown, its round trips begin at the tap: they show no path.
     """
     senders, receivers = (np.asarray(directions[f"{side}_side_ns"]) for side in ("sender", "receiver"))
     server = client ^ 1
-    whole = _least(directions["rtt_min_ns"][client], directions["rtt_min_ns"][server])
+    paths = np.where(senders == _core.NULL, _core.NULL, np.asarray(directions["rtt_min_ns"]))
+    whole = _least(paths[client], paths[server])
     to_server, to_client = (
         np.where(side == _core.NULL, side, _least(side, whole))
         for side in (
