@@ -239,6 +239,14 @@ def test_windows_autotuning_is_raised_to_normal_and_never_lowered(tmp_path, leve
     assert host.values()["level"] == [then]
 
 
+def test_a_window_scale_of_8_shows_that_windows_autotuning_is_normal():
+    told = remedies.receive_buffer(
+        200_000, 1460, ERAS, remedies.Host("receiver", system="windows", window_scale=8)
+    )
+    assert "Receive Window Auto-Tuning is normal" in told.words
+    assert told.commands == ()
+
+
 @pytest.mark.parametrize(
     ("qdisc", "then"), [("pfifo_fast", "fq_codel"), ("tbf", "tbf"), ("htb", "htb"), ("cake", "cake")]
 )

@@ -639,3 +639,24 @@ def test_solaris_rounds_its_default_up_to_whole_segments():
     (told, *_) = setting(solution)
     assert told.certainty is Certainty.LIKELY
     assert told.commands == ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
+
+
+@pytest.mark.parametrize(
+    ("window", "mss", "starts"),
+    [
+        (65_536, 1460, 65_536),
+        (66_048, 1440, 65_536),
+        (131_328, 1460, 131_072),
+        (132_352, 1440, 131_072),
+        (262_656, 1460, 262_144),
+    ],
+)
+def test_windows_begins_with_64_kib_in_whole_segments(window, mss, starts):
+    # Windows that Windows hosts advertised to Internet servers; the smaller ones while they limited a download.
+    solution = solve(Observed(window, mss, 8, system="windows"))
+    first = solution.best[0]
+    assert (first.setting.knob, first.setting.value) == (Knob.START, starts)
+    assert f"{-(-starts // mss)} x {mss:,}" in first.arithmetic
+    (told, *_) = setting(solution)
+    assert told.commands == ()
+    assert "autotuning" in told.cause

@@ -69,7 +69,12 @@ def why(flow: Flow) -> Why | None:
         also = "; or ".join(
             f"{_setting(one, first)}{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS]
         )
-        sentences.append(f"Or {also}. The receiver's kernel decides.")
+        decides = (
+            "settings decide"
+            if {one.setting.era for one in solution.best} == {first.setting.era}
+            else "kernel decides"
+        )
+        sentences.append(f"Or {also}. The receiver's {decides}.")
     return Why(f"{solution.observed.window:,}", tuple(sentences), setting.certainty)
 
 

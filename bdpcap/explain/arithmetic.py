@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.buffers import FIELD_MAX, FULL, Advertised, Knob, Setting
+from bdpcap.explain.buffers import FIELD_MAX, FULL, WELL_KNOWN, Advertised, Knob, Setting
 
 if TYPE_CHECKING:
     from bdpcap.explain.answer import Observed
@@ -40,6 +40,10 @@ def _elsewhere(setting: Setting, advertised: Advertised, observed: Observed, sca
     if setting.era.whole_segments and mss > 1:
         segments = advertised.window // mss
         return f"{value:,}, up to {segments} segments: {segments} x {mss:,} = {advertised.window:,}"
+    if setting.knob is Knob.START:
+        whole, segments = -(-value // mss) * mss, -(-value // mss)
+        down = f", down to a multiple of {1 << (scale or 0)}: {advertised.window:,}" if scale else ""
+        return f"{WELL_KNOWN[setting.knob, value]}, in {segments} segments: {segments} x {mss:,} = {whole:,}{down}"
     part = "the whole buffer" if advertised.offered == value else f"half of it: {advertised.offered:,}"
     if advertised.window == advertised.raw:
         return f"{value:,}, {part}"

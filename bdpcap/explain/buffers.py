@@ -85,11 +85,16 @@ class Knob(StrEnum):
     """Default receive buffer of Solaris."""
     STACK = "TCP_WND"
     """Window that a small stack was built with."""
+    START = "Receive Window Auto-Tuning"
+    """Window with which Windows' autotuning begins, up to whole segments."""
 
 
 WELL_KNOWN: Final = {
     (Knob.HIWAT, 24_576): "the default of Solaris 8",
     (Knob.HIWAT, 49_152): "the default of Solaris 9 and 10",
+    (Knob.START, 65_536): "where Windows' autotuning starts",
+    (Knob.START, 131_072): "twice the 64 KiB where Windows' autotuning starts",
+    (Knob.START, 262_144): "four times the 64 KiB where Windows' autotuning starts",
     (Knob.OPTION, RMEM_MAX): "the default of net.core.rmem_max, which cuts larger requests",
     (Knob.DEFAULT, RMEM_DEFAULT_OLD): "the default before Linux 4.20",
     (Knob.FIRST, RMEM_DEFAULT_OLD): "the default before Linux 4.20",
@@ -168,7 +173,8 @@ class Setting:
         scale = 0 if unscaled else scale
         if not era.linux:
             offered = era.offered(self.value)
-            window = -(-offered // mss) * mss if era.whole_segments else offered
+            whole = era.whole_segments or knob is Knob.START
+            window = -(-offered // mss) * mss if whole else offered
             # Stacks other than Linux shift the window right, which rounds it down.
             window = window if scale is None else min(window >> scale, FIELD_MAX) << scale
             return Advertised(self.value, offered, offered, window, None, min(FIELD_MAX, window))

@@ -59,6 +59,7 @@ _KNOBS: Final = {
     Knob.FIRST: 0.02,
     Knob.HIWAT: 0.5,
     Knob.STACK: 0.9,
+    Knob.START: 0.5,
 }
 """How often a knob determines the window of a host that has it."""
 _STOPS: Final = {1: 0.8, 2: 0.15, 4: 0.05}

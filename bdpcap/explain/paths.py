@@ -23,6 +23,9 @@ _SYSCTL_SET: Final = 0.02
 _OWN_SPACE: Final = (2, 6, 14)
 """Last version in which growth stopped at parts of the buffer itself; at parts of tcp_rmem[2] until 6.5 since."""
 
+_UNSET: Final = {"solaris": Knob.HIWAT, "windows": Knob.START}
+"""Knob of a program that sets no SO_RCVBUF, by era of other systems than Linux."""
+
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -68,7 +71,8 @@ def _knobs(era: Era, observed: Observed, facts: Facts) -> list[Knob]:
         segments = observed.window % observed.mss == 0 and (observed.bare or observed.system != "")
         return [Knob.STACK] if segments and facts.rcvbuf is None else []
     if not era.linux:
-        return [Knob.OPTION, *([Knob.HIWAT] if era.whole_segments and facts.rcvbuf is None else [])]
+        unset = _UNSET.get(era.key)
+        return [Knob.OPTION, *([unset] if unset is not None and facts.rcvbuf is None else [])]
     if facts.rcvbuf is not None:
         return [Knob.OPTION, Knob.AFTER, *([Knob.GROWN] if era.shift is not None else [])]
     first = [Knob.FIRST] if observed.window <= FIELD_MAX and era.shift is not None else []

@@ -146,8 +146,8 @@ def _inverted(path: Path, observed: Observed, facts: Facts, ways: list[Path], de
     if facts.rcvbuf is not None and knob is Knob.GROWN and not _reaches(path, observed, facts, scale):
         return None
     value = given[0] if given else _best(knob, low, high)
-    if not given and knob in (Knob.FIRST, Knob.HIWAT) and (knob, value) not in WELL_KNOWN:
-        return None  # a first window, or a default of Solaris, that is no known one explains nothing
+    if not given and knob in (Knob.FIRST, Knob.HIWAT, Knob.START) and (knob, value) not in WELL_KNOWN:
+        return None  # a first window, or a system's default, that is no known one explains nothing
     setting = Setting(era, knob, value, path.stop)
     advertised = setting.advertises(observed.mss, scale, unscaled=observed.unscaled, default=default)
     against = _against(setting, advertised, observed)

@@ -14,6 +14,7 @@ CAUSES: Final = {
     Knob.DEFAULT: "The receive buffer keeps its default size: autotuning does not grow it.",
     Knob.GROWN: "Autotuning grew the receive buffer to its maximum.",
     Knob.CLAMP: "A route (ip route ... window N) or the program (TCP_WINDOW_CLAMP) allows no larger window.",
+    Knob.START: "Windows' autotuning begins with this window, and doubles it while data arrive and the program reads.",
     Knob.STACK: "The window is a whole number of segments, as small stacks such as lwIP have it.",
 }
 """Cause of a window by the knob that determines it."""
@@ -28,6 +29,8 @@ RAISING: Final = {
     "SO_RCVBUF after the handshake.",
     Knob.GROWN: "To raise the window, raise the third value of net.ipv4.tcp_rmem on the receiver.",
     Knob.CLAMP: "Look for a window in the receiver's routes, and for TCP_WINDOW_CLAMP in its program.",
+    Knob.START: "A longer transfer or a kept connection gets a larger window. Where it stands for seconds, look for "
+    "SO_RCVBUF in the receiving program.",
     Knob.STACK: "To raise the window, build the stack with a larger TCP_WND.",
 }
 """Advice by the knob that determines the window."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd
+
 from bdpcap.explain.once import once
 from bdpcap.words.endpoints import host, is_public
 
@@ -38,6 +40,8 @@ class Host:
         ``client`` or ``server``; empty if the handshake was not captured.
     program
         Program or protocol of the connection; empty if unknown.
+    window_scale
+        Window scale of its handshake, if the host is the receiver; None if unknown.
     ours
         Whether the reader can change the host's settings; False for a host of others on the Internet.
     """
@@ -47,6 +51,7 @@ class Host:
     system: str = ""
     role: str = ""
     program: str = ""
+    window_scale: int | None = None
     ours: bool = True
     sure: bool = True
 
@@ -82,7 +87,7 @@ def _both(flow: Flow) -> tuple[Host, Host]:
 def _host(flow: Flow, end: str) -> Host:
     summary = flow.summary
     address = host(flow.sender if end == "sender" else flow.receiver)
-    system = summary[f"{end}_system"]
+    system, scale = summary[f"{end}_system"], summary["window_scale"]
     program = flow.program
     is_client = flow.is_from_client == (end == "sender")
     return Host(
@@ -91,6 +96,7 @@ def _host(flow: Flow, end: str) -> Host:
         system=system if isinstance(system, str) else "",
         role=("client" if is_client else "server") if int(flow._counts["handshake"]) else "",
         program=program.name if program else "",
+        window_scale=int(scale) if end == "receiver" and pd.notna(scale) else None,
         ours=is_ours(flow, end),
         sure=summary[f"{end}_system_certainty"] != "possible",
     )

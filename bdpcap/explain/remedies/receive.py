@@ -192,9 +192,22 @@ _READ_RMEM: Final = "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # r
 _AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: if the first was 0"
 
 
+_UNRESTRICTED: Final = {8: "normal", 14: "experimental"}
+"""Auto-tuning levels of Windows that do not restrict the window, by the window scale of the handshake.
+
+Microsoft, Performance tuning network adapters: restricted has scale 4, highly restricted 2, disabled none.
+"""
+
+
 def _windows(need: int, mss: int, host: Host) -> Remedy:
     """Advise on Windows' Receive Window Auto-Tuning Level: learn.microsoft.com, netsh interface tcp."""
     del need, mss
+    if host.window_scale in _UNRESTRICTED:
+        return Remedy(
+            f"By window scale {host.window_scale}, Receive Window Auto-Tuning is {_UNRESTRICTED[host.window_scale]}: the "
+            "window doubles while data arrive, so a kept connection has a larger one. Where it stands for seconds, see "
+            "that the program sets no SO_RCVBUF."
+        )
     level, normal = "netsh int tcp show global", "netsh int tcp set global autotuninglevel=normal"
     lowered = f'{level} | findstr Auto-Tuning | findstr "disabled restricted"'
     return Remedy(
