@@ -329,6 +329,43 @@ def test_a_farewell_that_nobody_acknowledges_is_the_end_and_no_outage(reset):
     assert flow.remedy.where == ""
 
 
+def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():
+    flow = analyzed("""
+    +.001 > P. 1:328(327) ack 1 win 502
+    +.300 > P. 1:328(327) ack 1 win 502
+    +.600 > P. 1:328(327) ack 1 win 502
+    +1.20 > P. 1:328(327) ack 1 win 502
+    +2.40 > P. 1:328(327) ack 1 win 502
+    +4.80 > R. 328:328(0) ack 1 win 0
+    """).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+
+
+@pytest.mark.parametrize(("heard", "said"), [(True, "what drops this connection alone"), (False, "was gone")])
+def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(heard, said):
+    lost = scenario(f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.200 > P. 1:101(100) ack 1 win 502
+    +.600 > P. 1:101(100) ack 1 win 502
+    +1.20 > P. 1:101(100) ack 1 win 502
+    +2.40 > P. 1:101(100) ack 1 win 502
+    +4.80 > P. 1:101(100) ack 1 win 502
+    """)
+    # The other connection is opened and ends within that time.
+    other = scenario(
+        """
+    1.000 > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > R. 1:1(0) ack 1 win 0
+    """,
+        client=Address("192.0.2.1", 40001),
+    )
+    packets = sorted([*lost, *(other if heard else [])], key=lambda packet: packet.time_ns)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+    assert said in flow.remedy.words
+
+
 def test_the_end_of_a_connection_does_not_come_first():
     closed = scenario(f"""{HANDSHAKE}
     +.001 < P. 1:101(100) ack 1 win 500

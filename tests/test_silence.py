@@ -30,7 +30,9 @@ def plainly(events, end_ns):
             sent.append((at, what, frame))
             continue
         tries = [(time, kind) for time, kind, _ in sent if kind != DATA]
-        if quiet is not None and any(kind == TIMED for _, kind in tries):
+        if any(kind == TIMED for _, kind in tries):
+            # Before the first acknowledgment, the first data begin the silence.
+            quiet = sent[0][0] if quiet is None else quiet
             since = quiet if waiting else sent[0][0]
             if at - since > longest.waited_ns:
                 longest = Silence(

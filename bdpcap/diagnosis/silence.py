@@ -63,7 +63,7 @@ class _Gap:
     """The time since an acknowledgment; of the data sent since then, only the ends are kept."""
 
     ack_ns: int | None
-    """Time of the acknowledgment; before the first of all there is no silence."""
+    """Time of the acknowledgment; None before the first of all."""
     waiting: bool
     """Whether it left data unacknowledged."""
     ack_frame: int = 0
@@ -100,13 +100,14 @@ class _Gap:
 
     def silence(self, end_ns: int) -> Silence:
         """Return the time until `end_ns` as a silence; an empty one without a retransmission on timeout."""
-        if self.ack_ns is None or not self.timed or self.again_ns is None or self.sent_ns is None:
+        if not self.timed or self.again_ns is None or self.sent_ns is None:
             return Silence()
-        since_ns = self.ack_ns if self.waiting else self.sent_ns
+        quiet_since_ns = self.sent_ns if self.ack_ns is None else self.ack_ns
+        since_ns = quiet_since_ns if self.waiting else self.sent_ns
         return Silence(
             since_ns=since_ns,
             waited_ns=end_ns - since_ns,
-            quiet_ns=end_ns - self.ack_ns,
+            quiet_ns=end_ns - quiet_since_ns,
             retransmits=self.retransmits,
             unanswered_ns=end_ns - self.again_ns[0],
             answered_ns=end_ns - self.again_ns[1],

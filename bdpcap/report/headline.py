@@ -113,7 +113,11 @@ def no_bulk(capture: Capture) -> str:
     if not held[limit]:
         return f"No bulk transfer here: {carried}, too fast for the clock of the capture."
     part = units.spoken_share(held[limit] / float(lasting.sum()))
-    return f"No bulk transfer here: {carried}, and for {part} of their active time {_WAITED[limit]}."
+    waited = _WAITED[limit]
+    if limit == "cwnd" and (flows["cwnd_share"] * lasting)[flows["retransmits"] > 0].sum() > held[limit] / 2:
+        waited = "they waited for retransmissions"
+    longest = _longest(capture, flows, NOTICED_NS)
+    return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}.{longest}"
 
 
 def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE` lists all") -> str:
@@ -134,14 +138,19 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
     ):
         return ""
     sentence = f"{units.number(len(hidden), 'smaller flow')} not shown; {lister}."
-    lost = lost_ns(hidden)
     least_ns = max(float(NOTICED_NS), lost_ns(flows.drop(hidden.index)).max())
+    return f"{sentence}{_longest(capture, hidden, least_ns)}"
+
+
+def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
+    """Return a sentence on the flow that lost most time; empty unless it lost `least_ns`, and there is a place to act."""
+    lost = lost_ns(flows)
     longest = lost[lost >= least_ns].nlargest(_ASKED)
-    for flow, held_ns in zip(listed(capture, hidden.loc[longest.index]), longest, strict=True):
+    for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
         # What a short transfer or the end of a connection waited for is nobody's loss.
         if has_place(flow):
-            return f"{sentence} Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
-    return sentence
+            return f" Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
+    return ""
 
 
 def _held_by(flow: Flow) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pandas as pd
 
 from bdpcap.diagnosis import places, silence
@@ -30,6 +31,9 @@ SILENT: Final = 0.9
 """Share of a stall without any acknowledgment from which on nothing was acknowledged at all."""
 
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
+_DROPPED: Final = (
+    "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
+)
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
 _UNANSWERED: Final = (
@@ -45,7 +49,9 @@ def _has_outage(flow: Flow) -> bool:
         own = flow.rtts[flow.rtts["limit"] == "cwnd"]
         backed_off = summary["limit"] == "cwnd" and longest(own, "detail") == "outage"
         return bool(backed_off) and not farewell.is_end(flow)
-    if not summary["timeouts"]:
+    # Of data that were never acknowledged, no round trip shows which retransmissions a timer sent.
+    unanswered = summary["retransmits"] and not flow._counts["acked_bytes"]
+    if not (summary["timeouts"] or unanswered):
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
     if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
@@ -79,7 +85,21 @@ def _last_sign(flow: Flow, quiet: Silence) -> str:
     whole, waited = units.duration(quiet.quiet_ns), units.duration(quiet.waited_ns)
     if whole == waited or quiet.waited_ns < quiet.quiet_ns / 2:
         return ""
-    return f" No packet came from {host(flow.receiver)} for {whole}."
+    return f" No packet of this connection came from {host(flow.receiver)} for {whole}."
+
+
+def _sent_others(flow: Flow, quiet: Silence) -> bool:
+    """Return whether packets of the receiver's host came in a silence: by UDP, or in a connection that it spans."""
+    if quiet.since_ns is None:
+        return False
+    streams, info = flow.capture._contents.streams, flow.capture.info
+    end_ns = (quiet.to_end and info.last_ns) or quiet.since_ns + quiet.waited_ns
+    rows = streams.directions("start_ns", "end_ns", "packets")
+    within = (rows["start_ns"] > quiet.since_ns) & (rows["end_ns"] < end_ns) & (rows["packets"] > 0)
+    udp = flow.capture.datagrams
+    came = udp["start_ns"].between(quiet.since_ns, end_ns) | udp["end_ns"].between(quiet.since_ns, end_ns)
+    senders = [*streams.endpoints(np.flatnonzero(within)), *udp.loc[came, "sender"]]
+    return host(flow.receiver) in map(host, senders)
 
 
 def _tries(flow: Flow, quiet: Silence) -> str:
@@ -152,7 +172,9 @@ def _advice(flow: Flow) -> tuple[str, str]:
         return _behind(flow, quiet)
     if _is_lost_before(flow, quiet):
         return places.path_to_capture(flow), _LOST_BEFORE
-    return places.path(flow), _LOST if quiet.last_only else _GONE
+    if quiet.last_only:
+        return places.path(flow), _LOST
+    return places.path(flow), _DROPPED if _sent_others(flow, quiet) else _GONE
 
 
 def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:

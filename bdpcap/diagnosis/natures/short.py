@@ -115,6 +115,12 @@ def _is_little(flow: Flow) -> bool:
     return _is_few(flow) and not held
 
 
+def _little_advice(flow: Flow) -> tuple[str, str]:
+    if flow.summary["retransmitted_bytes"]:
+        return "", "Nothing to mend: what was lost arrived within a second, and the program sets the pace."
+    return "", "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace."
+
+
 NATURE: Final = Nature(
     "a short transfer",
     _is_short,
@@ -127,9 +133,6 @@ LITTLE: Final = Nature(
     "little data, now and then",
     _is_little,
     _said,
-    lambda _: (
-        "",
-        "Nothing to mend: so little data hardly waits for TCP or the path; the program sets the pace.",
-    ),
+    _little_advice,
     shown,
 )

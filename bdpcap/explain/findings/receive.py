@@ -204,14 +204,20 @@ def _ramp(flow: Flow) -> Finding | None:
     if top < 2 or largest < _GREW * first or first <= 0:
         return None
     growing = np.arange(len(flow.rtts)) <= top
+    on_linux = remedies.of(flow, "receiver").system in ("", "linux")
+    how = (
+        "Linux opens the window by two segments for each one that arrives, up to the memory that packets really take "
+        "(rcv_ssthresh). "
+        if on_linux
+        else ""
+    )
     return Finding(
         code=Code.WINDOW_RAMP,
         sentence=f"The window grew from {units.exact_bytes(first)} to {units.exact_bytes(largest)} in {top + 1} rounds.",
-        cause="Linux opens the window by two segments for each one that arrives, up to the memory that packets really "
-        "take (rcv_ssthresh). A window that starts small and grows is normal. It stops where the "
-        "share of the buffer, or autotuning's maximum, ends.",
+        cause=f"{how}A window that starts small and grows is normal. It stops where the share of the buffer, or "
+        "autotuning's maximum, ends.",
         evidence=f"rounds 0 to {top}",
         frames=frames(flow, growing),
         values={"first_bytes": first, "largest_bytes": largest, "rounds": top + 1},
-        source="tcp_grow_window(): rcv_ssthresh += 2 * advmss",
+        source="tcp_grow_window(): rcv_ssthresh += 2 * advmss" if on_linux else "RFC 9293 section 3.8.6",
     )
