@@ -23,7 +23,7 @@ QUICK_ROUNDS: Final = 2
 """Round trips that a request takes at most if its response fills no path: the request's, and one of the response."""
 
 SLIGHT: Final = 0.1
-"""Share of a round trip by which round trips scatter: less is no time of a transfer."""
+"""Share of a round trip by which round trips scatter: less is no time of a transfer, and no other part of an exchange."""
 FEWEST: Final = 10
 """Fewest exchanges of which shares are given: of fewer, a single wait decides."""
 
@@ -56,11 +56,16 @@ def _requests(flow: Flow) -> str:
     if usual != "network":
         share = f"{units.duration(took_ns)} of it by the {usual}"
     elif took_ns >= each_ns / 2 and pd.notna(rtt_ns) and took_ns <= QUICK_ROUNDS * rtt_ns:
-        transfer = took_ns - rtt_ns
-        rest = (
-            f" and transfer ({units.duration(transfer)})" if transfer > rtt_ns * SLIGHT else ", not bandwidth"
-        )
-        share = f"round trips ({units.duration(rtt_ns)}){rest}"
+        # The minimum of the data, whose acknowledgments may be late, can exceed the time of an exchange.
+        trip_ns = min(rtt_ns, took_ns)
+        transfer = took_ns - trip_ns
+        trips = f"round trips ({units.duration(trip_ns)})"
+        part = took_ns < each_ns * (1 - SLIGHT)
+        if transfer > trip_ns * SLIGHT:
+            of_it = f"{units.duration(took_ns)} of it " if part else ""
+            share = f"{of_it}{trips} and transfer ({units.duration(transfer)})"
+        else:
+            share = f"{f'{units.duration(took_ns)} of it round trips' if part else trips}, not bandwidth"
     else:
         share = f"{units.duration(took_ns)} of it on the network"
     number = units.number(shares.count, "request")
