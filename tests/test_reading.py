@@ -308,6 +308,12 @@ def test_an_erf_file_is_refused_with_what_converts_it(tmp_path):
     assert (capture.info.segments, capture.info.undecoded) == (len(list(transfer())), {})
 
 
+def test_what_tcpdump_printed_is_refused_with_what_writes_a_capture():
+    printed = b"10:01:02.345678 IP 192.0.2.1.40000 > 198.51.100.2.80: Flags [S], seq 1, win 64240, length 0\n"
+    with pytest.raises(bdpcap.CaptureError, match=r'begins with the text "10:0"; .*tcpdump -w FILE$'):
+        bdpcap.analyze(io.BytesIO(printed))
+
+
 def test_an_etherpeek_file_is_refused_by_name():
     # Version 9 of the format; no program here writes it.
     with pytest.raises(bdpcap.CaptureError, match=r"an EtherPeek or OmniPeek file.*editcap -F pcapng"):

@@ -88,6 +88,14 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Empty => write!(f, "the file is empty"),
+            Reason::NotACapture(magic) if other_format(*magic).is_none() && is_text(*magic) => {
+                write!(
+                    f,
+                    "not a packet capture: it begins with the text \"{}\"; if tcpdump printed it, capture with \
+                 tcpdump -w FILE",
+                    magic.escape_ascii()
+                )
+            }
             Reason::NotACapture(magic) => {
                 match (other_format(*magic), magic) {
                     (Some(name), _) => write!(f, "{name} file, not pcap or pcapng")?,
@@ -154,6 +162,11 @@ impl fmt::Display for Reason {
             Reason::Options => write!(f, "damaged: an option runs over the end of its block"),
         }
     }
+}
+
+/// Do these bytes begin a text?
+fn is_text(magic: [u8; 4]) -> bool {
+    (magic.iter()).all(|byte| byte.is_ascii_graphic() || b" \t\r\n".contains(byte))
 }
 
 /// Returns the name, with its article, of an unsupported capture format that begins with these bytes. ERF is missing
