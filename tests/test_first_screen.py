@@ -501,6 +501,14 @@ def test_a_server_of_others_is_not_the_readers_to_set():
 
 
 @pytest.mark.usefixtures("need_shared")
+def test_only_its_operator_knows_what_a_server_of_others_did():
+    capture = bdpcap.analyze(SHARED / "captures/wild_b/kdrive_download.pcapng.zst")
+    remedy = capture.flow(23, "45.157.188.47:443").remedy
+    assert remedy.where == "the sender, 45.157.188.47"
+    assert remedy.words.startswith("Ask its operator what the server did")
+
+
+@pytest.mark.usefixtures("need_shared")
 def test_what_a_peer_did_in_idle_time_held_no_sender():
     # Of 11 s, data moved in one: the client's pauses of 10 s between its requests are no part of it.
     flow = bdpcap.analyze(SHARED / "captures/wild_b/virtualbox_nat_http3.pcap.zst").flow(

@@ -35,6 +35,12 @@ __all__ = ["Remedy", "remedy"]
 
 _GROWTH: Final = (ALL["cwnd"].causes["avoidance"], ALL["cwnd"].causes["slow start"])
 """Causes that lie in how a sender's congestion window grows."""
+_ASKED: Final = {
+    ALL["app"].causes["response time"]: "what the server did between a request and its answer",
+    ALL["app"].causes["idle"]: "what the program waited for between its writes",
+    ALL["app"].causes["small writes"]: "what the program waited for between its writes",
+}
+"""What the operator of a sender of others can see, by cause."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")
 
 
@@ -81,6 +87,7 @@ def remedy(flow: Flow) -> Remedy:
         _pauses,
         _little_to_gain,
         _of_others,
+        _of_operator,
     ):
         if (advice := special(flow)) is not None:
             return advice
@@ -158,6 +165,17 @@ def _of_others(flow: Flow) -> Remedy | None:
         "",
         f"Nothing to set at this end: {host(flow.sender)} decides how fast its window grows. A nearer server, or a kept "
         "connection, makes that faster.",
+    )
+
+
+def _of_operator(flow: Flow) -> Remedy | None:
+    """Return the advice on a program of others that set the pace; None for any other flow."""
+    why, _ = cause(flow)
+    asked = _ASKED.get(why)
+    if asked is None or is_ours(flow, "sender"):
+        return None
+    return Remedy(
+        why.where(flow), f"Ask its operator {asked}: the capture shows only when.", (), why.then(flow)
     )
 
 
