@@ -99,7 +99,7 @@ def remedy(flow: Flow) -> Remedy:
     expected = _expected(flow)
     if expected and finding.code is Code.WHAT_IT_TAKES:
         need = finding.values["bdp_bytes"]  # noqa: PD011  a dict, no pandas object
-        words += f" The path takes a window of {units.exact_bytes(need)}.{_other_buffer(flow, need)}"
+        words += f" The path takes a window of {units.exact_bytes(need)}{_other_buffer(flow, need)}."
     if why is ALL["rwnd"].causes["buffer"]:
         words += _stops(flow)
     if why is ALL["cwnd"].causes["recovery"] and (sack := remedies.sack(flow).words):
@@ -220,12 +220,12 @@ def _pauses(flow: Flow) -> Remedy | None:
 
 
 def _other_buffer(flow: Flow, need_bytes: int) -> str:
-    """Return a sentence on the send buffer, which limits next where Linux' maximum was lowered."""
+    """Return words on the send buffer, which limits next where Linux' maximum was lowered; empty for other systems."""
     sender = remedies.of(flow, "sender")
     if not sender.linux("sysctl"):
         return ""
     memory = 2 * sendbuf.least_setting(need_bytes)
-    return f" The sender's third tcp_wmem must reach {memory:,}."
+    return f", and {memory:,} as the sender's tcp_wmem[2] (default {remedies.WMEM_DEFAULT:,})"
 
 
 def _stops(flow: Flow) -> str:

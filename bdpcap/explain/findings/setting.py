@@ -114,7 +114,8 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     exact = " Every byte agrees." if first.exactness is Exactness.EXACT else ""
     # The arithmetic of a buffer that is the window begins with the same number.
     rest = first.arithmetic.removeprefix(f"{seen.window:,}, ")
-    arithmetic = f": {_fitting(first)}{rest}" if rest == first.arithmetic else f", {rest}"
+    fitting = _fitting(first)
+    arithmetic = f": {fitting}{rest}" if rest == first.arithmetic else f", {rest}"
     cause = [CAUSES.get(first.setting.knob, CAUSES[Knob.OPTION])]
     if first.fitted:
         cause.append(_measured(first, seen))
@@ -135,7 +136,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"The window stops at {units.exact_bytes(seen.window)}{arithmetic} ({_named(first)}).{exact}",
+        sentence=f"The window stops at {units.exact_bytes(seen.window)}{arithmetic} ({_stack(first) if fitting else _named(first)}).{exact}",
         cause=" ".join(cause),
         remedy=(
             f"See whether the receiver has {first.needs}, which is not its kernel's default. "
@@ -278,8 +279,12 @@ def _named(answer: Answer) -> str:
     era, knob = answer.setting.era, answer.setting.knob
     if knob is Knob.CLAMP:
         return "Linux, a window clamp"
-    name = answer.needs or era.name
-    return name if not era.linux or knob is Knob.OPTION else f"{name}, {knob}"
+    return _stack(answer) if not era.linux or knob is Knob.OPTION else f"{_stack(answer)}, {knob}"
+
+
+def _stack(answer: Answer) -> str:
+    """Return the stack, or the sysctl that makes another Linux behave so."""
+    return answer.needs or answer.setting.era.name
 
 
 def _span(answer: Answer) -> str:

@@ -147,14 +147,15 @@ def _linux(
     # Never advise less than the default of any kernel of these eras.
     value = max(*held.values(), *(default for _, default in defaults))
     how = (
-        "Raise autotuning's maximum on the receiver; if its program sets SO_RCVBUF after the handshake, remove that "
-        "first."
+        "Raise autotuning's maximum, tcp_rmem[2]; if the program sets SO_RCVBUF after the handshake, remove that first."
         if autotuned
         else f"{unset} Then raise autotuning's maximum."
     )
+    # A window that autotuning grew shows that it is on.
+    turned_on = () if autotuned and not stopped else (_AUTOTUNING_ON,)
     return Remedy(
         f"{how} That is {reached}.",
-        (_READ_RMEM, _AUTOTUNING_ON, third_raised("net.ipv4.tcp_rmem", value, "receiver")),
+        (_READ_RMEM, *turned_on, third_raised("net.ipv4.tcp_rmem", value, "receiver")),
     )
 
 
@@ -184,10 +185,7 @@ def memory(bytes_each: int, connections: int = _CONNECTIONS) -> str:
     return f"Full buffers of {connections} connections take {units.data_size(total)} of memory."
 
 
-_STOPPED: Final = (
-    "Autotuning does not grow this window: look for SO_RCVBUF in the receiving program, set after the handshake. If it "
-    "sets none, turn autotuning on."
-)
+_STOPPED: Final = "Autotuning does not grow this window: tcp_moderate_rcvbuf is 0, or the program sets SO_RCVBUF after the handshake."
 _READ_RMEM: Final = "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver: today"
 _AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: if the first was 0"
 
