@@ -220,12 +220,11 @@ def _pauses(flow: Flow) -> Remedy | None:
 
 
 def _other_buffer(flow: Flow, need_bytes: int) -> str:
-    """Return words on the send buffer, which limits next where Linux' maximum was lowered; empty for other systems."""
-    sender = remedies.of(flow, "sender")
-    if not sender.linux("sysctl"):
-        return ""
+    """Return words on the send buffer of Linux, which limits next; empty if its default maximum suffices."""
     memory = 2 * sendbuf.least_setting(need_bytes)
-    return f", and {memory:,} as the sender's tcp_wmem[2] (default {remedies.WMEM_DEFAULT:,})"
+    if memory <= remedies.WMEM_DEFAULT or not remedies.of(flow, "sender").linux("sysctl"):
+        return ""
+    return f", and {memory:,} as the sender's tcp_wmem[2]"
 
 
 def _stops(flow: Flow) -> str:

@@ -13,7 +13,7 @@ from bdpcap.explain.capacity import INITIAL_WINDOW, known_bps, word
 from bdpcap.explain.sharing import together_bps
 from bdpcap.report.part import part
 from bdpcap.words import units
-from bdpcap.words.endpoints import same_way
+from bdpcap.words.endpoints import host, same_way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ LOSING: Final = ("rwnd", "cwnd", "sndbuf")
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Flows of one direction between a client host and a server endpoint, with the same limit and detail."""
+    """Flows of one direction between a client host and a server host, with the same limit and detail; or undecided."""
 
     flow: Flow
     """The flow of highest importance."""
@@ -51,11 +51,16 @@ class Group:
         side = "receiver" if self.to_server else "sender"
         server = str(self.flow.summary[side])
         same_port = (self.others[side] == server).all()
-        way = f"{'to' if self.to_server else 'from'} {server if same_port else server.rpartition(':')[0]}"
+        same_host = (self.others[side].map(host) == host(server)).all()
+        way = (
+            f" {'to' if self.to_server else 'from'} {server if same_port else host(server)}"
+            if same_host
+            else ""
+        )
         streams = [str(stream) for stream in sorted(self.others["stream"].tolist())]
         named = f"{', '.join(streams[:_NAMED])}{', ...' if len(streams) > _NAMED else ''}"
         which = "stream" if len(streams) == 1 else "streams"
-        return f"{units.number(len(streams), 'more flow')} {way}: the same ({which} {named}); {self._sum}."
+        return f"{units.number(len(streams), 'more flow')}{way}: the same ({which} {named}); {self._sum}."
 
     @property
     def flows(self) -> pd.DataFrame:
@@ -183,8 +188,10 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     to_server = flows["to_server"]
     server = flows["receiver"].where(to_server, flows["sender"])
     client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
-    # One entry for hosts, not for ports: the remedy is the same.
-    keys = [server.str.rpartition(":")[0], client, to_server, flows["limit"], flows["detail"]]
+    # One entry for hosts, not for ports: the remedy is the same. Undecided flows need another capture, whoever sent them.
+    decided = flows["limit"] != "unknown"
+    server, client = (names.where(decided, "") for names in (server.str.rpartition(":")[0], client))
+    keys = [server, client, to_server & decided, flows["limit"], flows["detail"]]
     return _varied([own for _, own in flows.groupby(keys, sort=False, dropna=False)])
 
 

@@ -115,6 +115,8 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     # The arithmetic of a buffer that is the window begins with the same number.
     rest = first.arithmetic.removeprefix(f"{seen.window:,}, ")
     fitting = _fitting(first)
+    # A range of fitting values begins with the name of its knob.
+    named = _stack(first) if fitting else _named(first)
     arithmetic = f": {fitting}{rest}" if rest == first.arithmetic else f", {rest}"
     cause = [CAUSES.get(first.setting.knob, CAUSES[Knob.OPTION])]
     if first.fitted:
@@ -136,7 +138,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
         commands = ("ndd -set /dev/tcp tcp_recv_hiwat N   # receiver",)
     return Finding(
         code=Code.WINDOW_SETTING,
-        sentence=f"The window stops at {units.exact_bytes(seen.window)}{arithmetic} ({_stack(first) if fitting else _named(first)}).{exact}",
+        sentence=f"The window stops at {units.exact_bytes(seen.window)}{arithmetic} ({named}).{exact}",
         cause=" ".join(cause),
         remedy=(
             f"See whether the receiver has {first.needs}, which is not its kernel's default. "

@@ -185,7 +185,10 @@ def memory(bytes_each: int, connections: int = _CONNECTIONS) -> str:
     return f"Full buffers of {connections} connections take {units.data_size(total)} of memory."
 
 
-_STOPPED: Final = "Autotuning does not grow this window: tcp_moderate_rcvbuf is 0, or the program sets SO_RCVBUF after the handshake."
+_STOPPED: Final = (
+    "Autotuning does not grow this window: tcp_moderate_rcvbuf is 0, or the program sets SO_RCVBUF after the "
+    "handshake."
+)
 _READ_RMEM: Final = "sysctl net.ipv4.tcp_moderate_rcvbuf net.ipv4.tcp_rmem   # receiver: today"
 _AUTOTUNING_ON: Final = "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1   # receiver: if the first was 0"
 
