@@ -306,7 +306,7 @@ def lossy(each_round, *, payload=1_000_000, rtt_ns=50_000_000, queued_ns=50_000_
     ("flow", "kind"),
     [
         (lossy([0, 6] * 15), "policed"),  # 9 %, all of large flights
-        (lossy([1, 4] * 15), "scattered"),  # 7.5 %, and a fifth of each flight
+        (lossy([1, 4] * 15), "heavy"),  # 7.5 %, and a fifth of each flight
         (lossy([0, 0, 0, 1, 0, 0] * 5), "scattered"),  # one by one
         (lossy([0] * 14 + [40, 30]), "shallow"),  # 7 %, at the end of slow start, and no queue stood
         (lossy([0, 0, 0, 1, 0, 0] * 5, rtt_ns=100_000_000), "overflow"),  # a queue as long as the path

@@ -188,7 +188,7 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     to_server = flows["to_server"]
     server = flows["receiver"].where(to_server, flows["sender"])
     client = flows["sender"].where(to_server, flows["receiver"]).str.rpartition(":")[0]
-    # One entry for hosts, not for ports: the remedy is the same. Undecided flows need another capture, whoever sent them.
+    # One entry for hosts, not for ports: the remedy is the same. Undecided flows of all hosts need another capture.
     decided = flows["limit"] != "unknown"
     server, client = (names.where(decided, "") for names in (server.str.rpartition(":")[0], client))
     keys = [server, client, to_server & decided, flows["limit"], flows["detail"]]

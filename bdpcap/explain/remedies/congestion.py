@@ -44,6 +44,8 @@ class Losses(StrEnum):
     """A queue stood: it overflows."""
     SHALLOW = "shallow"
     """Many were lost at once, and no queue stood: a queue is too short for a burst, or a policer's bucket is."""
+    HEAVY = "heavy"
+    """Many, without a queue, and of fast rounds no more than of slow ones: errors, or a policer always exceeded."""
     SCATTERED = "scattered"
     """One by one, without a queue, and of fast rounds no more than of slow ones: errors on a link."""
 
@@ -58,7 +60,9 @@ def losses(flow: Flow) -> Losses:
         return Losses.OVERFLOW
     if _are_bunched(flow.rtts["retransmits"]):
         return Losses.SHALLOW
-    return Losses.POLICED if part >= _POLICED and _rise(flow.rtts) else Losses.SCATTERED
+    if part < _POLICED:
+        return Losses.SCATTERED
+    return Losses.POLICED if _rise(flow.rtts) else Losses.HEAVY
 
 
 def _rise(rtts: pd.DataFrame) -> bool:
@@ -105,6 +109,11 @@ def on_losses(kind: Losses, sender: Host) -> Remedy:
         return Remedy(
             "Look for a queue too short for a burst, or a policer: packets are lost at once, and none had waited. Pacing "
             "at the sender (fq) shortens bursts."
+        )
+    if kind is Losses.HEAVY:
+        return Remedy(
+            "Find what drops so many packets: a policer whose rate the sender always exceeds, or a link with errors. "
+            "Drop counters on the path show it, and so does a transfer by another path."
         )
     words = (
         "Find where packets are lost: counters of errors and drops on the interfaces of the path. Random loss slows "
