@@ -23,7 +23,7 @@ use ignored::IgnoredConnection;
 use line::Provenance;
 use short_lived::ShortLived;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use summary::{Life, Summary};
 
 /// The connections whose events are wanted.
@@ -100,7 +100,7 @@ impl Entry {
         }
     }
 
-    fn finish(&mut self, rows: &mut Rows, typical: &mut Option<Typical>) {
+    fn finish(&mut self, rows: &mut Rows, typical: &OnceLock<Typical>) {
         if let Self::Open(connection) = self {
             connection.finish(rows);
             *self = Self::Ended(Box::new(EndedConnection::new(connection, typical)));
@@ -172,8 +172,8 @@ pub struct Table {
     path: Arc<Path>,
     /// Kinds of the SYNs of half-open connections.
     syn_kinds: SynKinds,
-    /// Summaries of the first connection that ended.
-    typical: Option<Typical>,
+    /// Results of the first connection that ended.
+    typical: OnceLock<Typical>,
     report: TableReport,
 }
 
@@ -300,7 +300,12 @@ impl Table {
             Entry::Open(connection) => self.report.process(index, connection, segment, at),
             Entry::Ended(ended) => {
                 let stream = stream_number(index);
-                let event = ended.add_late_segment(stream, segment, at);
+                let event = ended.add_late_segment(
+                    self.typical.get_or_init(Typical::default),
+                    stream,
+                    segment,
+                    at,
+                );
                 if self.wanted.includes(stream) {
                     self.report.rows.events.push(event);
                 }
@@ -318,7 +323,7 @@ impl Table {
             self.replay(index);
         }
         if self.connections[index].is_reopened_by(segment) {
-            self.connections[index].finish(&mut self.report.rows, &mut self.typical);
+            self.connections[index].finish(&mut self.report.rows, &self.typical);
             return None;
         }
         Some(index)
@@ -460,7 +465,7 @@ impl Table {
                     let frame = connection.last.frame;
                     self.report.ended.push(ConnectionEnd { index, frame });
                 }
-                _ => self.connections[index].finish(&mut self.report.rows, &mut self.typical),
+                _ => self.connections[index].finish(&mut self.report.rows, &self.typical),
             }
         }
     }
@@ -480,7 +485,7 @@ impl Table {
     pub fn finish(&mut self) {
         for index in 0..self.connections.len() {
             self.replay(index);
-            self.connections[index].finish(&mut self.report.rows, &mut self.typical);
+            self.connections[index].finish(&mut self.report.rows, &self.typical);
         }
     }
 
@@ -518,7 +523,7 @@ impl Table {
                 let summaries = [0, 1].map(|from| Summary::of(open, from));
                 (&open.ends, &open.path, summaries)
             }
-            Entry::Ended(ended) => (ended.ends(), ended.path(), ended.summaries()),
+            Entry::Ended(ended) => (ended.ends(), ended.path(), ended.summaries(self.typical())),
             Entry::Ignored(ignored) | Entry::Quoted(ignored) => {
                 (&ignored.ends, &ignored.path, Default::default())
             }
@@ -529,6 +534,11 @@ impl Table {
                 (&short_lived.ends, &short_lived.path, Default::default())
             }
         }
+    }
+
+    /// Returns the results from which those of ended connections are packed as differences.
+    fn typical(&self) -> &Typical {
+        self.typical.get_or_init(Typical::default)
     }
 
     /// Was more of the stream captured than a SYN? Valid after [`Self::replay_all`] or [`Self::finish`].
@@ -542,7 +552,7 @@ impl Table {
     pub fn life(&self, stream: usize) -> Life {
         match &self.connections[stream] {
             Entry::Open(open) => Life::of(open),
-            Entry::Ended(ended) => ended.life(),
+            Entry::Ended(ended) => ended.life(self.typical()),
             Entry::Ignored(_) | Entry::Quoted(_) | Entry::ShortLived(_) => Life::default(),
             Entry::HalfOpen(half_open) => half_open.life(),
         }

@@ -7,11 +7,11 @@ use crate::track::null::NULL;
 macro_rules! packed_row {
     (
         $(#[$about:meta])*
-        pub struct $name:ident { $($(#[$means:meta])* pub $field:ident: $kind:ident,)* }
+        $seen:vis struct $name:ident { $($(#[$means:meta])* $field_seen:vis $field:ident: $kind:ident,)* }
     ) => {
         $crate::track::row::row! {
             $(#[$about])*
-            pub struct $name { $($(#[$means])* pub $field: $kind,)* }
+            $seen struct $name { $($(#[$means])* $field_seen $field: $kind,)* }
         }
 
         impl $name {

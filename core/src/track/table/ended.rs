@@ -6,12 +6,33 @@ use crate::decode::{Endpoint, Flags, Path, Segment};
 use crate::track::at::At;
 use crate::track::connection::Connection;
 use crate::track::event::{Cause, Event, Kind};
+use crate::track::flow::Flow;
 use crate::track::null::NULL;
-use std::sync::Arc;
+use crate::track::row::packed::packed_row;
+use std::sync::{Arc, OnceLock};
 
-/// The summaries of the first connection of a table that ended. Connections of one capture are often alike, so those of
+/// The results of the first connection of a table that ended. Connections of one capture are often alike, so those of
 /// others are packed as differences from them.
-pub type Typical = Arc<[Summary; 2]>;
+#[derive(Debug, Default)]
+pub struct Typical {
+    life: Life,
+    summaries: [Summary; 2],
+}
+
+packed_row! {
+    /// What else is packed of a connection that has ended.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    struct Head {
+        /// Length of the client's packed rounds, in bytes.
+        client_rounds: u64,
+        /// Length of the server's packed rounds, in bytes.
+        server_rounds: u64,
+        /// Initial sequence number of the client; [`NULL`] where it is unknown.
+        client_origin: i64,
+        /// Initial sequence number of the server; [`NULL`] where it is unknown.
+        server_origin: i64,
+    }
+}
 
 /// The results of a connection that has ended; packed, as there may be millions of connections.
 #[derive(Debug)]
@@ -20,45 +41,40 @@ pub struct EndedConnection {
     path: Arc<Path>,
     /// Position of the first packet.
     start: At,
-    typical: Typical,
-    /// Initial sequence numbers of both ends; `None` where unknown.
-    origins: [Option<u32>; 2],
-    /// Offsets in `bytes` of the server's rounds, and of the [`Life`] after them.
-    offsets: [usize; 2],
-    /// The rounds of the client and of the server, the [`Life`] and both summaries. They share one allocation, since
-    /// each allocation costs memory.
+    /// The [`Head`], the rounds of the client and of the server, the [`Life`] and both summaries. They share one
+    /// allocation, since each allocation costs memory.
     bytes: Box<[u8]>,
 }
 
 impl EndedConnection {
-    /// Usual upper bound of the packed [`Life`] and summaries, in bytes.
-    const SUMMARIES_BYTES: usize = 192;
+    /// Usual upper bound of the packed [`Head`], [`Life`] and summaries, in bytes.
+    const RESULTS_BYTES: usize = 192;
 
-    /// Returns the results of a connection that was finished; it becomes the `typical` one if it is the first.
+    /// Returns the results of a connection that was finished; they become the `typical` ones if it is the first.
     #[must_use]
-    pub fn new(connection: &Connection, typical: &mut Option<Typical>) -> Self {
-        let [client, server] = connection
-            .halves
-            .each_ref()
-            .map(|half| half.flow.packed_rounds());
-        let mut bytes = Vec::with_capacity(client.len() + server.len() + Self::SUMMARIES_BYTES);
+    pub fn new(connection: &Connection, typical: &OnceLock<Typical>) -> Self {
+        let flows = connection.halves.each_ref().map(|half| &half.flow);
+        let [client, server] = flows.map(Flow::packed_rounds);
+        let origin = |flow: &Flow| flow.tap.space.origin().map_or(NULL, i64::from);
+        let head = Head {
+            client_rounds: client.len() as u64,
+            server_rounds: server.len() as u64,
+            client_origin: origin(flows[0]),
+            server_origin: origin(flows[1]),
+        };
+        let mut bytes = Vec::with_capacity(client.len() + server.len() + Self::RESULTS_BYTES);
+        head.pack(&Head::default(), &mut bytes);
         bytes.extend_from_slice(client);
         bytes.extend_from_slice(server);
-        let offsets = [client.len(), bytes.len()];
-        Life::of(connection).pack(&Life::default(), &mut bytes);
-        let summaries = [Summary::of(connection, 0), Summary::of(connection, 1)];
-        let typical = Arc::clone(typical.get_or_insert_with(|| Arc::new(summaries)));
-        pack(&summaries, connection.start, &typical, &mut bytes);
+        let life = Life::of(connection);
+        let summaries = [0, 1].map(|from| Summary::of(connection, from));
+        let typical = typical.get_or_init(|| Typical { life, summaries });
+        life.pack(&typical.life, &mut bytes);
+        pack(&summaries, connection.start, typical, &mut bytes);
         Self {
             ends: connection.ends,
             path: Arc::clone(&connection.path),
             start: connection.start,
-            typical,
-            origins: connection
-                .halves
-                .each_ref()
-                .map(|half| half.flow.tap.space.origin()),
-            offsets,
             bytes: bytes.into(),
         }
     }
@@ -81,34 +97,48 @@ impl EndedConnection {
         self.start
     }
 
+    /// Returns the head, and the bytes after it.
+    fn head(&self) -> (Head, &[u8]) {
+        let mut bytes = &self.bytes[..];
+        let head = Head::unpack(&Head::default(), &mut bytes);
+        (head, bytes)
+    }
+
+    /// Returns the packed rounds of the client and of the server, and the bytes after them.
+    fn parts(&self) -> ([&[u8]; 2], &[u8]) {
+        let (head, bytes) = self.head();
+        let (client, bytes) = bytes.split_at(head.client_rounds as usize);
+        let (server, bytes) = bytes.split_at(head.server_rounds as usize);
+        ([client, server], bytes)
+    }
+
     /// Returns how the connection began and ended, and the packed summaries.
-    fn life_and_summaries(&self) -> (Life, &[u8]) {
-        let mut bytes = &self.bytes[self.offsets[1]..];
-        let life = Life::unpack(&Life::default(), &mut bytes);
+    fn life_and_summaries(&self, typical: &Typical) -> (Life, &[u8]) {
+        let (_, mut bytes) = self.parts();
+        let life = Life::unpack(&typical.life, &mut bytes);
         (life, bytes)
     }
 
-    /// Returns the summaries of the client's and of the server's data.
+    /// Returns the summaries of the client's and of the server's data; `typical` is what [`Self::new`] was given.
     #[must_use]
-    pub fn summaries(&self) -> [Summary; 2] {
-        let (_, mut bytes) = self.life_and_summaries();
-        let [typical_client, typical_server] = &*self.typical;
+    pub fn summaries(&self, typical: &Typical) -> [Summary; 2] {
+        let (_, mut bytes) = self.life_and_summaries(typical);
+        let [typical_client, typical_server] = &typical.summaries;
         let client = Summary::unpack(&expected_client(self.start, typical_client), &mut bytes);
         let server = Summary::unpack(&expected_server(&client, typical_server), &mut bytes);
         [client, server]
     }
 
-    /// Returns how the connection began and ended.
+    /// Returns how the connection began and ended; `typical` is what [`Self::new`] was given.
     #[must_use]
-    pub fn life(&self) -> Life {
-        self.life_and_summaries().0
+    pub fn life(&self, typical: &Typical) -> Life {
+        self.life_and_summaries(typical).0
     }
 
     /// Returns the packed rounds of the data that one end sent.
     #[must_use]
     pub fn packed_rounds(&self, from: usize) -> &[u8] {
-        let [server, end] = self.offsets;
-        &self.bytes[[0..server, server..end][from].clone()]
+        self.parts().0[from]
     }
 
     /// Returns 0 where the client sent the segment, 1 where the server did.
@@ -119,21 +149,32 @@ impl EndedConnection {
     /// Does this segment open another connection between the same ports? See [`Connection::is_reopened_by`].
     #[must_use]
     pub fn is_reopened_by(&self, segment: &Segment) -> bool {
-        let origin = self.origins[self.direction(segment)];
-        segment.opens() && origin.is_some_and(|origin| origin != segment.sequence)
+        if !segment.opens() {
+            return false;
+        }
+        let (head, _) = self.head();
+        let origin = [head.client_origin, head.server_origin][self.direction(segment)];
+        origin != NULL && origin != i64::from(segment.sequence)
     }
 
     /// Counts a segment that was captured after the end and returns its event. The segment does not affect the rounds.
-    pub fn add_late_segment(&mut self, stream: u32, segment: &Segment, at: At) -> Event {
+    pub fn add_late_segment(
+        &mut self,
+        typical: &Typical,
+        stream: u32,
+        segment: &Segment,
+        at: At,
+    ) -> Event {
         let from = self.direction(segment);
-        let mut summaries = self.summaries();
+        let mut summaries = self.summaries(typical);
         summaries[from].packets += 1;
         for summary in &mut summaries {
             summary.end_ns = summary.end_ns.max(at.time_ns);
             summary.last_frame = at.frame;
         }
-        let mut bytes = self.bytes[..self.bytes.len() - self.life_and_summaries().1.len()].to_vec();
-        pack(&summaries, self.start, &self.typical, &mut bytes);
+        let (_, packed) = self.life_and_summaries(typical);
+        let mut bytes = self.bytes[..self.bytes.len() - packed.len()].to_vec();
+        pack(&summaries, self.start, typical, &mut bytes);
         self.bytes = bytes.into();
         let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);
         let (kind, direction) = match (segment.flags.has(Flags::RST), acknowledges) {
@@ -193,12 +234,8 @@ fn expected_server(client: &Summary, typical: &Summary) -> Summary {
 }
 
 /// Packs both summaries.
-fn pack(
-    [client, server]: &[Summary; 2],
-    start: At,
-    [typical_client, typical_server]: &[Summary; 2],
-    bytes: &mut Vec<u8>,
-) {
+fn pack([client, server]: &[Summary; 2], start: At, typical: &Typical, bytes: &mut Vec<u8>) {
+    let [typical_client, typical_server] = &typical.summaries;
     client.pack(&expected_client(start, typical_client), bytes);
     server.pack(&expected_server(client, typical_server), bytes);
 }
