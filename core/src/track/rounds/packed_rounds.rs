@@ -4,6 +4,7 @@
 use super::round::Round;
 use crate::track::at::At;
 use crate::track::null::NULL;
+use crate::track::row::packed::{append_varint, read_varint};
 use zstd::bulk::{compress, decompress};
 
 /// Values of a round that predict most values of the next one.
@@ -70,10 +71,10 @@ impl Previous {
     }
 }
 
-/// Marks the first word of a compressed block, whose other bits are the length of the block in bytes. The first word of
-/// a packed round never has this bit, as a round has fewer fields than a word has bits.
+/// Marks the first number of a compressed block, whose other bits are the length of the block in bytes. The first number
+/// of a packed round never has this bit, as a round has fewer fields than a word has bits.
 const BLOCK: u64 = 1 << 63;
-const _: () = assert!(Round::FIELDS > 56 && Round::FIELDS < 64);
+const _: () = assert!(Round::FIELDS < 64);
 /// Bytes of packed rounds that are compressed together.
 const BLOCK_BYTES: usize = 32 << 10;
 /// Bytes reserved with the first round: the four rounds of a short flow take about so many.
@@ -143,8 +144,7 @@ impl PackedRounds {
     fn close_block(&mut self) {
         if let Ok(block) = compress(&self.bytes[self.block_start..], LEVEL) {
             self.bytes.truncate(self.block_start);
-            let begin = BLOCK | block.len() as u64;
-            self.bytes.extend_from_slice(&begin.to_le_bytes());
+            append_varint(BLOCK | block.len() as u64, &mut self.bytes);
             self.bytes.extend_from_slice(&block);
         }
         self.block_start = self.bytes.len();
@@ -191,10 +191,9 @@ pub fn unpacked(
 }
 
 /// Returns the block at the start of `bytes`, and the bytes after it; `None` if a round comes next.
-fn first_block(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (begin, rest) = bytes.split_first_chunk()?;
-    let begin = u64::from_le_bytes(*begin);
-    (begin & BLOCK != 0).then(|| rest.split_at_checked((begin ^ BLOCK) as usize))?
+fn first_block(mut bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let begin = read_varint(&mut bytes);
+    (begin & BLOCK != 0).then(|| bytes.split_at_checked((begin ^ BLOCK) as usize))?
 }
 
 #[cfg(test)]

@@ -169,19 +169,29 @@ impl Round {
     /// stay, so the inverse of `with` restores the round.
     pub(super) fn relate(&mut self, with: impl Fn(i64, i64) -> i64) {
         let end_ns = self.start_ns.wrapping_add(self.length_ns);
-        let idle_ns = if self.acked_bytes == 0 {
+        // A FIN is acknowledged as one byte.
+        let (acked_bytes, idle_ns) = match self.acked_bytes {
+            0 | 1 => (0, self.length_ns),
+            many => (many, 0),
+        };
+        let after_short_ns = if self.sent_segments == 0 && self.round > 0 {
             self.length_ns
         } else {
             0
         };
         self.end_ns = with(self.end_ns, end_ns);
         self.empty_ns = with(self.empty_ns, idle_ns);
+        self.after_short_ns = with(self.after_short_ns, after_short_ns);
         self.silence_ns = with(self.silence_ns, self.length_ns);
-        self.sent_bytes = with(self.sent_bytes, self.acked_bytes);
+        self.sent_bytes = with(self.sent_bytes, acked_bytes);
         self.delivered_bytes = with(self.delivered_bytes, self.acked_bytes);
-        self.in_flight_max_bytes = with(self.in_flight_max_bytes, self.acked_bytes);
-        self.in_flight_mean_bytes = with(self.in_flight_mean_bytes, self.acked_bytes);
+        self.in_flight_max_bytes = with(self.in_flight_max_bytes, acked_bytes);
+        self.in_flight_mean_bytes = with(self.in_flight_mean_bytes, acked_bytes);
         self.window_max_bytes = with(self.window_max_bytes, self.window_min_bytes);
+        if self.usable_window_min_bytes != NULL {
+            let usable_bytes = self.window_min_bytes.wrapping_sub(acked_bytes);
+            self.usable_window_min_bytes = with(self.usable_window_min_bytes, usable_bytes);
+        }
         self.rtt_samples = with(self.rtt_samples, self.acks);
         self.rtt_min_ns = with(self.rtt_min_ns, self.rtt_ns);
         self.rtt_max_ns = with(self.rtt_max_ns, self.rtt_ns);

@@ -88,8 +88,15 @@ fn write_varint(number: u64, out: &mut [u8; 9]) -> usize {
     length
 }
 
+/// Appends a number as [`write_varint`] writes it.
+pub(crate) fn append_varint(number: u64, bytes: &mut Vec<u8>) {
+    let mut out = [0; 9];
+    let length = write_varint(number, &mut out);
+    bytes.extend_from_slice(&out[..length]);
+}
+
 /// Removes the next number of [`write_varint`] from `bytes` and returns it; 0 where `bytes` is empty.
-fn read_varint(bytes: &mut &[u8]) -> u64 {
+pub(crate) fn read_varint(bytes: &mut &[u8]) -> u64 {
     let Some(first) = bytes.first() else {
         return 0;
     };
@@ -118,15 +125,11 @@ fn read_word(bytes: &mut &[u8], length: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Length in bytes of the mask of differing fields.
-fn mask_bytes(fields: usize) -> usize {
-    fields.div_ceil(8)
-}
-
 /// A row of so many fields while it is packed. It is assembled on the stack, so that its bytes are appended at once.
 pub(crate) struct Packer<const FIELDS: usize> {
-    packed: [u8; 9 * (MAX_FIELDS + 1)],
-    /// Number of bytes of `packed` in use; the mask comes first.
+    /// The differing fields.
+    packed: [u8; 9 * MAX_FIELDS],
+    /// Number of bytes of `packed` in use.
     length: usize,
     /// Mask of differing fields.
     differ: u64,
@@ -137,8 +140,8 @@ impl<const FIELDS: usize> Packer<FIELDS> {
     pub(crate) fn new() -> Self {
         const { assert!(FIELDS <= MAX_FIELDS) };
         Self {
-            packed: [0; 9 * (MAX_FIELDS + 1)],
-            length: mask_bytes(FIELDS),
+            packed: [0; 9 * MAX_FIELDS],
+            length: 0,
             differ: 0,
         }
     }
@@ -160,17 +163,16 @@ impl<const FIELDS: usize> Packer<FIELDS> {
         }
     }
 
-    /// Appends the row to `bytes`.
-    pub(crate) fn append_to(&mut self, bytes: &mut Vec<u8>) {
-        let mask = &self.differ.to_le_bytes()[..mask_bytes(FIELDS)];
-        self.packed[..mask.len()].copy_from_slice(mask);
+    /// Appends the row to `bytes`: the mask, then the differing fields.
+    pub(crate) fn append_to(&self, bytes: &mut Vec<u8>) {
+        append_varint(self.differ, bytes);
         bytes.extend_from_slice(&self.packed[..self.length]);
     }
 }
 
 /// Removes the next row from `bytes`. `row` holds the expected row before and the packed one afterwards.
 pub(crate) fn unpack<const N: usize>(row: &mut [i64; N], bytes: &mut &[u8]) {
-    let mut differ = read_word(bytes, mask_bytes(N));
+    let mut differ = read_varint(bytes);
     while differ != 0 {
         let at = differ.trailing_zeros() as usize;
         differ &= differ - 1;
@@ -219,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn an_expected_row_takes_one_byte_per_eight_fields() {
+    fn an_expected_row_takes_one_byte() {
         let mut bytes = Vec::new();
         pack(&[5; 16], &[5; 16], &mut bytes);
-        assert_eq!(bytes, [0, 0]);
+        assert_eq!(bytes.len(), 1);
     }
 }
