@@ -75,7 +75,7 @@ impl EndedConnection {
             ends: connection.ends,
             path: Arc::clone(&connection.path),
             start: connection.start,
-            bytes: bytes.into(),
+            bytes: bytes[..].into(), // a copy: the vector itself would keep its room
         }
     }
 
@@ -175,7 +175,7 @@ impl EndedConnection {
         let (_, packed) = self.life_and_summaries(typical);
         let mut bytes = self.bytes[..self.bytes.len() - packed.len()].to_vec();
         pack(&summaries, self.start, typical, &mut bytes);
-        self.bytes = bytes.into();
+        self.bytes = bytes[..].into();
         let acknowledges = segment.payload_bytes == 0 && !segment.flags.has(Flags::RST);
         let (kind, direction) = match (segment.flags.has(Flags::RST), acknowledges) {
             (true, _) => (Kind::Rst, from),
