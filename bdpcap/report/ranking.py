@@ -192,14 +192,14 @@ def alike(standing: pd.DataFrame) -> list[pd.DataFrame]:
     decided = flows["limit"] != "unknown"
     server, client = (names.where(decided, "") for names in (server.str.rpartition(":")[0], client))
     keys = [server, client, to_server & decided, flows["limit"], flows["detail"]]
-    return _varied([own for _, own in flows.groupby(keys, sort=False, dropna=False)])
+    group = flows.groupby(keys, sort=False, dropna=False).ngroup()
+    return [flows[group == place] for place in _varied(flows[~group.duplicated()])]
 
 
-def _varied(groups: list[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Return at most `DETAILED_FLOWS` groups in their order; the first of each limit and detail has a place first."""
-    kinds = [(own["limit"].iloc[0], own["detail"].iloc[0]) for own in groups]
-    places = sorted(range(len(groups)), key=lambda place: kinds.index(kinds[place]) < place)
-    return [groups[place] for place in sorted(places[:DETAILED_FLOWS])]
+def _varied(leaders: pd.DataFrame) -> list[int]:
+    """Return at most `DETAILED_FLOWS` places of groups in order; the first of each limit and detail has a place first."""
+    again = leaders.duplicated(["limit", "detail"]).to_numpy()
+    return sorted(again.argsort(kind="stable")[:DETAILED_FLOWS].tolist())
 
 
 def leaders(alike: Sequence[pd.DataFrame]) -> pd.DataFrame:

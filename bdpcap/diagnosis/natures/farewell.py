@@ -30,9 +30,10 @@ def is_end(flow: Flow) -> bool:
 
 def _is_farewell(flow: Flow) -> bool:
     """Return whether such a wait seems to have held the flow."""
+    if flow.summary["limit"] != "cwnd":
+        return False
     own = flow.rtts[flow.rtts["limit"] == "cwnd"]
-    seems = flow.summary["limit"] == "cwnd" and longest(own, "detail") == "outage"
-    return seems and is_end(flow)
+    return longest(own, "detail") == "outage" and is_end(flow)
 
 
 def _left(flow: Flow) -> int:

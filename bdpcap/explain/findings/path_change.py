@@ -30,9 +30,12 @@ MORE: Final = 1.25
 
 def explains(flow: Flow) -> list[Finding]:
     """Return a finding on the largest step of the least round trip; none if a queue or a program may have made it."""
-    rounds = flow.rtts[flow.rtts["rtt_ns"].notna()]
-    at = _step(rounds["rtt_ns"].to_numpy(float))
-    if at is None or _queued(rounds, at) or _paced(flow, rounds, at):
+    known = flow.rtts["rtt_ns"].notna()
+    at = _step(flow.rtts["rtt_ns"][known].to_numpy(float))
+    if at is None:
+        return []
+    rounds = flow.rtts[known]
+    if _queued(rounds, at) or _paced(flow, rounds, at):
         return []
     before, after = (
         rounds.iloc[at - ROUNDS : at]["rtt_ns"].min(),

@@ -135,6 +135,7 @@ def holds_bdp(flow: Flow) -> bool:
     return bool(int(window) >= need)
 
 
+@once
 def slow_part(flow: Flow) -> float:
     """Return the share of the window-limited time in which a slow reader closed the window."""
     lasting = (flow.rtts["end_ns"] - flow.rtts["start_ns"]).to_numpy(dtype=np.float64)
