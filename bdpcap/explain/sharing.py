@@ -71,7 +71,7 @@ def sharing(
     and so no rate to compare.
     """
     start_ns, end_ns = int(summary["start_ns"]), int(summary["end_ns"])
-    if end_ns <= start_ns or summary["payload_bytes"] == 0:
+    if datagrams.empty or end_ns <= start_ns or summary["payload_bytes"] == 0:
         return None
     met = (datagrams["start_ns"] < end_ns) & (datagrams["end_ns"] > start_ns)
     beside = datagrams[same_way(datagrams, summary) & met]

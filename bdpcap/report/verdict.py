@@ -58,7 +58,8 @@ class Held:
 
 def held(flow: Flow) -> list[Held]:
     """Return the limits of a flow with their times, longest first."""
-    rtts = flow.rtts.assign(lasting=flow.rtts["end_ns"] - flow.rtts["start_ns"])
+    rtts = flow.rtts[["limit", "detail", "confidence"]]
+    rtts = rtts.assign(lasting=flow.rtts["end_ns"] - flow.rtts["start_ns"])
     total = max(1, int(rtts.loc[rtts["limit"] != IDLE, "lasting"].sum()))
     limits = []
     for limit, part in shares(flow.summary):
