@@ -27,7 +27,7 @@ LAYERS = {
         {"python"},
     ),
     ("track",): (
-        {"at", "null"},
+        {"at", "null", "rate"},
         {"row"},
         {"event"},
         {"tap"},

@@ -7,6 +7,7 @@ mod connection;
 mod event;
 mod flow;
 mod null;
+mod rate;
 mod rounds;
 pub(crate) mod row;
 mod sender;

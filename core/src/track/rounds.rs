@@ -14,6 +14,7 @@ pub(super) mod round;
 
 use super::at::At;
 use super::null::{NULL, known, least};
+use super::rate::{per_second, quotient};
 use super::sender::{Progress, Sender, packets};
 use super::tap::records::RttSample;
 use bursts::{Bursts, SentData};
@@ -538,8 +539,7 @@ impl Rounds {
         self.run_start = point;
         let span_ns = (point.time_ns - first.time_ns).max(point.sent_ns - first.sent_ns);
         if span_ns > 0 {
-            let rate = i128::from(bytes) * 1_000_000_000 / i128::from(span_ns);
-            let rate = i64::try_from(rate).unwrap_or(i64::MAX);
+            let rate = per_second(bytes, span_ns);
             self.current.measurements.add_run_rate(rate);
         }
     }
@@ -592,9 +592,8 @@ impl Rounds {
         done.row.length_ns = length_ns;
         if length_ns > 0 {
             // If the clock was set back, more time may have been counted than the round is long.
-            let mean = done.flight_integral / i128::from(length_ns);
-            done.row.in_flight_mean_bytes =
-                mean.min(i128::from(done.row.in_flight_max_bytes)) as i64;
+            let mean = quotient(done.flight_integral, length_ns);
+            done.row.in_flight_mean_bytes = mean.min(done.row.in_flight_max_bytes);
         }
         self.pending.push_back(done);
         self.update_first_end();

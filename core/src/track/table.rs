@@ -337,8 +337,7 @@ impl Table {
         let mut rows = std::mem::take(&mut self.report.rows);
         let mut replayed = None;
         short_lived.replay(|segment, at| {
-            let new =
-                || Box::new(self.new_connection(index, segment, Arc::clone(&short_lived.path), at));
+            let new = || self.new_connection(index, segment, Arc::clone(&short_lived.path), at);
             let connection = replayed.get_or_insert_with(new);
             connection.segment(segment, at, &mut rows);
         });
@@ -417,11 +416,11 @@ impl Table {
         segment: &Segment,
         path: Arc<Path>,
         at: At,
-    ) -> Connection {
+    ) -> Box<Connection> {
         let number = stream_number(index);
         let inferred = [0, 1].map(|flow| self.scales.get(&(at.frame, flow)).copied());
         let wanted = self.wanted.includes(number);
-        let mut connection = Connection::new(number, segment, path, at, wanted, inferred);
+        let mut connection = Box::new(Connection::new(number, segment, path, at, wanted, inferred));
         let rounds = if self.wanted.keeps_rounds() {
             self.budget.rows
         } else {
@@ -453,7 +452,7 @@ impl Table {
             }
             _ => {}
         }
-        Entry::Open(Box::new(self.new_connection(index, segment, path, at)))
+        Entry::Open(self.new_connection(index, segment, path, at))
     }
 
     /// Executes commands; call it before the next segment.

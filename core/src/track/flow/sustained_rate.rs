@@ -6,6 +6,8 @@
 //! acknowledgments. So what a stalled host delivers at once falls into the same span as the stall before it. A span with
 //! missing data does not count: acknowledgments then report at once what arrived over a longer time.
 
+use crate::track::rate::quotient;
+
 /// The sustained rate of one flow, so far.
 #[derive(Debug)]
 pub struct SustainedRate {
@@ -103,8 +105,7 @@ impl SustainedRate {
             return [first, second];
         }
         let bytes = i128::from(delivered) - i128::from(self.delivered_before);
-        let rate = bytes * 1_000_000_000 / i128::from(lasted_ns.max(1));
-        let rate = i64::try_from(rate).unwrap_or(i64::MAX);
+        let rate = quotient(bytes * 1_000_000_000, lasted_ns.max(1));
         [first.max(rate), second.max(rate.min(first))]
     }
 

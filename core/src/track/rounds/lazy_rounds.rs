@@ -17,10 +17,10 @@ struct Parameters {
 impl Parameters {
     #[cold]
     fn make(&self) -> Box<Rounds> {
-        let mut rounds = Rounds::new(self.stream, self.direction, self.start);
+        let mut rounds = Box::new(Rounds::new(self.stream, self.direction, self.start));
         rounds.set_mss(self.mss);
         rounds.set_max_rounds(self.max_rounds);
-        Box::new(rounds)
+        rounds
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::round::Round;
 use crate::track::null::NULL;
+use crate::track::rate::{per_second, quotient};
 use crate::track::tap::records::RttSample;
 
 /// Maximum number of values of each kind in a round. Beyond it, every other RTT is dropped, and all further values of
@@ -40,7 +41,7 @@ fn empty<T>(values: &mut Vec<T>) {
 
 /// Returns the time that `bytes` take at `rate` bytes per second, ns.
 fn wire_time_ns(bytes: i64, rate: i64) -> i64 {
-    i64::try_from(i128::from(bytes) * 1_000_000_000 / i128::from(rate.max(1))).unwrap_or(i64::MAX)
+    quotient(i128::from(bytes) * 1_000_000_000, rate.max(1))
 }
 
 /// Returns the 20th percentile, which four fifths of the values reach or exceed; [`NULL`] without values.
@@ -178,7 +179,7 @@ impl Measurements {
         };
         let length_ns = row.end_ns - row.start_ns;
         if row.acked_bytes > 0 && length_ns > 0 {
-            let rate = (i128::from(row.acked_bytes) * 1_000_000_000 / i128::from(length_ns)) as i64;
+            let rate = per_second(row.acked_bytes, length_ns);
             queue.max_rate = queue.max_rate.max(rate);
         }
         match rtt_min_ns {
@@ -322,8 +323,7 @@ fn steady_rate(spacings: &[(i64, i64, i64)], longest_ns: i64) -> Option<i64> {
             total_bytes = total_bytes.saturating_add(bytes);
         }
     }
-    let rate = (i128::from(total_bytes) * 1_000_000_000).checked_div(total_ns.into())?;
-    Some(i64::try_from(rate).unwrap_or(i64::MAX))
+    (total_ns > 0).then(|| per_second(total_bytes, total_ns))
 }
 
 /// Returns the pace at which half of the bytes were delivered, or faster, in picoseconds per byte; `None` without

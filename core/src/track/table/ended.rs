@@ -67,7 +67,7 @@ impl EndedConnection {
         bytes.extend_from_slice(client);
         bytes.extend_from_slice(server);
         let life = Life::of(connection);
-        let summaries = [0, 1].map(|from| Summary::of(connection, from));
+        let summaries = [Summary::of(connection, 0), Summary::of(connection, 1)];
         let typical = typical.get_or_init(|| Typical { life, summaries });
         life.pack(&typical.life, &mut bytes);
         pack(&summaries, connection.start, typical, &mut bytes);

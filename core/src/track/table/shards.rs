@@ -11,7 +11,6 @@ use crate::budget::{Budget, LeftOut};
 use crate::decode::{Endpoint, Path};
 use crate::threads;
 use crate::track::connection::Rows;
-use crate::track::connection::turns::Turn;
 use crate::track::rounds::round::Round;
 use foldhash::quality::RandomState;
 use std::collections::VecDeque;
@@ -51,7 +50,7 @@ impl Register {
     pub fn take(&mut self, mut reports: Vec<TableReport>) -> Vec<Commands> {
         self.number_connections(&reports);
         let mut ended = Vec::new();
-        let mut all_turns = Vec::new();
+        let turns_before = self.rows.turns.len();
         for ((shard, numbers), report) in (0..).zip(&self.numbers).zip(&mut reports) {
             let Rows { turns, events } = &mut report.rows;
             for turn in turns.iter_mut() {
@@ -60,11 +59,11 @@ impl Register {
             for event in events.iter_mut() {
                 event.stream = numbers[event.stream as usize];
             }
-            all_turns.append(turns);
+            self.rows.turns.append(turns);
             self.left_out.segments += report.segments_left_out;
             ended.extend(report.ended.drain(..).map(|ended| (shard, ended)));
         }
-        self.add_turns(all_turns);
+        self.limit_turns(turns_before);
         self.add_events(reports);
         ended.sort_unstable_by_key(|(_, ended)| ended.frame);
         self.ended.extend(ended);
@@ -81,15 +80,16 @@ impl Register {
         commands
     }
 
-    /// Adds turns within the budget of rows. Where a batch exceeds it, the streams with the lowest numbers come first.
-    fn add_turns(&mut self, mut turns: Vec<Turn>) {
-        let room = self.budget.rows.saturating_sub(self.rows.turns.len());
-        if turns.len() > room {
-            turns.sort_by_key(|turn| turn.stream);
-            self.left_out.turns += (turns.len() - room) as u64;
-            turns.truncate(room);
+    /// Leaves out turns of the newest batch, those from `first` on, that exceed the budget of rows. The streams with the
+    /// lowest numbers come first.
+    fn limit_turns(&mut self, first: usize) {
+        let most = self.budget.rows.max(first);
+        let turns = &mut self.rows.turns;
+        if turns.len() > most {
+            turns[first..].sort_by_key(|turn| turn.stream);
+            self.left_out.turns += (turns.len() - most) as u64;
+            turns.truncate(most);
         }
-        self.rows.turns.append(&mut turns);
     }
 
     /// Adds events in the order of their frames; the events of one frame are all in one report.
