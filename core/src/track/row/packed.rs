@@ -77,7 +77,8 @@ fn or_zero(expected: i64) -> i64 {
 /// of zero bits that end the first byte is the number of bytes that follow. A first byte of 0 is followed by eight
 /// bytes of plain number.
 fn write_varint(number: u64, out: &mut [u8; 9]) -> usize {
-    let length = (70 - (number | 1).leading_zeros() as usize) / 7;
+    let bits = 64 - (number | 1).leading_zeros();
+    let length = (9 * bits as usize + 64) / 64; // a byte for seven bits: 9 / 64 is a little less than 1 / 7
     if length > 8 {
         out[0] = 0;
         out[1..].copy_from_slice(&number.to_le_bytes());
@@ -127,7 +128,7 @@ fn read_word(bytes: &mut &[u8], length: usize) -> u64 {
 
 /// A row of so many fields while it is packed. It is assembled on the stack, so that its bytes are appended at once.
 pub(crate) struct Packer<const FIELDS: usize> {
-    /// The differing fields.
+    /// The differing fields, one after the other.
     packed: [u8; 9 * MAX_FIELDS],
     /// Number of bytes of `packed` in use.
     length: usize,
