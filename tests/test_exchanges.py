@@ -15,7 +15,7 @@ from scenario import CLIENT, SERVER, scenario
 
 import bdpcap
 from bdpcap import report, tables
-from bdpcap.explain.exchange_shares import shares
+from bdpcap.explain.exchange_shares import shares, waits
 from bdpcap.explain.findings import Code
 from bdpcap.report import exchanges as shown
 from bdpcap.report import page
@@ -341,6 +341,39 @@ def test_a_program_that_waits_for_a_late_peer_is_not_the_one_to_look_at():
     ).flow(0, "198.51.100.2:80")
     assert flow.summary["limit"] == "app"
     assert str(flow.remedy).startswith("On the receiver, 192.0.2.1: ")
+
+
+def test_waits_of_both_ends_fit_in_the_time_of_the_limit():
+    flow = analysed(
+        f"""{HANDSHAKE}
+        +.010 > P. 1:101(100) ack 1 win 502
+        +.030 < P. 1:201(200) ack 101 win 512
+        +2 > P. 101:201(100) ack 201 win 502
+        +.030 < . 201:15201(15000) ack 201 win 512
+        +.020 > . 201:201(0) ack 15201 win 502
+        +9 > P. 201:301(100) ack 15201 win 502    # the server was idle: it owed nothing
+        +.030 < . 15201:30201(15000) ack 301 win 512
+        """
+    ).flow(0, "198.51.100.2:80")
+    own = flow.rtts[flow.rtts["limit"] == "app"]
+    found = waits(flow, own)
+    assert found.peer_ns >= 2000 * MS
+    assert found.own_ns + found.peer_ns <= (own["end_ns"] - own["start_ns"]).sum() < 9000 * MS
+
+
+def test_without_a_syn_the_higher_port_is_the_client_in_every_table():
+    capture = analysed(
+        """
+        0     < P. 1:201(200)     ack 101 win 512
+        +.020 > .  101:101(0)     ack 201 win 502
+        +.030 > P. 101:201(100)   ack 201 win 502
+        +.030 < .  201:15201(15000) ack 201 win 512
+        """
+    )
+    ends = ["192.0.2.1:40000", "198.51.100.2:80"]
+    assert capture.connections[["client", "server"]].to_numpy().tolist() == [ends]
+    assert capture.exchanges[["client", "server"]].to_numpy().tolist() == [ends]
+    assert [capture.flow(0, end).is_from_client for end in ends] == [True, False]
 
 
 @pytest.mark.parametrize("how", [{"first": 1460}, {"acknowledged_ms": 0}])

@@ -130,7 +130,9 @@ class Flow(InProcess):
 
     @property
     def is_from_client(self) -> bool:
-        """Whether the client sends the flow's data: the end that sent the SYN, or else the first packet.
+        """Whether the client sends the flow's data: the end that sent the SYN.
+
+        Without a SYN in the capture, it is the end with the higher port, since servers listen on assigned ports.
 
         Examples
         --------

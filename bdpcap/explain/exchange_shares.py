@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from bdpcap.capture import Flow
 
 __all__ = ["Held", "Shares", "Waits", "shares", "slowest", "waits"]
@@ -45,7 +47,10 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Time that a flow's program took in the exchanges of its stream, and time for which it waited for its peer."""
+    """Time that a flow's program took in the exchanges of its stream, and time for which it waited for its peer.
+
+    Only the time within some of the flow's rounds counts.
+    """
 
     own_ns: int
     peer_ns: int
@@ -88,16 +93,51 @@ def shares(flow: Flow) -> Shares | None:
     )
 
 
-def waits(flow: Flow) -> Waits | None:
-    """Return the time of both ends' programs in the exchanges of a flow's stream; None without an exchange."""
+def waits(flow: Flow, rounds: pd.DataFrame) -> Waits | None:
+    """Return the time of both ends' programs in the exchanges of a flow's stream; None without an exchange.
+
+    Parameters
+    ----------
+    flow
+        A flow.
+    rounds
+        The rows of ``flow.rtts`` whose time counts, at least one.
+    """
     if not flow.capture._contents.has_exchanges or flow.exchanges.empty:
         return None
-    taken = {side: int(flow.exchanges[f"{side}_ns"].sum()) for side in _WRITES}
+    taken = _taken(flow.exchanges, rounds)
     own, peer = ("client", "server") if flow.is_from_client else ("server", "client")
     initial_ns, least_ns = flow._counts["initial_rtt_ns"], flow.summary["rtt_min_ns"]
     near = flow.summary["vantage"] == "sender" and pd.notna(initial_ns) and pd.notna(least_ns)
     handshake_ns = max(0, int(initial_ns - least_ns)) if near else 0
     return Waits(taken[own], taken[peer] + handshake_ns, handshake_ns)
+
+
+def _taken(exchanges: pd.DataFrame, rounds: pd.DataFrame) -> dict[str, int]:
+    """Return the time of either side in exchanges, as far as it fits in the time of some rounds.
+
+    The server has the time from the end of a request to the end of its response, the client the rest.
+    """
+    edges = rounds[["start_ns", "end_ns"]].to_numpy(np.int64)
+    start_ns = edges[0, 0]
+    # The time of the rounds before each edge: it grows within rounds only.
+    before = np.concatenate([[0], np.diff(edges, axis=1).cumsum().repeat(2)[:-1]])
+
+    def within(first: pd.Series[int], last: pd.Series[int]) -> NDArray[np.float64]:
+        begin, end = (
+            np.interp(times - start_ns, edges.ravel() - start_ns, before) for times in (first, last)
+        )
+        room: NDArray[np.float64] = np.maximum(end - begin, 0)
+        return room
+
+    request, asked, responded = (
+        exchanges[f"{name}_ns"] for name in ("request_start", "request_end", "response_end")
+    )
+    room = {
+        "server": within(asked, responded),
+        "client": within(request, asked) + within(responded, request + exchanges["duration_ns"]),
+    }
+    return {side: int(np.fmin(exchanges[f"{side}_ns"].fillna(0), room[side]).sum()) for side in room}
 
 
 def slowest(flow: Flow, side: str, most: int) -> pd.DataFrame:

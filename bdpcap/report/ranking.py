@@ -251,5 +251,5 @@ def ten_segments(flows: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _to_server(capture: Capture, flows: pd.DataFrame) -> pd.Series[bool]:
-    """Return which flows are sent by the client: the end that sent the SYN, or else the first packet."""
+    """Return which flows are sent by the client, as `bdpcap.Flow.is_from_client`."""
     return pd.Series(capture._contents.streams.carriers["direction"] == 0, index=flows.index)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIRECTIONS", "exchanges"]
 
-DIRECTIONS: Final = ("sender", "receiver", "handshake", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
+DIRECTIONS: Final = ("sender", "receiver", "sender_side_ns", "receiver_side_ns", "rtt_min_ns")
 """Columns about directions that `exchanges` reads."""
 
 _SHORTEST: Final = 3 / 4
@@ -59,15 +59,14 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
         A table of `bdpcap.tables.EXCHANGES`.
     """
     stream = turns["stream"].astype(np.int64)
-    client_rows = _client_rows(directions)
-    asks = 2 * stream + turns["direction"] == client_rows[stream]
+    asks = turns["direction"] == 0
     seen = turns["unseen"] == 0
     whole = seen & (turns["overlapping"] == 0)
     answers = ~asks & whole
     ask = np.flatnonzero((asks & whole)[:-1] & answers[1:] & (stream[1:] == stream[:-1]))
     answer, after = ask + 1, np.minimum(ask + 2, len(stream) - 1)
     goes_on = (ask + 2 < len(stream)) & (stream[after] == stream[ask]) & asks[after] & seen[after]
-    row = client_rows[stream[ask]]
+    row = 2 * stream[ask]
     times = {name: turns[name] for name in ("start_ns", "end_ns", "retransmitted_ns", "pause_ns")}
     least_server, least_client = _round_trips(directions, row)
     # The least integer marks a missing value, so the maximum prefers a known one.
@@ -111,19 +110,6 @@ def exchanges(turns: Mapping[str, NDArray[Any]], directions: Mapping[str, Any]) 
             "response_held_ns": turns["held_ns"][answer],
         },
     )
-
-
-def _client_rows(directions: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return for each stream the row of `directions` in which the client sends.
-
-    Without a handshake the client is the end with the higher port: servers listen on assigned ports, clients use dynamic
-    ones (RFC 6335 section 6).
-    """
-    ports = np.array([int(name.rpartition(":")[2]) for name in directions["sender"]], dtype=np.int64)
-    first = np.arange(0, len(ports), 2)
-    swapped = (directions["handshake"][first] == 0) & (ports[first] < ports[first + 1])
-    rows: NDArray[np.int64] = first + swapped
-    return rows
 
 
 def _round_trips(

@@ -68,8 +68,8 @@ _IDLE: Final = Cause(
 )
 
 
-def _peer(flow: Flow, _: pd.DataFrame) -> str:
-    found = waits(flow)
+def _peer(flow: Flow, own: pd.DataFrame) -> str:
+    found = waits(flow, own)
     if found is None:
         return ""
     handshake = (
@@ -86,10 +86,9 @@ def _peer(flow: Flow, _: pd.DataFrame) -> str:
 def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     """Return the detail that holds for longest; "peer's time" if an idle program waited for its peer for most of it."""
     detail = longest(own, "detail")
-    found = waits(flow) if detail == "idle" else None
+    found = waits(flow, own) if detail == "idle" else None
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
-    # Pauses of the peer that exceed the active time are idle time, of which the verdict does not speak.
-    waited = found is not None and max(found.own_ns, held_ns / 2) < found.peer_ns <= held_ns
+    waited = found is not None and max(found.own_ns, held_ns / 2) < found.peer_ns
     return "peer's time" if waited else detail
 
 

@@ -20,13 +20,21 @@ use lifecycle::{Acceptability, Lifecycle};
 use std::sync::Arc;
 use turns::{Turn, Turns};
 
-/// Returns client and server of a connection whose first captured segment this is.
+/// Returns client and server of a connection whose first captured segment this is: the client sent the SYN. Without a
+/// SYN, it is the end with the higher port: servers listen on assigned ports, clients use dynamic ones (RFC 6335
+/// section 6). Of equal ports, it is the sender of this segment.
 #[must_use]
 pub fn client_and_server(segment: &Segment) -> [Endpoint; 2] {
-    if segment.flags.has(Flags::SYN | Flags::ACK) {
-        [segment.destination, segment.source]
+    let (source, destination) = (segment.source, segment.destination);
+    let from_server = if segment.flags.has(Flags::SYN) {
+        segment.flags.has(Flags::ACK)
     } else {
-        [segment.source, segment.destination]
+        source.port < destination.port
+    };
+    if from_server {
+        [destination, source]
+    } else {
+        [source, destination]
     }
 }
 
