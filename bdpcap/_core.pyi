@@ -190,8 +190,9 @@ class Analysis:
     def connections(self, first: int = 0, count: int | None = None) -> dict[str, np.ndarray]:
         """Return columns about `count` streams from `first` on (all that follow where None), sorted by stream.
 
-        `handshake` is an index into `HANDSHAKES`, `ended` one into `ENDINGS`. `ended_by` is 0 for the client and 1 for
-        the server. `retry_wait_ns` is the wait before the last SYN or retransmission, if nothing answered that one.
+        `handshake` is an index into `HANDSHAKES`, `ended` one into `ENDINGS`. `ended_by` and `closed_by` are 0 for the
+        client and 1 for the server; `closed_by` sent the first FIN, before any reset. `retry_wait_ns` is the wait before
+        the last SYN or retransmission, if nothing answered that one.
         """
     def datagrams(self) -> dict[str, Any]:
         """Return columns about the UDP flows, in the order of their first datagrams; `tool` is empty where unknown."""

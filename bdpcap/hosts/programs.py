@@ -43,7 +43,7 @@ def program_of(
     has_cookie
         Does the client's payload begin with a cookie of iperf3?
     has_syn
-        Was a SYN captured? Without one, the client is only the end that sent first, so each end may be the server.
+        Was a SYN captured? Without one, the client is only the end with the higher port, so each end may be the server.
     """
     if has_cookie:
         return Program("iperf3", "likely")

@@ -170,7 +170,7 @@ EVENTS: Final[dict[str, Column]] = {
 
 CONNECTIONS: Final[dict[str, Column]] = {
     "stream": Column("int64", "connection, numbered as Wireshark's tcp.stream"),
-    "client": Column("str", "address:port that opened it; without a SYN, that sent first"),
+    "client": Column("str", "address:port that opened it; without a SYN, the end with the higher port"),
     "server": Column("str", "address:port that it was opened to"),
     "start_ns": Column("int64", "first packet"),
     "end_ns": Column("int64", "last packet"),

@@ -329,6 +329,8 @@ impl Connection {
                 in_window: own.flow.is_in_window(observed.sequence),
                 answers_syn: segment.flags.has(Flags::ACK)
                     && other.flow.is_acceptable_ack(segment.acknowledgment),
+                is_acknowledged: (own.flow.tap.snd_una())
+                    .is_some_and(|acknowledged| observed.sequence <= acknowledged),
             });
         own.first_packets.add(segment);
         // The sender's timestamp clock shows the one-way delay to the tap.

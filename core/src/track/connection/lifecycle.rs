@@ -56,6 +56,8 @@ pub struct Acceptability {
     pub in_window: bool,
     /// Does the segment acknowledge the other end's SYN?
     pub answers_syn: bool,
+    /// Has the receiver acknowledged the sequence number? Such a number is that of an earlier acknowledgment.
+    pub is_acknowledged: bool,
 }
 
 /// Control bits captured so far; index 0 is the client, 1 the server.
@@ -71,8 +73,10 @@ pub struct Lifecycle {
     /// Number of resets, with those that their receiver must ignore.
     resets: u32,
     refused: bool,
-    /// The end that sent the first FIN.
+    /// The end that sent the first FIN, before any reset.
     closed_by: Option<u8>,
+    /// Number of segments of either end that the other answered by a reset, as it knew no such connection.
+    disowned: [u32; 2],
     /// The end that sent the first reset that its receiver accepts.
     reset_by: Option<u8>,
     /// Payload of either end that was not acknowledged at the end of the connection, in bytes.
@@ -119,6 +123,11 @@ impl Lifecycle {
         if flags.has(Flags::RST) {
             self.resets += 1;
             let acceptability = acceptability();
+            // The answer to a segment of an unknown connection has that segment's acknowledgment as its number, and
+            // acknowledges nothing (RFC 9293 section 3.10.7.1).
+            if !flags.has(Flags::ACK) && acceptability.is_acknowledged {
+                self.disowned[1 - from] = self.disowned[1 - from].saturating_add(1);
+            }
             let opening = !self.sent_non_syn[0] && self.syns[1] == 0;
             let counts = if opening && from == 1 {
                 // In SYN-SENT, a reset is accepted if it acknowledges the SYN (RFC 9293 section 3.10.7.3).
@@ -149,7 +158,9 @@ impl Lifecycle {
         }
         if flags.has(Flags::FIN) {
             self.fins[from] = true;
-            self.closed_by.get_or_insert(by);
+            if self.reset_by.is_none() {
+                self.closed_by.get_or_insert(by);
+            }
         }
     }
 
@@ -176,6 +187,18 @@ impl Lifecycle {
             (None, [false, false]) => (Ending::Open, None),
             (None, _) => (Ending::HalfClosed, self.closed_by),
         }
+    }
+
+    /// Returns the end that sent the first FIN; `None` where there is none, or a reset came before.
+    #[must_use]
+    pub fn closed_by(&self) -> Option<u8> {
+        self.closed_by
+    }
+
+    /// Returns the number of segments of `end` that the other end answered by a reset, as it knew no such connection.
+    #[must_use]
+    pub fn disowned(&self, end: usize) -> u32 {
+        self.disowned[end]
     }
 
     /// Returns the number of SYNs of the client and of the server.

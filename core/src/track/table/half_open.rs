@@ -188,6 +188,7 @@ impl HalfOpen {
             ended: Ending::Open as u8,
             completeness: Lifecycle::SYN,
             ended_by: NULL,
+            closed_by: NULL,
             syns: 1,
             retry_wait_ns: NULL,
             ..Life::default()

@@ -77,6 +77,8 @@ packed_row! {
         pub acked_bytes: i64,
         /// Number of acknowledgments.
         pub acks: i64,
+        /// Number of segments that the receiver answered by a reset, as it knew no such connection.
+        pub disowned: i64,
         /// Acknowledged bytes that the capture lacks.
         pub unseen_bytes: i64,
         /// Largest payload of a captured segment, in bytes; with segmentation offload it exceeds the MSS.
@@ -178,6 +180,7 @@ impl Summary {
             sustained_rate: or_null(flow.sustained_rate()),
             acked_bytes: totals.acked_bytes,
             acks: flow.acks(),
+            disowned: connection.lifecycle.disowned(from).into(),
             unseen_bytes: totals.unseen_bytes,
             largest_bytes: totals.largest_bytes,
             mss_bytes: flow.mss(),
@@ -223,6 +226,8 @@ packed_row! {
         /// The end that sent the first FIN or the reset: 0 the client, 1 the server; [`NULL`] where the connection is
         /// open.
         pub ended_by: i64,
+        /// The end that sent the first FIN, before any reset: 0 the client, 1 the server; [`NULL`] where there is none.
+        pub closed_by: i64,
         /// Number of SYNs of the client.
         pub syns: i64,
         /// Number of SYNs of the server.
@@ -252,6 +257,7 @@ impl Life {
             completeness: lifecycle.completeness(carried),
             iperf3_cookie: u8::from(connection.iperf3_cookie),
             ended_by: by.map_or(NULL, i64::from),
+            closed_by: lifecycle.closed_by().map_or(NULL, i64::from),
             syns: lifecycle.syns()[0].into(),
             syn_acks: lifecycle.syns()[1].into(),
             client_bytes: client,
