@@ -254,6 +254,18 @@ REQUEST = "+.001 > P. 1:201(200) ack 1 win 502"
             "",
         ),
         ("+.01 > R. 1:1(0) ack 1 win 0", "reset before any data"),
+        # A server closes an idle connection, and answers a late keep-alive by a reset.
+        (
+            "+9 < F. 1:1(0) ack 1 win 500\n+0 > . 1:1(0) ack 2 win 502\n+45 > . 0:1(1) ack 2 win 502\n+.02 < R 2:2(0)",
+            "",
+        ),
+        # A server closes without an answer, which is no reset without one.
+        (REQUEST + "\n+.02 < F. 1:1(0) ack 201 win 500\n+.3 < R. 2:2(0) ack 201 win 0", ""),
+        # A client closes its half, and waits for the answer in the other.
+        (
+            REQUEST + "\n+0 > F. 201:201(0) ack 1 win 502\n+.02 < R. 1:1(0) ack 202 win 0",
+            "reset without an answer",
+        ),
     ],
 )
 def test_a_reset_of_the_end_that_was_done_is_no_failure(dialogue, failed):

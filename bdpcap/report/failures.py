@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from bdpcap._core import NULL
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 
@@ -95,7 +96,9 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
     peers_bytes = np.where(by_client, server_bytes, client_bytes)
     # A TLS alert or a quit command is no loss.
     cut = _unacknowledged(life, both, by_client) >= FAREWELL_BYTES
-    unanswered = complete & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
+    # A client may close its half and still wait for an answer; a server that closes gives none.
+    closed = (life["closed_by"] == 1) | (life["closed_by"] == 0) & by_client
+    unanswered = complete & ~closed & (own_bytes == 0) & (peers_bytes > 0) & (peers_bytes <= REQUEST_BYTES)
     # Without acknowledgments in the capture, its end does not show.
     acks_missing = acknowledgments_missing(both).reshape(-1, 2).any(axis=1)
     young = capture_end_ns - both["end_ns"][::2] < FIRST_TIMEOUT_NS
@@ -114,7 +117,7 @@ def _kinds(life: dict[str, np.ndarray], both: dict[str, Any], capture_end_ns: in
         (DONE, reset),
         ("cut off", reset & cut),
         ("unanswered", reset & unanswered),
-        ("unused", reset & complete & (client_bytes + server_bytes == 0)),
+        ("unused", reset & complete & (life["closed_by"] == NULL) & (client_bytes + server_bytes == 0)),
         ("timeout", (ended == "timeout") & timed_out.any(axis=1) & ~acks_missing | reset & cut & gave_up),
         ("refused", handshake == "refused"),
         ("never completed", incomplete & repeated),
