@@ -277,6 +277,25 @@ def test_a_reset_of_the_end_that_was_done_is_no_failure(dialogue, failed):
     )
 
 
+def test_a_receiver_that_knows_no_such_connection_answers_by_resets():
+    # RFC 9293 section 3.10.7.1: the reset has the number that the segment acknowledges, and no acknowledgment.
+    keep_alives = "\n".join(f"{45 * n} > . 1:2(1) ack 1 win 502\n+.02 < R 1:1(0) win 0" for n in range(4))
+    flow = analyzed(keep_alives).flow(0)
+    assert flow.verdict == (
+        "Answered by resets: 198.51.100.2 knows no such connection: of 4 packets it answered 4 with resets, and it "
+        "acknowledged none."
+    )
+    assert str(flow.remedy).startswith("On the receiver, 198.51.100.2: ")
+    assert flow.capture.info.data_only == flow.capture.info.acknowledgments_only == 0
+
+
+def test_a_reset_that_acknowledges_or_goes_on_answers_no_unknown_connection():
+    flow = analyzed(
+        "0 > . 1:101(100) ack 1 win 502\n+.02 < R. 1:1(0) ack 101 win 0\n+0 < R 9:9(0) win 0"
+    ).flow(0)
+    assert "answered by resets" not in flow.verdict.lower()
+
+
 def completeness(path):
     """What tshark says last of every stream."""
     fields = ["-Y", "tcp", "-T", "fields", "-E", "occurrence=l", "-e", "tcp.stream", "-e", "tcp.completeness"]

@@ -65,6 +65,7 @@ FLAW_COLUMNS: Final = (
     *NEEDED,
     "acked_bytes",
     "copies",
+    "disowned",
     "first_frame",
     "handshake",
     "announced_mss_bytes",
@@ -111,6 +112,26 @@ def acknowledgments_missing(directions: Mapping[str, Any]) -> Bools:
     carried = np.asarray(directions["carried"]) > 0
     missing: Bools = carried & (acks > 0) & sparse & (silent | beyond)
     return missing
+
+
+def data_only(directions: Mapping[str, Any]) -> Bools:
+    """Return for each direction whether the capture has its data, and neither an acknowledgment nor a reset for them."""
+    carried = np.asarray(directions["carried"]) > 0
+    alone: Bools = carried & (np.asarray(directions["acks"]) == 0) & (np.asarray(directions["disowned"]) == 0)
+    return alone
+
+
+def acknowledgments_only(directions: Mapping[str, Any]) -> Bools:
+    """Return for each direction whether the capture has acknowledgments of its data, and not the data.
+
+    The rows are pairs, both directions of a stream. An end that disowned the other's segments has sent no data: the
+    acknowledgments are of no connection that it knows.
+    """
+    carried = np.asarray(directions["carried"]) > 0
+    reported = np.asarray(directions["acked_bytes"]) + np.asarray(directions["unseen_bytes"])
+    disowns = np.asarray(directions["disowned"]).reshape(-1, 2)[:, ::-1].ravel() > 0
+    alone: Bools = ~carried & (reported > HANDSHAKE_BYTES) & ~disowns
+    return alone
 
 
 @dataclass(frozen=True)
@@ -169,8 +190,8 @@ def _affected(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
     carried = columns["carried"] > 0
     return {
         "acknowledgments-missing": acknowledgments_missing(columns),
-        "no-acknowledgments": carried & (columns["acks"] == 0),
-        "no-data": ~carried & (columns["acked_bytes"] + columns["unseen_bytes"] > HANDSHAKE_BYTES),
+        "no-acknowledgments": data_only(columns),
+        "no-data": acknowledgments_only(columns),
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
 __all__ = ["NEEDED", "Sums"]
 
-NEEDED: Final = (*scale.CHECKED, "acked_bytes", "copies", "merged_ranges", "multipath", "rounds_left_out")
+NEEDED: Final = (
+    *scale.CHECKED,
+    "acked_bytes",
+    "copies",
+    "disowned",
+    "merged_ranges",
+    "multipath",
+    "rounds_left_out",
+)
 """Columns of `bdpcap._core.Analysis.directions` that `Sums.of` reads."""
 
 
@@ -45,7 +53,6 @@ class Sums:
 
 def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
     carried = directions["carried"] > 0
-    reported_bytes = directions["acked_bytes"] + directions["unseen_bytes"]
     # Summed as floats, since sums of values from hostile captures may overflow integers.
     added = {
         name: int(directions[name].sum(dtype=float))
@@ -55,9 +62,8 @@ def _counted(directions: Mapping[str, Any]) -> dict[str, int]:
         **added,
         "unacknowledged": int(quality.acknowledgments_missing(directions).sum()),
         "missed_bytes": int(directions["unseen_bytes"].sum(where=carried, dtype=float)),
-        "data_only": int((carried & (directions["acks"] == 0)).sum()),
-        # A SYN and a FIN count as one acknowledged byte each.
-        "acknowledgments_only": int((~carried & (reported_bytes > 2)).sum()),
+        "data_only": int(quality.data_only(directions).sum()),
+        "acknowledgments_only": int(quality.acknowledgments_only(directions).sum()),
         "multipath": int(directions["multipath"][::2].sum()),
         "scales_to_infer": int(scale.needs_inference(directions).sum()),
     }

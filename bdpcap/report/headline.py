@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdpcap.diagnosis import LIMIT_NAMES
 from bdpcap.diagnosis.decide import relayed
-from bdpcap.diagnosis.natures import OUTAGE, REQUESTS, SLOW_START, nature
+from bdpcap.diagnosis.natures import DISOWNED, OUTAGE, REQUESTS, SLOW_START, nature
 from bdpcap.diagnosis.natures.short import NOTICED_NS
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.report import connections, no_flows
@@ -147,8 +147,8 @@ def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     lost = lost_ns(flows)
     longest = lost[lost >= least_ns].nlargest(_ASKED)
     for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
-        # What a short transfer or the end of a connection waited for is nobody's loss.
-        if has_place(flow):
+        # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
+        if has_place(flow) and nature(flow) is not DISOWNED:
             return f" Of them, stream {flow.stream} was held for {units.duration(held_ns)}: {_held_by(flow)}."
     return ""
 

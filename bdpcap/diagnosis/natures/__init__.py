@@ -1,11 +1,11 @@
-"""The nature of a flow that no single limit holds: an outage, requests, a timer, a short transfer, an end."""
+"""The nature of a flow that no single limit holds: an outage, requests, a timer, a short transfer, an end, resets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import farewell, outage, requests, short, slow_start, timer
+from bdpcap.diagnosis.natures import disowned, farewell, outage, requests, short, slow_start, timer
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.model import Nature
 
-__all__ = ["FAREWELL", "OUTAGE", "REQUESTS", "SLOW_START", "TIMER", "nature", "of_packets"]
+__all__ = ["DISOWNED", "FAREWELL", "OUTAGE", "REQUESTS", "SLOW_START", "TIMER", "nature", "of_packets"]
 
+DISOWNED: Final = disowned.NATURE
 OUTAGE: Final = outage.NATURE
 FAREWELL: Final = farewell.NATURE
 SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
 TIMER: Final = timer.NATURE
 
-_ALL: Final = (OUTAGE, FAREWELL, SLOW_START, TIMER, REQUESTS, short.NATURE, short.LITTLE)
+_ALL: Final = (DISOWNED, OUTAGE, FAREWELL, SLOW_START, TIMER, REQUESTS, short.NATURE, short.LITTLE)
 """Natures, the gravest first: the first that holds is the flow's."""
 
 

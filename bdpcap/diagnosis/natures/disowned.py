@@ -1,0 +1,40 @@
+"""A connection that its receiver does not know: resets answered the data, and nothing was acknowledged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bdpcap.diagnosis import places
+from bdpcap.diagnosis.model import Nature
+from bdpcap.words import units
+from bdpcap.words.endpoints import host
+
+if TYPE_CHECKING:
+    from bdpcap.capture import Flow
+
+__all__ = ["NATURE"]
+
+
+def _is_disowned(flow: Flow) -> bool:
+    return bool(flow._counts["disowned"]) and not flow._counts["acks"]
+
+
+def _disowned(flow: Flow) -> str:
+    counts = flow._counts
+    sent = units.number(int(counts["packets"]), "packet")
+    return (
+        f"{host(flow.receiver)} knows no such connection: of {sent} it answered {units.count(int(counts['disowned']))} "
+        "with resets, and it acknowledged none."
+    )
+
+
+NATURE: Final = Nature(
+    "answered by resets",
+    _is_disowned,
+    _disowned,
+    lambda flow: (
+        places.receiver(flow),
+        "See why it does not know the connection: it ended it, it started anew, or no handshake went before.",
+    ),
+)
+"""The answer to a segment of an unknown connection is a reset (RFC 9293 section 3.10.7.1)."""
