@@ -231,6 +231,65 @@ def test_a_client_that_withdrew_has_the_answer(answered, said):
     assert connections.failed(capture) == ("never completed" in said)
 
 
+def failed(failing, others, start_s=0, end_s=200, port=81):
+    """The sentences on a dialogue with another port, beside a complete connection of the same hosts from `start_s` on."""
+    alive = scenario(f"{start_s}{HANDSHAKE.strip().removeprefix('0')}\n{others}")
+    packets = alive + scenario(
+        failing, client=Address(CLIENT.host, 50_000), server=Address(SERVER.host, port)
+    )
+    packets += scenario(f"{end_s} > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    packets.sort(key=lambda packet: packet.time_ns)
+    return connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+
+
+UNANSWERED = "100 > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240"
+
+
+@pytest.mark.parametrize(("start_s", "works"), [(100.5, True), (0, False)])
+def test_a_route_on_which_packets_passed_at_that_time_is_not_to_be_checked(start_s, works):
+    (line,) = failed(UNANSWERED, "", start_s)
+    assert ("so the route works" in line) == works
+    assert ("Check the route" in line) != works
+
+
+def test_answers_that_reached_the_client_had_no_bad_way_back():
+    answered = "1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+1 < S. 0:0(0) ack 1 win 65535"
+    (line,) = failed(answered, "")
+    assert "The answers reached the capture next to the client: " in line
+    assert "way back" not in line
+
+
+def test_a_port_that_accepts_later_had_not_started():
+    refused = "0 > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0"
+    assert failed(refused, "", start_s=9, port=SERVER.port)[0].endswith("the service had not started yet.")
+    assert failed(refused, "", start_s=9)[0].endswith("check the address and the port.")
+
+
+@pytest.mark.parametrize(("rest_s", "spare"), [(0.1, False), (9, True)])
+@pytest.mark.parametrize(
+    "other", ["", "+.001 > P. 1:201(200) ack 1 win 502\n+20 > P. 201:301(100) ack 1 win 502"]
+)
+def test_a_connection_without_data_left_at_once_or_was_spare_and_not_needed(rest_s, spare, other):
+    (line,) = failed(f"{HANDSHAKE.replace('0     >', '1 >', 1)}+{rest_s} > R. 1:1(0) ack 1 win 0", other)
+    assert ("left at once" in line) != spare
+    assert ("a spare connection" in line) == spare
+    assert ("needed no longer" in line) == bool(other)
+
+
+def test_the_largest_group_comes_first_and_the_rest_is_counted_in_connections():
+    packets = [
+        packet
+        for number in range(30)
+        for packet in scenario("0 > S 0:0(0) win 64240", server=Address(f"198.51.100.{number + 1}", 80))
+    ]
+    packets += scenario("9 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    capture = bdpcap.analyze(io.BytesIO(pcap(packets)))
+    assert connections.sentences(capture)[0].startswith(
+        "26 connections from 192.0.2.1 to port 80 of 26 hosts"
+    )
+    assert "2 more connections: --full lists them." in report.text(capture)
+
+
 REQUEST = "+.001 > P. 1:201(200) ack 1 win 502"
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from bdpcap.explain.once import once
-from bdpcap.report.failures import DONE, blocks
+from bdpcap.report import talks
+from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, blocks
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
+    from bdpcap.report.talks import Talks
 
-__all__ = ["ends", "failed", "sentences"]
+__all__ = ["counted", "ends", "failed", "sentences"]
 
 _LINES: Final = 5
 """Maximum number of lines per kind of failure; the remaining pairs of hosts share the last line."""
 
+_AT_ONCE: Final = (
+    "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded."
+)
 _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
     "refused": "Start the service, or check the address and the port.",
@@ -34,8 +39,25 @@ _ADVICE: Final = {
     "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it.",
-    "unused": "Both ends agreed to talk, and one left at once: a health check, a scan, or a service that is overloaded.",
+    "unused": _AT_ONCE,
 }
+"""Advice by the kind of failure; `_Line.advice` has better where the capture shows more."""
+
+_FILTERED: Final = (
+    "Both hosts exchanged packets at that time, so the route works: "
+    "a filter, or the server itself, drops these."
+)
+_STARTED: Final = "The port accepted a later connection: the service had not started yet."
+_LEFT_BY_CLIENT: Final = (
+    "The answers reached the capture next to the client: "
+    "see whether its firewall dropped them, or it had given up."
+)
+_SPARE: Final = "Nobody asked for anything: a spare connection, or a program that hung."
+_NOT_NEEDED: Final = (
+    "Another connection of these hosts was alive, so this one may have been needed no longer."
+)
+_TALKING: Final = ("never answered", "refused", "unused")
+"""Kinds whose advice depends on other connections of their hosts."""
 
 _KINDS: Final = (*_ADVICE, DONE)
 _WANTED: Final = ("withdrawn", "unused")
@@ -44,12 +66,23 @@ _WANTED: Final = ("withdrawn", "unused")
 
 def sentences(capture: Capture) -> list[str]:
     """Return sentences about failed connections with advice, gravest first; empty if none failed."""
+    return [sentence for sentence, _ in counted(capture)]
+
+
+@once
+def counted(capture: Capture) -> list[tuple[str, int]]:
+    """Return the same sentences as `sentences`, each with the number of its connections."""
     lines = _lines(capture)
-    return [
-        f"{line.sentence(kind)} {advice}" if line is lines[kind][0] else line.sentence(kind)
-        for kind, advice in _ADVICE.items()
-        for line in lines[kind]
-    ]
+    hosts = {name.one for kind in _TALKING for line in lines[kind] for name in (line.clients, line.servers)}
+    others = talks.of(capture, hosts)
+    found, given = [], set()
+    for kind in _ADVICE:
+        for line in lines[kind]:
+            advice = line.advice(kind, others)
+            # Advice that stands above is not repeated.
+            found.append((line.sentence(kind) + ("" if advice in given else f" {advice}"), line.connections))
+            given.add(advice)
+    return found
 
 
 def failed(capture: Capture) -> int:
@@ -65,14 +98,15 @@ def ends(capture: Capture) -> list[str]:
 
 @once
 def _lines(capture: Capture) -> dict[str, list[_Line]]:
-    """Return the lines of each kind: one for each pair of hosts, most connections first, and one for all other pairs."""
+    """Return the lines of each kind, most connections first: one for each pair of hosts, and one for all other pairs."""
     places = _places(capture)
     found: defaultdict[tuple[str, int], _Line] = defaultdict(_Line)
     for block in blocks(capture, _KINDS) if places else ():
         place = [places.get(key, _LINES) for key in _keys(block).tolist()]
         for key, rows in block.groupby(["kind", np.array(place)]):
             found[cast("tuple[str, int]", key)].add(rows)
-    return {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in _KINDS}
+    lines = {kind: [found[key] for key in sorted(found) if key[0] == kind] for kind in _KINDS}
+    return {kind: sorted(own, key=lambda line: -line.connections) for kind, own in lines.items()}
 
 
 def _places(capture: Capture) -> dict[int, int]:
@@ -132,6 +166,10 @@ class _Line:
     connections: int = 0
     syns: int = 0
     unacknowledged_bytes: int = 0
+    at_client: bool = True
+    """Whether the capture was taken next to the client of each connection."""
+    longest_ns: int = 0
+    """Longest time from the first packet of a connection to its last."""
     start_ns: int = sys.maxsize
     end_ns: int = -sys.maxsize
     clients: _Names = field(default_factory=_Names)
@@ -144,6 +182,8 @@ class _Line:
         self.connections += len(rows)
         self.syns += int(rows["syns"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
+        self.at_client &= bool(rows["at_client"].all())
+        self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
         self.clients.add(rows["client"])
@@ -170,6 +210,26 @@ class _Line:
         were = "was" if self.connections == 1 else "were"
         to = f"{self._port()} of {self.servers.text('host')}"
         return f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to} {were} {what}."
+
+    def advice(self, kind: str, others: Talks) -> str:
+        """Return the advice on the connections, as far as the capture's other connections leave it open."""
+        clients, servers, ports = self.clients, self.servers, self.ports
+        ends, lasted = (clients.one, servers.one), (self.start_ns, self.end_ns)
+        if kind == "unused":
+            how = _AT_ONCE if self.longest_ns < FIRST_TIMEOUT_NS else _SPARE
+            return f"{how} {_NOT_NEEDED}" if self._is_pair and others.alive(*ends, *lasted) else how
+        if kind == "never answered" and self._is_pair and others.passed(*ends, *lasted):
+            return _FILTERED
+        if kind == "never completed" and self.at_client:
+            return _LEFT_BY_CLIENT
+        one_service = len(servers) == len(ports) == 1
+        if kind == "refused" and one_service and others.accepted(servers.one, ports.one, self.end_ns):
+            return _STARTED
+        return _ADVICE[kind]
+
+    @property
+    def _is_pair(self) -> bool:
+        return len(self.clients) == len(self.servers) == 1
 
     def _tries(self) -> str:
         tries = units.number(self.syns, "SYN")

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdpcap._core import NULL
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
+from bdpcap.read import vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from bdpcap.capture import Capture
 
-__all__ = ["DONE", "blocks"]
+__all__ = ["DONE", "FIRST_TIMEOUT_NS", "blocks"]
 
 FIRST_TIMEOUT_NS: Final = 1_000_000_000
 """Time until a SYN is sent again (RFC 6298 section 2.1): one that young when the capture ends may still be answered."""
@@ -43,7 +44,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     """Yield the connections of some kinds; a block without one is left out.
 
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
-    ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``.
+    ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``. ``at_client`` is whether the capture was
+    taken next to the client.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
         kind = _kinds(life, both, capture.info.last_ns or 0)
@@ -80,6 +82,7 @@ def _table(
         "end_ns": both["end_ns"][::2][rows],
         "syns": life["syns"][rows],
         "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
+        "at_client": vantage.NAMES[capture._contents.paths.places[first]] == "sender",
     }
     # Texts of pandas are slow to iterate.
     return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)

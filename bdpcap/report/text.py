@@ -213,12 +213,13 @@ def _which(flows: list[Flow], every: Collection[list[Flow]]) -> str:
 
 
 def _failed(capture: Capture, *, full: bool) -> list[Part]:
-    found = connections.sentences(capture)
+    found = connections.counted(capture)
     kept = found if full else found[:_FAILED]
+    rest = sum(count for _, count in found[len(kept) :])
     more: list[Part] = (
-        [("  - ", f"{len(found) - len(kept)} more: --full lists them.")] if found[len(kept) :] else []
+        [("  - ", f"{units.number(rest, 'more connection')}: --full lists them.")] if rest else []
     )
-    return [*(("  - ", sentence) for sentence in kept), *more]
+    return [*(("  - ", sentence) for sentence, _ in kept), *more]
 
 
 def _datagrams(capture: Capture) -> list[Part]:

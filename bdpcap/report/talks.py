@@ -1,0 +1,90 @@
+"""Connections of hosts in which both ends sent packets: they show what a connection that failed does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bdpcap.report.failures import FIRST_TIMEOUT_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from numpy.typing import NDArray
+
+    from bdpcap.capture import Capture
+
+__all__ = ["Talks", "of"]
+
+_NUMBERS: Final = ("start_ns", "end_ns", "carried", "complete")
+
+
+@dataclass(frozen=True)
+class Talks:
+    """Columns about connections in which both ends sent packets. Names of millions of them would take much memory."""
+
+    hosts: NDArray[np.int64]
+    """A hash of both hosts."""
+    service: NDArray[np.int64]
+    """A hash of the server's host and port."""
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    carried: NDArray[np.bool_]
+    """Whether an end sent payload."""
+    complete: NDArray[np.bool_]
+    """Whether the handshake was captured and completed."""
+
+    def passed(self, one: str, other: str, start_ns: int, end_ns: int) -> bool:
+        """Return whether a connection of two hosts began or ended within a time, or just before or after it."""
+        first, last = start_ns - FIRST_TIMEOUT_NS, end_ns + FIRST_TIMEOUT_NS
+        edges = [(first <= at) & (at <= last) for at in (self.start_ns, self.end_ns)]
+        return bool((self._of(one, other) & (edges[0] | edges[1])).any())
+
+    def alive(self, one: str, other: str, start_ns: int, end_ns: int) -> bool:
+        """Return whether a connection of two hosts with payload lasted at a time."""
+        lasted = (self.start_ns <= end_ns) & (self.end_ns >= start_ns)
+        return bool((self._of(one, other) & lasted & self.carried).any())
+
+    def accepted(self, server: str, port: str, after_ns: int) -> bool:
+        """Return whether a port of a server accepted a connection after a time."""
+        service = self.service == hash((server, port))
+        return bool((service & self.complete & (self.start_ns > after_ns)).any())
+
+    def _of(self, one: str, other: str) -> NDArray[np.bool_]:
+        own: NDArray[np.bool_] = self.hosts == hash(frozenset((one, other)))
+        return own
+
+
+def of(capture: Capture, hosts: AbstractSet[str]) -> Talks:
+    """Return the connections with one of some hosts."""
+    pieces = [_talks([], hosts, {name: np.zeros(0, dtype=np.int64) for name in _NUMBERS})]
+    streams = capture._contents.streams
+    for life, both in streams.lifecycles(capture.info.last_ns, "packets", "start_ns") if hosts else ():
+        rows = np.flatnonzero((both["packets"].reshape(-1, 2) > 0).all(axis=1))
+        first = 2 * life["stream"][rows].astype(np.int64)
+        ends = [
+            end.rpartition(":")[::2] for end in streams.endpoints((first[:, None] + np.arange(2)).ravel())
+        ]
+        numbers = {
+            "start_ns": both["start_ns"][::2][rows],
+            "end_ns": both["end_ns"][::2][rows],
+            "carried": (life["client_bytes"] + life["server_bytes"])[rows] > 0,
+            "complete": life["handshake"][rows] == "complete",
+        }
+        pieces.append(_talks(list(zip(ends[::2], ends[1::2], strict=True)), hosts, numbers))
+    return Talks(*(np.concatenate([getattr(one, name) for one in pieces]) for name in Talks.__annotations__))
+
+
+def _talks(
+    pairs: list[tuple[tuple[str, str], tuple[str, str]]],
+    hosts: AbstractSet[str],
+    numbers: dict[str, NDArray[Any]],
+) -> Talks:
+    """Return the connections of some hosts among pairs of client and server, each a host and a port."""
+    own = np.array([not hosts.isdisjoint((one[0], two[0])) for one, two in pairs], dtype=bool)
+    both = [hash(frozenset((one[0], two[0]))) for one, two in pairs]
+    service = [hash(server) for _, server in pairs]
+    named = (np.array(hashes, dtype=np.int64)[own] for hashes in (both, service))
+    return Talks(*named, *(numbers[name][own] for name in _NUMBERS))
