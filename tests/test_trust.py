@@ -271,6 +271,25 @@ def test_acknowledgments_without_data_are_counted_as_such(tmp_path):
     assert capture.info.acknowledgments_only == 1
 
 
+@pytest.mark.parametrize(("second", "pairs"), [((7, 9), 1), ((7, 10), 0), ((8, 9), 0)])
+def test_two_ways_with_other_addresses_are_one_connection_by_both_sequence_numbers(second, pairs, tmp_path):
+    text = f"""{HANDSHAKE}
+    +.001 > P. 1:101(100)   ack 1 win 502
+    +.020 < P. 1:1001(1000) ack 101 win 512
+    +.001 > . 101:101(0)    ack 1001 win 502
+    """
+    way = [p for p in scenario(text, isn=(7, 9)) if tcp_of(p).dport == SERVER.port]
+    outside = scenario(text, isn=second, client=Address("203.0.113.9", 5072))
+    back = [p for p in outside if tcp_of(p).sport == SERVER.port]
+    capture = analyse(sorted(way + back, key=lambda packet: packet.time_ns), tmp_path)
+    codes = {flaw.code: flaw.count for flaw in capture.quality}
+    assert codes.get("halves", 0) == pairs
+    assert codes.get("no-data", 0) == codes.get("no-acknowledgments", 0) == (0 if pairs else 2)
+    assert (capture.flow(0).verdict.startswith("Half of a connection: Stream 1 is its other way")) == bool(
+        pairs
+    )
+
+
 @pytest.mark.parametrize(("share", "told"), [(0.002, False), (0.02, True)])
 def test_flows_that_cannot_be_judged_are_doubts_where_they_carried_a_hundredth(share, told, tmp_path):
     packets = transfer(1000, 64, shift=6)

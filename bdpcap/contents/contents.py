@@ -11,6 +11,7 @@ import numpy as np
 from bdpcap import _core
 from bdpcap.contents.event_reader import EventReader
 from bdpcap.contents.files import Files
+from bdpcap.contents.halves import halves
 from bdpcap.contents.paths import Paths
 from bdpcap.contents.streams import Streams
 from bdpcap.contents.systems import Systems
@@ -125,7 +126,12 @@ class Contents:
     @cached_property
     def quality(self) -> list[Flaw]:
         """The flaws of the capture itself, gravest first."""
-        return flaws(self.info, self.streams.blocks(FLAW_COLUMNS))
+        return flaws(self.info, self.streams.blocks(FLAW_COLUMNS), self.halves)
+
+    @cached_property
+    def halves(self) -> dict[int, int]:
+        """The other way of each stream that is one way of a connection; see `bdpcap.contents.halves`."""
+        return halves(self.streams)
 
     @cached_property
     def connections(self) -> pd.DataFrame:

@@ -23,6 +23,8 @@ GRAVE: Final = 0.01
 
 Below this share only the affected rounds are doubtful: their evidence names the flaw, and their confidence is lower.
 """
+PAIRS: Final = 3
+"""Pairs of streams that a sentence names; a choice."""
 COARSE_NS: Final = 100_000
 """A clock resolution from which on it is a flaw: round trips within a building take this long."""
 
@@ -38,6 +40,8 @@ class Seen:
     """Payload of the flows with such a flaw, by code."""
     payload_bytes: int
     """Payload of all flows, with the bytes that are missing from the capture."""
+    halves: Sequence[tuple[int, int]] = ()
+    """Pairs of streams that are the two ways of one connection."""
 
     def matters(self, code: str) -> bool:
         """Return whether flows with a flaw carried `GRAVE` of the payload or more."""
@@ -165,6 +169,12 @@ def _flows(count: int) -> str:
     return units.number(count, "flow")
 
 
+def _pairs(halves: Sequence[tuple[int, int]]) -> str:
+    """Return the streams of the first pairs in words."""
+    named = [f"streams {one} and {two}" for one, two in halves[:PAIRS]]
+    return ", ".join([*named, *(["..."] if len(halves) > PAIRS else [])])
+
+
 _NOT_LOST: Final = "What they held counts as missing from the capture, not as lost on the path."
 
 DECLARED: Final = (
@@ -198,10 +208,20 @@ DECLARED: Final = (
         grave=lambda seen: seen.matters("acknowledgments-missing"),
     ),
     Declared(
-        "no-acknowledgments",
-        lambda seen: seen.info.data_only,
+        "halves",
+        lambda seen: len(seen.halves),
         lambda seen: (
-            f"Without a single acknowledgment: {_flows(seen.info.data_only)}. "
+            f"Each way is a stream for itself, by the sequence numbers: {units.number(len(seen.halves), 'connection')} "
+            f"({_pairs(seen.halves)}). A NAT or firewall changed the addresses in between. Capture on one side of it."
+        ),
+        "The flows are not judged.",
+        grave=lambda seen: seen.matters("halves"),
+    ),
+    Declared(
+        "no-acknowledgments",
+        lambda seen: seen.flows.get("no-acknowledgments", 0),
+        lambda seen: (
+            f"Without a single acknowledgment: {_flows(seen.flows['no-acknowledgments'])}. "
             "Only what was sent, and when, is known."
         ),
         "The flows are not judged.",
@@ -209,10 +229,10 @@ DECLARED: Final = (
     ),
     Declared(
         "no-data",
-        lambda seen: seen.info.acknowledgments_only,
+        lambda seen: seen.flows.get("no-data", 0),
         lambda seen: (
-            f"Acknowledged, but without data in the capture: {_flows(seen.info.acknowledgments_only)}. "
-            "Their data went another way, or were filtered out."
+            f"Acknowledged, but without data in the capture: {_flows(seen.flows['no-data'])}. "
+            "Their data went another way, were filtered out, or have other addresses (NAT)."
         ),
         "The flows are not judged.",
         grave=lambda seen: seen.matters("no-data"),

@@ -72,6 +72,7 @@ FLAW_COLUMNS: Final = (
     "largest_bytes",
     "unseen_bytes",
     "mss_bytes",
+    "stream",
 )
 """Columns that `flaws` reads."""
 
@@ -151,7 +152,9 @@ class Flaw:
     """First frame of the first flow with the flaw; None if the flaw is not one of flows."""
 
 
-def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Flaw]:
+def flaws(
+    info: CaptureInfo, directions: Iterable[Mapping[str, Any]], halves: Mapping[int, int]
+) -> list[Flaw]:
     """Return the flaws of a capture, gravest first; the list is empty if there are none.
 
     Parameters
@@ -160,24 +163,29 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
         The facts of the capture as a whole.
     directions
         The columns `FLAW_COLUMNS` of `bdpcap._core.Analysis.directions`, some rows at a time.
+    halves
+        The other way of each stream that is one way of a connection.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
     affected: Counter[str] = Counter()
     payload = info.missed_bytes
+    ways = np.array(list(halves), dtype=np.int64)
     for piece in directions:
         columns = {name: np.asarray(values) for name, values in piece.items()}
         carried = columns["carried"] > 0
         payload += int(columns["payload_bytes"][carried].sum())
         # Of a flow without data in the capture, the acknowledgments show what it carried.
         moved = np.where(carried, columns["payload_bytes"], columns["acked_bytes"] + columns["unseen_bytes"])
-        for code, rows in _affected(columns).items():
+        for code, rows in _affected(columns, ways).items():
             if rows.any():
                 counts[code] += int(rows.sum())
                 affected[code] += int(moved[rows].sum(dtype=float))
                 frame = int(columns["first_frame"][rows].min())
                 first[code] = min(frame, first.get(code, frame))
-    seen = Seen(info, counts, affected, payload)
+    seen = Seen(
+        info, counts, affected, payload, sorted((one, two) for one, two in halves.items() if one < two)
+    )
     return [
         Flaw(one.code, count, one.sentence(seen), one.effect, one.is_grave(seen), first.get(one.code))
         for one in DECLARED
@@ -185,13 +193,15 @@ def flaws(info: CaptureInfo, directions: Iterable[Mapping[str, Any]]) -> list[Fl
     ]
 
 
-def _affected(columns: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
-    """Return for each flaw of flows which directions have it, by code."""
+def _affected(columns: Mapping[str, NDArray[Any]], ways: NDArray[np.int64]) -> dict[str, Bools]:
+    """Return for each flaw of flows which directions have it, by code; `ways` are streams that are halves."""
     carried = columns["carried"] > 0
+    half = np.isin(columns["stream"], ways)
     return {
         "acknowledgments-missing": acknowledgments_missing(columns),
-        "no-acknowledgments": data_only(columns),
-        "no-data": acknowledgments_only(columns),
+        "halves": carried & half,
+        "no-acknowledgments": data_only(columns) & ~half,
+        "no-data": acknowledgments_only(columns) & ~half,
         "data-missing": carried & (columns["unseen_bytes"] > 0),
         "copies": columns["copies"] > 0,
         "handshake-missing": carried & (columns["handshake"] == 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.kinds import rwnd
-from bdpcap.diagnosis.natures import disowned, farewell, outage, requests, short, slow_start, timer
+from bdpcap.diagnosis.natures import disowned, farewell, half, outage, requests, short, slow_start, timer
 from bdpcap.explain.once import once
 
 if TYPE_CHECKING:
@@ -23,7 +23,17 @@ SLOW_START: Final = slow_start.NATURE
 REQUESTS: Final = requests.NATURE
 TIMER: Final = timer.NATURE
 
-_ALL: Final = (DISOWNED, OUTAGE, FAREWELL, SLOW_START, TIMER, REQUESTS, short.NATURE, short.LITTLE)
+_ALL: Final = (
+    half.NATURE,
+    DISOWNED,
+    OUTAGE,
+    FAREWELL,
+    SLOW_START,
+    TIMER,
+    REQUESTS,
+    short.NATURE,
+    short.LITTLE,
+)
 """Natures, the gravest first: the first that holds is the flow's."""
 
 

@@ -156,6 +156,7 @@ impl HalfOpen {
                 end_ns: self.at.time_ns,
                 first_frame: self.at.frame,
                 last_frame: self.at.frame,
+                origin: if from == 0 { syn.sequence.into() } else { NULL },
                 packets: i64::from(from == 0),
                 mss_bytes: (bounds.as_ref().filter(|_| from == 0))
                     .map_or(Connection::DEFAULT_MSS, |bounds| bounds.usual),

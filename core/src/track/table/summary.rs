@@ -41,6 +41,9 @@ packed_row! {
         pub first_frame: u64,
         /// Frame number of the connection's last packet.
         pub last_frame: u64,
+        /// Sequence number on the wire of the relative number 0: that of the sender's SYN, or one before its first captured
+        /// or acknowledged byte; [`NULL`] where neither is known.
+        pub origin: i64,
         /// Number of segments of the sender, with or without payload; copies are left out.
         pub packets: i64,
         /// Payload in bytes, each byte counted once.
@@ -163,6 +166,7 @@ impl Summary {
             end_ns: connection.last.time_ns,
             first_frame: connection.start.frame,
             last_frame: connection.last.frame,
+            origin: or_null(flow.tap.space.origin().map(i64::from)),
             packets: totals.packets,
             payload_bytes: totals.payload_bytes,
             retransmitted_bytes: totals.retransmitted_bytes,
