@@ -285,6 +285,7 @@ def test_two_ways_with_other_addresses_are_one_connection_by_both_sequence_numbe
     codes = {flaw.code: flaw.count for flaw in capture.quality}
     assert codes.get("halves", 0) == pairs
     assert codes.get("no-data", 0) == codes.get("no-acknowledgments", 0) == (0 if pairs else 2)
+    assert not any("Window scale" in doubt for doubt in trust.doubts(capture))
     assert (capture.flow(0).verdict.startswith("Half of a connection: Stream 1 is its other way")) == bool(
         pairs
     )

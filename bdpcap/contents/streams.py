@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _OF_CARRIERS: Final = (
     "stream", "direction", "payload_bytes", "largest_bytes", "mss_bytes", "announced_mss_bytes",
-    "handshake", "window_scale_source",
+    "handshake", "window_scale_source", "acks",
 )  # fmt: skip
 """Columns in `Streams.carriers`, which show how far a capture can be trusted."""
 

@@ -164,7 +164,8 @@ def _notes(capture: Capture) -> list[str]:
 def _unscaled(capture: Capture) -> tuple[str, bool]:
     """Return a sentence on flows without a known window scale, empty if there are none; and whether they carried much."""
     flows = capture._contents.streams.carriers
-    unknown = flows["window_scale_source"] == UNKNOWN
+    # Without an acknowledgment in the capture, there is no window to scale.
+    unknown = (flows["window_scale_source"] == UNKNOWN) & (flows["acks"] > 0)
     count = np.count_nonzero(unknown)
     if not count:
         return "", False
