@@ -51,9 +51,9 @@ def _has_outage(flow: Flow) -> bool:
         return bool(backed_off) and not farewell.is_end(flow)
     # Of data that were never acknowledged, no round trip shows which retransmissions a timer sent.
     unanswered = summary["retransmits"] and not flow._counts["acked_bytes"]
-    # An answer by a reset ends a connection, but not in silence.
-    by_timer = summary["timeout_retransmits"] or (summary["retransmits"] if unanswered else 0)
-    if not by_timer or flow._counts["disowned"] >= by_timer:
+    # There is no silence where resets answered the data and each of its retransmissions.
+    tries = summary["timeout_retransmits"] if summary["timeouts"] else summary["retransmits"]
+    if not (summary["timeouts"] or unanswered) or flow._counts["disowned"] > tries:
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
     if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
