@@ -348,6 +348,16 @@ def test_a_receiver_that_knows_no_such_connection_answers_by_resets():
     assert flow.capture.info.data_only == flow.capture.info.acknowledgments_only == 0
 
 
+@pytest.mark.parametrize("answered", [(10, 11, 13, 17, 25), (25,)])
+def test_an_outage_is_silence_and_no_answer_by_resets(answered):
+    lines = [HANDSHAKE, "+.001 > P. 1:101(100) ack 1 win 502", "+.02 < . 1:1(0) ack 101 win 500"]
+    for at in (10, 11, 13, 17, 25):
+        lines.append(f"{at} > P. 101:1101(1000) ack 1 win 502")
+        lines += ["+.02 < R 1:1(0) win 0"] if at in answered else []
+    verdict = analyzed("\n".join(lines)).flow(0).verdict
+    assert verdict.startswith("Answered by resets: " if len(answered) > 1 else "Outage: ")
+
+
 def test_a_reset_that_acknowledges_or_goes_on_answers_no_unknown_connection():
     flow = analyzed(
         "0 > . 1:101(100) ack 1 win 502\n+.02 < R. 1:1(0) ack 101 win 0\n+0 < R 9:9(0) win 0"

@@ -1,4 +1,4 @@
-"""A connection that its receiver does not know: resets answered the data, and nothing was acknowledged."""
+"""A connection that its receiver does not know: resets answered the data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis import places
 from bdpcap.diagnosis.model import Nature
+from bdpcap.diagnosis.natures import outage
 from bdpcap.words import units
 from bdpcap.words.endpoints import host
 
@@ -16,7 +17,11 @@ __all__ = ["NATURE"]
 
 
 def _is_disowned(flow: Flow) -> bool:
-    return bool(flow._counts["disowned"]) and not flow._counts["acks"]
+    resets = flow._counts["disowned"]
+    if not resets or not flow._counts["acks"]:
+        return bool(resets)
+    # What would be an outage is none where resets answered the data and each of its retransmissions.
+    return bool(resets > flow.summary["timeout_retransmits"] and outage.has_outage(flow))
 
 
 def _disowned(flow: Flow) -> str:
@@ -24,7 +29,7 @@ def _disowned(flow: Flow) -> str:
     sent = units.number(int(counts["packets"]), "packet")
     return (
         f"{host(flow.receiver)} knows no such connection: of {sent} it answered {units.count(int(counts['disowned']))} "
-        "with resets, and it acknowledged none."
+        f"with resets{'' if counts['acks'] else ', and it acknowledged none'}."
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.diagnosis.silence import Silence
 
-__all__ = ["NATURE"]
+__all__ = ["NATURE", "has_outage"]
 
 OUTAGE_NS: Final = 3_000_000_000
 """Least stall that is the news of a flow: a timer of 1 s and its double ran out (RFC 6298 sections 2.1 and 5.5)."""
@@ -41,7 +41,8 @@ _UNANSWERED: Final = (
 )
 
 
-def _has_outage(flow: Flow) -> bool:
+def has_outage(flow: Flow) -> bool:
+    """Return whether no acknowledgment for a long time is the news of a flow."""
     summary = flow.summary
     stall_ns = summary["longest_stall_ns"]
     if pd.isna(stall_ns):
@@ -51,9 +52,7 @@ def _has_outage(flow: Flow) -> bool:
         return bool(backed_off) and not farewell.is_end(flow)
     # Of data that were never acknowledged, no round trip shows which retransmissions a timer sent.
     unanswered = summary["retransmits"] and not flow._counts["acked_bytes"]
-    # There is no silence where resets answered the data and each of its retransmissions.
-    tries = summary["timeout_retransmits"] if summary["timeouts"] else summary["retransmits"]
-    if not (summary["timeouts"] or unanswered) or flow._counts["disowned"] > tries:
+    if not (summary["timeouts"] or unanswered):
         return False
     # A window of zero is the reader's, and its probes are no retransmissions.
     if rwnd.shut_ns(flow.rtts) >= stall_ns / 2:
@@ -195,4 +194,4 @@ def _shown(flow: Flow) -> Shown | None:
     return Shown(quiet.first_frame, quiet.last_frame, quiet.since_ns, quiet.since_ns + quiet.waited_ns)
 
 
-NATURE: Final = Nature("outage", _has_outage, _outage, _advice, _shown)
+NATURE: Final = Nature("outage", has_outage, _outage, _advice, _shown)
