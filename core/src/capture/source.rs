@@ -360,12 +360,15 @@ mod tests {
             read(b"").damage.expect("an error").to_string(),
             "test: the file is empty"
         );
-        let message = read(b"hello").damage.expect("an error").to_string();
+        let message = read(b"\x01hello").damage.expect("an error").to_string();
         assert!(
-            message.starts_with("test: not a packet capture: it begins with 68 65 6c 6c"),
+            message.starts_with("test: not a packet capture: it begins with 01 68 65 6c"),
             "{message}"
         );
         let message = read(&gzip(b"hello")).damage.expect("an error").to_string();
-        assert!(message.contains("68 65 6c 6c"), "{message}");
+        assert!(
+            message.starts_with("test: not a packet capture: it begins with the text \"hell\""),
+            "{message}"
+        );
     }
 }
