@@ -60,7 +60,14 @@ EARLIER_LOSS = {"loss.rounds_since": 10, "flight.regrown": False}
 # By rule: rounds that it decides, and what, added to the first of them, must take it away.
 CASES = {
     "idle-turn": (
-        [{"writes.peers_turn": True, "window.closed_share": 0}, {"writes.closing": True}],
+        [
+            {"writes.peers_turn": True, "window.closed_share": 0},
+            {"writes.parting": True, "window.closed_share": 0},
+        ],
+        {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
+    ),
+    "idle-over": (
+        [{"writes.over": True, "window.closed_share": 0}, {"writes.over": True, "writes.finished": True}],
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
     ),
     "app-idle": (
@@ -350,7 +357,7 @@ def test_what_is_not_known_decides_nothing():
 def test_limits_outrank_each_other_in_one_order():
     """Each of them claims the round; taken away one after the other, the next has it."""
     claims = {
-        "idle": {"writes.closing": True},
+        "idle": {"writes.over": True, "writes.finished": True},
         "app": {"writes.finished": True},
         "link": QUEUE | {"rate.utilization": 1, "queue.risen_packets": 50},
         "rwnd": WINDOW | {"rate.over_initial": 1},

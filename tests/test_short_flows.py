@@ -153,6 +153,32 @@ def test_ece_is_an_echo_of_congestion_where_both_agreed_to_that(agreed, limit):
     assert rounds["limit"].iloc[0] == limit
 
 
+def test_nothing_is_asked_of_a_sender_after_its_last_data():
+    """A delayed acknowledgment of the last segments, and a late FIN: neither slowed the transfer."""
+    flow = observe(
+        scenario(
+            HANDSHAKE
+            + """
+            +.001 > .  1:1461(1460)    ack 1 win 502
+            +0    > .  1461:2921(1460) ack 1 win 502
+            +.020 < .  1:1(0) ack 2921 win 16384
+            +0    > .  2921:4381(1460) ack 1 win 502
+            +0    > .  4381:5841(1460) ack 1 win 502
+            +0    > P. 5841:7301(1460) ack 1 win 502
+            +.020 < .  1:1(0) ack 5841 win 16384
+            +.040 < .  1:1(0) ack 7301 win 16384
+            +.100 > F. 7301:7301(0)    ack 1 win 502
+            +.020 < .  1:1(0) ack 7302 win 16384
+            """
+        )
+    ).capture.flow(0, str(CLIENT))
+    assert flow.rtts["limit"].iloc[2:].tolist() == ["idle"] * (len(flow.rtts) - 2)
+    assert flow.summary["app_share"] == 0
+    # Two round trips until the second flight is acknowledged, and one for the rest of it.
+    assert flow.summary["active_ns"] == pytest.approx(60e6, abs=2e6)
+    assert flow.summary["active_throughput_bps"] == pytest.approx(7300 * 8 / 0.080, rel=0.05)
+
+
 def test_what_is_repeated_after_the_fin_is_no_new_data():
     rounds = all_of_client(
         HANDSHAKE

@@ -62,7 +62,7 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
         return ()
     link_bps = float(summary["capacity_bps"])
     rtts = flow.rtts[flow.rtts["limit"] != IDLE]
-    now_bps = delivered_bps(rtts) if len(rtts) else 0.0
+    now_bps = active_bps(flow)
     if not 0 < now_bps < link_bps:
         return ()
     whole_ns = float((rtts["end_ns"] - rtts["start_ns"]).sum())
@@ -97,8 +97,9 @@ def lifts(flow: Flow) -> tuple[Lift, ...]:
 
 
 def active_bps(flow: Flow) -> float:
-    """Return the rate of acknowledged bytes over the active time, in bits per second."""
-    return delivered_bps(flow.rtts[flow.rtts["limit"] != IDLE])
+    """Return the rate of acknowledged bytes over the active time, in bits per second; 0 where none is known."""
+    rate = flow.summary["active_throughput_bps"]
+    return 0.0 if pd.isna(rate) else float(rate)
 
 
 def window_bps(flow: Flow) -> float | None:

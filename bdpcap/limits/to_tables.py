@@ -9,7 +9,7 @@ import numpy as np
 from bdpcap import _core, tables
 from bdpcap.hosts import CERTAINTIES, FAMILIES
 from bdpcap.limits.capacity import capacity
-from bdpcap.limits.decision import DECIDING, KINDS, LIMITS, STATES
+from bdpcap.limits.decision import DECIDING, IDLE, KINDS, LIMITS, STATES
 from bdpcap.limits.rounds import SECOND_NS
 from bdpcap.tables import cells
 from bdpcap.tables.columns import floats
@@ -25,6 +25,8 @@ __all__ = ["flows", "rounds"]
 
 SUSTAINED_NS: Final = 3e7
 """Nanoseconds for which a sustained rate lasts at least, as in the core: a stalled host is silent for a third of it."""
+FIN_BYTES: Final = 1
+"""A FIN occupies one sequence number (RFC 9293 section 3.4)."""
 BITS: Final = 8
 """Bits in a byte."""
 EVEN: Final = 0.5
@@ -97,7 +99,10 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
     acked = floats(of_flows["acked_bytes"])
     least_ns = np.fmax(rtt_min_ns, SUSTAINED_NS)
     timed_ns = evidence.rate.timed_ns[first]
-    mean = np.where(active >= np.fmax(least_ns, timed_ns), acked / total * SECOND_NS, np.nan)
+    carrying = active + _last_trip_ns(evidence, verdict)
+    mean = np.where(
+        active >= np.fmax(least_ns, timed_ns), acked / np.maximum(carrying, NO_TIME) * SECOND_NS, np.nan
+    )
     sustained = np.where(least_ns >= timed_ns, floats(of_flows["sustained_rate"]), np.nan)
     path = capacity(evidence, np.fmax(sustained, mean))
     stall_ns = floats(of_flows["longest_stall_ns"])
@@ -114,7 +119,7 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         "bdp_bytes": _positive(path.estimate * evidence.queue.rtt_min_ns[first] / SECOND_NS),
         "vantage": cells.among(of_flows["vantage"], tables.PLACES),
         "active_ns": _whole(active),
-        "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), active),
+        "active_throughput_bps": _rate(np.where(acked > 0, acked, np.nan), carrying),
         "longest_stall_ns": _whole(np.where(stall_ns < YEAR_NS, stall_ns, np.nan)),
         "idle_share": cells.known(idle / np.maximum(active + idle, NO_TIME)),
         "limit": cells.named(most, LIMITS),
@@ -129,6 +134,14 @@ def flows(of_flows: dict[str, np.ndarray], evidence: Evidence, verdict: Verdict)
         made[f"{end}_system_certainty"] = cells.named(of_flows[f"{end}_system_certainty"], CERTAINTIES)
     columns = {name: made.get(name) or cells.whole(of_flows[name]) for name in tables.FLOWS}
     return columns, _longest(verdict.details, flow, length * leads, count)
+
+
+def _last_trip_ns(evidence: Evidence, verdict: Verdict) -> Floats:
+    """Return for each flow the time on the way of its last data, at most the minimum RTT: later, they only waited."""
+    rounds = evidence.rounds
+    last = evidence.writes.over & verdict.is_limit(IDLE) & (rounds.acked_bytes > FIN_BYTES)
+    took_ns = np.bincount(rounds.flow, np.where(last, rounds.length_ns, 0.0), len(rounds.starts))
+    return np.fmin(took_ns, evidence.queue.rtt_min_ns[rounds.starts])
 
 
 def _leading(shares: Floats, sure: Floats) -> Floats:

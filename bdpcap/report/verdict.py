@@ -169,10 +169,10 @@ def throughput(summary: pd.Series[Any]) -> str:
 
     It is empty if the capture shows acknowledgments of less than half the data.
     """
-    rate, lasting = summary["active_throughput_bps"], float(summary["active_ns"])
+    rate, lasting_ns = summary["active_throughput_bps"], float(summary["end_ns"] - summary["start_ns"])
     if (
         gate.reached_bps(rate) is None
-        or rates.bytes_at(float(rate), lasting) < float(summary["payload_bytes"]) / 2
+        or rates.bytes_at(float(summary["throughput_bps"]), lasting_ns) < float(summary["payload_bytes"]) / 2
     ):
         return ""
     return units.rate(rate)

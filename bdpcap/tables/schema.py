@@ -93,7 +93,8 @@ FLOWS: Final[dict[str, Column]] = {
     ),
     "active_ns": Column("int64", "time in which the flow was not idle"),
     "active_throughput_bps": Column(
-        "Float64", "captured bytes acknowledged over active_ns, bits per second; null if none were"
+        "Float64",
+        "captured bytes acknowledged over active_ns and the last data's round trip, bits per second; null if none were",
     ),
     "idle_share": Column("float64", "share of its life in which nothing was asked of the sender"),
     "limit": Column("str", "the limit with the most active time", LIMITS),

@@ -24,8 +24,6 @@ SERVER: Final = 1
 """The direction of the server's data."""
 FAREWELL_BYTES: Final = 536
 """Bytes that a farewell (a TLS alert) stays below: the least MSS that every host takes (RFC 9293 section 3.7.1)."""
-FIN_BYTES: Final = 1
-"""A FIN occupies one sequence number (RFC 9293 section 3.4)."""
 
 NOTHING: Final = 0.99
 """Share of a round with nothing in flight from which it was idle: the last acknowledgment may come within it."""
@@ -76,12 +74,13 @@ class Writes(Concept):
         return waiting
 
     @field("yes")
-    def closing(self) -> Bools:
-        """Had the sender sent its FIN, with all data before it acknowledged and nothing sent since?"""
+    def over(self) -> Bools:
+        """Had the sender sent its last data, with the FIN or with all of it acknowledged before the flow ended?"""
         rounds = self.rounds
-        sent = rounds.sent_bytes + rounds.retransmitted_bytes > 0
-        closing: Bools = self.finished & ~sent & (rounds.in_flight_max_bytes <= FIN_BYTES)
-        return closing
+        sent = rounds.sent_bytes + rounds.retransmitted_bytes
+        emptied = rounds.empty_ns + rounds.after(rounds.empty_ns) > 0
+        over: Bools = (sent + rounds.after(sent) == 0) & (self.finished | emptied)
+        return over
 
     @field("yes")
     def parting(self) -> Bools:
