@@ -19,7 +19,7 @@ from bdpcap.words import rates
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["GAIN", "LACKING", "Lift", "active_bps", "lifts", "window_bps"]
+__all__ = ["GAIN", "LACKING", "Lift", "active_bps", "full_bps", "lifts", "window_bps"]
 
 GAIN: Final = 1.1
 """Smallest ratio of the expected rate to the flow's that is expected: the link's rate is known to a tenth."""
@@ -100,6 +100,15 @@ def active_bps(flow: Flow) -> float:
     """Return the rate of acknowledged bytes over the active time, in bits per second; 0 where none is known."""
     rate = flow.summary["active_throughput_bps"]
     return 0.0 if pd.isna(rate) else float(rate)
+
+
+def full_bps(flow: Flow) -> float:
+    """Return the rate of a link that is the main limit, in bits per second.
+
+    It is that of the rounds in which the link was full, and no less than the flow's: no flow is faster than its link.
+    What still queued at the end of these rounds is not acknowledged in them.
+    """
+    return max(delivered_bps(flow.rtts[flow.rtts["limit"] == "link"]), active_bps(flow))
 
 
 def window_bps(flow: Flow) -> float | None:

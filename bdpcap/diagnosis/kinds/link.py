@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 
 from bdpcap.diagnosis import places
-from bdpcap.diagnosis.model import Cause, Limit
+from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import delivered_bps
-from bdpcap.explain.expected import GAIN, active_bps
+from bdpcap.explain.expected import GAIN, active_bps, full_bps
+from bdpcap.explain.varying import KEPT_TRIPS, LONG, varying
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ STANDING_NS: Final = 100_000_000
 
 def _queue(flow: Flow, own: pd.DataFrame) -> str:
     least, usual = flow.summary["rtt_min_ns"], own["rtt_ns"].median()
-    reasons = (
-        [f"it carried this flow at {units.rate(delivered_bps(own))}"] if own["acked_bytes"].any() else []
-    )
+    reasons = [f"it carried this flow at {units.rate(full_bps(flow))}"] if own["acked_bytes"].any() else []
     known = pd.notna(least) and pd.notna(usual)
     # A queue holds a segment at least; a shorter wait shows that the capture does not measure round trips.
     if known and rates.bytes_at(delivered_bps(own), float(usual - least)) >= flow.summary["mss_bytes"]:
@@ -36,16 +35,43 @@ def _queue(flow: Flow, own: pd.DataFrame) -> str:
 
 def _shorter(flow: Flow) -> str:
     least, usual = flow.summary["rtt_min_ns"], flow.summary["rtt_median_ns"]
-    full_bps = delivered_bps(flow.rtts[flow.rtts["limit"] == "link"])
-    if full_bps >= GAIN * active_bps(flow):
+    rate_bps = full_bps(flow)
+    if rate_bps >= GAIN * active_bps(flow):
         # A mean: a link may carry more for a while.
-        return f"up to about {units.rate(full_bps)}, the mean rate of the full link"
+        return f"up to about {units.rate(rate_bps)}, the mean rate of the full link"
     if pd.isna(least) or pd.isna(usual) or usual - least < STANDING_NS:
         return "the same rate, whatever the ends set"
     return (
         f"the same rate; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} towards "
         f"{units.duration(least)}"
     )
+
+
+def _varied(flow: Flow, own: pd.DataFrame) -> str:
+    found = varying(flow)
+    if found is None:
+        return ""
+    stalls = (
+        f"; {units.number(found.stalls, 'round trip')} took {units.duration(found.stall_ns)} or longer, {LONG} times "
+        "the median"
+        if found.stalls
+        else ""
+    )
+    mean, best = units.rate(delivered_bps(own)), units.rounded(found.best_bps, "bit/s")
+    return f"{mean} in the mean while busy, {best} at best (over {KEPT_TRIPS} round trips){stalls}"
+
+
+def _best(flow: Flow) -> str:
+    found = varying(flow)
+    return (
+        "" if found is None else f"up to about {units.rounded(found.best_bps, 'bit/s')}, the link's best rate"
+    )
+
+
+def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
+    """Return the detail that holds for longest; "varying" if the flow's own queue stood at a link that kept no rate."""
+    detail = longest(own, "detail")
+    return "varying" if detail == "own queue" and varying(flow) else detail
 
 
 _FULL: Final = Cause(
@@ -71,5 +97,13 @@ LIMIT: Final = Limit(
             "Find who shares the bottleneck.",
             with_change("with a larger share"),
         ),
+        "varying": Cause(
+            "The link's rate varied",
+            _varied,
+            places.path,
+            "Find what slows it for moments: a wireless or shared link, or a busy device.",
+            _best,
+        ),
     },
+    detail=_detail,
 )

@@ -10,6 +10,7 @@ from bdpcap.explain.capacity import delivered_bps, known_bps, spoken
 from bdpcap.explain.expected import GAIN
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.sharing import together_bps
+from bdpcap.explain.varying import varying
 from bdpcap.words import units
 from bdpcap.words.endpoints import same_way
 
@@ -46,9 +47,7 @@ def limits(flow: Flow) -> list[Finding]:
             code=Code.LINK_FULL,
             sentence=f"The bottleneck was busy{did} {units.duration(lasting.sum())}{reached}"
             f"{carries}.{trips}",
-            cause="The path was busy before this flow came: others keep a queue in front of the bottleneck."
-            if others
-            else "The sender keeps a queue in front of the bottleneck at all times.",
+            cause=_cause(flow, others=others),
             remedy=_remedy(flow, known, others=others),
             values={"carried_bps": rate, "capacity_bps": None if pd.isna(capacity) else float(capacity)},
             evidence=f"link in {held.sum()} of {len(held)} rounds. In the median one, {typical['round']}: "
@@ -59,7 +58,19 @@ def limits(flow: Flow) -> list[Finding]:
     ]
 
 
+def _cause(flow: Flow, *, others: bool) -> str:
+    if others:
+        return "The path was busy before this flow came: others keep a queue in front of the bottleneck."
+    found = varying(flow)
+    if found is not None:
+        best = units.rounded(found.best_bps, "bit/s")
+        return f"A queue stood, but the link forwarded {best} at times, and less than half of it at others."
+    return "The sender keeps a queue in front of the bottleneck at all times."
+
+
 def _remedy(flow: Flow, known_bps: float | None, *, others: bool) -> str:
+    if not others and varying(flow):
+        return "Find what slows it for moments: a wireless or shared link, or a busy device."
     if not others:
         return "Larger windows or buffers only lengthen the queue; more throughput needs a faster link."
     flows = flow.capture.flows

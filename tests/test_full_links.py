@@ -1,0 +1,66 @@
+"""What is said of a full link: its rate, how far that varied, and what a shorter queue would give."""
+
+import pandas as pd
+import pytest
+
+from bdpcap.diagnosis.kinds import ALL
+from bdpcap.explain.expected import full_bps
+from bdpcap.explain.varying import varying
+
+TRIP_NS = 10_000_000
+
+
+class Known:
+    """A flow of which no more than rounds and summary is known."""
+
+    def __init__(self, rtts, summary):
+        self.rtts, self.summary = rtts, summary
+
+
+def full(megabits, *, mean_bps=0.0, **summary):
+    """Return a flow with a round of one RTT at a full link for each rate."""
+    start = [TRIP_NS * number for number in range(len(megabits))]
+    rtts = pd.DataFrame(
+        {
+            "start_ns": start,
+            "end_ns": [ns + TRIP_NS for ns in start],
+            "acked_bytes": [int(rate * 1e6 / 8 * TRIP_NS / 1e9) for rate in megabits],
+            "limit": "link",
+            "detail": "own queue",
+            "rtt_ns": TRIP_NS,
+        }
+    )
+    known = {
+        "rtt_median_ns": TRIP_NS,
+        "rtt_min_ns": TRIP_NS,
+        "mss_bytes": 1460,
+        "active_throughput_bps": mean_bps,
+    }
+    return Known(rtts, pd.Series(known | summary))
+
+
+def test_a_link_of_one_rate_does_not_vary():
+    """Not even with a recovery now and then."""
+    assert varying(full(([100] * 19 + [20]) * 5)) is None
+
+
+def test_a_link_that_is_slow_for_half_of_the_time_varied():
+    found = varying(full([100] * 30 + [30] * 30))
+    assert found is not None
+    assert found.best_bps == pytest.approx(100e6)
+    assert found.stalls == 0
+
+
+def test_the_verdict_on_a_link_that_varied_does_not_call_it_full():
+    flow = full([100] * 30 + [30] * 30)
+    cause = ALL["link"].cause(flow, flow.rtts)
+    assert cause.headline == "The link's rate varied"
+    assert cause.reason(flow, flow.rtts).startswith("65.0 Mbit/s in the mean while busy, 100 Mbit/s at best")
+    steady = full([100] * 60)
+    assert ALL["link"].cause(steady, steady.rtts).headline == "The link was full"
+
+
+def test_no_flow_is_faster_than_the_link_that_limits_it():
+    """Data still in the queue when the last round ends is not acknowledged in it."""
+    assert full_bps(full([90] * 60, mean_bps=94e6)) == 94e6
+    assert full_bps(full([90] * 60, mean_bps=50e6)) == pytest.approx(90e6)
