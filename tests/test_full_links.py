@@ -64,3 +64,17 @@ def test_no_flow_is_faster_than_the_link_that_limits_it():
     """Data still in the queue when the last round ends is not acknowledged in it."""
     assert full_bps(full([90] * 60, mean_bps=94e6)) == 94e6
     assert full_bps(full([90] * 60, mean_bps=50e6)) == pytest.approx(90e6)
+
+
+@pytest.mark.parametrize(
+    ("rate", "trip_ns", "words"),
+    [
+        # A segment of 1,460 bytes takes 11.68 ms at 1 Mbit/s.
+        (1, 150_000_000, "round trips from 150 ms towards 21.7 ms"),
+        # At 0.2 Mbit/s it takes 58.4 ms, so that three of them wait for 175 ms.
+        (0.2, 185_000_000, "whatever the ends set"),
+    ],
+)
+def test_a_managed_queue_holds_a_segment(rate, trip_ns, words):
+    flow = full([rate] * 60, mean_bps=rate * 1e6, rtt_median_ns=trip_ns)
+    assert ALL["link"].causes["own queue"].then(flow).endswith(words)

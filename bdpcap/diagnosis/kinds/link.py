@@ -23,6 +23,10 @@ STANDING_NS: Final = 100_000_000
 """Wait in a queue from which on a shorter one is worth its words: CoDel's interval (RFC 8289 section 4.3)."""
 
 
+FEW_SEGMENTS: Final = 4
+"""Segments in a queue up to which no queue is shorter: those of two acknowledgments, or of a small write."""
+
+
 def _queue(flow: Flow, own: pd.DataFrame) -> str:
     least, usual = flow.summary["rtt_min_ns"], own["rtt_ns"].median()
     reasons = [f"it carried this flow at {units.rate(full_bps(flow))}"] if own["acked_bytes"].any() else []
@@ -39,11 +43,16 @@ def _shorter(flow: Flow) -> str:
     if rate_bps >= GAIN * active_bps(flow):
         # A mean: a link may carry more for a while.
         return f"up to about {units.rate(rate_bps)}, the mean rate of the full link"
-    if pd.isna(least) or pd.isna(usual) or usual - least < STANDING_NS:
-        return "the same rate, whatever the ends set"
+    same = "the same rate"
+    if pd.isna(least) or pd.isna(usual) or not rate_bps:
+        return f"{same}, whatever the ends set"
+    # No queue is shorter than the segment that the link is sending.
+    segment_ns = rates.duration_ns(float(flow.summary["mss_bytes"]), rate_bps)
+    if usual - least < max(STANDING_NS, FEW_SEGMENTS * segment_ns):
+        return f"{same}, whatever the ends set"
     return (
-        f"the same rate; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} towards "
-        f"{units.duration(least)}"
+        f"{same}; a managed queue (fq_codel) shortens round trips from {units.duration(usual)} towards "
+        f"{units.duration(least + segment_ns)}"
     )
 
 
