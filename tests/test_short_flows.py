@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pandas as pd
 import pytest
 from observe import observe
 from scenario import CLIENT, HANDSHAKE, SERVER, scenario
 
+from bdpcap.diagnosis.natures import short
 from bdpcap.limits.stripes import stripes
 
 
@@ -211,3 +215,36 @@ def test_what_one_acknowledgment_of_all_calls_for_is_congestion_controls():
     rounds = rounds_of_client(HANDSHAKE + "\n".join(lines))
     assert len(rounds) >= 20
     assert set(rounds["limit"]) == {"cwnd"}
+
+
+def copied(greeting_ns):
+    """Return a flow whose greeting took so long, and which then sent 1 MB in 20 ms and was idle for a minute."""
+    ends = [greeting_ns, greeting_ns + 20_000_000, greeting_ns + 60_020_000_000]
+    rtts = pd.DataFrame(
+        {
+            "start_ns": [0, *ends[:-1]],
+            "end_ns": ends,
+            "acked_bytes": [20_000, 1_000_000, 0],
+            "in_flight_max_bytes": [500, 60_000, 0],
+            "limit": ["app", "cwnd", "idle"],
+        }
+    )
+    summary = {
+        "start_ns": 0,
+        "end_ns": ends[-1],
+        "active_ns": ends[1],
+        "idle_share": 60e9 / ends[-1],
+        "mss_bytes": 1460,
+        "payload_bytes": 1_020_000,
+        "active_throughput_bps": 8 * 1_020_000e9 / ends[1],
+    }
+    return SimpleNamespace(rtts=rtts, summary=pd.Series(summary))
+
+
+def test_small_exchanges_are_no_time_of_a_transfer():
+    assert short.speed(copied(400_000_000)) == (
+        "1.00 MB of 1.02 MB in 20 ms at 400 Mbit/s; for another 60.4 s the connection was idle or exchanged little."
+    )
+    assert short.speed(copied(10_000_000)) == (
+        "1.02 MB in 30 ms at 270 Mbit/s; for another 60 s the connection was open and idle."
+    )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
-from bdpcap.explain.capacity import INITIAL_WINDOW
+from bdpcap.explain.capacity import INITIAL_WINDOW, delivered_bps
+from bdpcap.limits import IDLE
 from bdpcap.words import units
 
 if TYPE_CHECKING:
@@ -31,7 +32,13 @@ def speed(flow: Flow) -> str:
     idle_ns = gate.idle_ns(summary)
     if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
         return ""
-    return f"{_moved(flow)}; for another {units.duration(idle_ns)} the connection was open and idle."
+    bulk = _bulk(flow)
+    if bulk is None:
+        return f"{_moved(flow)}; for another {units.duration(idle_ns)} the connection was open and idle."
+    rest_ns = idle_ns + int(summary["active_ns"]) - _lasting_ns(bulk)
+    return (
+        f"{_moved(flow)}; for another {units.duration(rest_ns)} the connection was idle or exchanged little."
+    )
 
 
 def ends_by_itself(flow: Flow) -> bool:
@@ -46,14 +53,34 @@ def ends_by_itself(flow: Flow) -> bool:
 def _moved(flow: Flow) -> str:
     """Return size, time and rate, each to the digits that a person compares."""
     summary = flow.summary
-    rate = gate.reached_bps(summary["active_throughput_bps"])
+    bulk = _bulk(flow)
+    rate = gate.reached_bps(summary["active_throughput_bps"] if bulk is None else delivered_bps(bulk))
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
-    lasted = units.duration(summary["active_ns"])
+    lasted = units.duration(summary["active_ns"] if bulk is None else _lasting_ns(bulk))
     carried = _bursts(flow)
     least = max(LARGE * carried.sum(), INITIAL_WINDOW * summary["mss_bytes"])
     several = int((carried >= least).sum())
     times = f" ({several} bursts)" if several > 1 else ""
-    return f"{units.data_size(summary['payload_bytes'])} in {lasted}{times}{at}"
+    whole = units.data_size(summary["payload_bytes"])
+    size = whole if bulk is None else units.data_size(bulk["acked_bytes"].sum())
+    of = "" if size == whole else f" of {whole}"
+    return f"{size}{of} in {lasted}{times}{at}"
+
+
+def _lasting_ns(rounds: pd.DataFrame) -> int:
+    return int((rounds["end_ns"] - rounds["start_ns"]).sum())
+
+
+def _bulk(flow: Flow) -> pd.DataFrame | None:
+    """Return the rounds with an initial window or more in flight, if small exchanges took most of the active time.
+
+    None if these rounds did not carry nearly all data, or took half of the active time or more.
+    """
+    rtts, least = flow.rtts, INITIAL_WINDOW * flow.summary["mss_bytes"]
+    own = rtts[(rtts["limit"] != IDLE) & (rtts["in_flight_max_bytes"].fillna(0) >= least)]
+    carried = own["acked_bytes"].sum() >= (1 - LARGE) * rtts["acked_bytes"].sum()
+    brief = 0 < 2 * _lasting_ns(own) < flow.summary["active_ns"]
+    return own if carried and brief else None
 
 
 def _with_data(flow: Flow) -> pd.DataFrame:
