@@ -105,8 +105,8 @@ def test_the_packets_said_to_be_retransmitted_are_those_of_the_rounds():
 def test_every_limit_has_a_cause_and_every_habit_is_a_rule():
     assert [code for code, one in kinds.ALL.items() if one.usual is not None] == list(LIMITS)
     known = set(kinds.declared())
-    # Two causes divide a detail by what acknowledgments and exchanges show.
-    divided = {("cwnd", "ignored"), ("app", "peer's time")}
+    # Three causes divide a detail by what acknowledgments, exchanges and rates show.
+    divided = {("cwnd", "ignored"), ("app", "peer's time"), ("link", "varying")}
     assert {(code, detail) for code, one in kinds.ALL.items() for detail in one.causes} == known | divided
     assert set(app.HABITS) <= {rule.id for rule in (*RULES, *kernel.RULES)}
 
@@ -167,7 +167,7 @@ def test_what_is_zero_for_want_of_a_clock_is_not_said(flow):
     blind = changed(flow, rtt_min_ns=None, rtt_median_ns=None, bdp_bytes=0, in_flight_max_bytes=0)
     assert verdict.arithmetic(blind) == []
     assert "RTT" not in verdict.numbers(blind)
-    assert " at " not in verdict.numbers(changed(flow, active_throughput_bps=1.0))
+    assert " at " not in verdict.numbers(changed(flow, throughput_bps=1.0))
 
 
 # which flows have a place

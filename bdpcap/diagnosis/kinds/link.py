@@ -110,7 +110,7 @@ LIMIT: Final = Limit(
             "The link's rate varied",
             _varied,
             places.path,
-            "Find what slows it for moments: a wireless or shared link, or a busy device.",
+            "Find what slows the link for moments: a wireless or shared link, or a busy device.",
             _best,
         ),
     },

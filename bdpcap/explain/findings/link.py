@@ -70,7 +70,7 @@ def _cause(flow: Flow, *, others: bool) -> str:
 
 def _remedy(flow: Flow, known_bps: float | None, *, others: bool) -> str:
     if not others and varying(flow):
-        return "Find what slows it for moments: a wireless or shared link, or a busy device."
+        return "Find what slows the link for moments: a wireless or shared link, or a busy device."
     if not others:
         return "Larger windows or buffers only lengthen the queue; more throughput needs a faster link."
     flows = flow.capture.flows
