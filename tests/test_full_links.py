@@ -17,13 +17,14 @@ class Known:
         self.rtts, self.summary = rtts, summary
 
 
-def full(megabits, *, mean_bps=0.0, **summary):
-    """Return a flow with a round of one RTT at a full link for each rate."""
-    start = [TRIP_NS * number for number in range(len(megabits))]
+def full(megabits, *, stalls=0, mean_bps=0.0, **summary):
+    """Return a flow with a round of one RTT at a full link for each rate; so many of the last take ten RTTs instead."""
+    trips = [1] * (len(megabits) - stalls) + [10] * stalls
+    end = [TRIP_NS * sum(trips[: number + 1]) for number in range(len(trips))]
     rtts = pd.DataFrame(
         {
-            "start_ns": start,
-            "end_ns": [ns + TRIP_NS for ns in start],
+            "start_ns": [0, *end[:-1]],
+            "end_ns": end,
             "acked_bytes": [int(rate * 1e6 / 8 * TRIP_NS / 1e9) for rate in megabits],
             "limit": "link",
             "detail": "own queue",
@@ -40,22 +41,28 @@ def full(megabits, *, mean_bps=0.0, **summary):
 
 
 def test_a_link_of_one_rate_does_not_vary():
-    """Not even with a recovery now and then."""
+    """Not even with a recovery now and then, or a stall."""
     assert varying(full(([100] * 19 + [20]) * 5)) is None
+    assert varying(full([100] * 60, stalls=1)) is None
 
 
-def test_a_link_that_is_slow_for_half_of_the_time_varied():
-    found = varying(full([100] * 30 + [30] * 30))
+def test_a_link_that_others_take_a_share_of_does_not_vary():
+    assert varying(full([100] * 30 + [30] * 30)) is None
+
+
+def test_a_link_that_stalls_for_a_notable_time_varied():
+    found = varying(full([100] * 30, stalls=5))
     assert found is not None
     assert found.best_bps == pytest.approx(100e6)
-    assert found.stalls == 0
+    assert found.stalls == 5
 
 
 def test_the_verdict_on_a_link_that_varied_does_not_call_it_full():
-    flow = full([100] * 30 + [30] * 30)
+    # 30 round trips carry 125,000 bytes each, in 25 RTTs and five stalls of ten.
+    flow = full([100] * 30, stalls=5)
     cause = ALL["link"].cause(flow, flow.rtts)
     assert cause.headline == "The link's rate varied"
-    assert cause.reason(flow, flow.rtts).startswith("65.0 Mbit/s in the mean while busy, 100 Mbit/s at best")
+    assert cause.reason(flow, flow.rtts).startswith("40.0 Mbit/s in the mean while busy, 100 Mbit/s at best")
     steady = full([100] * 60)
     assert ALL["link"].cause(steady, steady.rtts).headline == "The link was full"
 

@@ -1,6 +1,6 @@
 """Links that kept no rate: much of their busy time was far slower than a rate that the flow reached for a while.
 
-A full link forwards at one rate, so that rounds far below it are stalls, or those of a link whose rate changes.
+A full link forwards at one rate, so that rounds far below it, or far longer than most, are no full link's.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ VARIED: Final = 1 / 4
 """Share of the busy time in slow rounds from which a link kept no rate: at one rate, it is 0.09 or less (measured)."""
 LONG: Final = 5
 """Median round trips from which a round is a stall: a queue that a flow fills itself lengthens rounds by less."""
+REPEATED: Final = 2
+"""Stalls that are no accident. Other flows that take a share of a link make rounds slower, but not so long."""
 
 
 class Varying(NamedTuple):
@@ -59,4 +61,7 @@ def varying(flow: Flow) -> Varying | None:
     if lasting[slow].sum() < VARIED * lasting[busy].sum():
         return None
     long = rounds["limit"].isin(("link", "cwnd")).to_numpy() & (lasting >= LONG * float(trip))
-    return Varying(float(rates.of_bytes(best, 1.0)), int(long.sum()), LONG * float(trip))
+    stalls = int(long.sum())
+    if stalls < REPEATED:
+        return None
+    return Varying(float(rates.of_bytes(best, 1.0)), stalls, LONG * float(trip))

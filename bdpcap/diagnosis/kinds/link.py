@@ -60,14 +60,12 @@ def _varied(flow: Flow, own: pd.DataFrame) -> str:
     found = varying(flow)
     if found is None:
         return ""
-    stalls = (
-        f"; {units.number(found.stalls, 'round trip')} took {units.duration(found.stall_ns)} or longer, {LONG} times "
-        "the median"
-        if found.stalls
-        else ""
-    )
     mean, best = units.rate(delivered_bps(own)), units.rounded(found.best_bps, "bit/s")
-    return f"{mean} in the mean while busy, {best} at best (over {KEPT_TRIPS} round trips){stalls}"
+    stalls = f"{units.number(found.stalls, 'round trip')} took {units.duration(found.stall_ns)} or longer"
+    return (
+        f"{mean} in the mean while busy, {best} at best (over {KEPT_TRIPS} round trips); "
+        f"{stalls}, {LONG} times the median"
+    )
 
 
 def _best(flow: Flow) -> str:
