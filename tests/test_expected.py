@@ -37,6 +37,9 @@ def flow(rounds, *, link_bps, window=None, rtt_ms=10, known=True, missing_bytes=
         "window_scale": scale,
         "rtt_min_ns": rtt_ms * MS,
         "payload_bytes": table["acked_bytes"].sum(),
+        "active_throughput_bps": float(
+            rates.of_bytes(table["acked_bytes"].sum(), max(1, table["end_ns"].sum()))
+        ),
     }
     return Flow(rtts=table, summary=summary, _counts={"unseen_bytes": missing_bytes})
 

@@ -223,7 +223,7 @@ def test_a_junit_file_has_a_suite_for_each_rule_and_a_case_for_each_flow(name, t
     assert case.get("name") == "stream 0: 192.168.1.3:54348 → 192.168.1.34:5001"
     flow = flow_of(SAMPLE)
     assert float(case.get("time")) == pytest.approx((flow["end_ns"] - flow["start_ns"]) / 1e9, abs=0.001)
-    assert "rwnd 95 %, more than 50 %" in case.find("failure").get("message")
+    assert "rwnd 96 %, more than 50 %" in case.find("failure").get("message")
     assert second.find("testcase/failure") is None
 
 
@@ -250,7 +250,7 @@ def test_a_workflow_of_github_shows_what_broke_a_rule(capsys):
     rules = ["--fail-on", "rwnd>50%", "--fail-on", "0 < 1 and limit != 'a,b:c'"]
     assert main(["flows", str(SAMPLE), *rules[:2], "--annotations", "github"]) == 3
     assert capsys.readouterr().err == (
-        "::error title=rwnd>50%25::stream 0 from 192.168.1.3:54348: rwnd 95 %25, more than 50 %25\n"
+        "::error title=rwnd>50%25::stream 0 from 192.168.1.3:54348: rwnd 96 %25, more than 50 %25\n"
     )
     text = "sender != 'a,b:c'"
     assert main(["flows", str(SAMPLE), "--fail-on", text, "--annotations", "github"]) == 3

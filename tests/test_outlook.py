@@ -36,6 +36,7 @@ def flow(limit="cwnd", *, own_mbps=10, path_mbps=None, most_mbps=None, window_mb
         "window_max_bytes": None if window_mbps is None else window_mbps * MBIT / 8 / 100,
         "window_scale": 0,
         "rtt_min_ns": 10_000_000,
+        "active_throughput_bps": own_mbps * MBIT,
     }
     summary["app_share"] = max(app_share, summary["app_share"])
     return SimpleNamespace(rtts=rtts, summary=summary)
