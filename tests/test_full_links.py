@@ -46,6 +46,10 @@ def test_a_link_of_one_rate_does_not_vary():
     assert varying(full([100] * 60, stalls=1)) is None
 
 
+def test_a_flow_below_an_initial_window_shows_no_rate_of_a_link():
+    assert varying(full([100] * 30, stalls=5, in_flight_max_bytes=14_000)) is None
+
+
 def test_a_link_that_others_take_a_share_of_does_not_vary():
     assert varying(full([100] * 30 + [30] * 30)) is None
 

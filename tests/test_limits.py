@@ -56,7 +56,9 @@ def test_a_message_of_two_flights_waits_for_congestion_control_and_the_peer_in_t
     messages = [round(100 + 50.1 * number, 1) for number in range(2, 8)]
     assert {begin: limits.get(begin) for begin in messages} == dict.fromkeys(messages, "cwnd")
     # Nothing is asked of the sender after the last one.
-    waits = [limit for start, limit in limits.items() if any(15 < start - begin < 45 for begin in messages[:-1])]
+    waits = [
+        limit for start, limit in limits.items() if any(15 < start - begin < 45 for begin in messages[:-1])
+    ]
     assert set(waits) == {"app"}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from bdpcap.explain.capacity import sent_a_window
 from bdpcap.explain.once import once
 from bdpcap.words import rates
 
@@ -43,10 +44,10 @@ class Varying(NamedTuple):
 
 @once
 def varying(flow: Flow) -> Varying | None:
-    """Return how far the rate of a busy link varied; None if it kept one rate, or the flow is too short to show it."""
+    """Return how far the rate of a busy link varied; None if it kept one rate, or the flow is too small to show it."""
     rounds, trip = flow.rtts, flow.summary["rtt_median_ns"]
     busy = (rounds["limit"] == "link").to_numpy()
-    if pd.isna(trip) or not busy.any():
+    if pd.isna(trip) or not busy.any() or not sent_a_window(flow.summary):
         return None
     lasting = (rounds["end_ns"] - rounds["start_ns"]).to_numpy(dtype=np.float64)
     acked = rounds["acked_bytes"].to_numpy(dtype=np.float64)
