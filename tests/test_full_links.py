@@ -35,6 +35,7 @@ def full(megabits, *, stalls=0, mean_bps=0.0, **summary):
         "rtt_median_ns": TRIP_NS,
         "rtt_min_ns": TRIP_NS,
         "mss_bytes": 1460,
+        "in_flight_max_bytes": 125_000,
         "active_throughput_bps": mean_bps,
     }
     return Known(rtts, pd.Series(known | summary))
