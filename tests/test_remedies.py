@@ -239,11 +239,14 @@ def test_windows_autotuning_is_raised_to_normal_and_never_lowered(tmp_path, leve
     assert host.values()["level"] == [then]
 
 
-def test_a_window_scale_of_8_shows_that_windows_autotuning_is_normal():
-    told = remedies.receive_buffer(
-        200_000, 1460, ERAS, remedies.Host("receiver", system="windows", window_scale=8)
-    )
+@pytest.mark.parametrize(
+    ("starts", "said"), [(True, "a kept connection has a larger one"), (False, "no SO_RCVBUF")]
+)
+def test_a_window_scale_of_8_shows_that_windows_autotuning_is_normal(starts, said):
+    host = remedies.Host("receiver", system="windows", window_scale=8)
+    told = remedies.receive_buffer(200_000, 1460, ERAS, host, starts=starts)
     assert "Receive Window Auto-Tuning is normal" in told.words
+    assert said in told.words
     assert told.commands == ()
 
 

@@ -66,11 +66,21 @@ def _receiver(
     most = None if facts is None or facts.rmem is None else facts.rmem[2]
     if flow is not None:
         mss, knobs = max(1, int(flow.summary["mss_bytes"])), _knobs(flow, ceiling.window, facts)
-        if Knob.OPTION not in knobs:
+        solution = solved(flow, facts)
+        starts = solution is not None and solution.starts
+        if Knob.OPTION not in knobs or starts:
             was_limit = str(flow.summary["limit"]) == "rwnd"
             stopped = bool(knobs & {Knob.AFTER, Knob.DEFAULT})
             grown = remedies.receive_buffer(
-                need, mss, eras, host, autotuned=True, was_limit=was_limit, stopped=stopped, most=most
+                need,
+                mss,
+                eras,
+                host,
+                autotuned=True,
+                was_limit=was_limit,
+                stopped=stopped,
+                starts=starts,
+                most=most,
             )
             return [grown]
     return [

@@ -97,7 +97,10 @@ def _unset(flow: Flow, window: float) -> remedies.Remedy:
     if receiver.system in _NO_OPTION:
         # Twice the window shows what limits next.
         need, mss = 2 * int(window), int(flow.summary["mss_bytes"])
-        return remedies.receive_buffer(need, mss, surviving_eras(solved(flow)), receiver)
+        solution = solved(flow)
+        return remedies.receive_buffer(
+            need, mss, surviving_eras(solution), receiver, starts=solution is not None and solution.starts
+        )
     return remedies.Remedy("" if _is_autotuned(flow, window) else remedies.unset(receiver, "SO_RCVBUF"))
 
 

@@ -70,6 +70,7 @@ def receive_buffer(
     autotuned: bool = False,
     was_limit: bool = True,
     stopped: bool = False,
+    starts: bool = False,
     most: int | None = None,
 ) -> Remedy:
     """
@@ -91,6 +92,8 @@ def receive_buffer(
         Whether the receive window was the limit. If not, an autotuned window grew only as far as the flow needed.
     stopped
         Whether autotuning may be off, or may have stopped because SO_RCVBUF was set after the handshake.
+    starts
+        Whether the window most likely is one with which autotuning starts.
     most
         The receiver's net.ipv4.tcp_rmem[2] in bytes; None takes the default of these eras.
     """
@@ -105,6 +108,11 @@ def receive_buffer(
     if system == "linux" and linux:
         told = _linux(
             need, mss, linux, host, autotuned=autotuned, was_limit=was_limit, stopped=stopped, most=most
+        )
+    elif system == "windows" and starts and (level := _level(host)):
+        told = Remedy(
+            f"{level}: the window doubles while data arrive, so a kept connection has a larger one. Where it stands for "
+            "seconds, see that the program sets no SO_RCVBUF."
         )
     elif system in _BY_SYSTEM:
         told = _BY_SYSTEM[system](need, mss, host)
@@ -200,20 +208,26 @@ Microsoft, Performance tuning network adapters: restricted has scale 4, highly r
 """
 
 
+def _level(host: Host) -> str:
+    """Return a sentence, without its end, on a level that does not restrict the window; empty for any other level."""
+    scale = host.window_scale
+    return (
+        ""
+        if scale not in _UNRESTRICTED
+        else (f"Receive Window Auto-Tuning is {_UNRESTRICTED[scale]}, by window scale {scale}")
+    )
+
+
 def _windows(need: int, mss: int, host: Host) -> Remedy:
     """Advise on Windows' Receive Window Auto-Tuning Level: learn.microsoft.com, netsh interface tcp."""
     del need, mss
-    if host.window_scale in _UNRESTRICTED:
-        return Remedy(
-            f"By window scale {host.window_scale}, Receive Window Auto-Tuning is {_UNRESTRICTED[host.window_scale]}: the "
-            "window doubles while data arrive, so a kept connection has a larger one. Where it stands for seconds, see "
-            "that the program sets no SO_RCVBUF."
-        )
+    unset = programs.unset(host, "SO_RCVBUF")
+    if level := _level(host):
+        return Remedy(f"{unset} {level}.")
     level, normal = "netsh int tcp show global", "netsh int tcp set global autotuninglevel=normal"
     lowered = f'{level} | findstr Auto-Tuning | findstr "disabled restricted"'
     return Remedy(
-        f"{programs.unset(host, 'SO_RCVBUF')} Then see that Receive Window Auto-Tuning is normal: disabled keeps every "
-        "window at 65,535 bytes.",
+        f"{unset} Then see that Receive Window Auto-Tuning is normal: disabled keeps every window at 65,535 bytes.",
         (
             f"{level}   # receiver, Windows: Receive Window Auto-Tuning Level",
             f"{lowered} && {normal}   # receiver, Windows, as administrator",
