@@ -23,8 +23,8 @@ def halves(streams: Streams) -> dict[int, int]:
     Return for each stream that is one way of a connection the stream that is the other way.
 
     A stream of one way shows the initial sequence number of its sender, and that of the other end by its first
-    acknowledgment. Two streams with the same two numbers, each the other way round, are one connection: by chance, two
-    connections agree in 64 bits hardly ever (RFC 6528).
+    acknowledgment. Two streams with the same two numbers, each the other way round, are one connection. By chance, two
+    connections hardly ever agree in 64 bits (RFC 6528).
     """
     stream, numbers, first = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.int64)], 0
     for columns in streams.blocks(_COLUMNS):

@@ -20,7 +20,7 @@ pub struct Typical {
 }
 
 packed_row! {
-    /// What else is packed of a connection that has ended.
+    /// Head of a packed connection that has ended.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     struct Head {
         /// Length of the client's packed rounds, in bytes.
@@ -119,7 +119,7 @@ impl EndedConnection {
         (life, bytes)
     }
 
-    /// Returns the summaries of the client's and of the server's data; `typical` is what [`Self::new`] was given.
+    /// Returns the summaries of the client's and of the server's data; `typical` is that of [`Self::new`].
     #[must_use]
     pub fn summaries(&self, typical: &Typical) -> [Summary; 2] {
         let (_, mut bytes) = self.life_and_summaries(typical);
@@ -129,7 +129,7 @@ impl EndedConnection {
         [client, server]
     }
 
-    /// Returns how the connection began and ended; `typical` is what [`Self::new`] was given.
+    /// Returns how the connection began and ended; `typical` is that of [`Self::new`].
     #[must_use]
     pub fn life(&self, typical: &Typical) -> Life {
         self.life_and_summaries(typical).0
