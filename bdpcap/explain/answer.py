@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from bdpcap.explain.buffers import FIELD_MAX, RMEM_MAX, WELL_KNOWN, Advertised, Knob, Setting
+from bdpcap.explain.buffers import FIELD_MAX, RMEM_MAX, WELL_KNOWN, Advertised, Setting
 from bdpcap.explain.likelihood import is_chosen
 
 if TYPE_CHECKING:
@@ -198,8 +198,3 @@ class Solution:
         if self.exactness is Exactness.NONE:
             return []
         return [one for one in self.answers if one.telling]
-
-    @property
-    def starts(self) -> bool:
-        """Whether the window most likely is the one with which autotuning starts."""
-        return bool(self.best) and self.best[0].setting.knob is Knob.START

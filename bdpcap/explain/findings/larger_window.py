@@ -11,7 +11,7 @@ import pandas as pd
 from bdpcap.explain import remedies
 from bdpcap.explain.bdp import MSS_BYTES
 from bdpcap.explain.buffers import Knob
-from bdpcap.explain.findings.plateau import solved
+from bdpcap.explain.findings.plateau import solved, starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +66,8 @@ def _receiver(
     most = None if facts is None or facts.rmem is None else facts.rmem[2]
     if flow is not None:
         mss, knobs = max(1, int(flow.summary["mss_bytes"])), _knobs(flow, ceiling.window, facts)
-        solution = solved(flow, facts)
-        starts = solution is not None and solution.starts
-        if Knob.OPTION not in knobs or starts:
+        begins = starts(flow, facts)
+        if Knob.OPTION not in knobs or begins:
             was_limit = str(flow.summary["limit"]) == "rwnd"
             stopped = bool(knobs & {Knob.AFTER, Knob.DEFAULT})
             grown = remedies.receive_buffer(
@@ -79,7 +78,7 @@ def _receiver(
                 autotuned=True,
                 was_limit=was_limit,
                 stopped=stopped,
-                starts=starts,
+                starts=begins,
                 most=most,
             )
             return [grown]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from bdpcap.explain.buffers import UNSCALED
+from bdpcap.explain.buffers import UNSCALED, Knob
 from bdpcap.explain.notable import NOTABLE_SHARE
 from bdpcap.explain.once import once
 from bdpcap.explain.solver import Observed, Solution, solve
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from bdpcap.capture import Flow
     from bdpcap.explain.solver import Facts
 
-__all__ = ["observed", "solved", "was_limit"]
+__all__ = ["observed", "solved", "starts", "was_limit"]
+
+STOOD_NS: Final = 1_000_000_000
+"""Time for which a window limits from which on no autotuning grows it; Windows' grew within 0.6 s where it was seen."""
 
 _NEARLY: Final = 0.95
 """Window over the largest from which it is the largest, but for moments."""
@@ -86,3 +89,11 @@ def solved(flow: Flow, facts: Facts | None = None) -> Solution | None:
     """Return the settings that explain the plateau of a flow's window, whatever the limit was; None without a plateau."""
     seen = observed(flow)
     return None if seen is None else solve(seen, facts)
+
+
+def starts(flow: Flow, facts: Facts | None = None) -> bool:
+    """Return whether a window most likely is one with which autotuning starts, and has not stood for long."""
+    solution = solved(flow, facts)
+    if solution is None or not solution.best or solution.best[0].setting.knob is not Knob.START:
+        return False
+    return bool(flow.summary["rwnd_share"] * flow.summary["active_ns"] < STOOD_NS)

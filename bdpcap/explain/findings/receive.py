@@ -12,7 +12,7 @@ from bdpcap.explain import gate, remedies
 from bdpcap.explain.buffers import FIELD_MAX, UNSCALED
 from bdpcap.explain.capacity import Basis, basis, known_bdp, sent_a_window, spoken_bdp
 from bdpcap.explain.findings.finding import Code, Finding, frames
-from bdpcap.explain.findings.plateau import solved, was_limit
+from bdpcap.explain.findings.plateau import solved, starts, was_limit
 from bdpcap.explain.findings.predicted import predicted
 from bdpcap.explain.findings.setting import setting
 from bdpcap.explain.once import once
@@ -97,10 +97,7 @@ def _unset(flow: Flow, window: float) -> remedies.Remedy:
     if receiver.system in _NO_OPTION:
         # Twice the window shows what limits next.
         need, mss = 2 * int(window), int(flow.summary["mss_bytes"])
-        solution = solved(flow)
-        return remedies.receive_buffer(
-            need, mss, surviving_eras(solution), receiver, starts=solution is not None and solution.starts
-        )
+        return remedies.receive_buffer(need, mss, surviving_eras(solved(flow)), receiver, starts=starts(flow))
     return remedies.Remedy("" if _is_autotuned(flow, window) else remedies.unset(receiver, "SO_RCVBUF"))
 
 

@@ -18,7 +18,8 @@ FEWEST: Final = 3
 """Smallest number of exchanges to report on; fewer have no meaningful median."""
 
 _REMEDY: Final = {
-    "server": "See in the server's own log whether it worked at these times, or held the request until it had news (a long poll).",
+    "server": "See in the server's own log whether it worked at these times, or held the request until it had news (a "
+    "long poll).",
     "network": "Make fewer round trips: keep connections open, ask for more at once, send requests without waiting "
     "(pipelining, HTTP/2), or bring the server nearer.",
     "client": "Look at what the client does between a response and its next request.",
