@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from oracles import SHARED
+from oracles import SHARED, TESTS
 from packets import pcap
 from scenario import scenario
 from small_transfer import write_pcap
@@ -188,3 +188,22 @@ def test_autotuning_that_stopped_is_no_reason_to_raise_its_maximum():
         500_000, 1448, [MEASURED], LINUX, autotuned=True, stopped=True, most=262_144
     )
     assert any("tcp_rmem" in command and "sysctl -w" in command for command in raised.commands)
+
+
+def test_a_window_that_stands_for_seconds_is_no_start_of_autotuning():
+    # The receiver's program has set SO_RCVBUF to the size with which autotuning starts, too.
+    flow = bdpcap.analyze(TESTS / "data/windows_receiver.pcap.zst").flow(0)
+    assert flow.summary["rwnd_share"] * flow.summary["active_ns"] > 10**9
+    assert "set no SO_RCVBUF" in flow.remedy.words
+    assert flow.remedy.commands == ()
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_a_windows_host_that_has_just_begun_needs_no_setting():
+    # Another connection of this host grew its window to 132,352 bytes 0.6 s after its start.
+    flow = bdpcap.analyze(SHARED / "captures/wild_b/kdrive_download_active.pcapng.zst").flow(
+        0, "45.157.188.47:443"
+    )
+    assert "a kept connection has a larger one" in flow.remedy.words
+    assert flow.why is not None
+    assert "45 x 1,460 = 65,700" in str(flow.why)
