@@ -502,6 +502,14 @@ def test_a_server_of_others_is_not_the_readers_to_set():
 
 
 @pytest.mark.usefixtures("need_shared")
+def test_programs_did_not_hold_what_needs_no_mending():
+    # One download of 2.25 MB in slow start, of 3.43 MB in all; the other flows waited for their programs.
+    capture = bdpcap.analyze(SHARED / "captures/wild_b/virtualbox_nat_http3.pcap.zst")
+    said = headline.summary(capture, ranking.groups(capture))
+    assert "of it in flows that need no mending. Other limits: application" in said
+
+
+@pytest.mark.usefixtures("need_shared")
 def test_only_its_operator_knows_what_a_server_of_others_did():
     capture = bdpcap.analyze(SHARED / "captures/wild_b/kdrive_download.pcapng.zst")
     remedy = capture.flow(23, "45.157.188.47:443").remedy

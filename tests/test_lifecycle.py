@@ -252,6 +252,14 @@ def test_a_route_on_which_packets_passed_at_that_time_is_not_to_be_checked(start
     assert ("Check the route" in line) != works
 
 
+def test_a_port_that_answered_other_connections_drops_none():
+    # The connection beside is to the same port: its SYN was answered.
+    (line,) = failed("100 > S 0:0(0) win 64240", "", 100.5, port=SERVER.port)
+    assert line.endswith(
+        "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
+    )
+
+
 def test_answers_that_reached_the_client_had_no_bad_way_back():
     answered = "1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+1 < S. 0:0(0) ack 1 win 65535"
     (line,) = failed(answered, "")

@@ -37,8 +37,8 @@ _GROWTH: Final = (ALL["cwnd"].causes["avoidance"], ALL["cwnd"].causes["slow star
 """Causes that lie in how a sender's congestion window grows."""
 _ASKED: Final = {
     ALL["app"].causes["response time"]: "what the server did between a request and its answer",
-    ALL["app"].causes["idle"]: "what the program waited for between its writes",
-    ALL["app"].causes["small writes"]: "what the program waited for between its writes",
+    ALL["app"].causes["idle"]: "whether the program waited for input, a timer, or a peer",
+    ALL["app"].causes["small writes"]: "whether the program waited for input, a timer, or a peer",
 }
 """What the operator of a sender of others can see, by cause."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) +(?=[A-Z])")

@@ -34,7 +34,8 @@ _AT_ONCE: Final = (
 _ADVICE: Final = {
     "never answered": "Check the route and the firewalls: a host without that service would have refused.",
     "refused": "Start the service, or check the address and the port.",
-    "never completed": "Check the way back to the client, and whether it meant to connect: port scans end so.",
+    "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
+    "end so.",
     "withdrawn": "The client did not want it any more: it had stopped to wait, or only probed the port.",
     "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "cut off": "Ask the end that reset it: its log says why.",
@@ -46,6 +47,9 @@ _ADVICE: Final = {
 _FILTERED: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
     "a filter, or the server itself, drops these."
+)
+_LOST: Final = (
+    "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
 )
 _STARTED: Final = "The port accepted a later connection: the service had not started yet."
 _LEFT_BY_CLIENT: Final = (
@@ -218,11 +222,13 @@ class _Line:
         if kind == "unused":
             how = _AT_ONCE if self.longest_ns < FIRST_TIMEOUT_NS else _SPARE
             return f"{how} {_NOT_NEEDED}" if self._is_pair and others.alive(*ends, *lasted) else how
+        one_service = len(servers) == len(ports) == 1
+        if kind == "never answered" and one_service and others.accepted(servers.one, ports.one, 0):
+            return _LOST
         if kind == "never answered" and self._is_pair and others.passed(*ends, *lasted):
             return _FILTERED
         if kind == "never completed" and self.at_client:
             return _LEFT_BY_CLIENT
-        one_service = len(servers) == len(ports) == 1
         if kind == "refused" and one_service and others.accepted(servers.one, ports.one, self.end_ns):
             return _STARTED
         return _ADVICE[kind]

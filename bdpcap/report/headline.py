@@ -73,18 +73,19 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         failed = connections.failed(capture)
         well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
         return f"{whole}{well_but if failed else '; nothing here needs mending'}."
-    if set(held.index) <= {"app"}:
+    without = fine["payload_bytes"].sum() / total
+    if set(held.index) <= {"app"} and without < NOTABLE_SHARE:
         return f"{whole}{_paced(shown)}."
-    each = (
+    each = [
         f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
         for limit, own in held.iterrows()
         if own["sum"] >= LEAST_SHARE * total
-    )
-    without = fine["payload_bytes"].sum() / total
+    ]
     ended = (
         f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
     )
-    return f"{whole}{ended}. {'Other limits' if ended else 'Main limits'}: {', '.join(each)}{out}."
+    limits = f". {'Other limits' if ended else 'Main limits'}: {', '.join(each)}" if each else ""
+    return f"{whole}{ended}{limits}{out}."
 
 
 def _paced(shown: list[Group]) -> str:
@@ -144,7 +145,8 @@ def rest(capture: Capture, shown: list[Group], lister: str = "`bdpcap flows FILE
 
 def _longest(capture: Capture, flows: pd.DataFrame, least_ns: float) -> str:
     """Return a sentence on the flow that lost most time; empty unless it lost `least_ns`, and there is a place to act."""
-    lost = lost_ns(flows)
+    # Without an acknowledgment, nothing shows how long data waited.
+    lost = lost_ns(flows[flows["longest_stall_ns"].notna()])
     longest = lost[lost >= least_ns].nlargest(_ASKED)
     for flow, held_ns in zip(listed(capture, flows.loc[longest.index]), longest, strict=True):
         # What a short transfer or the end of a connection waited for is nobody's loss, and resets let nobody wait.
