@@ -342,6 +342,25 @@ def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():
     assert natures.nature(flow) is natures.OUTAGE
 
 
+def test_an_outage_on_one_machine_has_no_path():
+    packets = scenario(
+        f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 101 win 500
+    +.001 > P. 101:201(100) ack 1 win 502
+    +.600 > P. 101:201(100) ack 1 win 502
+    +1.20 > P. 101:201(100) ack 1 win 502
+    +2.40 > P. 101:201(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 201 win 500
+    """,
+        client=Address("127.0.0.1", 40000),
+        server=Address("127.0.0.1", 80),
+    )
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+    assert flow.remedy.words.startswith("No path lies between the ends")
+
+
 @pytest.mark.parametrize(("heard", "said"), [(True, "what drops this connection alone"), (False, "was gone")])
 def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(heard, said):
     lost = scenario(f"""{HANDSHAKE}

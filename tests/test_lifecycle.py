@@ -260,6 +260,12 @@ def test_a_port_that_answered_other_connections_drops_none():
     )
 
 
+@pytest.mark.parametrize(("end_s", "gave_up"), [(104, True), (102, False)])
+def test_a_client_that_sends_no_second_syn_gave_up(end_s, gave_up):
+    (line,) = failed("100 > S 0:0(0) win 64240", "", 0, end_s)
+    assert ("the client gave up at once" in line) == gave_up
+
+
 def test_answers_that_reached_the_client_had_no_bad_way_back():
     answered = "1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+1 < S. 0:0(0) ack 1 win 65535"
     (line,) = failed(answered, "")

@@ -51,6 +51,9 @@ _FILTERED: Final = (
 _LOST: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
 )
+_GIVEN_UP: Final = (
+    "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
+)
 _STARTED: Final = "The port accepted a later connection: the service had not started yet."
 _LEFT_BY_CLIENT: Final = (
     "The answers reached the capture next to the client: "
@@ -60,6 +63,8 @@ _SPARE: Final = "Nobody asked for anything: a spare connection, or a program tha
 _NOT_NEEDED: Final = (
     "Another connection of these hosts was alive, so this one may have been needed no longer."
 )
+_REPEATED_NS: Final = 3_000_000_000
+"""Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
 _TALKING: Final = ("never answered", "refused", "unused")
 """Kinds whose advice depends on other connections of their hosts."""
 
@@ -82,7 +87,7 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
     found, given = [], set()
     for kind in _ADVICE:
         for line in lines[kind]:
-            advice = line.advice(kind, others)
+            advice = line.advice(kind, others, capture.info.last_ns or 0)
             # Advice that stands above is not repeated.
             found.append((line.sentence(kind) + ("" if advice in given else f" {advice}"), line.connections))
             given.add(advice)
@@ -215,7 +220,7 @@ class _Line:
         to = f"{self._port()} of {self.servers.text('host')}"
         return f"{units.number(self.connections, 'connection')} from {self.clients.text('host')} to {to} {were} {what}."
 
-    def advice(self, kind: str, others: Talks) -> str:
+    def advice(self, kind: str, others: Talks, last_ns: int) -> str:
         """Return the advice on the connections, as far as the capture's other connections leave it open."""
         clients, servers, ports = self.clients, self.servers, self.ports
         ends, lasted = (clients.one, servers.one), (self.start_ns, self.end_ns)
@@ -223,15 +228,23 @@ class _Line:
             how = _AT_ONCE if self.longest_ns < FIRST_TIMEOUT_NS else _SPARE
             return f"{how} {_NOT_NEEDED}" if self._is_pair and others.alive(*ends, *lasted) else how
         one_service = len(servers) == len(ports) == 1
-        if kind == "never answered" and one_service and others.accepted(servers.one, ports.one, 0):
-            return _LOST
-        if kind == "never answered" and self._is_pair and others.passed(*ends, *lasted):
-            return _FILTERED
+        if kind == "never answered":
+            return self._without_answer(others, last_ns, one_service=one_service)
         if kind == "never completed" and self.at_client:
             return _LEFT_BY_CLIENT
         if kind == "refused" and one_service and others.accepted(servers.one, ports.one, self.end_ns):
             return _STARTED
         return _ADVICE[kind]
+
+    def _without_answer(self, others: Talks, last_ns: int, *, one_service: bool) -> str:
+        """Return the advice on SYNs that were never answered, in a capture that ends at `last_ns`."""
+        if one_service and others.accepted(self.servers.one, self.ports.one, 0):
+            return _LOST
+        if self.syns == self.connections and last_ns - self.end_ns > _REPEATED_NS:
+            return _GIVEN_UP
+        ends = (self.clients.one, self.servers.one)
+        talked = self._is_pair and others.passed(*ends, self.start_ns, self.end_ns)
+        return _FILTERED if talked else _ADVICE["never answered"]
 
     @property
     def _is_pair(self) -> bool:

@@ -13,7 +13,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.diagnosis.natures import farewell
 from bdpcap.read import vantage
 from bdpcap.words import units
-from bdpcap.words.endpoints import host
+from bdpcap.words.endpoints import host, on_one_machine
 
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
@@ -33,6 +33,9 @@ SILENT: Final = 0.9
 _GONE: Final = "Find out why nothing came back: the path or its far end was gone."
 _DROPPED: Final = (
     "Find what drops this connection alone, as a firewall may that forgot it: its far end sent other packets."
+)
+_ON_ONE_MACHINE: Final = (
+    "No path lies between the ends: see what drops packets on this machine, a filter or an emulator of loss."
 )
 _LOST: Final = "Find where data were lost: the acknowledgment at the end covers the last retransmission only."
 _LOST_BEFORE: Final = "Find where data were lost: what reached the capture was acknowledged."
@@ -86,7 +89,12 @@ def _last_sign(flow: Flow, quiet: Silence) -> str:
     whole, waited = units.duration(quiet.quiet_ns), units.duration(quiet.waited_ns)
     if whole == waited or quiet.waited_ns < quiet.quiet_ns / 2:
         return ""
-    return f" No packet of this connection came from {host(flow.receiver)} for {whole}."
+    return f" No packet of this connection came from {_end(flow)} for {whole}."
+
+
+def _end(flow: Flow) -> str:
+    """Return the receiver's host, with its port where both ends are on it."""
+    return flow.receiver if host(flow.sender) == host(flow.receiver) else host(flow.receiver)
 
 
 def _sent_others(flow: Flow, quiet: Silence) -> bool:
@@ -173,9 +181,16 @@ def _advice(flow: Flow) -> tuple[str, str]:
         return _behind(flow, quiet)
     if _is_lost_before(flow, quiet):
         return places.path_to_capture(flow), _LOST_BEFORE
+    return places.path(flow), _of_path(flow, quiet)
+
+
+def _of_path(flow: Flow, quiet: Silence) -> str:
+    """Return the advice on a silence that the path or its far end may have caused."""
+    if on_one_machine(host(flow.sender), host(flow.receiver)):
+        return _ON_ONE_MACHINE
     if quiet.last_only:
-        return places.path(flow), _LOST
-    return places.path(flow), _DROPPED if _sent_others(flow, quiet) else _GONE
+        return _LOST
+    return _DROPPED if _sent_others(flow, quiet) else _GONE
 
 
 def _behind(flow: Flow, quiet: Silence) -> tuple[str, str]:

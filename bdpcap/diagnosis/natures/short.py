@@ -9,6 +9,7 @@ from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW, delivered_bps
 from bdpcap.limits import IDLE
 from bdpcap.words import units
+from bdpcap.words.rates import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,9 @@ def _moved(flow: Flow) -> str:
     bulk = _bulk(flow)
     rate = gate.reached_bps(summary["active_throughput_bps"] if bulk is None else delivered_bps(bulk))
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
-    lasted = units.duration(summary["active_ns"] if bulk is None else _lasting_ns(bulk))
+    # The time of the rate is that of the data, with their last round trip.
+    lasting_ns = summary["payload_bytes"] * BITS_PER_BYTE * 1e9 / rate if rate else summary["active_ns"]
+    lasted = units.duration(lasting_ns if bulk is None else _lasting_ns(bulk))
     carried = _bursts(flow)
     least = max(LARGE * carried.sum(), INITIAL_WINDOW * summary["mss_bytes"])
     several = int((carried >= least).sum())
