@@ -14,7 +14,7 @@ Examples
 >>> capture = bdpcap.analyze("sample_captures/linux61_advwinscale2_w50000.pcap.zst")
 >>> for flow in capture.top():
 ...     print(flow.summary["limit"], flow.remedy.expected)
-rwnd 12.4 → about 24.0 Mbit/s, then the link
+rwnd 12.4 → about 24.3 Mbit/s, then the link
 """
 
 from __future__ import annotations

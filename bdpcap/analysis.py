@@ -86,7 +86,7 @@ def analyze(
     --------
     >>> capture = bdpcap.analyze("sample_captures/rwnd_slow_reader.sender.pcap.zst", filter="tcp port 5001")
     >>> print(capture[0].verdict)
-    The receiving program read too slowly for 96 % of 6.16 s: the window fell from 211,056 bytes to 29,664 bytes.
+    The receiving program read too slowly for 97 % of 6.1 s: the window fell from 211,056 bytes to 29,664 bytes.
     """
     sources, broken = core_pass.sources(source)
     budget = (budget or Budget()).within(memory_bytes)

@@ -254,8 +254,10 @@ def track(packets: Iterable[Packet]) -> list[Row]:
         stream = streams.get(key)
         if stream is None or reuses_ports(stream, segment):
             ends = segment.source, segment.destination
-            if segment.has(SYN) and segment.has(ACK):
-                ends = ends[::-1]  # the server answers, whatever was captured of the question
+            ports = [int(end.rpartition(":")[2]) for end in ends]
+            # The server answers, whatever was captured of the question. Without a SYN, it has the lower port.
+            if segment.has(ACK) if segment.has(SYN) else ports[0] < ports[1]:
+                ends = ends[::-1]
             stream = streams[key] = Stream(count, (Flow(*ends), Flow(*ends[::-1])))
             count += 1
         rows += observe(stream, segment)

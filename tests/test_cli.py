@@ -676,8 +676,8 @@ def test_fail_on_passes_over_the_few_bytes_that_came_back(name, tmp_path, capsys
     assert [(row["payload_bytes"], row["app_share"]) for row in rows[1:]] == [(28, 1)]
     more = ["-o", str(tmp_path / "out.html")] if name == "report" else []
     assert main([name, str(sample), *more, "--fail-on", "app>50%"]) == 0
-    assert main([name, str(sample), *more, "--fail-on", "app>1%"]) == 3
-    assert "stream 0 from 192.168.1.3:54348: app" in capsys.readouterr().err
+    assert main([name, str(sample), *more, "--fail-on", "rwnd>1%"]) == 3
+    assert "stream 0 from 192.168.1.3:54348: rwnd" in capsys.readouterr().err
 
 
 def test_flows_count_as_bulk_from_ten_full_segments_or_a_hundredth_of_all_bytes():

@@ -129,7 +129,7 @@ class Capture(InProcess):
         Examples
         --------
         >>> capture.rtts["limit"].value_counts().head(2).to_dict()
-        {'rwnd': 122, 'idle': 4}
+        {'rwnd': 122, 'idle': 5}
         """
         return self._contents.verdicts.rtts
 

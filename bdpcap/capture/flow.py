@@ -183,7 +183,7 @@ class Flow(InProcess):
         Examples
         --------
         >>> flow.verdict.partition(":")[0]
-        'The receive window held the sender back for 95 % of 5.67 s'
+        'The receive window held the sender back for 96 % of 5.61 s'
         """
         from bdpcap.report import verdict  # noqa: PLC0415 - the report is slow to import
 
@@ -231,7 +231,7 @@ class Flow(InProcess):
         >>> flow.remedy.where
         'the receiver, 192.168.1.34'
         >>> flow.remedy.expected
-        '12.4 → about 24.0 Mbit/s, then the link'
+        '12.4 → about 24.3 Mbit/s, then the link'
         """
         from bdpcap.diagnosis.remedy import remedy  # noqa: PLC0415 - needed for findings only
 
