@@ -1,11 +1,13 @@
 """What the shells are told when a word is to be completed."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+from oracles import ROOT
 
 from bdpcap import tables
 from bdpcap.cli.commands import COMMANDS
@@ -75,3 +77,18 @@ def test_bash_takes_the_script_and_completes_by_it(tmp_path):
         capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
     assert done.stdout == "rtts\ncomplete -o default -F _bdpcap_completion bdpcap\n"
+
+
+def test_the_commands_for_all_users_write_the_script_of_each_shell(tmp_path):
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8").partition("## Completion")[2]
+    commands = page.partition("```text\n")[2].partition("```")[0]
+    targets = re.findall(r"> (/\S+)", commands)
+    assert len(targets) == 3
+    for target in targets:
+        (tmp_path / target.lstrip("/")).parent.mkdir(parents=True)
+    commands = commands.replace("> /", f"> {tmp_path}/")
+    bdpcap = f'bdpcap() {{ "{sys.executable}" -m bdpcap "$@"; }}'
+    subprocess.run(["bash", "-e", "-c", f"{bdpcap}\n{commands}"], check=True, timeout=120)
+    for target, shell in zip(targets, ("bash", "zsh", "fish"), strict=True):
+        written = (tmp_path / target.lstrip("/")).read_text(encoding="utf-8")
+        assert f"complete_{shell}" in written

@@ -285,3 +285,25 @@ def test_a_transfer_that_breaks_off_is_damage(capsys, tmp_path):
     said = capsys.readouterr()
     assert "everything before it is reported" in said.err
     assert len(said.out.splitlines()) == 2
+
+
+def test_the_commands_of_the_page_on_scale_read_a_store_other_than_amazons(bucket, endpoint):
+    page = (ROOT / "docs/scale.md").read_text(encoding="utf-8").partition("## Captures by URL")[2]
+    commands = page.partition("```text\n")[2].partition("```")[0]
+    assert "https://s3.example.net" in commands
+    bucket.put(str(ROOT / "sample_captures" / SAMPLE), "captures/trace.pcap.zst")
+    told = subprocess.run(
+        [
+            "sh",
+            "-e",
+            "-c",
+            f'bdpcap() {{ "{sys.executable}" -m bdpcap "$@"; }}\n{commands}'.replace(
+                "https://s3.example.net", endpoint
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert "192.168.1.3:54348 → 192.168.1.34:5001" in told.stdout
