@@ -58,7 +58,8 @@ def _moved(flow: Flow) -> str:
     rate = gate.reached_bps(summary["active_throughput_bps"] if bulk is None else delivered_bps(bulk))
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
     # The time of the rate is that of the data, with their last round trip.
-    lasting_ns = summary["payload_bytes"] * BITS_PER_BYTE * 1e9 / rate if rate else summary["active_ns"]
+    moved = int(summary["payload_bytes"])
+    lasting_ns = moved * BITS_PER_BYTE * 1e9 / rate if moved and rate else summary["active_ns"]
     lasted = units.duration(lasting_ns if bulk is None else _lasting_ns(bulk))
     carried = _bursts(flow)
     least = max(LARGE * carried.sum(), INITIAL_WINDOW * summary["mss_bytes"])
