@@ -1,4 +1,4 @@
-"""What is said of a full link: its rate, how far that varied, and what a shorter queue would give."""
+"""Sentences on a full link: its rate, how far that varied, and the round trips of a shorter queue."""
 
 import pandas as pd
 import pytest

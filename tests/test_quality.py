@@ -418,7 +418,7 @@ def test_a_keep_alive_with_a_byte_of_garbage_is_no_payload():
 
 
 def test_the_text_of_a_reset_is_no_payload():
-    # RFC 1122 section 4.2.2.12: a reset may carry text that tells its reason.
+    # RFC 1122 section 4.2.2.12: a reset may carry its reason as text.
     dialogue = f"""{HANDSHAKE}
     +.001 > P. 1:101(100) ack 1 win 502
     +.020 < R. 1:59(58) ack 101 win 0

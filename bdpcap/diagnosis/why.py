@@ -67,7 +67,7 @@ def why(flow: Flow) -> Why | None:
     sentences = [f"{_spelt(first)}{exact}" if _is_option(first) else setting.sentence]
     if others:
         also = "; or ".join(
-            f"{_setting(one, first)}{one.arithmetic} ({_named(one)})" for one in others[:_OTHERS]
+            f"{_setting(one, first)}{one.arithmetic} ({one.stack})" for one in others[:_OTHERS]
         )
         decides = (
             "settings decide"
@@ -90,7 +90,7 @@ def _spelt(answer: Answer) -> str:
     less = f", less {kept:,}: the one segment that Linux keeps back" if kept > 0 else ""
     return (
         f"{answer.arithmetic}: SO_RCVBUF {answer.setting.value:,}, doubled by Linux, {answer.setting.era.factor} of it "
-        f"offered ({made.offered:,}){less} ({_named(answer)})."
+        f"offered ({made.offered:,}){less} ({answer.stack})."
     )
 
 
@@ -99,8 +99,3 @@ def _setting(answer: Answer, first: Answer) -> str:
     knob = answer.setting.knob
     named = knob in (first.setting.knob, Knob.CLAMP)
     return "" if named else f"{str(knob).partition(',')[0]} = {answer.setting.value:,}: "
-
-
-def _named(answer: Answer) -> str:
-    """Return the kernels of a setting, or the sysctl that makes others behave so."""
-    return answer.needs or answer.setting.era.name

@@ -160,6 +160,11 @@ class Answer:
         return not self.against and (self.given or self.credible)
 
     @property
+    def stack(self) -> str:
+        """The stack of the setting, or the sysctl that makes another Linux behave so."""
+        return self.needs or self.setting.era.name
+
+    @property
     def well_known(self) -> str:
         """Origin of the value if it is a default that nobody had to choose; else empty."""
         return WELL_KNOWN.get((self.setting.knob, self.setting.value), "")

@@ -17,8 +17,9 @@ from bdpcap.words import rates
 if TYPE_CHECKING:
     from bdpcap.capture import Flow
 
-__all__ = ["KEPT_TRIPS", "LONG", "Varying", "varying"]
+__all__ = ["ADVICE", "KEPT_TRIPS", "LONG", "Varying", "varying"]
 
+ADVICE: Final = "Find what slows the link for moments: a wireless or shared link, or a busy device."
 KEPT_TRIPS: Final = 20
 """Median round trips over which the best rate counts: what a stall held back makes shorter times too fast (measured)."""
 SLOW: Final = 1 / 2

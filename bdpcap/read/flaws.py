@@ -43,9 +43,13 @@ class Seen:
     halves: Sequence[tuple[int, int]] = ()
     """Pairs of streams that are the two ways of one connection."""
 
+    def is_much(self, some_bytes: int) -> bool:
+        """Return whether bytes are `GRAVE` of the payload or more."""
+        return some_bytes >= GRAVE * max(1, self.payload_bytes)
+
     def matters(self, code: str) -> bool:
-        """Return whether flows with a flaw carried `GRAVE` of the payload or more."""
-        return self.affected_bytes.get(code, 0) >= GRAVE * max(1, self.payload_bytes)
+        """Return whether flows with a flaw carried much of the payload."""
+        return self.is_much(self.affected_bytes.get(code, 0))
 
     @property
     def drops(self) -> int:
@@ -245,7 +249,7 @@ DECLARED: Final = (
             "dropped while capturing); they do not count as lost on the path."
         ),
         "Rounds that miss data are marked and less sure; those that miss most are not judged.",
-        grave=lambda seen: seen.info.missed_bytes >= GRAVE * max(1, seen.payload_bytes),
+        grave=lambda seen: seen.is_much(seen.info.missed_bytes),
     ),
     Declared(
         "dropped",

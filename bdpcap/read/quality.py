@@ -175,7 +175,7 @@ def flaws(
         columns = {name: np.asarray(values) for name, values in piece.items()}
         carried = columns["carried"] > 0
         payload += int(columns["payload_bytes"][carried].sum())
-        # Of a flow without data in the capture, the acknowledgments show what it carried.
+        # Of a flow without data in the capture, the acknowledgments show its payload.
         moved = np.where(carried, columns["payload_bytes"], columns["acked_bytes"] + columns["unseen_bytes"])
         for code, rows in _affected(columns, ways).items():
             if rows.any():

@@ -13,11 +13,10 @@ import pandas as pd
 from bdpcap.explain.once import once
 from bdpcap.report import talks
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, blocks
+from bdpcap.report.talks import hashes
 from bdpcap.words import units
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
@@ -140,11 +139,7 @@ def _keys(block: pd.DataFrame) -> NDArray[np.int64]:
 
     Names of millions of hosts would take much memory. Python's hash has a secret key, so no capture contrives equal ones.
     """
-    return _hashes(zip(block["kind"], block["client"], block["server"], strict=True))
-
-
-def _hashes(things: Iterable[Hashable]) -> NDArray[np.int64]:
-    return np.fromiter(map(hash, things), np.int64)
+    return hashes(zip(block["kind"], block["client"], block["server"], strict=True))
 
 
 @dataclass
@@ -157,7 +152,7 @@ class _Names:
     def add(self, names: pd.Series[str]) -> None:
         different = names.unique()
         self.one = str(different[0])
-        self._hashes.append(_hashes(different))
+        self._hashes.append(hashes(different))
 
     def __len__(self) -> int:
         return len(pd.unique(np.concatenate(self._hashes))) if self._hashes else 0

@@ -10,13 +10,14 @@ import numpy as np
 from bdpcap.report.failures import FIRST_TIMEOUT_NS
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
     from collections.abc import Set as AbstractSet
 
     from numpy.typing import NDArray
 
     from bdpcap.capture import Capture
 
-__all__ = ["Talks", "of"]
+__all__ = ["Talks", "hashes", "of"]
 
 _NUMBERS: Final = ("start_ns", "end_ns", "carried", "complete")
 
@@ -57,6 +58,11 @@ class Talks:
         return own
 
 
+def hashes(things: Iterable[Hashable]) -> NDArray[np.int64]:
+    """Return Python's hash of each thing."""
+    return np.fromiter(map(hash, things), np.int64)
+
+
 def of(capture: Capture, hosts: AbstractSet[str]) -> Talks:
     """Return the connections with one of some hosts."""
     pieces = [_talks([], hosts, {name: np.zeros(0, dtype=np.int64) for name in _NUMBERS})]
@@ -84,7 +90,6 @@ def _talks(
 ) -> Talks:
     """Return the connections of some hosts among pairs of client and server, each a host and a port."""
     own = np.array([not hosts.isdisjoint((one[0], two[0])) for one, two in pairs], dtype=bool)
-    both = [hash(frozenset((one[0], two[0]))) for one, two in pairs]
-    service = [hash(server) for _, server in pairs]
-    named = (np.array(hashes, dtype=np.int64)[own] for hashes in (both, service))
-    return Talks(*named, *(numbers[name][own] for name in _NUMBERS))
+    both = hashes(frozenset((one[0], two[0])) for one, two in pairs)
+    service = hashes(server for _, server in pairs)
+    return Talks(both[own], service[own], *(numbers[name][own] for name in _NUMBERS))

@@ -88,7 +88,7 @@ def _detail(flow: Flow, own: pd.DataFrame) -> str | None:
     detail = longest(own, "detail")
     found = waits(flow, own) if detail == "idle" else None
     held_ns = flow.summary["app_share"] * flow.summary["active_ns"]
-    waited = found is not None and max(found.own_ns, held_ns / 2) < found.peer_ns
+    waited = found is not None and found.peer_ns > max(found.own_ns, held_ns / 2)
     return "peer's time" if waited else detail
 
 

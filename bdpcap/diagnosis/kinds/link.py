@@ -11,7 +11,7 @@ from bdpcap.diagnosis.model import Cause, Limit, longest
 from bdpcap.diagnosis.outlook import with_change
 from bdpcap.explain.capacity import delivered_bps
 from bdpcap.explain.expected import GAIN, active_bps, full_bps
-from bdpcap.explain.varying import KEPT_TRIPS, LONG, varying
+from bdpcap.explain.varying import ADVICE, KEPT_TRIPS, LONG, varying
 from bdpcap.words import palette, rates, units
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ LIMIT: Final = Limit(
             "The link's rate varied",
             _varied,
             places.path,
-            "Find what slows the link for moments: a wireless or shared link, or a busy device.",
+            ADVICE,
             _best,
         ),
     },

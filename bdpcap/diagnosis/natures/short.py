@@ -8,8 +8,7 @@ from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW, delivered_bps
 from bdpcap.limits import IDLE
-from bdpcap.words import units
-from bdpcap.words.rates import BITS_PER_BYTE
+from bdpcap.words import rates, units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,12 +33,11 @@ def speed(flow: Flow) -> str:
     if summary["idle_share"] < 1 / 2 or summary["active_ns"] == 0 or idle_ns is None:
         return ""
     bulk = _bulk(flow)
+    moved = _moved(flow, bulk)
     if bulk is None:
-        return f"{_moved(flow)}; for another {units.duration(idle_ns)} the connection was open and idle."
+        return f"{moved}; for another {units.duration(idle_ns)} the connection was open and idle."
     rest_ns = idle_ns + int(summary["active_ns"]) - _lasting_ns(bulk)
-    return (
-        f"{_moved(flow)}; for another {units.duration(rest_ns)} the connection was idle or exchanged little."
-    )
+    return f"{moved}; for another {units.duration(rest_ns)} the connection was idle or exchanged little."
 
 
 def ends_by_itself(flow: Flow) -> bool:
@@ -51,15 +49,14 @@ def ends_by_itself(flow: Flow) -> bool:
     return held == "app" or longest(own, "detail") in _GROWING.get(held, ())
 
 
-def _moved(flow: Flow) -> str:
-    """Return size, time and rate, each to the digits that a person compares."""
+def _moved(flow: Flow, bulk: pd.DataFrame | None) -> str:
+    """Return size, time and rate, of all data or of some rounds, each to the digits that a person compares."""
     summary = flow.summary
-    bulk = _bulk(flow)
     rate = gate.reached_bps(summary["active_throughput_bps"] if bulk is None else delivered_bps(bulk))
     at = "" if rate is None else f" at {units.rounded(rate, 'bit/s')}"
     # The time of the rate is that of the data, with their last round trip.
     moved = int(summary["payload_bytes"])
-    lasting_ns = moved * BITS_PER_BYTE * 1e9 / rate if moved and rate else summary["active_ns"]
+    lasting_ns = rates.duration_ns(moved, rate) if moved and rate else summary["active_ns"]
     lasted = units.duration(lasting_ns if bulk is None else _lasting_ns(bulk))
     carried = _bursts(flow)
     least = max(LARGE * carried.sum(), INITIAL_WINDOW * summary["mss_bytes"])
@@ -122,7 +119,7 @@ def shown(flow: Flow) -> Shown | None:
 
 
 def _said(flow: Flow) -> str:
-    return speed(flow) or f"{_moved(flow)}."
+    return speed(flow) or f"{_moved(flow, _bulk(flow))}."
 
 
 def _is_short(flow: Flow) -> bool:

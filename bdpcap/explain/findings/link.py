@@ -10,7 +10,7 @@ from bdpcap.explain.capacity import delivered_bps, known_bps, spoken
 from bdpcap.explain.expected import GAIN
 from bdpcap.explain.findings.finding import Code, Finding, frames
 from bdpcap.explain.sharing import together_bps
-from bdpcap.explain.varying import varying
+from bdpcap.explain.varying import ADVICE, varying
 from bdpcap.words import units
 from bdpcap.words.endpoints import same_way
 
@@ -70,7 +70,7 @@ def _cause(flow: Flow, *, others: bool) -> str:
 
 def _remedy(flow: Flow, known_bps: float | None, *, others: bool) -> str:
     if not others and varying(flow):
-        return "Find what slows the link for moments: a wireless or shared link, or a busy device."
+        return ADVICE
     if not others:
         return "Larger windows or buffers only lengthen the queue; more throughput needs a faster link."
     flows = flow.capture.flows

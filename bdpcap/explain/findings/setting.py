@@ -116,7 +116,7 @@ def _explained(solution: Solution, where: tuple[int, int] | None) -> Finding:
     rest = first.arithmetic.removeprefix(f"{seen.window:,}, ")
     fitting = _fitting(first)
     # A range of fitting values begins with the name of its knob.
-    named = _stack(first) if fitting else _named(first)
+    named = first.stack if fitting else _named(first)
     arithmetic = f": {fitting}{rest}" if rest == first.arithmetic else f", {rest}"
     cause = [CAUSES.get(first.setting.knob, CAUSES[Knob.OPTION])]
     if first.fitted:
@@ -281,12 +281,7 @@ def _named(answer: Answer) -> str:
     era, knob = answer.setting.era, answer.setting.knob
     if knob is Knob.CLAMP:
         return "Linux, a window clamp"
-    return _stack(answer) if not era.linux or knob is Knob.OPTION else f"{_stack(answer)}, {knob}"
-
-
-def _stack(answer: Answer) -> str:
-    """Return the stack, or the sysctl that makes another Linux behave so."""
-    return answer.needs or answer.setting.era.name
+    return answer.stack if not era.linux or knob is Knob.OPTION else f"{answer.stack}, {knob}"
 
 
 def _span(answer: Answer) -> str:

@@ -109,11 +109,8 @@ def receive_buffer(
         told = _linux(
             need, mss, linux, host, autotuned=autotuned, was_limit=was_limit, stopped=stopped, most=most
         )
-    elif system == "windows" and starts and (level := _level(host)):
-        told = Remedy(
-            f"{level}: the window doubles while data arrive, so a kept connection has a larger one. Where it stands for "
-            "seconds, see that the program sets no SO_RCVBUF."
-        )
+    elif system == "windows":
+        told = _windows(host, starts=starts)
     elif system in _BY_SYSTEM:
         told = _BY_SYSTEM[system](need, mss, host)
     if told is not None:
@@ -211,25 +208,27 @@ Microsoft, Performance tuning network adapters: restricted has scale 4, highly r
 def _level(host: Host) -> str:
     """Return a sentence, without its end, on a level that does not restrict the window; empty for any other level."""
     scale = host.window_scale
-    return (
-        ""
-        if scale not in _UNRESTRICTED
-        else (f"Receive Window Auto-Tuning is {_UNRESTRICTED[scale]}, by window scale {scale}")
-    )
+    if scale not in _UNRESTRICTED:
+        return ""
+    return f"Receive Window Auto-Tuning is {_UNRESTRICTED[scale]}, by window scale {scale}"
 
 
-def _windows(need: int, mss: int, host: Host) -> Remedy:
+def _windows(host: Host, *, starts: bool) -> Remedy:
     """Advise on Windows' Receive Window Auto-Tuning Level: learn.microsoft.com, netsh interface tcp."""
-    del need, mss
-    unset = programs.unset(host, "SO_RCVBUF")
-    if level := _level(host):
+    level, unset = _level(host), programs.unset(host, "SO_RCVBUF")
+    if level and starts:
+        return Remedy(
+            f"{level}: the window doubles while data arrive, so a kept connection has a larger one. Where it stands for "
+            "seconds, see that the program sets no SO_RCVBUF."
+        )
+    if level:
         return Remedy(f"{unset} {level}.")
-    level, normal = "netsh int tcp show global", "netsh int tcp set global autotuninglevel=normal"
-    lowered = f'{level} | findstr Auto-Tuning | findstr "disabled restricted"'
+    show, normal = "netsh int tcp show global", "netsh int tcp set global autotuninglevel=normal"
+    lowered = f'{show} | findstr Auto-Tuning | findstr "disabled restricted"'
     return Remedy(
         f"{unset} Then see that Receive Window Auto-Tuning is normal: disabled keeps every window at 65,535 bytes.",
         (
-            f"{level}   # receiver, Windows: Receive Window Auto-Tuning Level",
+            f"{show}   # receiver, Windows: Receive Window Auto-Tuning Level",
             f"{lowered} && {normal}   # receiver, Windows, as administrator",
         ),
     )
@@ -311,7 +310,6 @@ def _virtual_nat(need: int, mss: int, host: Host) -> Remedy:
 
 
 _BY_SYSTEM: Final[dict[str, Callable[[int, int, Host], Remedy]]] = {
-    "windows": _windows,
     "macos": _macos,
     "freebsd": _freebsd,
     "solaris": _solaris,
@@ -319,4 +317,4 @@ _BY_SYSTEM: Final[dict[str, Callable[[int, int, Host], Remedy]]] = {
     "netstack": _netstack,
     "virtual-nat": _virtual_nat,
 }
-"""Functions that return the advice for a system other than Linux, by family."""
+"""Functions that return the advice for a system other than Linux and Windows, by family."""
