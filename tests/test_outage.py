@@ -1,0 +1,264 @@
+"""Outages and the ends of connections: silences with retransmissions, and where their causes lie."""
+
+import io
+
+import pytest
+from dialogues import analysed
+from packets import Address, pcap
+from scenario import HANDSHAKE, scenario
+
+import bdpcap
+from bdpcap import report
+from bdpcap.diagnosis import natures
+from bdpcap.report import ranking, screen, verdict
+
+
+def opened(dialogue):
+    return analysed(HANDSHAKE + dialogue)
+
+
+def test_an_outage_is_the_news():
+    # Timeouts of 1, 2 and 4 s after the last acknowledgment, as RFC 6298 has them.
+    lost = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +.001 > P. 1001:2001(1000) ack 1 win 502
+    +1    > P. 1001:2001(1000) ack 1 win 502
+    +2    > P. 1001:2001(1000) ack 1 win 502
+    +4    > P. 1001:2001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 2001 win 500
+    """
+    flow = opened(lost).flow(0)
+    assert screen.head(flow).startswith("outage (confidence ")
+    # Frames 1 to 5 are the handshake, and data that were acknowledged.
+    assert (
+        verdict.best_span(flow).display_filter == "tcp.stream eq 0 && frame.number >= 6 && frame.number <= 10"
+    )
+    assert "Nothing was acknowledged for 7.02 s, from 42 ms on" in screen.sentences(flow)[-1]
+    assert flow.remedy.where.startswith("the path from ")
+
+
+def test_data_that_reached_a_capture_at_the_receiver_are_the_receivers_to_explain():
+    # From the receiver, which answers its SYN-ACK's peer at once; then it acknowledges nothing, and the sender gives up.
+    given_up = """
+    0     < S  0:0(0) win 64240 <mss 1460,nop,wscale 7>
+    +0    > S. 0:0(0) ack 1 win 65160 <mss 1460,nop,wscale 7>
+    +.020 < .  1:1(0) ack 1 win 502
+    +.001 < P. 1:1001(1000) ack 1 win 502
+    +0    > .  1:1(0) ack 1001 win 500
+    +.020 < P. 1001:2001(1000) ack 1 win 502
+    +1    < P. 1001:2001(1000) ack 1 win 502
+    +2    < P. 1001:2001(1000) ack 1 win 502
+    +4    < P. 1001:2001(1000) ack 1 win 502
+    +8    < R. 2001:2001(0) ack 1 win 502
+    """
+    flow = analysed(given_up).flow(0)
+    assert flow.summary["vantage"] == "receiver"
+    said = screen.sentences(flow)[-1]
+    assert "to the end, with 3 retransmissions next to the receiver, which answered none" in said
+    assert flow.remedy.where.startswith("the receiver, ")
+
+
+AWAY = """
+    0     < S  0:0(0) win 64240 <mss 1460,nop,wscale 7>
+    +.001 > S. 0:0(0) ack 1 win 65160 ttl 62 <mss 1460,nop,wscale 7>
+    +.020 < .  1:1(0) ack 1 win 502
+    +.001 < P. 1:1001(1000) ack 1 win 502
+    +.001 > .  1:1(0) ack 1001 win 500 ttl 62
+"""
+"""The capture is 20 ms from the sender, and 1 ms and two routers from the receiver, 192.0.2.1."""
+
+
+def away(dialogue):
+    capture = analysed(AWAY + dialogue)
+    assert "captured 2 routers from 192.0.2.1." in " ".join(report.text(capture).split())
+    return capture.flow(0)
+
+
+def test_what_is_lost_behind_a_capture_is_no_host_that_hung():
+    # Only the retransmission that arrives is acknowledged: the segments sent before it were lost behind the capture.
+    flow = away("""
+    +.500 < P. 1001:2001(1000) ack 1 win 502
+    +0    < P. 2001:3001(1000) ack 1 win 502
+    +1    < P. 1001:2001(1000) ack 1 win 502
+    +2    < P. 1001:2001(1000) ack 1 win 502
+    +4    < P. 1001:2001(1000) ack 1 win 502
+    +.001 > .  1:1(0) ack 2001 win 500 ttl 62
+    +.020 < P. 2001:3001(1000) ack 1 win 502
+    +.001 > .  1:1(0) ack 3001 win 500 ttl 62
+    """)
+    said = screen.sentences(flow)[-1]
+    assert (
+        "for 7 s, from 523 ms on, with 3 retransmissions that reached the capture, 2 routers before 192.0.2.1."
+        in said
+    )
+    assert flow.remedy.where == "the path from the capture to 192.0.2.1"
+    assert flow.remedy.words.startswith("Find where data were lost")
+
+
+def test_what_is_lost_before_a_capture_is_no_receiver_that_is_gone():
+    # The receiver acknowledges at once what comes; 2001:3001 comes 7 s later.
+    flow = away("""
+    +.020 < P. 1001:2001(1000) ack 1 win 502
+    +0    < P. 3001:4001(1000) ack 1 win 502
+    +.001 > .  1:1(0) ack 2001 win 500 ttl 62
+    +7    < P. 2001:3001(1000) ack 1 win 502
+    +.001 > .  1:1(0) ack 4001 win 500 ttl 62
+    """)
+    assert "with 1 retransmission, which was acknowledged at once." in screen.sentences(flow)[-1]
+    assert flow.remedy.where == "the path from 198.51.100.2 to the capture"
+
+
+def test_a_sender_that_ignores_acknowledgments_had_no_outage():
+    # The tap is beside the client, which sends its request again in spite of the answer next to it.
+    flow = opened("""
+    +.001  > P. 1:201(200) ack 1 win 502
+    +.020  < P. 1:101(100) ack 201 win 500
+    +.300  > P. 1:201(200) ack 1 win 502
+    +.600  > P. 1:201(200) ack 1 win 502
+    +1.200 > P. 1:201(200) ack 1 win 502
+    +2.400 > P. 1:201(200) ack 1 win 502
+    """).flow(0)
+    said = screen.sentences(flow)[-1]
+    assert said.startswith(
+        "The sender took no notice of acknowledgments: it sent again, 4 times, what the capture"
+    )
+    assert flow.remedy.where == "the sender, 192.0.2.1"
+
+
+def test_only_the_time_in_which_data_waited_is_an_outage():
+    # Nothing is in flight for 15 s; then one segment waits for 4 s, the tail loss probe included.
+    flow = opened("""
+    +.001  > P. 1:1001(1000) ack 1 win 502
+    +.020  < .  1:1(0) ack 1001 win 500
+    +15    > P. 1001:1027(26) ack 1 win 502
+    +.200  > P. 1001:1027(26) ack 1 win 502
+    +.600  > P. 1001:1027(26) ack 1 win 502
+    +1.200 > P. 1001:1027(26) ack 1 win 502
+    +2     > P. 1001:1027(26) ack 1 win 502
+    +.020  < .  1:1(0) ack 1027 win 500
+    """).flow(0)
+    said = screen.sentences(flow)[-1]
+    assert said.startswith("Nothing was acknowledged for 4.02 s, from 15 s on, with 4 retransmissions.")
+
+
+@pytest.mark.parametrize("reset", ["+1 < R. 101:101(0) ack 4001 win 500", ""], ids=["reset", "silent"])
+def test_a_farewell_that_nobody_acknowledges_is_the_end_and_no_outage(reset):
+    flow = opened(f"""
+    +.001 < P. 1:101(100) ack 1 win 500
+    +.001 > P. 1:4001(4000) ack 101 win 502
+    +.020 < F. 101:101(0) ack 4001 win 500
+    +.001 > FP. 4001:4032(31) ack 102 win 502
+    +.500 > FP. 4001:4032(31) ack 102 win 502
+    +1    > FP. 4001:4032(31) ack 102 win 502
+    +2    > FP. 4001:4032(31) ack 102 win 502
+    {reset}
+    """).flow(0)
+    assert natures.nature(flow) is not natures.OUTAGE
+    assert flow.remedy.where == ""
+
+
+def test_a_request_that_nobody_acknowledged_is_no_end_of_a_connection():
+    flow = opened("""
+    +.001 > P. 1:328(327) ack 1 win 502
+    +.300 > P. 1:328(327) ack 1 win 502
+    +.600 > P. 1:328(327) ack 1 win 502
+    +1.20 > P. 1:328(327) ack 1 win 502
+    +2.40 > P. 1:328(327) ack 1 win 502
+    +4.80 > R. 328:328(0) ack 1 win 0
+    """).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+
+
+def test_an_outage_on_one_machine_has_no_path():
+    packets = scenario(
+        f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 101 win 500
+    +.001 > P. 101:201(100) ack 1 win 502
+    +.600 > P. 101:201(100) ack 1 win 502
+    +1.20 > P. 101:201(100) ack 1 win 502
+    +2.40 > P. 101:201(100) ack 1 win 502
+    +.020 < .  1:1(0) ack 201 win 500
+    """,
+        client=Address("127.0.0.1", 40000),
+        server=Address("127.0.0.1", 80),
+    )
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+    assert flow.remedy.words.startswith("No path lies between the ends")
+
+
+@pytest.mark.parametrize(("heard", "said"), [(True, "what drops this connection alone"), (False, "was gone")])
+def test_an_outage_of_one_connection_alone_is_not_that_of_the_path(heard, said):
+    lost = scenario(f"""{HANDSHAKE}
+    +.001 > P. 1:101(100) ack 1 win 502
+    +.200 > P. 1:101(100) ack 1 win 502
+    +.600 > P. 1:101(100) ack 1 win 502
+    +1.20 > P. 1:101(100) ack 1 win 502
+    +2.40 > P. 1:101(100) ack 1 win 502
+    +4.80 > P. 1:101(100) ack 1 win 502
+    """)
+    # The other connection is opened and ends within that time.
+    other = scenario(
+        """
+    1.000 > S  0:0(0)       win 64240 <mss 1460,sackOK,wscale 7>
+    +.020 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+    +0    > R. 1:1(0) ack 1 win 0
+    """,
+        client=Address("192.0.2.1", 40001),
+    )
+    packets = sorted([*lost, *(other if heard else [])], key=lambda packet: packet.time_ns)
+    flow = bdpcap.analyze(io.BytesIO(pcap(packets))).flow(0)
+    assert natures.nature(flow) is natures.OUTAGE
+    assert said in flow.remedy.words
+
+
+def test_the_end_of_a_connection_does_not_come_first():
+    closed = scenario(f"""{HANDSHAKE}
+    +.001 < P. 1:101(100) ack 1 win 500
+    +.001 > P. 1:14001(14000) ack 101 win 502
+    +.020 < F. 101:101(0) ack 14001 win 500
+    +.001 > FP. 14001:14032(31) ack 102 win 502
+    +1    > FP. 14001:14032(31) ack 102 win 502
+    +2    > FP. 14001:14032(31) ack 102 win 502
+    """)
+    other = scenario(
+        f"""{HANDSHAKE}
+    +.001 > P. 1:4001(4000) ack 1 win 502
+    +.020 < . 1:1(0) ack 4001 win 500
+    +2    > P. 4001:8001(4000) ack 1 win 502
+    +.020 < . 1:1(0) ack 8001 win 500
+    """,
+        client=Address("192.0.2.9", 40001),
+    )
+    capture = bdpcap.analyze(io.BytesIO(pcap(sorted([*closed, *other], key=lambda packet: packet.time_ns))))
+    groups = ranking.groups(capture)
+    assert natures.nature(groups[0].flow) is natures.FAREWELL
+    assert [group.flow.stream for group in screen.entries(groups).detailed] == [1]
+
+
+def test_an_idle_time_without_a_timeout_is_no_outage():
+    # Ten quiet seconds with nothing in flight; later one segment waits 3.02 s for its retransmission.
+    quiet = """
+    +.001 > P. 1:1001(1000) ack 1 win 502
+    +.020 < .  1:1(0) ack 1001 win 500
+    +10   < P. 1:101(100) ack 1001 win 500
+    +.001 > P. 1001:2001(1000) ack 101 win 502
+    +1    > P. 1001:2001(1000) ack 101 win 502
+    +2    > P. 1001:2001(1000) ack 101 win 502
+    +.020 < .  101:101(0) ack 2001 win 500
+    """
+    flow = opened(quiet).flow(0)
+    assert "Nothing was acknowledged for 3.02 s" in screen.sentences(flow)[-1]
+
+
+def test_an_outage_without_an_acknowledgment_in_the_capture_is_one():
+    lost = "+.001 > P. 1:1001(1000) ack 1 win 502\n" + "".join(
+        f"+{wait} > P. 1:1001(1000) ack 1 win 502\n" for wait in (1, 2, 4, 8)
+    )
+    flow = bdpcap.analyze(io.BytesIO(pcap(scenario(lost)))).flow(0)
+    assert screen.head(flow).startswith("outage (confidence ")
+    assert screen.sentences(flow)[-1] == (
+        "The capture holds no acknowledgment: 4 retransmissions in 15 s brought none."
+    )
