@@ -135,10 +135,6 @@ def join(pieces: Sequence[Piece]) -> Batch:
     seen = _stacked(
         [{each.name: getattr(piece.vantage, each.name) for each in fields(Vantage)} for piece in kept]
     )
-    # Paths of different captures have nothing in common.
-    first_path = _starts(int(piece.vantage.path.max(initial=-1)) + 1 for piece in kept)
-    lengths = [len(piece.flow) for piece in kept]
-    seen["path"] = seen["path"] + np.repeat(first_path, lengths)
     numbers: dict[Path, int] = {}
     captures = pd.DataFrame(
         [

@@ -79,7 +79,6 @@ def vantage(flow, *, at_sender=True, at_receiver=False, mss=MSS, flow_acks=1, ti
         at_receiver=np.full(count, at_receiver),
         mss_bytes=np.full(count, float(mss)),
         initial_rtt_ns=np.full(count, np.nan),
-        path=np.asarray(flow),
         path_rtt_ns=np.full(count, np.nan),
         cross_traffic_bytes=np.zeros(count),
         flow_acks=np.full(count, float(flow_acks)),

@@ -75,6 +75,7 @@ CASES = {
             {"writes.idle": True, "window.closed_share": 0},
             {"writes.drained": True, "window.closed_share": 0},
             {"writes.finished": True},
+            {"flight.whole": True, "loss.none_recent": True},
         ],
         {"waiting for a window": {"window.closed_share": 1}, "waiting for a timeout": {"loss.outage": True}},
     ),
@@ -212,6 +213,8 @@ CASES = {
         {
             "a segment alone": LONE_SEGMENT,
             "a tap before the bottleneck": {"queue.before_tap": False},
+            "silence for most of the round": {"queue.silent": 0.6},
+            "no other round to compare with": {"rate.alone": True},
             "half the rate": {"rate.tap_utilization": 0.5},
             "a full window": WINDOW,
         },

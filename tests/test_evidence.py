@@ -184,6 +184,34 @@ def test_a_queue_does_not_outlast_a_longer_silence(silence_ms, waited_ms, share)
     assert queue.share.tolist() == [pytest.approx(share)]
 
 
+@pytest.mark.parametrize(
+    ("sent", "delivered", "alone"),
+    [
+        pytest.param([10, 90], [0, 100], [False, True], id="nearly all in one round"),
+        pytest.param([30, 30, 30], [30, 30, 30], [False] * 3, id="a third each"),
+        pytest.param([100, 0], [0, 100], [True, True], id="sent in one, delivered in the next"),
+        pytest.param([0, 0], [0, 0], [False, False], id="no data"),
+    ],
+)
+def test_a_round_with_most_of_the_data_has_no_other_to_compare_with(sent, delivered, alone):
+    columns = {"sent_bytes": sent, "delivered_bytes": delivered, "acked_bytes": delivered}
+    assert counted([0] * len(sent), columns=columns).rate.alone.tolist() == alone
+
+
+@pytest.mark.parametrize(
+    ("sent", "flight", "again", "whole"),
+    [
+        pytest.param([9000, 0], [9000, 9000], 0, [True, False], id="all at once"),
+        pytest.param([9000, 1], [9000, 1], 0, [False, False], id="a byte later"),
+        pytest.param([9000, 0], [5000, 5000], 0, [False, False], id="some acknowledged before all was sent"),
+        pytest.param([9000, 0], [9000, 9000], 1, [False, False], id="some lost"),
+    ],
+)
+def test_a_flight_of_all_data_leaves_nothing_to_send(sent, flight, again, whole):
+    columns = {"sent_bytes": sent, "in_flight_max_bytes": flight, "retransmitted_bytes": [0, again]}
+    assert counted([0, 0], columns=columns).flight.whole.tolist() == whole
+
+
 def standing(*, at_sender=True, **more):
     """Six rounds of 20 ms at 1 MB/s, with 5 ms of queue: five packets of 1000 bytes."""
     same = {

@@ -446,3 +446,33 @@ def test_zero_window_probes_are_neither_lost_nor_sent_again(probe):
     assert [row.kind for row in seen.sent(CLIENT)].count("zero-window probe") == 2
     assert (flow["payload_bytes"], flow["retransmits"]) == (2000, 0)
     assert seen.capture.info.missed_bytes == 0
+
+
+def test_the_way_to_the_receiver_alone_is_no_round_trip_of_the_path():
+    # The tap is beside the server. A connection whose handshake and request it missed shows it the last 0.2 ms alone.
+    whole = scenario(
+        """
+        0      > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+        +.0001 < S. 0:0(0) ack 1 win 65535 <mss 1460,sackOK,wscale 2>
+        +.030  > .  1:1(0) ack 1 win 502
+        +0     > P. 1:1001(1000) ack 1 win 502
+        +.0002 < .  1:1(0) ack 1001 win 502
+        """
+    )
+    part = scenario(
+        """
+        .2     > P. 1:101(100) ack 1 win 502
+        +.0002 < .  1:1(0) ack 101 win 502
+        +.1    > P. 101:201(100) ack 1 win 502
+        +.0002 < .  1:1(0) ack 201 win 502
+        """,
+        client=replace(CLIENT, port=CLIENT.port + 1),
+    )
+
+    def rtt_ns(packets):
+        paths = analysed(packets)._contents.paths
+        return paths.delays_of(0)[0][0]
+
+    assert rtt_ns([*whole, *part]) == rtt_ns(whole) == pytest.approx(30.2e6, rel=0.01)
+    # No other flow shows more.
+    assert rtt_ns(part) == pytest.approx(0.2e6, rel=0.01)

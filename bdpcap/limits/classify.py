@@ -125,8 +125,6 @@ class Classification:
             at_receiver=(flows["vantage"] == "receiver")[flow],
             mss_bytes=floats(flows["mss_bytes"])[flow],
             initial_rtt_ns=floats(flows["initial_rtt_ns"])[flow],
-            # A block holds few of the capture's many paths, so they are numbered anew.
-            path=np.unique(path, return_inverse=True)[1],
             path_rtt_ns=self._rtt_ns[path],
             cross_traffic_bytes=self._cross_traffic(row),
             flow_acks=np.where(acknowledgments_missing(flows), 0.0, flows["acks"])[flow],

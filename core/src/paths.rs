@@ -30,7 +30,8 @@ pub struct Paths {
     pub of_streams: Vec<u32>,
     /// Number of the path of each UDP flow.
     pub of_datagrams: Vec<u32>,
-    /// Min RTT of each path, in ns; [`NULL`] where none was measured.
+    /// Min RTT of each path, in ns; [`NULL`] where none was measured. A flow without a round trip to its sender
+    /// counts only if all flows of the path are such. The tap may be far from the sender.
     pub rtt_ns: Vec<i64>,
     /// Rounds of flows that share their path with other flows.
     pub shared: Deliveries,
@@ -61,17 +62,25 @@ impl Paths {
         let counted = threads::each(parts(table.len()), |streams| {
             Part::of(table, streams, &paths.of_streams, &flows)
         });
+        let mut to_receiver = Vec::new();
         for part in counted {
+            to_receiver.extend_from_slice(&part.to_receiver_ns);
             paths.add(part);
         }
+        to_receiver.retain(|&(path, _)| paths.rtt_ns[path as usize] == NULL);
+        paths.add_rtts(to_receiver);
         paths
     }
 
-    fn add(&mut self, part: Part) {
-        for (path, rtt_ns) in part.rtt_ns {
+    fn add_rtts(&mut self, rtts: Vec<(u32, i64)>) {
+        for (path, rtt_ns) in rtts {
             let min_rtt_ns = &mut self.rtt_ns[path as usize];
             *min_rtt_ns = lesser(*min_rtt_ns, rtt_ns);
         }
+    }
+
+    fn add(&mut self, part: Part) {
+        self.add_rtts(part.rtt_ns);
         self.shared.row.extend(part.shared.row);
         self.shared.start_ns.extend(part.shared.start_ns);
         self.shared.end_ns.extend(part.shared.end_ns);
@@ -87,6 +96,8 @@ impl Paths {
 struct Part {
     /// Path and min RTT of each flow.
     rtt_ns: Vec<(u32, i64)>,
+    /// Path and min RTT of each flow without a round trip to its sender, on a path that it shares.
+    to_receiver_ns: Vec<(u32, i64)>,
     shared: Deliveries,
     end_ns: i64,
     rounds: usize,
@@ -111,10 +122,15 @@ impl Part {
                     last = Some(round.flow_rtt_min_ns);
                 }
                 let Some(last) = last else { continue };
-                let rtt_ns = min_rtt_ns(last, least, || {
-                    table.summaries(stream).2[from].initial_rtt_ns
-                });
-                part.rtt_ns.push((path, rtt_ns));
+                let summary = || table.summaries(stream).2[from];
+                let rtt_ns = min_rtt_ns(last, least, || summary().initial_rtt_ns);
+                let partial = shared && rtt_ns != NULL && summary().sender_side_ns == NULL;
+                let rtts = if partial {
+                    &mut part.to_receiver_ns
+                } else {
+                    &mut part.rtt_ns
+                };
+                rtts.push((path, rtt_ns));
             }
         }
         part

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bdpcap.limits.evidence.field import Concept, Field, Values
-    from bdpcap.limits.rounds import Bools, Floats, Ints, Rounds
+    from bdpcap.limits.rounds import Bools, Floats, Rounds
 
 __all__ = [
     "CONCEPTS",
@@ -50,8 +50,6 @@ class Vantage:
     """Maximum segment size of the flow."""
     initial_rtt_ns: Floats
     """RTT of the handshake; NaN where it was not measured."""
-    path: Ints
-    """Number of the path from host to host; flows of one path share its minimum RTT."""
     path_rtt_ns: Floats
     """Minimum RTT of all flows of the path in the capture; NaN if unknown."""
     cross_traffic_bytes: Floats

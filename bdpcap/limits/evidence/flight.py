@@ -83,6 +83,15 @@ class Flight(Concept):
         return self.doubling | first
 
     @field("yes")
+    def whole(self) -> Bools:
+        """Were all of the flow's data in flight at once, with nothing retransmitted?"""
+        rounds = self.rounds
+        sent, flow = rounds.sent_bytes, rounds.total(rounds.sent_bytes)
+        complete = (sent > 0) & (np.fmin(sent, rounds.in_flight_max_bytes) >= flow)
+        whole: Bools = complete & (rounds.total(rounds.retransmitted_bytes) == 0)
+        return whole
+
+    @field("yes")
     def below_least(self) -> Bools:
         """Was less in flight than the least congestion window, with room in the window and nothing retransmitted?
 

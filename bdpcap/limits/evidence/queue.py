@@ -50,13 +50,11 @@ class Queue(Concept):
     def rtt_min_ns(self) -> Floats:
         """Minimum RTT of the path: the least of all its flows, since a new flow meets the queue of earlier ones.
 
-        The value of each flow is that of its last round, since the core may drop early RTTs.
+        Where the path has none, it is that of the flow's last round, since the core may drop early RTTs.
         """
-        path = self.all.vantage.path
+        of_path = self.all.vantage.path_rtt_ns
         of_flow = self.rounds.per_flow(least_rtt_ns(self.rounds, self.all.vantage.initial_rtt_ns))
-        least = np.full(path.max(initial=-1) + 1, np.nan)
-        np.fmin.at(least, path, of_flow)
-        return np.fmin(least[path], self.all.vantage.path_rtt_ns)
+        return np.where(np.isnan(of_path), of_flow, of_path)
 
     @cached_property
     def rtt_ns(self) -> Floats:
@@ -229,6 +227,11 @@ class Queue(Concept):
         long = rounds.total(opening.astype(np.float64)) >= SLOW_START
         risen: Bools = rounds.ratio(largest - least, largest) >= RISEN
         return long & ~risen & (least - self.rtt_min_ns >= CLOCK_NS)
+
+    @field("share")
+    def silent(self) -> Floats:
+        """Share of the round that its longest time without a packet takes."""
+        return self.rounds.share(self.rounds.silence_ns)
 
     @field("share")
     def pauses(self) -> Floats:

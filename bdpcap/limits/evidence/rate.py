@@ -156,6 +156,14 @@ class Rate(Concept):
         exceeded: Bools = self.utilization >= EXCEEDED
         return exceeded
 
+    @field("yes")
+    def alone(self) -> Bools:
+        """Did the round take half of the flow's time or data, or more? Then no other shows whether its rate is the link's."""
+        rounds = self.rounds
+        parts = (rounds.sent_bytes, rounds.delivered_bytes, self.moving_ns)
+        alone: Bools = np.any([(part > 0) & (2 * part >= rounds.total(part)) for part in parts], axis=0)
+        return alone
+
     @field("share")
     def tap_utilization(self) -> Floats:
         """Share of three rounds that the bottleneck needed for the bytes seen at a tap behind it; else unknown."""

@@ -86,11 +86,15 @@ RULES: Final = (
     Rule(
         id="app-idle",
         limit="app",
-        holds=any_of(all_of(any_of(it(Writes.idle), it(Writes.drained)), OPEN), it(Writes.finished)),
+        holds=any_of(
+            all_of(any_of(it(Writes.idle), it(Writes.drained)), OPEN),
+            it(Writes.finished),
+            all_of(it(Flight.whole), it(Loss.none_recent)),
+        ),
         unless=it(Loss.outage),
         says="The program had nothing left to send.",
-        why="Nothing is sent until the pipe is empty though the sender has the turn, or the FIN is out behind the last "
-        "data.",
+        why="Nothing is sent until the pipe is empty though the sender has the turn. Or the FIN is out behind the last "
+        "data, or one flight held all data.",
         source="RFC 9293 section 3.6",
     ),
     Rule(

@@ -36,7 +36,11 @@ SPARE = any_of(
     "A full window sets another rate than the link's.",
 )
 NOT_BUSY = any_of(
-    it(Flight.below_least), it(Queue.on_return_path), it(Queue.delayed_ack), it(Window.held_small)
+    it(Flight.below_least),
+    it(Rate.alone),
+    it(Queue.on_return_path),
+    it(Queue.delayed_ack),
+    it(Window.held_small),
 ).named(
     "the link is not busy",
     "Less than two segments in flight leave the link idle for most of a round trip. Acknowledgments wait on the way "
@@ -148,7 +152,7 @@ RULES: Final = (
         id="link-behind",
         limit="link",
         holds=all_of(BEHIND, at_least(Rate.tap_utilization, 0.95, because=BUSY)),
-        unless=any_of(SPARE, NOT_BUSY, FASTER),
+        unless=any_of(SPARE, NOT_BUSY, FASTER, at_least(Queue.silent, 0.5, because="more than half")),
         says="The bottleneck needed {rate.tap_utilization} of the round for what passed the tap.",
         why="A tap behind the bottleneck sees what it passes on, which shows a busy link where no queue does.",
     ),
