@@ -158,7 +158,7 @@ class Rate(Concept):
 
     @field("yes")
     def alone(self) -> Bools:
-        """Did the round take half of the flow's time or data, or more? Then no other shows whether its rate is the link's."""
+        """Did the round take half of the time or data of its flow, or more? No other shows then whether it was full."""
         rounds = self.rounds
         parts = (rounds.sent_bytes, rounds.delivered_bytes, self.moving_ns)
         alone: Bools = np.any([(part > 0) & (2 * part >= rounds.total(part)) for part in parts], axis=0)

@@ -44,7 +44,8 @@ NOT_BUSY = any_of(
 ).named(
     "the link is not busy",
     "Less than two segments in flight leave the link idle for most of a round trip. Acknowledgments wait on the way "
-    "back or at the receiver, or data wait for a slow reader: none is a queue at the bottleneck.",
+    "back or at the receiver, or data wait for a slow reader: none is a queue at the bottleneck. A round with most of "
+    "the flow's time or data has no other to compare its rate with.",
 )
 # Half of the acknowledgments released nothing.
 HALF_UNANSWERED = at_most(AckClock.ack_response, 0.5, because="more than half")
