@@ -270,7 +270,7 @@ def test_a_server_of_others_is_not_the_readers_to_set():
     # A client in a private network downloads from the Internet; nothing is lost, and the window grows.
     capture = bdpcap.analyze(SHARED / "captures/wild_b/http_download_psexec.pcap.zst")
     flow = capture.flow(38, "95.142.164.2:80")
-    assert ". Main limits: congestion control (1 flow, " in headline.summary(capture, ranking.groups(capture))
+    assert ". Main limits: congestion control (" in headline.summary(capture, ranking.groups(capture))
     assert flow.summary["limit"] == "cwnd"
     assert (flow.remedy.where, flow.remedy.commands) == ("", ())
     assert flow.remedy.words.startswith("Nothing to set at this end: 95.142.164.2 decides")
@@ -459,3 +459,11 @@ def test_what_packets_of_labs_show_is_said_and_no_more(name, there, not_there):
     said = " ".join(report.text(bdpcap.analyze(path)).split())
     assert there in said
     assert not_there not in said
+
+
+@pytest.mark.usefixtures("need_shared")
+def test_the_first_sentence_names_flows_as_their_entries_do():
+    capture = bdpcap.analyze(SHARED / "captures/wild_b/lyc_dns1.pcapng.zst")
+    sentence = headline.summary(capture, ranking.groups(capture))
+    assert "outage (1 flow, " in sentence
+    assert "had an outage" not in sentence

@@ -57,10 +57,10 @@ def summary(capture: Capture, shown: list[Group]) -> str:
     # A limit that nobody here can lift is a limit still.
     well = [group.flows for group in shown if nature(group.flow) and not has_place(group.flow)]
     fine = pd.concat(well) if well else flows.iloc[:0]
+    rest_of = flows[bulk(flows)].drop(fine.index, errors="ignore")
     held = (
-        flows[bulk(flows)]
-        .drop(fine.index, errors="ignore")
-        .groupby("limit")["payload_bytes"]
+        rest_of["payload_bytes"]
+        .groupby(_verdicts(rest_of, shown))
         .agg(["size", "sum"])
         .sort_values("sum", ascending=False)
     )
@@ -74,18 +74,29 @@ def summary(capture: Capture, shown: list[Group]) -> str:
         well_but = f" and need no mending; {units.number(failed, 'connection')} failed"
         return f"{whole}{well_but if failed else '; nothing here needs mending'}."
     without = fine["payload_bytes"].sum() / total
-    if set(held.index) <= {"app"} and without < NOTABLE_SHARE:
+    if set(rest_of["limit"]) <= {"app"} and without < NOTABLE_SHARE:
         return f"{whole}{_paced(shown)}."
+    most = held[held["sum"] >= LEAST_SHARE * total]
     each = [
-        f"{LIMIT_NAMES[str(limit)]} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
-        for limit, own in held.iterrows()
-        if own["sum"] >= LEAST_SHARE * total
+        f"{limit} ({units.number(int(own['size']), 'flow')}, {units.share(own['sum'] / total)} of it)"
+        for limit, own in most.iterrows()
     ]
+    out = "" if OUTAGE.title in most.index else out
     ended = (
         f", {units.share(without)} of it in flows that need no mending" if without >= NOTABLE_SHARE else ""
     )
     limits = f". {'Other limits' if ended else 'Main limits'}: {', '.join(each)}" if each else ""
     return f"{whole}{ended}{limits}{out}."
+
+
+def _verdicts(flows: pd.DataFrame, shown: list[Group]) -> pd.Series[str]:
+    """Return what each flow is told as: its nature if the flow that stands for it has one, else its main limit."""
+    said = flows["limit"].astype(str).map(LIMIT_NAMES)
+    for group in shown:
+        kind = nature(group.flow)
+        if kind is not None:
+            said[said.index.isin(group.flows.index)] = kind.title
+    return said
 
 
 def _paced(shown: list[Group]) -> str:
