@@ -476,3 +476,18 @@ def test_the_way_to_the_receiver_alone_is_no_round_trip_of_the_path():
     assert rtt_ns([*whole, *part]) == rtt_ns(whole) == pytest.approx(30.2e6, rel=0.01)
     # No other flow shows more.
     assert rtt_ns(part) == pytest.approx(0.2e6, rel=0.01)
+
+
+def test_what_acknowledgments_show_of_data_elsewhere_is_said_in_bytes():
+    # The tap sees one way: a request is captured, and of its answer the acknowledgments alone, up to 150,000 bytes.
+    one_way = scenario(
+        """
+        0     > S  0:0(0) win 64240 <mss 1460,sackOK,wscale 7>
+        +.020 > .  1:1(0) ack 1 win 502
+        +0    > P. 1:101(100) ack 1 win 502
+        +.020 > .  101:101(0) ack 100001 win 502
+        +.020 > .  101:101(0) ack 150001 win 502
+        """
+    )
+    said = {flaw.code: flaw.sentence for flaw in analysed(one_way)._contents.quality}
+    assert "1 flow, 150 kB." in said["no-data"]

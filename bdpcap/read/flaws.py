@@ -235,7 +235,8 @@ DECLARED: Final = (
         "no-data",
         lambda seen: seen.flows.get("no-data", 0),
         lambda seen: (
-            f"Acknowledged, but without data in the capture: {_flows(seen.flows['no-data'])}. "
+            f"Acknowledged, but without data in the capture: {_flows(seen.flows['no-data'])}, "
+            f"{units.data_size(seen.affected_bytes.get('no-data', 0))}. "
             "Their data went another way, were filtered out, or have other addresses (NAT)."
         ),
         "The flows are not judged.",
