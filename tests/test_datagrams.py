@@ -22,6 +22,7 @@ from small_transfer import CLIENT, SERVER, START, packets
 import bdpcap
 from bdpcap import tables
 from bdpcap.cli import main
+from bdpcap.explain import trust
 from bdpcap.explain.sharing import sharing
 from bdpcap.read.anonymize import Pseudonyms
 from bdpcap.tables import frames
@@ -351,6 +352,20 @@ def test_datagrams_are_counted_beside_the_segments(beside_tcp):
     assert shared.streams == 2
     life = (flow.summary["end_ns"] - flow.summary["start_ns"]) / 1e9
     assert shared.udp_bps == pytest.approx(20_005 * 8 / life)
+
+
+@pytest.mark.parametrize("with_data", [True, False])
+def test_most_payload_by_udp_is_said_first(beside_tcp, with_data, tmp_path):
+    # The transfer has far more than 20 kB; without its data, UDP has all payload of the capture.
+    small = tmp_path / "small.pcap"
+    with beside_tcp.open("rb") as file, small.open("wb") as copy:
+        writer = dpkt.pcap.Writer(copy, nano=True)
+        for time_, frame in dpkt.pcap.Reader(file):
+            packet = dpkt.ethernet.Ethernet(frame).data
+            if with_data or isinstance(packet.data, dpkt.udp.UDP) or not packet.data.data:
+                writer.writepkt(frame, time_)
+    line = trust.line(bdpcap.analyze(small))
+    assert ("UDP carried 20.0 kB, 100 % of the payload; only TCP is judged." in line) is not with_data
 
 
 def test_a_capture_filter_leaves_datagrams_out_too(beside_tcp):

@@ -97,7 +97,18 @@ def line(capture: Capture) -> str:
     said = f"{units.number(info.frames, 'frame')}, {_kinds(info)}"
     if info.first_ns is not None and info.last_ns is not None and info.first_ns < info.last_ns:
         said += f" in {units.duration(info.last_ns - info.first_ns)} from {units.instant(info.first_ns, 'seconds')}"
-    return f"{said}; {_captured(capture)}." if info.segments else f"{said}."
+    return f"{said}; {_captured(capture)}.{_datagrams(capture)}" if info.segments else f"{said}."
+
+
+def _datagrams(capture: Capture) -> str:
+    """Return a sentence on UDP if it carried most of the payload, as with QUIC or calls; else nothing."""
+    if not capture.info.datagrams:
+        return ""
+    by_udp = int(capture.datagrams["payload_bytes"].sum())
+    whole = by_udp + int(capture._contents.streams.carriers["payload_bytes"].sum())
+    if 2 * by_udp <= whole:
+        return ""
+    return f" UDP carried {units.data_size(by_udp)}, {units.share(by_udp / whole)} of the payload; only TCP is judged."
 
 
 def _kinds(info: CaptureInfo) -> str:
