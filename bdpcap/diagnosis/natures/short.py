@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from bdpcap.diagnosis.kinds import LIMIT_NAMES
 from bdpcap.diagnosis.model import Nature, Shown, longest
 from bdpcap.explain import gate
 from bdpcap.explain.capacity import INITIAL_WINDOW, delivered_bps
@@ -119,7 +120,17 @@ def shown(flow: Flow) -> Shown | None:
 
 
 def _said(flow: Flow) -> str:
-    return speed(flow) or f"{_moved(flow, _bulk(flow))}."
+    return f"{speed(flow) or f'{_moved(flow, _bulk(flow))}.'}{_held(flow)}"
+
+
+def _held(flow: Flow) -> str:
+    """Return a sentence on the limit of a short transfer; empty for the program, and if unknown."""
+    limit = str(flow.summary["limit"])
+    if limit in ("app", "unknown"):
+        return ""
+    article = "" if limit == "cwnd" else "the "
+    share = units.share(flow.summary[f"{limit}_share"])
+    return f" Its main limit was {article}{LIMIT_NAMES[limit]}, for {share} of the active time."
 
 
 def _is_short(flow: Flow) -> bool:
