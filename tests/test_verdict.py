@@ -1,5 +1,6 @@
 """The verdict in words: its reason, what to do, which flows have one, and what a part that fails leaves standing."""
 
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -43,12 +44,12 @@ def flow(capture):
     return capture.flow(0)
 
 
-def short_flows(path, connections):
+def short_flows(path, connections, text=SHORT):
     """Write connections of a question and an answer each; both directions carry payload."""
     packets = [
         replace(packet, time_ns=packet.time_ns + number * 50_000_000)
         for number in range(connections)
-        for packet in scenario(SHORT, client=replace(CLIENT, port=40_000 + number))
+        for packet in scenario(text, client=replace(CLIENT, port=40_000 + number))
     ]
     path.write_bytes(pcap(sorted(packets, key=lambda packet: packet.time_ns)))
     return bdpcap.analyze(path)
@@ -200,6 +201,14 @@ def test_many_flows_without_a_bulk_transfer_are_said_in_one_sentence(tmp_path):
     assert said.endswith(" of their active time they waited for the application.")
     assert said in " ".join(report.text(capture).split())
     assert said in page.html(capture).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_flows_that_were_all_brief_need_no_mending(tmp_path):
+    at_once = re.sub(r"\+1?\.\d+", "+.001", SHORT)
+    capture = short_flows(tmp_path / "brief.pcap", 105, at_once)
+    assert capture.flows["active_ns"].max() < 1_000_000_000
+    said = headline.no_bulk(capture)
+    assert said.endswith(" Each was active for less than a second: nothing to mend in these flows.")
 
 
 def test_flows_below_the_floor_have_no_place(tmp_path):

@@ -45,6 +45,8 @@ _WAITED: Final = {
     "unknown": "the evidence does not decide what held them",
 }
 
+_BRIEF: Final = "Each was active for less than a second: nothing to mend in these flows."
+
 
 def summary(capture: Capture, shown: list[Group]) -> str:
     """Return one sentence on a capture of several flows, or of none: which limits held how many, by payload."""
@@ -128,7 +130,7 @@ def no_bulk(capture: Capture) -> str:
     waited = _WAITED[limit]
     if limit == "cwnd" and (flows["cwnd_share"] * lasting)[flows["retransmits"] > 0].sum() > held[limit] / 2:
         waited = "they waited for retransmissions"
-    longest = _longest(capture, flows, NOTICED_NS)
+    longest = f" {_BRIEF}" if lasting.max() < NOTICED_NS else _longest(capture, flows, NOTICED_NS)
     return f"No bulk transfer here: {carried}, and for {part} of their active time {waited}.{longest}"
 
 
