@@ -199,6 +199,7 @@ def test_a_scan_is_one_line():
     assert told.startswith(
         "2,000 connections from 10.0.0.5 to 1,000 ports of 10.0.0.9 were never answered (2,000 SYNs"
     )
+    assert told.endswith("as a port scan does: nothing to mend, unless nobody wanted the scan.")
     assert "never answered" in " ".join(report.text(capture).split())
     assert html(capture).count(units.joined(told)) == 1
     assert dict(trust.facts(capture))["handshakes"] == "never answered (2,000), complete (1)"
@@ -242,6 +243,7 @@ def failed(failing, others, start_s=0, end_s=200, port=81):
     return connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
 
 
+OPTIONS = "<mss 1460,sackOK,wscale 7>"
 UNANSWERED = "100 > S 0:0(0) win 64240\n+1 > S 0:0(0) win 64240"
 
 
@@ -274,9 +276,67 @@ def test_answers_that_reached_the_client_had_no_bad_way_back():
 
 
 def test_a_port_that_accepts_later_had_not_started():
-    refused = "0 > S 0:0(0) win 64240\n+.02 < R. 0:0(0) ack 1 win 0"
+    refused = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+.02 < R. 0:0(0) ack 1 win 0"
     assert failed(refused, "", start_s=9, port=SERVER.port)[0].endswith("the service had not started yet.")
     assert failed(refused, "", start_s=9)[0].endswith("check the address and the port.")
+
+
+@pytest.mark.parametrize(("ports", "scan"), [(14, False), (15, True)])
+def test_a_scan_explains_whatever_its_ports_answered(ports, scan):
+    packets = []
+    for port in range(1, ports + 2):
+        answer = (
+            "R. 0:0(0) ack 1 win 0" if port <= ports else "S. 0:0(0) ack 1 win 65535\n+.02 > R 1:1(0) win 0"
+        )
+        dialogue = f"0 > S 0:0(0) win 64240 {OPTIONS}\n+.02 < {answer}"
+        packets += scenario(dialogue, server=Address(SERVER.host, port))
+    refused, withdrawn = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("port scan" in refused) == scan
+    assert ("Start the service" in refused) != scan
+    assert withdrawn.endswith("before any data.") == scan  # the advice stands above
+
+
+@pytest.mark.parametrize(
+    ("client", "ttl", "options", "tries", "probe"),
+    [
+        ("8.8.8.8", 50, OPTIONS, 1, True),
+        # Whoever tries again wants the service.
+        ("8.8.8.8", 50, OPTIONS, 2, False),
+        # The capture is next to the client: this is no stranger.
+        ("8.8.8.8", 64, OPTIONS, 1, False),
+        ("192.168.1.9", 50, OPTIONS, 1, False),
+        # No system sends so few options.
+        ("192.168.1.9", 50, "<mss 1460>", 1, True),
+    ],
+)
+def test_a_stranger_who_tries_once_probed(client, ttl, options, tries, probe):
+    packets = []
+    for number in range(tries):
+        dialogue = f"{number} > S 0:0(0) win 64240 ttl {ttl} {options}\n+.0001 < R. 0:0(0) ack 1 win 0"
+        packets += scenario(dialogue, client=Address(client, 40_000 + number))
+    (line,) = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))
+    assert ("Probably a scanner's probe" in line) == probe
+    assert ("Start the service" in line) != probe
+
+
+@pytest.mark.parametrize(("port", "again"), [(50_000, False), (50_001, True)])
+def test_a_syn_from_another_port_is_sent_again(port, again):
+    packets = [
+        packet
+        for own in range(50_000, port + 1)
+        for packet in scenario(f"{own - 50_000} > S 0:0(0) win 64240", client=Address(CLIENT.host, own))
+    ]
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
+    assert ("No SYN was sent again" in line) != again
+
+
+@pytest.mark.parametrize(("answered_s", "waited"), [(0.02, False), (1.5, True)])
+def test_a_client_that_leaves_after_one_round_trip_did_not_stop_waiting(answered_s, waited):
+    dialogue = f"0 > S 0:0(0) win 64240\n+{answered_s} < S. 0:0(0) ack 1 win 65535\n+0 > R 1:1(0) win 0"
+    (line,) = connections.sentences(analyzed(dialogue))
+    assert ("it had stopped waiting" in line) == waited
+    assert ("as soon as it was answered" in line) != waited
 
 
 @pytest.mark.parametrize(("rest_s", "spare"), [(0.1, False), (9, True)])

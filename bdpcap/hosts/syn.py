@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bdpcap import _core
 
-__all__ = ["Syn"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Syn", "is_bare"]
 
 _CODES: Final = 13
 """Codes of four bits in the core's word ``syn_layout``, from the lowest bit; the bits after them follow here."""
@@ -79,6 +83,18 @@ class Syn:
             identification_zero=bool(word & _IDENTIFICATION_ZERO) if is_ipv4 else None,
             has_payload=bool(word & _PAYLOAD),
         )
+
+
+def is_bare(words: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Return which SYNs have no option, or only the MSS, by their words ``syn_layout``; False where unknown.
+
+    Systems since 2000 send more (`bdpcap/hosts/systems.csv`), but for some of small devices. Scanners make their SYNs
+    themselves: masscan sends no option, ``nmap -sS`` only the MSS.
+    """
+    layout = words & (1 << _PADDING) - 1
+    few = (layout == 0) | (layout == _core.SYN_OPTIONS.index("M"))
+    bare: NDArray[np.bool_] = few & (words != _core.NULL)
+    return bare
 
 
 def _known(value: int) -> int | None:

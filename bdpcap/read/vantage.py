@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NAMES", "UNKNOWN", "places", "routers", "sender_sides", "sentence"]
+__all__ = ["NAMES", "UNKNOWN", "nearer", "places", "routers", "sender_sides", "sentence"]
 
 NAMES: Final = np.array(PLACES, dtype=object)
 """Names of places by their codes. A capture may have millions of directions, and a code takes a byte."""
@@ -183,6 +183,13 @@ def routers(ttl: int | None) -> int | None:
         return None
     passed = int(next((top for top in INITIAL_TTLS if top >= ttl), INITIAL_TTLS[-1]) - ttl)
     return passed if passed <= MOST_ROUTERS else None
+
+
+def nearer(ttl: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+    """Return where packets with a TTL passed no router before the tap, and those with the other TTL did."""
+    known = others != _core.NULL
+    near: NDArray[np.bool_] = np.isin(ttl, INITIAL_TTLS) & known & ~np.isin(others, INITIAL_TTLS)
+    return near
 
 
 def _routers(one: Mapping[str, Any]) -> str | None:

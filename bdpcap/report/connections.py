@@ -15,6 +15,7 @@ from bdpcap.report import talks
 from bdpcap.report.failures import DONE, FIRST_TIMEOUT_NS, blocks
 from bdpcap.report.talks import hashes
 from bdpcap.words import units
+from bdpcap.words.endpoints import is_public
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +36,7 @@ _ADVICE: Final = {
     "refused": "Start the service, or check the address and the port.",
     "never completed": "Check the way back to the client, and whether it meant to connect: port scans and floods of SYNs "
     "end so.",
-    "withdrawn": "The client did not want it any more: it had stopped to wait, or only probed the port.",
+    "withdrawn": "The client did not want it any more: it had stopped waiting, or only probed the port.",
     "timeout": "Find what broke, the path or the far end: retransmissions went unanswered to the end.",
     "cut off": "Ask the end that reset it: its log says why.",
     "unanswered": "See why the service reset it: its log, or a proxy before it.",
@@ -47,8 +48,16 @@ _FILTERED: Final = (
     "Both hosts exchanged packets at that time, so the route works: "
     "a filter, or the server itself, drops these."
 )
-_LOST: Final = (
+_LOST: Final = "The port answered other connections: the SYNs or their answers were lost."
+_LOST_ONCE: Final = (
     "The port answered other connections: a SYN or its answer was lost, or the client gave up at once."
+)
+_SCAN: Final = "The client tried many ports of one host, as a port scan does: nothing to mend, unless nobody wanted the scan."
+_PROBE: Final = (
+    "Probably a scanner's probe: nothing to mend, unless the client was to have that service; then start it."
+)
+_PROBED: Final = (
+    "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
 )
 _GIVEN_UP: Final = (
     "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
@@ -64,8 +73,13 @@ _NOT_NEEDED: Final = (
 )
 _REPEATED_NS: Final = 3_000_000_000
 """Time after which a SYN without an answer was sent again, also by hosts that wait for 3 s (RFC 2988 section 2.1)."""
+_SCANNED: Final = 15
+"""Fewest ports of a host that show a scan: as many as Zeek's scan.zeek takes (``port_scan_threshold``)."""
 _TALKING: Final = ("never answered", "refused", "unused")
 """Kinds whose advice depends on other connections of their hosts."""
+
+_WITHOUT_DATA: Final = ("never answered", "refused", "never completed", "withdrawn", "unused")
+"""Kinds of connections that a scan leaves: no end sent data."""
 
 _KINDS: Final = (*_ADVICE, DONE)
 _WANTED: Final = ("withdrawn", "unused")
@@ -83,10 +97,18 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
     lines = _lines(capture)
     hosts = {name.one for kind in _TALKING for line in lines[kind] for name in (line.clients, line.servers)}
     others = talks.of(capture, hosts)
+    scans = {
+        line.ends
+        for kind in _WITHOUT_DATA
+        for line in lines[kind]
+        if line.ends and len(line.ports) >= _SCANNED
+    }
     found, given = [], set()
     for kind in _ADVICE:
         for line in lines[kind]:
             advice = line.advice(kind, others, capture.info.last_ns or 0)
+            if kind in _WITHOUT_DATA and line.ends in scans:
+                advice = _SCAN
             # Advice that stands above is not repeated.
             found.append((line.sentence(kind) + ("" if advice in given else f" {advice}"), line.connections))
             given.add(advice)
@@ -172,6 +194,10 @@ class _Line:
     unacknowledged_bytes: int = 0
     at_client: bool = True
     """Whether the capture was taken next to the client of each connection."""
+    of_strangers: bool = True
+    """Whether a host of the Internet sent each SYN to the host next to which the capture was taken."""
+    bare: bool = True
+    """Whether each SYN has at most the MSS as an option."""
     longest_ns: int = 0
     """Longest time from the first packet of a connection to its last."""
     start_ns: int = sys.maxsize
@@ -179,6 +205,8 @@ class _Line:
     clients: _Names = field(default_factory=_Names)
     servers: _Names = field(default_factory=_Names)
     ports: _Names = field(default_factory=_Names)
+    tried: _Names = field(default_factory=_Names)
+    """Each port of a server with the client that tried it; source ports may differ."""
     resetters: _Names = field(default_factory=_Names)
 
     def add(self, rows: pd.DataFrame) -> None:
@@ -187,12 +215,17 @@ class _Line:
         self.syns += int(rows["syns"].sum())
         self.unacknowledged_bytes += int(rows["unacknowledged_bytes"].sum())
         self.at_client &= bool(rows["at_client"].all())
+        self.of_strangers &= bool(rows["at_server"].all()) and all(
+            is_public(client.strip("[]")) for client in rows["client"].unique()
+        )
+        self.bare &= bool(rows["bare"].all())
         self.longest_ns = max(self.longest_ns, int((rows["end_ns"] - rows["start_ns"]).max()))
         self.start_ns = min(self.start_ns, int(rows["start_ns"].min()))
         self.end_ns = max(self.end_ns, int(rows["end_ns"].max()))
         self.clients.add(rows["client"])
         self.servers.add(rows["server"])
         self.ports.add(rows["port"])
+        self.tried.add(rows["client"] + rows["server"] + rows["port"])
         resetters = rows["ended_by"].dropna()
         if len(resetters):
             self.resetters.add(resetters)
@@ -218,10 +251,10 @@ class _Line:
     def advice(self, kind: str, others: Talks, last_ns: int) -> str:
         """Return the advice on the connections, as far as the capture's other connections leave it open."""
         clients, servers, ports = self.clients, self.servers, self.ports
-        ends, lasted = (clients.one, servers.one), (self.start_ns, self.end_ns)
+        lasted = (self.start_ns, self.end_ns)
         if kind == "unused":
             how = _AT_ONCE if self.longest_ns < FIRST_TIMEOUT_NS else _SPARE
-            return f"{how} {_NOT_NEEDED}" if self._is_pair and others.alive(*ends, *lasted) else how
+            return f"{how} {_NOT_NEEDED}" if self.ends and others.alive(*self.ends, *lasted) else how
         one_service = len(servers) == len(ports) == 1
         if kind == "never answered":
             return self._without_answer(others, last_ns, one_service=one_service)
@@ -229,21 +262,30 @@ class _Line:
             return _LEFT_BY_CLIENT
         if kind == "refused" and one_service and others.accepted(servers.one, ports.one, self.end_ns):
             return _STARTED
+        if kind == "refused" and self._once and (self.of_strangers or self.bare):
+            return _PROBE
+        if kind == "withdrawn" and self._once and self.longest_ns < FIRST_TIMEOUT_NS:
+            return _PROBED
         return _ADVICE[kind]
 
     def _without_answer(self, others: Talks, last_ns: int, *, one_service: bool) -> str:
         """Return the advice on SYNs that were never answered, in a capture that ends at `last_ns`."""
         if one_service and others.accepted(self.servers.one, self.ports.one, 0):
-            return _LOST
-        if self.syns == self.connections and last_ns - self.end_ns > _REPEATED_NS:
+            return _LOST_ONCE if self._once else _LOST
+        if self._once and last_ns - self.end_ns > _REPEATED_NS:
             return _GIVEN_UP
-        ends = (self.clients.one, self.servers.one)
-        talked = self._is_pair and others.passed(*ends, self.start_ns, self.end_ns)
+        talked = self.ends and others.passed(*self.ends, self.start_ns, self.end_ns)
         return _FILTERED if talked else _ADVICE["never answered"]
 
     @property
-    def _is_pair(self) -> bool:
-        return len(self.clients) == len(self.servers) == 1
+    def ends(self) -> tuple[str, str] | None:
+        """The client and the server; None if there are several."""
+        return (self.clients.one, self.servers.one) if len(self.clients) == len(self.servers) == 1 else None
+
+    @property
+    def _once(self) -> bool:
+        """Whether each client sent one SYN to each port; source ports may differ."""
+        return self.syns == len(self.tried)
 
     def _tries(self) -> str:
         tries = units.number(self.syns, "SYN")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdpcap._core import NULL
+from bdpcap.hosts.syn import is_bare
 from bdpcap.limits.evidence.writes import FAREWELL_BYTES
 from bdpcap.read import vantage
 from bdpcap.read.quality import NEEDED, acknowledgments_missing
@@ -36,7 +37,9 @@ REPEATED: Final = 2
 DONE: Final = "done"
 """Kind of a connection that an end reset once it was done, which is no failure."""
 
-_DIRECTIONS: Final = (*NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns")
+_DIRECTIONS: Final = (
+    *NEEDED, "acked_bytes", "start_ns", "timeouts", "timeout_wait_ns", "longest_stall_ns", "syn_layout", "ttl",
+)  # fmt: skip
 """Columns about directions that are read."""
 
 
@@ -44,8 +47,8 @@ def blocks(capture: Capture, kinds: Collection[str]) -> Iterator[pd.DataFrame]:
     """Yield the connections of some kinds; a block without one is left out.
 
     The columns are ``kind``, the hosts ``client``, ``server`` and ``ended_by`` (null where none ended it), the server's
-    ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``. ``at_client`` is whether the capture was
-    taken next to the client.
+    ``port``, ``start_ns``, ``end_ns``, ``syns`` and ``unacknowledged_bytes``. ``at_client`` and ``at_server`` are whether
+    the capture was taken next to that end. ``bare`` is whether its SYN has at most the MSS as an option.
     """
     for life, both in capture._contents.streams.lifecycles(capture.info.last_ns, *_DIRECTIONS):
         kind = _kinds(life, both, capture.info.last_ns or 0)
@@ -77,12 +80,16 @@ def _table(
         "port": np.array(ports[1::2], dtype=object),
         "ended_by": ended_by,
     }
+    place = vantage.NAMES[capture._contents.paths.places[first]]
+    own_ttl, peers_ttl = both["ttl"][::2][rows], both["ttl"][1::2][rows]
     numbers = {
         "start_ns": both["start_ns"][::2][rows],
         "end_ns": both["end_ns"][::2][rows],
         "syns": life["syns"][rows],
         "unacknowledged_bytes": life["unacknowledged_bytes"][rows],
-        "at_client": vantage.NAMES[capture._contents.paths.places[first]] == "sender",
+        "at_client": (place == "sender") | (place == "unknown") & vantage.nearer(own_ttl, peers_ttl),
+        "at_server": (place == "receiver") | (place == "unknown") & vantage.nearer(peers_ttl, own_ttl),
+        "bare": is_bare(both["syn_layout"][::2][rows]),
     }
     # Texts of pandas are slow to iterate.
     return pd.DataFrame({name: pd.Series(text, dtype=object) for name, text in texts.items()} | numbers)
