@@ -268,6 +268,23 @@ def test_a_client_that_sends_no_second_syn_gave_up(end_s, gave_up):
     assert ("the client gave up at once" in line) == gave_up
 
 
+@pytest.mark.parametrize(
+    ("tries", "elsewhere", "works"), [(2, False, False), (2, True, True), (1, False, True)]
+)
+def test_an_address_that_nobody_answers_is_wrong(tries, elsewhere, works):
+    vpn = Address("100.64.0.9", 50_000)
+    packets = scenario(HANDSHAKE)
+    for again in range(tries):
+        packets += scenario(f"{1 + again} > S 0:0(0) win 64240", client=vpn)
+    if elsewhere:
+        packets += scenario(HANDSHAKE, client=vpn, server=Address("203.0.113.7", 443))
+    packets += scenario("99 > S 0:0(0) win 64240", client=Address("192.0.2.9", 9))
+    line = connections.sentences(bdpcap.analyze(io.BytesIO(pcap(packets))))[0]
+    assert ("No SYN of 100.64.0.9 was answered anywhere" in line) != works
+    assert ("The port answered other connections" in line) == works
+    assert ("gave up at once" in line) == (tries == 1)
+
+
 def test_answers_that_reached_the_client_had_no_bad_way_back():
     answered = "1 > S 0:0(0) win 64240\n+.02 < S. 0:0(0) ack 1 win 65535\n+1 < S. 0:0(0) ack 1 win 65535"
     (line,) = failed(answered, "")

@@ -59,6 +59,10 @@ _PROBE: Final = (
 _PROBED: Final = (
     "The client left as soon as it was answered: it only probed the port, or had no use for the connection."
 )
+_UNREACHABLE: Final = (
+    "No SYN of {} was answered anywhere, while other addresses got answers. "
+    "Check whether this is the right source address, and the route back to it, as of a VPN."
+)
 _GIVEN_UP: Final = (
     "No SYN was sent again: the client gave up at once, as probes do, or programs with several addresses."
 )
@@ -103,12 +107,15 @@ def counted(capture: Capture) -> list[tuple[str, int]]:
         for line in lines[kind]
         if line.ends and len(line.ports) >= _SCANNED
     }
+    unreachable = {line.clients.one for line in lines["never answered"] if line.is_unreachable(others)}
     found, given = [], set()
     for kind in _ADVICE:
         for line in lines[kind]:
             advice = line.advice(kind, others, capture.info.last_ns or 0)
             if kind in _WITHOUT_DATA and line.ends in scans:
                 advice = _SCAN
+            elif kind == "never answered" and len(line.clients) == 1 and line.clients.one in unreachable:
+                advice = _UNREACHABLE.format(line.clients.one)
             # Advice that stands above is not repeated.
             found.append((line.sentence(kind) + ("" if advice in given else f" {advice}"), line.connections))
             given.add(advice)
@@ -267,6 +274,12 @@ class _Line:
         if kind == "withdrawn" and self._once and self.longest_ns < FIRST_TIMEOUT_NS:
             return _PROBED
         return _ADVICE[kind]
+
+    def is_unreachable(self, others: Talks) -> bool:
+        """Return whether nobody answers the only client, which tried again, though a server of it answers others."""
+        client, server = self.clients.one, self.servers.one
+        tried_again = len(self.clients) == 1 and not self._once
+        return tried_again and not others.answered(client) and others.answered(server)
 
     def _without_answer(self, others: Talks, last_ns: int, *, one_service: bool) -> str:
         """Return the advice on SYNs that were never answered, in a capture that ends at `last_ns`."""

@@ -28,6 +28,10 @@ class Talks:
 
     hosts: NDArray[np.int64]
     """A hash of both hosts."""
+    client: NDArray[np.int64]
+    """A hash of the client's host."""
+    server: NDArray[np.int64]
+    """A hash of the server's host."""
     service: NDArray[np.int64]
     """A hash of the server's host and port."""
     start_ns: NDArray[np.int64]
@@ -52,6 +56,10 @@ class Talks:
         """Return whether a port of a server accepted a connection after a time."""
         service = self.service == hash((server, port))
         return bool((service & self.complete & (self.start_ns > after_ns)).any())
+
+    def answered(self, host: str) -> bool:
+        """Return whether a host exchanged packets with any other, as client or server."""
+        return hash(host) in self.client or hash(host) in self.server
 
     def _of(self, one: str, other: str) -> NDArray[np.bool_]:
         own: NDArray[np.bool_] = self.hosts == hash(frozenset((one, other)))
@@ -91,5 +99,8 @@ def _talks(
     """Return the connections of some hosts among pairs of client and server, each a host and a port."""
     own = np.array([not hosts.isdisjoint((one[0], two[0])) for one, two in pairs], dtype=bool)
     both = hashes(frozenset((one[0], two[0])) for one, two in pairs)
+    sides = [hashes(pair[side][0] for pair in pairs) for side in (0, 1)]
     service = hashes(server for _, server in pairs)
-    return Talks(both[own], service[own], *(numbers[name][own] for name in _NUMBERS))
+    return Talks(
+        *(column[own] for column in (both, *sides, service)), *(numbers[name][own] for name in _NUMBERS)
+    )
